@@ -1,0 +1,62 @@
+//! Conformance vectors for the Cupel specification and a runner that knows no
+//! implementation. A vector is a TOML file that says what to do and what must
+//! come out; an [`Adapter`] does it with some implementation; the runner
+//! compares the two and reports. `README.md` shows how to test an
+//! implementation of your own, `FORMAT.md` describes the files.
+//!
+//! | to | use |
+//! |---|---|
+//! | get vectors | [`suite`] (embedded), [`load_dir`] (any directory), [`Vector::parse`] (one text) |
+//! | connect an implementation | [`Adapter`], with the plain data of [`model`]; [`Unsupported`] for what it lacks |
+//! | run them | [`run`] with [`Options`] (filters, known failures), giving a [`Summary`] |
+//! | compare one answer | [`check`], or [`compare`] to know how much could be compared |
+//! | claim conformance | [`Summary::claim`] and [`SUITE_VERSION`] |
+//! | list what is covered | [`Vector::requirements`], [`Vector::rulings`], [`Vector::flags`], [`flags`] |
+//!
+//! ```
+//! use cupel_conformance::{Vector, check, model::Observation};
+//!
+//! let vector = Vector::parse(
+//!     "required/scoring/oldest.toml",
+//!     r#"
+//!     test = { name = "The oldest item scores 0", stage = "scoring", scorer = "recency" }
+//!     items = [
+//!         { content = "old", tokens = 1, timestamp = 2024-01-01T00:00Z },
+//!         { content = "new", tokens = 1, timestamp = 2024-06-01T00:00Z },
+//!     ]
+//!     expected = [{ content = "old", score_approx = 0.0 }]
+//!     "#,
+//! )?;
+//! assert!(check(&vector, &Observation::Scores(vec![0.0, 1.0])).is_ok());
+//!
+//! let mismatches = check(&vector, &Observation::Scores(vec![0.5, 1.0])).unwrap_err();
+//! assert_eq!(
+//!     mismatches[0].to_string(),
+//!     r#"score["old"]: expected 0.0 (less than 1e-9 away), got 0.5"#
+//! );
+//! # Ok::<(), cupel_conformance::VectorError>(())
+//! ```
+
+pub mod model;
+
+mod error;
+mod parse;
+mod runner;
+mod suite;
+mod vector;
+
+pub use error::{Problem, VectorError, VectorErrors};
+pub use runner::{
+    Adapter, Cause, Claim, Comparison, Failed, KnownFailure, Mismatch, Options, Summary, Tally,
+    Unsupported, check, compare, run,
+};
+pub use suite::{SUITE_VERSION, flags, load_dir, suite};
+pub use vector::{
+    Expected, ExpectedEntry, ExpectedError, ExpectedOverflow, ExpectedRun, ExpectedScore,
+    ExpectedSelection, Level, Vector,
+};
+
+/// Compiles and runs the example in the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

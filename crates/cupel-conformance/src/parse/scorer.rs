@@ -1,0 +1,157 @@
+//! Scorers by name.
+
+use super::{
+    reader::{Fields, Node},
+    scope::Scope,
+};
+use crate::{
+    error::VectorError,
+    model::{Curve, Scorer},
+};
+
+type Build = fn(&Scope<'_>) -> Result<Scorer, VectorError>;
+
+/// Every scorer name with what reads its fields.
+const SCORERS: &[(&str, Build)] = &[
+    ("recency", |_| Ok(Scorer::Recency)),
+    ("priority", |_| Ok(Scorer::Priority)),
+    ("kind", kind),
+    ("tag", tag),
+    ("frequency", |_| Ok(Scorer::Frequency)),
+    ("reflexive", |_| Ok(Scorer::Reflexive)),
+    ("composite", |scope| Ok(Scorer::Composite(children(scope)?))),
+    ("product", |scope| {
+        let children = children(scope)?;
+        Ok(Scorer::Product(
+            children.into_iter().map(|(child, _)| child).collect(),
+        ))
+    }),
+    ("scaled", scaled),
+    ("metadata_trust", |scope| {
+        Ok(Scorer::MetadataTrust {
+            default_score: scope.optional("default_score")?.unwrap_or(0.5),
+        })
+    }),
+    ("decay", |scope| {
+        Ok(Scorer::Decay {
+            reference_time: scope.required("reference_time")?,
+            null_timestamp_score: scope.optional("null_timestamp_score")?,
+            curve: curve(&scope.required("curve")?)?,
+        })
+    }),
+    ("metadata_key", |scope| {
+        Ok(Scorer::MetadataKey {
+            key: scope.required("key")?,
+            value: scope.required("value")?,
+            boost: scope.required("boost")?,
+        })
+    }),
+];
+
+/// The scorer that `name` names, its fields in `scope`.
+pub(super) fn scorer(name: &Node<'_>, scope: &Scope<'_>) -> Result<Scorer, VectorError> {
+    name.name("scorer", SCORERS)?(scope)
+}
+
+/// The scorer of a pipeline: `scorer`, or what `scorers` adds up to.
+pub(super) fn pipeline_scorer(config: &Scope<'_>) -> Result<Scorer, VectorError> {
+    if let Some(fields) = config.optional("scorer")? {
+        return typed(&config.within("scorer", fields));
+    }
+    let mut children = children(config)?;
+    match children.as_slice() {
+        [(_, weight)] if *weight > 0.0 => Ok(children.remove(0).0),
+        _ => Ok(Scorer::Composite(children)),
+    }
+}
+
+/// The scorer a table describes, its name under `type`.
+fn typed(scope: &Scope<'_>) -> Result<Scorer, VectorError> {
+    scorer(
+        &scope.own().get_required("type", "the name of a scorer")?,
+        scope,
+    )
+}
+
+/// The parts of a composite or product with their weights.
+fn children(scope: &Scope<'_>) -> Result<Vec<(Scorer, f64)>, VectorError> {
+    let (key, list) = ["scorers", "children"]
+        .into_iter()
+        .find_map(|key| Some((key, scope.get(key)?)))
+        .ok_or_else(|| scope.own().missing("scorers", "a list of scorers"))?;
+    list.read::<Vec<Fields<'_>>>()?
+        .into_iter()
+        .map(|fields| {
+            let child = scope.within(key, fields);
+            Ok((
+                typed(&child)?,
+                child.own().optional("weight")?.unwrap_or(1.0),
+            ))
+        })
+        .collect()
+}
+
+fn scaled(scope: &Scope<'_>) -> Result<Scorer, VectorError> {
+    const KEY: &str = "inner_scorer";
+    let node = scope.get(KEY).ok_or_else(|| {
+        scope
+            .own()
+            .missing(KEY, "the name of a scorer or a table with `type`")
+    })?;
+    let inner = if node.value.is_table() {
+        typed(&scope.within(KEY, node.read()?))?
+    } else {
+        scorer(&node, &scope.beside(KEY))?
+    };
+    Ok(Scorer::Scaled(Box::new(inner)))
+}
+
+fn kind(scope: &Scope<'_>) -> Result<Scorer, VectorError> {
+    let weights = match scope.optional("use_default_weights")? {
+        Some(true) => None,
+        Some(false) => Some(scope.required("weights")?),
+        None => scope.optional("weights")?,
+    };
+    let weights = weights.map(|list| weighted("kind", list)).transpose()?;
+    Ok(Scorer::Kind { weights })
+}
+
+fn tag(scope: &Scope<'_>) -> Result<Scorer, VectorError> {
+    Ok(Scorer::Tag {
+        weights: weighted("tag", scope.required("tag_weights")?)?,
+        ignore_case: scope.optional("ignore_case")?.unwrap_or(false),
+    })
+}
+
+fn weighted(key: &str, list: Vec<Fields<'_>>) -> Result<Vec<(String, f64)>, VectorError> {
+    list.into_iter()
+        .map(|fields| Ok((fields.required(key)?, fields.required("weight")?)))
+        .collect()
+}
+
+fn curve(fields: &Fields<'_>) -> Result<Curve, VectorError> {
+    type Build = fn(&Fields<'_>) -> Result<Curve, VectorError>;
+    const CURVES: &[(&str, Build)] = &[
+        ("exponential", |fields| {
+            Ok(Curve::Exponential {
+                half_life: fields.required("half_life_secs")?,
+            })
+        }),
+        ("window", |fields| {
+            Ok(Curve::Window {
+                max_age: fields.required("max_age_secs")?,
+            })
+        }),
+        ("step", |fields| {
+            Ok(Curve::Step {
+                windows: fields
+                    .required::<Vec<Fields<'_>>>("windows")?
+                    .iter()
+                    .map(|window| Ok((window.required("max_age_secs")?, window.required("score")?)))
+                    .collect::<Result<_, VectorError>>()?,
+            })
+        }),
+    ];
+    let name = fields.get_required("type", "the name of a curve")?;
+    name.name("curve", CURVES)?(fields)
+}

@@ -1,0 +1,193 @@
+//! Runs cases through implementations.
+
+mod compare;
+mod invariants;
+mod summary;
+mod words;
+
+use std::{
+    any::Any,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
+
+pub use self::{
+    compare::{Comparison, Mismatch, check, compare},
+    summary::{Cause, Claim, Failed, Summary, Tally},
+};
+use crate::{
+    model::{Observation, Task},
+    vector::Vector,
+};
+
+/// One way into an implementation.
+///
+/// An implementation with several entry points that must agree (plain and
+/// traced runs, one score at a time or all at once) has one adapter for each.
+///
+/// ```
+/// use cupel_conformance::{Adapter, Unsupported, model::{Observation, Task}};
+///
+/// /// Keeps the order it is given.
+/// struct Lazy;
+///
+/// impl Adapter for Lazy {
+///     fn name(&self) -> &str {
+///         "lazy"
+///     }
+///
+///     fn observe(&self, task: &Task) -> Result<Observation, Unsupported> {
+///         match task {
+///             Task::Place { items, .. } => Ok(Observation::Placed((0..items.len()).collect())),
+///             _ => Err(Unsupported("only places".into())),
+///         }
+///     }
+/// }
+/// # let _ = Lazy.name();
+/// ```
+pub trait Adapter {
+    /// What failures and summaries call this adapter; unique in a run.
+    fn name(&self) -> &str;
+
+    /// Does what the task asks and says what happened.
+    ///
+    /// An error of the implementation is an observation too: [`Observation::Failed`].
+    /// A panic fails the case and nothing else.
+    ///
+    /// # Errors
+    ///
+    /// [`Unsupported`] if the implementation has no such strategy or entry point.
+    fn observe(&self, task: &Task) -> Result<Observation, Unsupported>;
+}
+
+impl<T: Adapter + ?Sized> Adapter for &T {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn observe(&self, task: &Task) -> Result<Observation, Unsupported> {
+        (**self).observe(task)
+    }
+}
+
+impl<T: Adapter + ?Sized> Adapter for Box<T> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn observe(&self, task: &Task) -> Result<Observation, Unsupported> {
+        (**self).observe(task)
+    }
+}
+
+/// An adapter cannot do what a task asks; holds the reason.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unsupported: {0}")]
+pub struct Unsupported(pub String);
+
+/// Which cases run, and what counts against an implementation.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Options {
+    /// Runs only cases whose name contains this.
+    pub name: Option<String>,
+    /// Runs only cases that prove a requirement matching this: an id, or a beginning and a `*`.
+    pub requirement: Option<String>,
+    /// Runs only cases with this flag.
+    pub flag: Option<String>,
+    /// Whether a case an adapter does not support counts as failed.
+    pub unsupported_fails: bool,
+    /// Cases that are known to fail. One that does not is an error.
+    pub known_failures: Vec<KnownFailure>,
+}
+
+/// A case that is known to fail on one adapter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownFailure {
+    /// The name of the adapter.
+    pub adapter: String,
+    /// The name of the case.
+    pub name: String,
+    /// Why it fails.
+    pub reason: String,
+}
+
+impl Options {
+    /// Whether a case is to be run.
+    ///
+    /// ```
+    /// use cupel_conformance::{Options, suite};
+    ///
+    /// let options = Options { requirement: Some("SLICE-*".into()), ..Options::default() };
+    /// for vector in suite()?.iter().filter(|vector| options.selects(vector)) {
+    ///     assert!(vector.requirements.iter().any(|id| id.starts_with("SLICE-")));
+    /// }
+    /// # Ok::<(), cupel_conformance::VectorErrors>(())
+    /// ```
+    pub fn selects(&self, vector: &Vector) -> bool {
+        let named = |text: &String| vector.name.contains(text);
+        let proves = |pattern: &String| vector.requirements.iter().any(|id| matches(pattern, id));
+        let flagged = |flag: &String| vector.flags.contains(flag);
+        self.name.as_ref().is_none_or(named)
+            && self.requirement.as_ref().is_none_or(proves)
+            && self.flag.as_ref().is_none_or(flagged)
+    }
+
+    fn selects_all(&self) -> bool {
+        self.name.is_none() && self.requirement.is_none() && self.flag.is_none()
+    }
+}
+
+fn matches(pattern: &str, id: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(beginning) => id.starts_with(beginning),
+        None => id == pattern,
+    }
+}
+
+/// Runs every selected case through every adapter.
+///
+/// A failure never stops the run; all of them are in the summary.
+pub fn run(vectors: &[Vector], adapters: &[&dyn Adapter], options: &Options) -> Summary {
+    let mut summary = Summary::new(vectors, adapters, options);
+    for vector in vectors.iter().filter(|vector| options.selects(vector)) {
+        for adapter in adapters {
+            summary.record(vector, adapter.name(), outcome(vector, *adapter), options);
+        }
+    }
+    summary
+}
+
+/// How one case went on one adapter.
+enum Outcome {
+    Passed,
+    Unsupported(String),
+    Failed(Cause),
+}
+
+fn outcome(vector: &Vector, adapter: &dyn Adapter) -> Outcome {
+    let observed = catch_unwind(AssertUnwindSafe(|| adapter.observe(&vector.task)));
+    match observed {
+        Err(panic) => Outcome::Failed(Cause::Panic(panic_message(panic.as_ref()))),
+        Ok(Err(Unsupported(reason))) => Outcome::Unsupported(reason),
+        Ok(Ok(observation)) => {
+            let Comparison {
+                compared,
+                mismatches,
+            } = compare(vector, &observation);
+            if !mismatches.is_empty() {
+                Outcome::Failed(Cause::Mismatches(mismatches))
+            } else if compared == 0 {
+                Outcome::Unsupported("nothing the case expects can be observed".to_owned())
+            } else {
+                Outcome::Passed
+            }
+        }
+    }
+}
+
+fn panic_message(panic: &(dyn Any + Send)) -> String {
+    panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without a text".to_owned())
+}

@@ -1,0 +1,372 @@
+//! Whether an observation is what a case expects.
+
+use std::{collections::BTreeSet, fmt};
+
+use super::{
+    invariants::invariants,
+    words::{describe, labels, overflow, plain, reason, wanted},
+};
+use crate::{
+    model::{Excluded, Failure, Field, Included, Observation, Report, Run, Selected, Task},
+    vector::{
+        Expected, ExpectedEntry, ExpectedError, ExpectedOverflow, ExpectedRun, ExpectedScore,
+        ExpectedSelection, Vector,
+    },
+};
+
+/// The reason built-in slicers give for an item a count cap refused.
+const CAP_REASON: &str = "CountCapExceeded";
+
+/// One difference between what is expected and what was observed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mismatch {
+    /// What differs, such as `excluded["too big"].reason`.
+    pub field: String,
+    /// What the case, or a rule that holds for every case, asks for.
+    pub expected: String,
+    /// What was observed.
+    pub got: String,
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            field,
+            expected,
+            got,
+        } = self;
+        write!(f, "{field}: expected {expected}, got {got}")
+    }
+}
+
+/// What a comparison found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Comparison {
+    /// How many expectations could be compared. Those on a channel the observation lacks could not.
+    pub compared: usize,
+    /// Every difference.
+    pub mismatches: Vec<Mismatch>,
+}
+
+/// Whether an observation meets every expectation that can be compared.
+///
+/// # Errors
+///
+/// Every difference, never an empty list.
+pub fn check(vector: &Vector, observation: &Observation) -> Result<(), Vec<Mismatch>> {
+    let mismatches = compare(vector, observation).mismatches;
+    if mismatches.is_empty() {
+        Ok(())
+    } else {
+        Err(mismatches)
+    }
+}
+
+/// Compares an observation with what a case expects and with what holds for every case.
+///
+/// The latter does not count as compared: every item occurs once, the report
+/// agrees with the window, and so on.
+pub fn compare(vector: &Vector, observation: &Observation) -> Comparison {
+    let mut comparer = Comparer {
+        task: &vector.task,
+        epsilon: vector.epsilon,
+        found: Comparison::default(),
+    };
+    comparer.observation(&vector.expected, observation);
+    comparer
+        .found
+        .mismatches
+        .extend(invariants(&vector.task, observation));
+    comparer.found
+}
+
+struct Comparer<'a> {
+    task: &'a Task,
+    epsilon: f64,
+    found: Comparison,
+}
+
+impl Comparer<'_> {
+    fn observation(&mut self, expected: &Expected, observation: &Observation) {
+        match (expected, observation) {
+            (Expected::Error(expected), Observation::Failed(failure)) => {
+                self.error(expected, failure);
+            }
+            (Expected::Scores(expected), Observation::Scores(scores)) => {
+                self.scores(expected, scores);
+            }
+            (Expected::Selected(expected), Observation::Selected(selected)) => {
+                self.selected(expected, selected);
+            }
+            (Expected::Placed(expected), Observation::Placed(order)) => {
+                let got = labels(self.task, order.iter().copied());
+                self.equal("order", expected, &got);
+            }
+            (Expected::Ran(expected), Observation::Ran(run)) => self.ran(expected, run),
+            (expected, got) => {
+                let got = describe(self.task, got);
+                self.differ("result", wanted(expected), got);
+            }
+        }
+    }
+
+    fn error(&mut self, expected: &ExpectedError, failure: &Failure) {
+        let Failure {
+            at_construction,
+            code,
+            message,
+        } = failure;
+        if expected.at_construction {
+            self.that(
+                *at_construction,
+                "error",
+                "an error at construction",
+                || format!("{code} while running: {message}"),
+            );
+        }
+        if let Some(wanted) = &expected.code {
+            self.that(code == wanted, "error.code", wanted, || {
+                format!("{code}: {message}")
+            });
+        }
+        for part in &expected.contains {
+            self.that(
+                message.contains(part),
+                "error.message",
+                &format!("a text with {part:?}"),
+                || format!("{message:?}"),
+            );
+        }
+    }
+
+    fn scores(&mut self, expected: &[ExpectedScore], scores: &[f64]) {
+        let count = self.task.item_count();
+        self.that(
+            scores.len() == count,
+            "scores",
+            &format!("{count} of them"),
+            || format!("{} of them", scores.len()),
+        );
+        for ExpectedScore { label, score } in expected {
+            let found = (0..count)
+                .find(|index| self.task.label(*index) == label)
+                .and_then(|index| scores.get(index));
+            if let Some(got) = found {
+                self.score(&format!("score[{label:?}]"), *score, *got);
+            }
+        }
+    }
+
+    fn selected(&mut self, expected: &ExpectedSelection, selected: &Selected) {
+        let kept = labels(self.task, selected.kept.iter().copied());
+        if let Some(wanted) = &expected.selected {
+            let wanted: BTreeSet<_> = wanted.iter().map(String::as_str).collect();
+            self.equal("selected", &wanted, &kept.iter().copied().collect());
+        }
+        if let Some(wanted) = &expected.emitted {
+            self.equal("emitted", wanted, &kept);
+        }
+        if let (Some(wanted), Some(got)) = (&expected.shortfall_count, &selected.shortfalls) {
+            self.equal("shortfall_count", wanted, &got.len());
+        }
+        if let (Some(wanted), Some(got)) = (&expected.cap_excluded_count, &selected.cap_rejected) {
+            self.equal("cap_excluded_count", wanted, &got.len());
+        }
+    }
+
+    fn ran(&mut self, expected: &ExpectedRun, run: &Run) {
+        if let Some(wanted) = &expected.output {
+            let got = labels(self.task, run.output.iter().copied());
+            self.equal("output", wanted, &got);
+        }
+        if let Some(report) = &run.report {
+            self.report(expected, report);
+        }
+        if let (Some(wanted), Some(got)) = (&expected.overflow, &run.overflow) {
+            let got = got.as_ref().map(|overflow| ExpectedOverflow {
+                tokens_over_budget: overflow.tokens_over_budget,
+                labels: labels(self.task, overflow.items.iter().copied())
+                    .into_iter()
+                    .map(str::to_owned)
+                    .collect(),
+            });
+            self.that(
+                *wanted == got,
+                "overflow",
+                &overflow(wanted.as_ref()),
+                || overflow(got.as_ref()),
+            );
+        }
+    }
+
+    fn report(&mut self, expected: &ExpectedRun, report: &Report) {
+        if let Some(wanted) = &expected.included {
+            let got: Vec<_> = report.included.iter().map(Line::from).collect();
+            self.lines("included", wanted, &got);
+        }
+        if let Some(wanted) = &expected.excluded {
+            let got: Vec<_> = report.excluded.iter().map(Line::from).collect();
+            self.lines("excluded", wanted, &got);
+        }
+        if let Some(wanted) = &expected.total_candidates {
+            self.equal("total_candidates", wanted, &report.total_candidates);
+        }
+        if let Some(wanted) = &expected.total_tokens_considered {
+            self.equal(
+                "total_tokens_considered",
+                wanted,
+                &report.total_tokens_considered,
+            );
+        }
+        if let Some(wanted) = &expected.shortfalls {
+            self.equal("shortfalls", wanted, &report.shortfalls);
+        }
+        if let Some(wanted) = &expected.shortfall_count {
+            self.equal("shortfall_count", wanted, &report.shortfalls.len());
+        }
+        if let Some(wanted) = &expected.cap_excluded_count {
+            let capped = report
+                .excluded
+                .iter()
+                .filter(|line| line.reason == CAP_REASON);
+            self.equal("cap_excluded_count", wanted, &capped.count());
+        }
+        let Some(events) = &report.events else {
+            return;
+        };
+        if let Some(wanted) = &expected.stages {
+            let got: Vec<_> = events
+                .iter()
+                .filter(|event| event.message.is_none())
+                .map(|event| (event.stage.clone(), event.item_count))
+                .collect();
+            self.equal("stages", wanted, &got);
+        }
+        if let Some(wanted) = &expected.item_events {
+            let got: Vec<_> = events
+                .iter()
+                .filter_map(|event| Some((event.stage.clone(), reason(event.message.as_ref()?))))
+                .collect();
+            self.equal("item_events", wanted, &got);
+        }
+    }
+
+    /// Two lists of report lines: the items first, then line by line.
+    fn lines(&mut self, list: &str, expected: &[ExpectedEntry], got: &[Line<'_>]) {
+        let wanted: Vec<_> = expected.iter().map(|line| line.label.as_str()).collect();
+        let items = labels(self.task, got.iter().map(|line| line.index));
+        if wanted != items {
+            return self.differ(list, format!("{wanted:?}"), format!("{items:?}"));
+        }
+        self.found.compared += 1;
+        for (wanted, got) in expected.iter().zip(got) {
+            let line = format!("{list}[{:?}]", wanted.label);
+            self.score(&format!("{line}.score"), wanted.score, got.score);
+            self.that(
+                wanted.reason == got.reason,
+                &format!("{line}.reason"),
+                &wanted.reason,
+                || got.reason.to_owned(),
+            );
+            for (name, wanted) in &wanted.fields {
+                let got = got.field(name);
+                self.that(
+                    got == Some(wanted),
+                    &format!("{line}.{name}"),
+                    &plain(wanted),
+                    || got.map_or_else(|| "nothing".to_owned(), plain),
+                );
+            }
+        }
+    }
+
+    fn score(&mut self, field: &str, expected: f64, got: f64) {
+        let epsilon = self.epsilon;
+        let wanted = if expected.is_finite() {
+            format!("{expected:?} (less than {epsilon:e} away)")
+        } else {
+            format!("{expected:?}")
+        };
+        self.that(
+            score_matches(expected, got, epsilon),
+            field,
+            &wanted,
+            || format!("{got:?}"),
+        );
+    }
+
+    fn equal<E: fmt::Debug + PartialEq<G>, G: fmt::Debug>(
+        &mut self,
+        field: &str,
+        expected: &E,
+        got: &G,
+    ) {
+        self.that(expected == got, field, &format!("{expected:?}"), || {
+            format!("{got:?}")
+        });
+    }
+
+    fn that(&mut self, holds: bool, field: &str, expected: &str, got: impl FnOnce() -> String) {
+        if holds {
+            self.found.compared += 1;
+        } else {
+            self.differ(field, expected.to_owned(), got());
+        }
+    }
+
+    fn differ(&mut self, field: &str, expected: String, got: String) {
+        self.found.compared += 1;
+        self.found.mismatches.push(Mismatch {
+            field: field.to_owned(),
+            expected,
+            got,
+        });
+    }
+}
+
+/// Whether a score is the expected one: strictly less than `epsilon` away, or the same non-finite value.
+fn score_matches(expected: f64, got: f64, epsilon: f64) -> bool {
+    if expected.is_nan() {
+        got.is_nan()
+    } else if expected.is_infinite() {
+        got == expected
+    } else {
+        (got - expected).abs() < epsilon
+    }
+}
+
+/// A line of a report, included or excluded.
+struct Line<'a> {
+    index: usize,
+    score: f64,
+    reason: &'a str,
+    excluded: Option<&'a Excluded>,
+}
+
+impl<'a> Line<'a> {
+    fn field(&self, name: &str) -> Option<&'a Field> {
+        self.excluded?.fields.get(name)
+    }
+}
+
+impl<'a> From<&'a Included> for Line<'a> {
+    fn from(line: &'a Included) -> Self {
+        Self {
+            index: line.index,
+            score: line.score,
+            reason: &line.reason,
+            excluded: None,
+        }
+    }
+}
+
+impl<'a> From<&'a Excluded> for Line<'a> {
+    fn from(line: &'a Excluded) -> Self {
+        Self {
+            index: line.index,
+            score: line.score,
+            reason: &line.reason,
+            excluded: Some(line),
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! What came of a run.
+
+use std::{collections::BTreeMap, fmt};
+
+use super::{Adapter, KnownFailure, Mismatch, Options, Outcome};
+use crate::vector::{Level, Vector};
+
+/// What came of a run.
+///
+/// Displays as one line per mismatch, then one line per adapter and level.
+#[derive(Debug, Clone)]
+pub struct Summary {
+    /// Counts by adapter, in the order they were given, and by level.
+    pub tallies: Vec<(String, BTreeMap<Level, Tally>)>,
+    /// Everything that counts against an implementation.
+    pub failures: Vec<Failed>,
+    /// Known failures that name no case or no adapter of the run.
+    pub stale: Vec<KnownFailure>,
+    whole: bool,
+}
+
+/// How many cases ended how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// Met every expectation.
+    pub passed: usize,
+    /// Count against the implementation.
+    pub failed: usize,
+    /// Failed, as was known.
+    pub known: usize,
+    /// Could not be tried.
+    pub unsupported: usize,
+}
+
+/// A case that failed on an adapter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failed {
+    /// The file of the case.
+    pub path: String,
+    /// The name of the case.
+    pub name: String,
+    /// The level of the case.
+    pub level: Level,
+    /// The name of the adapter.
+    pub adapter: String,
+    /// What went wrong.
+    pub cause: Cause,
+}
+
+/// Why a case counts as failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Cause {
+    /// The observation differs from what is expected; never empty.
+    Mismatches(Vec<Mismatch>),
+    /// The adapter panicked; holds the panic's text.
+    Panic(String),
+    /// The adapter does not support the case and the options forbid that; holds its reason.
+    Unsupported(String),
+    /// The case is listed as a known failure, for this reason, and did not fail.
+    NotFailing(String),
+}
+
+/// A level of conformance that may be claimed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Claim {
+    /// Every required case passes.
+    Conformant,
+    /// Every required and every optional case passes.
+    FullyConformant,
+}
+
+impl Summary {
+    pub(super) fn new(vectors: &[Vector], adapters: &[&dyn Adapter], options: &Options) -> Self {
+        let is_stale = |known: &&KnownFailure| {
+            !adapters
+                .iter()
+                .any(|adapter| adapter.name() == known.adapter)
+                || !vectors.iter().any(|vector| vector.name == known.name)
+        };
+        Self {
+            tallies: adapters
+                .iter()
+                .map(|adapter| (adapter.name().to_owned(), BTreeMap::new()))
+                .collect(),
+            failures: Vec::new(),
+            stale: options
+                .known_failures
+                .iter()
+                .filter(is_stale)
+                .cloned()
+                .collect(),
+            whole: options.selects_all(),
+        }
+    }
+
+    pub(super) fn record(
+        &mut self,
+        vector: &Vector,
+        adapter: &str,
+        outcome: Outcome,
+        options: &Options,
+    ) {
+        let known = options
+            .known_failures
+            .iter()
+            .find(|known| known.adapter == adapter && known.name == vector.name);
+        let mut now = Tally::default();
+        let cause = match (outcome, known) {
+            (Outcome::Failed(_), Some(_)) => {
+                now.known = 1;
+                None
+            }
+            (Outcome::Failed(cause), None) => Some(cause),
+            (_, Some(known)) => Some(Cause::NotFailing(known.reason.clone())),
+            (Outcome::Passed, None) => {
+                now.passed = 1;
+                None
+            }
+            (Outcome::Unsupported(reason), None) if options.unsupported_fails => {
+                Some(Cause::Unsupported(reason))
+            }
+            (Outcome::Unsupported(_), None) => {
+                now.unsupported = 1;
+                None
+            }
+        };
+        if let Some(cause) = cause {
+            now.failed = 1;
+            self.failures.push(Failed {
+                path: vector.path.clone(),
+                name: vector.name.clone(),
+                level: vector.level,
+                adapter: adapter.to_owned(),
+                cause,
+            });
+        }
+        self.add(adapter, vector.level, now);
+    }
+
+    fn add(&mut self, adapter: &str, level: Level, now: Tally) {
+        if let Some((_, levels)) = self.tallies.iter_mut().find(|(name, _)| name == adapter) {
+            let tally = levels.entry(level).or_default();
+            tally.passed += now.passed;
+            tally.failed += now.failed;
+            tally.known += now.known;
+            tally.unsupported += now.unsupported;
+        }
+    }
+
+    /// The counts of one adapter at one level; zero for what did not run.
+    pub fn tally(&self, adapter: &str, level: Level) -> Tally {
+        self.tallies
+            .iter()
+            .find(|(name, _)| name == adapter)
+            .and_then(|(_, levels)| levels.get(&level).copied())
+            .unwrap_or_default()
+    }
+
+    /// Whether nothing failed, the list of known failures is exact, and some case was tried.
+    ///
+    /// A filter that selects nothing is therefore no success.
+    pub fn is_success(&self) -> bool {
+        let tried = |tally: &Tally| tally.passed + tally.known > 0;
+        self.failures.is_empty()
+            && self.stale.is_empty()
+            && self
+                .tallies
+                .iter()
+                .any(|(_, levels)| levels.values().any(tried))
+    }
+
+    /// What the run allows to claim of an adapter; `None` if a filter was set or not even the
+    /// required cases all pass.
+    ///
+    /// Name the version of the vectors with the claim: [`SUITE_VERSION`](crate::SUITE_VERSION)
+    /// for the embedded ones.
+    pub fn claim(&self, adapter: &str) -> Option<Claim> {
+        let all_pass = |level| {
+            let tally = self.tally(adapter, level);
+            tally.passed > 0 && tally.failed + tally.known + tally.unsupported == 0
+        };
+        (self.whole && all_pass(Level::Required)).then(|| {
+            if all_pass(Level::Optional) {
+                Claim::FullyConformant
+            } else {
+                Claim::Conformant
+            }
+        })
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for failed in &self.failures {
+            write!(f, "{failed}")?;
+        }
+        for known in &self.stale {
+            writeln!(
+                f,
+                "known failure [{}] {:?}: no such case or adapter, remove it from the list",
+                known.adapter, known.name
+            )?;
+        }
+        for (adapter, levels) in &self.tallies {
+            for (level, tally) in levels {
+                writeln!(f, "{adapter} {level}: {tally}")?;
+            }
+            if let Some(claim) = self.claim(adapter) {
+                writeln!(f, "{adapter} is {claim}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            path,
+            adapter,
+            cause,
+            ..
+        } = self;
+        match cause {
+            Cause::Mismatches(mismatches) => mismatches
+                .iter()
+                .try_for_each(|mismatch| writeln!(f, "{path} [{adapter}] {mismatch}")),
+            Cause::Panic(text) => {
+                writeln!(
+                    f,
+                    "{path} [{adapter}] expected an answer, got a panic: {text}"
+                )
+            }
+            Cause::Unsupported(reason) => writeln!(
+                f,
+                "{path} [{adapter}] expected an answer, got unsupported: {reason}"
+            ),
+            Cause::NotFailing(reason) => writeln!(
+                f,
+                "{path} [{adapter}] listed as a known failure, but does not fail: remove it from the list, \
+                 where it says: {reason}"
+            ),
+        }
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} passed, {} failed", self.passed, self.failed)?;
+        for (count, what) in [
+            (self.known, "known to fail"),
+            (self.unsupported, "unsupported"),
+        ] {
+            if count > 0 {
+                write!(f, ", {count} {what}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Conformant => "Cupel Conformant",
+            Self::FullyConformant => "Cupel Fully Conformant",
+        })
+    }
+}

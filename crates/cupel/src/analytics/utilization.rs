@@ -1,0 +1,98 @@
+//! Figures about a report.
+
+use std::collections::HashSet;
+
+use crate::{
+    ContextBudget, ContextKind, QuotaConstraint, QuotaConstraintMode, QuotaPolicy, SelectionReport,
+};
+
+/// The share of the hard ceiling that the window uses: its tokens over `max_tokens`.
+///
+/// With a ceiling of zero it is 0 for an empty window and infinite for any other.
+pub fn budget_utilization(report: &SelectionReport, budget: &ContextBudget) -> f64 {
+    share(
+        included_tokens(report, |_| true),
+        budget.max_tokens() as f64,
+    )
+}
+
+/// The number of distinct kinds in the window.
+pub fn kind_diversity(report: &SelectionReport) -> usize {
+    let kinds = report.included.iter().map(|included| included.item.kind());
+    kinds.collect::<HashSet<_>>().len()
+}
+
+/// The share of the window's items that have a timestamp; 0 for an empty window.
+pub fn timestamp_coverage(report: &SelectionReport) -> f64 {
+    let included = report.included.iter();
+    let timestamped = included.filter(|included| included.item.timestamp().is_some());
+    share(timestamped.count() as f64, report.included.len() as f64)
+}
+
+/// How one kind's limits were used.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KindQuotaUtilization {
+    /// The kind.
+    pub kind: ContextKind,
+    /// What the numbers count.
+    pub mode: QuotaConstraintMode,
+    /// The least amount.
+    pub require: f64,
+    /// The largest amount.
+    pub cap: f64,
+    /// What the window holds: percent of the target, or items.
+    pub actual: f64,
+    /// `actual` over `cap`, within `[0, 1]`.
+    pub utilization: f64,
+}
+
+/// How the limits of a slicer were used, one row per constraint, sorted by the kind's text.
+pub fn quota_utilization(
+    report: &SelectionReport,
+    policy: &dyn QuotaPolicy,
+    budget: &ContextBudget,
+) -> Vec<KindQuotaUtilization> {
+    let row = |constraint: QuotaConstraint| {
+        let of_kind = |kind: &ContextKind| *kind == constraint.kind;
+        let actual = match constraint.mode {
+            QuotaConstraintMode::Percentage => match budget.target_tokens() {
+                0 => 0.0,
+                target => included_tokens(report, of_kind) / target as f64 * 100.0,
+            },
+            QuotaConstraintMode::Count => {
+                let included = report.included.iter();
+                let matching = included.filter(|included| of_kind(included.item.kind()));
+                matching.count() as f64
+            }
+        };
+        let utilization = if constraint.cap > 0.0 {
+            (actual / constraint.cap).clamp(0.0, 1.0)
+        } else {
+            0.0
+        };
+        KindQuotaUtilization {
+            kind: constraint.kind,
+            mode: constraint.mode,
+            require: constraint.require,
+            cap: constraint.cap,
+            actual,
+            utilization,
+        }
+    };
+    let mut rows: Vec<_> = policy.quota_constraints().into_iter().map(row).collect();
+    rows.sort_by(|a, b| a.kind.as_str().cmp(b.kind.as_str()));
+    rows
+}
+
+fn included_tokens(report: &SelectionReport, wanted: impl Fn(&ContextKind) -> bool) -> f64 {
+    let included = report.included.iter();
+    let wanted = included.filter(|included| wanted(included.item.kind()));
+    wanted
+        .map(|included| i128::from(included.item.tokens()))
+        .sum::<i128>() as f64
+}
+
+/// `part / whole`, with nothing of nothing being nothing.
+fn share(part: f64, whole: f64) -> f64 {
+    if part == 0.0 { 0.0 } else { part / whole }
+}

@@ -1,0 +1,231 @@
+//! Why an item is in or out.
+
+use std::fmt;
+
+use super::UnknownName;
+
+/// Why an item is not in the window, with the numbers behind it.
+///
+/// Built-in stages emit `BudgetExceeded`, `Deduplicated`, `NegativeTokens`, `PinnedOverride` and
+/// `CountCapExceeded`. The others are there for custom slicers, which may give any reason
+/// through [`Refusal::Because`](crate::Refusal::Because).
+///
+/// ```
+/// use cupel::ExclusionReason;
+///
+/// let reason = ExclusionReason::BudgetExceeded { item_tokens: 2048, available_tokens: 512 };
+/// assert_eq!(reason.name(), "BudgetExceeded");
+/// assert_eq!(reason.to_string(), "BudgetExceeded: 2048 tokens requested, 512 available");
+/// ```
+#[non_exhaustive]
+#[derive(Debug, Clone, PartialEq)]
+pub enum ExclusionReason {
+    /// It did not fit.
+    BudgetExceeded {
+        /// What it needs.
+        item_tokens: i64,
+        /// What was left when the stage had finished; negative after over-commitment.
+        available_tokens: i64,
+    },
+    /// It scored below a threshold. Reserved.
+    ScoredTooLow {
+        /// Its score.
+        score: f64,
+        /// The threshold.
+        threshold: f64,
+    },
+    /// Another item has the same content and a better claim.
+    Deduplicated {
+        /// The content of the survivor.
+        deduplicated_against: String,
+    },
+    /// Its kind has its share already. Reserved.
+    QuotaCapExceeded {
+        /// The kind.
+        kind: String,
+        /// What the kind may have.
+        cap: i64,
+        /// What it would have had.
+        actual: i64,
+    },
+    /// Another kind's requirement took its place. Reserved.
+    QuotaRequireDisplaced {
+        /// The other kind.
+        displaced_by_kind: String,
+    },
+    /// Its token count is negative.
+    NegativeTokens {
+        /// The count.
+        tokens: i64,
+    },
+    /// It would have fitted without the pinned items.
+    PinnedOverride {
+        /// The content of the first pinned item that takes room.
+        displaced_by: String,
+    },
+    /// A filter dropped it. Reserved.
+    Filtered {
+        /// The filter.
+        filter_name: String,
+    },
+    /// Its kind has as many items as it may have.
+    CountCapExceeded {
+        /// Its kind.
+        kind: String,
+        /// The largest number allowed.
+        cap: usize,
+        /// The number there was.
+        count: usize,
+    },
+    /// Its kind ran out of candidates. Reserved.
+    CountRequireCandidatesExhausted {
+        /// The kind.
+        kind: String,
+    },
+    /// A reason of another version or implementation, kept as it was read.
+    Unknown(UnknownReason),
+    #[doc(hidden)]
+    _Unknown,
+}
+
+impl ExclusionReason {
+    /// The variant's name on the wire.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::BudgetExceeded { .. } => "BudgetExceeded",
+            Self::ScoredTooLow { .. } => "ScoredTooLow",
+            Self::Deduplicated { .. } => "Deduplicated",
+            Self::QuotaCapExceeded { .. } => "QuotaCapExceeded",
+            Self::QuotaRequireDisplaced { .. } => "QuotaRequireDisplaced",
+            Self::NegativeTokens { .. } => "NegativeTokens",
+            Self::PinnedOverride { .. } => "PinnedOverride",
+            Self::Filtered { .. } => "Filtered",
+            Self::CountCapExceeded { .. } => "CountCapExceeded",
+            Self::CountRequireCandidatesExhausted { .. } => "CountRequireCandidatesExhausted",
+            Self::Unknown(unknown) => &unknown.name,
+            Self::_Unknown => "_Unknown",
+        }
+    }
+}
+
+/// The name, a colon, and the numbers as a sentence.
+impl fmt::Display for ExclusionReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.name())?;
+        match self {
+            Self::BudgetExceeded {
+                item_tokens,
+                available_tokens,
+            } => write!(
+                f,
+                "{item_tokens} tokens requested, {available_tokens} available"
+            ),
+            Self::ScoredTooLow { score, threshold } => {
+                write!(f, "score {score} is below {threshold}")
+            }
+            Self::Deduplicated {
+                deduplicated_against,
+            } => write!(f, "same content as {}", Excerpt(deduplicated_against)),
+            Self::QuotaCapExceeded { kind, cap, actual } => {
+                write!(f, "kind '{kind}' may have {cap}, would have {actual}")
+            }
+            Self::QuotaRequireDisplaced { displaced_by_kind } => {
+                write!(f, "kind '{displaced_by_kind}' requires its place")
+            }
+            Self::NegativeTokens { tokens } => write!(f, "{tokens} tokens"),
+            Self::PinnedOverride { displaced_by } => {
+                write!(f, "displaced by pinned {}", Excerpt(displaced_by))
+            }
+            Self::Filtered { filter_name } => write!(f, "dropped by filter '{filter_name}'"),
+            Self::CountCapExceeded { kind, cap, count } => {
+                write!(f, "kind '{kind}' has {count} items, may have {cap}")
+            }
+            Self::CountRequireCandidatesExhausted { kind } => {
+                write!(f, "kind '{kind}' has no candidates left")
+            }
+            Self::Unknown(_) | Self::_Unknown => f.write_str("not known to this version"),
+        }
+    }
+}
+
+/// The beginning of a content, in quotes.
+struct Excerpt<'a>(&'a str);
+
+impl fmt::Display for Excerpt<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const LONGEST: usize = 60;
+        match self.0.char_indices().nth(LONGEST) {
+            Some((end, _)) => write!(f, "{:?}...", &self.0[..end]),
+            None => write!(f, "{:?}", self.0),
+        }
+    }
+}
+
+/// An exclusion reason this version does not know: its name and its fields as they were read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UnknownReason {
+    /// The name.
+    pub name: String,
+    /// The fields beside the name, in order.
+    pub fields: Vec<(String, Value)>,
+}
+
+/// A value of a document, kept without knowing what it means.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// Nothing.
+    Null,
+    /// A truth value.
+    Bool(bool),
+    /// A whole number.
+    Integer(i128),
+    /// Any other number.
+    Float(f64),
+    /// A text.
+    Text(String),
+    /// A list.
+    List(Vec<Value>),
+    /// A map, in order.
+    Map(Vec<(String, Value)>),
+}
+
+/// Why an item is in the window.
+///
+/// ```
+/// use cupel::InclusionReason;
+///
+/// assert_eq!(InclusionReason::ZeroToken.name(), "ZeroToken");
+/// ```
+#[non_exhaustive]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum InclusionReason {
+    /// By its score, within the budget.
+    Scored,
+    /// Because it is pinned.
+    Pinned,
+    /// Because it costs nothing.
+    ZeroToken,
+    /// A reason of another version or implementation.
+    Unknown(UnknownName),
+}
+
+impl InclusionReason {
+    const KNOWN: [Self; 3] = [Self::Scored, Self::Pinned, Self::ZeroToken];
+
+    /// The variant's name on the wire.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Scored => "Scored",
+            Self::Pinned => "Pinned",
+            Self::ZeroToken => "ZeroToken",
+            Self::Unknown(name) => name.as_str(),
+        }
+    }
+
+    /// The reason of that name; `None` if the name is unknown and cannot be kept either, as
+    /// [`UnknownName::new`] explains.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let known = Self::KNOWN.into_iter().find(|reason| reason.name() == name);
+        known.or_else(|| UnknownName::new(name).map(Self::Unknown))
+    }
+}

@@ -1,0 +1,275 @@
+//! [`ContextBudget`]: the limits of a run and what is left of them for slicing.
+
+use std::collections::HashMap;
+
+use super::{ContextKind, reported};
+use crate::CupelError;
+
+/// How many tokens a run may select.
+///
+/// `max_tokens` is the hard ceiling (the model's window), `target_tokens` the soft
+/// goal the slicer aims at, `output_reserve` what the answer needs. Reserved slots are
+/// tokens kept free per kind, and the safety margin is a percentage taken off what is
+/// left, for callers whose token counts are estimates.
+///
+/// A budget is checked when it is built, so an invalid one cannot exist (BUDGET-8).
+///
+/// ```
+/// use cupel::ContextBudget;
+///
+/// let budget = ContextBudget::builder(128_000)
+///     .target_tokens(100_000)
+///     .output_reserve(4_000)
+///     .build()?;
+/// assert_eq!(budget.target_tokens(), 100_000);
+///
+/// let error = ContextBudget::with_target(100, 200).unwrap_err();
+/// assert_eq!(
+///     error.to_string(),
+///     "invalid budget: target_tokens (200) must be <= max_tokens (100)"
+/// );
+/// # Ok::<(), cupel::CupelError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct ContextBudget {
+    max_tokens: i64,
+    target_tokens: i64,
+    output_reserve: i64,
+    reserved_slots: HashMap<ContextKind, i64>,
+    estimation_safety_margin_percent: f64,
+}
+
+impl ContextBudget {
+    /// A budget from all its fields.
+    ///
+    /// # Errors
+    ///
+    /// [`CupelError::InvalidBudget`] naming the first rule broken, in the
+    /// specification's order: a negative `max_tokens` or `target_tokens`, a target above
+    /// the maximum, a reserve that is negative or above the maximum, a margin outside
+    /// `[0, 100]`, a negative slot.
+    pub fn new(
+        max_tokens: i64,
+        target_tokens: i64,
+        output_reserve: i64,
+        reserved_slots: HashMap<ContextKind, i64>,
+        estimation_safety_margin_percent: f64,
+    ) -> Result<Self, CupelError> {
+        let invalid = |broken: String| Err(CupelError::InvalidBudget(broken));
+        if max_tokens < 0 {
+            return invalid(format!("max_tokens ({max_tokens}) must be >= 0"));
+        }
+        if target_tokens < 0 {
+            return invalid(format!("target_tokens ({target_tokens}) must be >= 0"));
+        }
+        if target_tokens > max_tokens {
+            return invalid(format!(
+                "target_tokens ({target_tokens}) must be <= max_tokens ({max_tokens})"
+            ));
+        }
+        if output_reserve < 0 {
+            return invalid(format!("output_reserve ({output_reserve}) must be >= 0"));
+        }
+        if output_reserve > max_tokens {
+            return invalid(format!(
+                "output_reserve ({output_reserve}) must be <= max_tokens ({max_tokens})"
+            ));
+        }
+        if !(0.0..=100.0).contains(&estimation_safety_margin_percent) {
+            return invalid(format!(
+                "estimation_safety_margin_percent ({estimation_safety_margin_percent}) must be in [0.0, 100.0]"
+            ));
+        }
+        let negative = reserved_slots.iter().filter(|(_, slot)| **slot < 0);
+        if let Some((kind, _)) = negative.min_by_key(|(kind, _)| *kind) {
+            return invalid(format!(
+                "reserved slot count for kind '{kind}' must be >= 0"
+            ));
+        }
+        Ok(Self {
+            max_tokens,
+            target_tokens,
+            output_reserve,
+            reserved_slots,
+            estimation_safety_margin_percent,
+        })
+    }
+
+    /// Starts a budget from the hard ceiling; see [`ContextBudgetBuilder`].
+    pub fn builder(max_tokens: i64) -> ContextBudgetBuilder {
+        ContextBudgetBuilder {
+            max_tokens,
+            target_tokens: max_tokens,
+            output_reserve: 0,
+            reserved_slots: HashMap::new(),
+            estimation_safety_margin_percent: 0.0,
+        }
+    }
+
+    /// A budget of a ceiling and a goal, everything else at its default.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn with_target(max_tokens: i64, target_tokens: i64) -> Result<Self, CupelError> {
+        Self::builder(max_tokens)
+            .target_tokens(target_tokens)
+            .build()
+    }
+
+    /// The hard ceiling.
+    pub fn max_tokens(&self) -> i64 {
+        self.max_tokens
+    }
+
+    /// The soft goal.
+    pub fn target_tokens(&self) -> i64 {
+        self.target_tokens
+    }
+
+    /// What is kept free for the model's answer.
+    pub fn output_reserve(&self) -> i64 {
+        self.output_reserve
+    }
+
+    /// Tokens kept free per kind.
+    pub fn reserved_slots(&self) -> &HashMap<ContextKind, i64> {
+        &self.reserved_slots
+    }
+
+    /// The percentage taken off the effective limits.
+    pub fn estimation_safety_margin_percent(&self) -> f64 {
+        self.estimation_safety_margin_percent
+    }
+
+    /// The output reserve plus all reserved slots.
+    #[must_use]
+    pub fn total_reserved(&self) -> i64 {
+        reported(i128::from(self.output_reserve) + self.slot_tokens())
+    }
+
+    /// The ceiling minus everything reserved; negative if more is reserved than there is.
+    #[must_use]
+    pub fn unreserved_capacity(&self) -> i64 {
+        reported(i128::from(self.max_tokens) - i128::from(self.output_reserve) - self.slot_tokens())
+    }
+
+    /// Whether anything is left beside what is reserved.
+    #[must_use]
+    pub fn has_capacity(&self) -> bool {
+        self.unreserved_capacity() > 0
+    }
+
+    /// What the slicer gets once the pinned items are in (SLICE-1 to SLICE-8).
+    ///
+    /// The result holds only the two limits; reserve, slots and margin are worked into them.
+    ///
+    /// ```
+    /// use cupel::{ContextBudget, ContextKind};
+    ///
+    /// let budget = ContextBudget::builder(1_000)
+    ///     .target_tokens(800)
+    ///     .output_reserve(100)
+    ///     .reserved_slot(ContextKind::memory(), 50)
+    ///     .safety_margin_percent(10.0)
+    ///     .build()?;
+    /// let effective = budget.effective(150);
+    /// assert_eq!(effective.max_tokens(), 630); // (1000 - 100 - 150 - 50) * 0.9
+    /// assert_eq!(effective.target_tokens(), 540); // (800 - 150 - 50) * 0.9
+    /// # Ok::<(), cupel::CupelError>(())
+    /// ```
+    pub fn effective(&self, pinned_tokens: i64) -> Self {
+        let committed = i128::from(pinned_tokens) + self.slot_tokens();
+        let left = |limit: i64| reported((i128::from(limit) - committed).max(0));
+        let mut max = left(self.max_tokens - self.output_reserve);
+        let mut target = left(self.target_tokens).min(max);
+        if self.estimation_safety_margin_percent > 0.0 {
+            let multiplier = 1.0 - self.estimation_safety_margin_percent / 100.0;
+            max = floor_tokens(max as f64 * multiplier);
+            target = floor_tokens(target as f64 * multiplier).min(max);
+        }
+        Self::limits(max, target)
+    }
+
+    /// A budget of two limits that are known to be valid.
+    pub(crate) fn limits(max_tokens: i64, target_tokens: i64) -> Self {
+        debug_assert!(0 <= target_tokens && target_tokens <= max_tokens);
+        Self {
+            max_tokens,
+            target_tokens,
+            output_reserve: 0,
+            reserved_slots: HashMap::new(),
+            estimation_safety_margin_percent: 0.0,
+        }
+    }
+
+    fn slot_tokens(&self) -> i128 {
+        self.reserved_slots.values().copied().map(i128::from).sum()
+    }
+}
+
+/// A non-negative binary64 token amount rounded down, as the specification's `floor`.
+#[expect(clippy::cast_possible_truncation, reason = "the cast saturates")]
+pub(crate) fn floor_tokens(tokens: f64) -> i64 {
+    tokens.floor() as i64
+}
+
+/// Builds a [`ContextBudget`]; every setter has the specification's default (BUDGET-9).
+///
+/// ```
+/// use cupel::ContextBudget;
+///
+/// let budget = ContextBudget::builder(8_000).build()?;
+/// assert_eq!(budget.target_tokens(), 8_000);
+/// assert_eq!(budget.output_reserve(), 0);
+/// # Ok::<(), cupel::CupelError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct ContextBudgetBuilder {
+    max_tokens: i64,
+    target_tokens: i64,
+    output_reserve: i64,
+    reserved_slots: HashMap<ContextKind, i64>,
+    estimation_safety_margin_percent: f64,
+}
+
+impl ContextBudgetBuilder {
+    /// Sets the soft goal; the ceiling unless set.
+    pub fn target_tokens(mut self, tokens: i64) -> Self {
+        self.target_tokens = tokens;
+        self
+    }
+
+    /// Sets what is kept free for the model's answer; 0 unless set.
+    pub fn output_reserve(mut self, tokens: i64) -> Self {
+        self.output_reserve = tokens;
+        self
+    }
+
+    /// Keeps tokens free for a kind.
+    pub fn reserved_slot(mut self, kind: ContextKind, tokens: i64) -> Self {
+        self.reserved_slots.insert(kind, tokens);
+        self
+    }
+
+    /// Sets the percentage taken off the effective limits; 0 unless set.
+    pub fn safety_margin_percent(mut self, percent: f64) -> Self {
+        self.estimation_safety_margin_percent = percent;
+        self
+    }
+
+    /// Finishes the budget.
+    ///
+    /// # Errors
+    ///
+    /// As [`ContextBudget::new`].
+    pub fn build(self) -> Result<ContextBudget, CupelError> {
+        ContextBudget::new(
+            self.max_tokens,
+            self.target_tokens,
+            self.output_reserve,
+            self.reserved_slots,
+            self.estimation_safety_margin_percent,
+        )
+    }
+}

@@ -1,0 +1,280 @@
+//! [`ContextItem`] and its builder.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+
+use super::{ContextKind, ContextSource};
+use crate::CupelError;
+
+/// One candidate for the context window: a message, a document, a tool's output, a memory.
+///
+/// An item is an immutable handle: cloning it costs a counter, and the pipeline
+/// never copies its text. Two items are equal if all their fields are; whether two
+/// handles are the same item is what [`is_same`](Self::is_same) tells.
+///
+/// ```
+/// use cupel::{ContextItem, ContextKind};
+///
+/// let item = ContextItem::builder("The build is green.", 6)
+///     .kind(ContextKind::tool_output())
+///     .tag("ci")
+///     .build()?;
+/// assert_eq!(item.tokens(), 6);
+/// assert_eq!(item.tags(), ["ci"]);
+/// assert_eq!(item.source().as_str(), "Chat");
+/// # Ok::<(), cupel::CupelError>(())
+/// ```
+#[derive(Clone, PartialEq)]
+pub struct ContextItem(Arc<Fields>);
+
+#[derive(Clone, PartialEq)]
+struct Fields {
+    content: String,
+    tokens: i64,
+    kind: ContextKind,
+    source: ContextSource,
+    priority: Option<i64>,
+    tags: Vec<String>,
+    metadata: HashMap<String, String>,
+    timestamp: Option<DateTime<Utc>>,
+    future_relevance_hint: Option<f64>,
+    pinned: bool,
+    original_tokens: Option<i64>,
+}
+
+impl ContextItem {
+    /// Starts an item from its text and token count; see [`ContextItemBuilder`].
+    pub fn builder(content: impl Into<String>, tokens: i64) -> ContextItemBuilder {
+        ContextItemBuilder::new(content, tokens)
+    }
+
+    /// A builder that holds all fields of this item.
+    pub fn to_builder(&self) -> ContextItemBuilder {
+        ContextItemBuilder((*self.0).clone())
+    }
+
+    /// The text.
+    pub fn content(&self) -> &str {
+        &self.0.content
+    }
+
+    /// The token count as the caller gave it; the pipeline never counts tokens itself.
+    pub fn tokens(&self) -> i64 {
+        self.0.tokens
+    }
+
+    /// What the item is.
+    pub fn kind(&self) -> &ContextKind {
+        &self.0.kind
+    }
+
+    /// Where it came from.
+    pub fn source(&self) -> &ContextSource {
+        &self.0.source
+    }
+
+    /// The caller's priority; higher is more important.
+    pub fn priority(&self) -> Option<i64> {
+        self.0.priority
+    }
+
+    /// The tags, in order and with repeats.
+    pub fn tags(&self) -> &[String] {
+        &self.0.tags
+    }
+
+    /// The caller's own data; no stage reads it.
+    pub fn metadata(&self) -> &HashMap<String, String> {
+        &self.0.metadata
+    }
+
+    /// When the item was made or seen.
+    pub fn timestamp(&self) -> Option<DateTime<Utc>> {
+        self.0.timestamp
+    }
+
+    /// The caller's guess at future relevance, by convention in `[0, 1]`.
+    pub fn future_relevance_hint(&self) -> Option<f64> {
+        self.0.future_relevance_hint
+    }
+
+    /// Whether the item bypasses scoring and slicing and is always included.
+    pub fn pinned(&self) -> bool {
+        self.0.pinned
+    }
+
+    /// The token count before the caller shortened the text.
+    pub fn original_tokens(&self) -> Option<i64> {
+        self.0.original_tokens
+    }
+
+    /// Whether both handles are one and the same item, not merely equal ones.
+    ///
+    /// ```
+    /// use cupel::ContextItem;
+    ///
+    /// let item = ContextItem::builder("a", 1).build()?;
+    /// let twin = ContextItem::builder("a", 1).build()?;
+    /// assert!(item.is_same(&item.clone()));
+    /// assert!(!item.is_same(&twin));
+    /// assert_eq!(item, twin);
+    /// # Ok::<(), cupel::CupelError>(())
+    /// ```
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// What tells this item's handles from those of every other living item.
+    pub(crate) fn identity(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
+}
+
+impl fmt::Debug for ContextItem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.debug(f, "ContextItem")
+    }
+}
+
+impl Fields {
+    fn debug(&self, f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
+        f.debug_struct(name)
+            .field("content", &self.content)
+            .field("tokens", &self.tokens)
+            .field("kind", &self.kind)
+            .field("source", &self.source)
+            .field("priority", &self.priority)
+            .field("tags", &self.tags)
+            .field(
+                "metadata",
+                &self.metadata.iter().collect::<BTreeMap<_, _>>(),
+            )
+            .field("timestamp", &self.timestamp)
+            .field("future_relevance_hint", &self.future_relevance_hint)
+            .field("pinned", &self.pinned)
+            .field("original_tokens", &self.original_tokens)
+            .finish()
+    }
+}
+
+/// Builds a [`ContextItem`]; every setter has the specification's default.
+///
+/// ```
+/// use cupel::{ContextItemBuilder, ContextKind};
+///
+/// let item = ContextItemBuilder::new("Be brief.", 3)
+///     .kind(ContextKind::system_prompt())
+///     .pinned(true)
+///     .meta("cupel:trust", "1.0")
+///     .build()?;
+/// assert!(item.pinned());
+/// # Ok::<(), cupel::CupelError>(())
+/// ```
+#[derive(Clone)]
+pub struct ContextItemBuilder(Fields);
+
+impl ContextItemBuilder {
+    /// Starts an item from its text and token count.
+    pub fn new(content: impl Into<String>, tokens: i64) -> Self {
+        Self(Fields {
+            content: content.into(),
+            tokens,
+            kind: ContextKind::default(),
+            source: ContextSource::default(),
+            priority: None,
+            tags: Vec::new(),
+            metadata: HashMap::new(),
+            timestamp: None,
+            future_relevance_hint: None,
+            pinned: false,
+            original_tokens: None,
+        })
+    }
+
+    /// Sets what the item is; `Message` unless set.
+    pub fn kind(mut self, kind: ContextKind) -> Self {
+        self.0.kind = kind;
+        self
+    }
+
+    /// Sets where it came from; `Chat` unless set.
+    pub fn source(mut self, source: ContextSource) -> Self {
+        self.0.source = source;
+        self
+    }
+
+    /// Sets the priority; higher is more important.
+    pub fn priority(mut self, priority: i64) -> Self {
+        self.0.priority = Some(priority);
+        self
+    }
+
+    /// Replaces the tags.
+    pub fn tags(mut self, tags: Vec<String>) -> Self {
+        self.0.tags = tags;
+        self
+    }
+
+    /// Adds one tag.
+    pub fn tag(mut self, tag: impl Into<String>) -> Self {
+        self.0.tags.push(tag.into());
+        self
+    }
+
+    /// Replaces the metadata.
+    pub fn metadata(mut self, metadata: HashMap<String, String>) -> Self {
+        self.0.metadata = metadata;
+        self
+    }
+
+    /// Sets one metadata entry.
+    pub fn meta(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.0.metadata.insert(key.into(), value.into());
+        self
+    }
+
+    /// Sets when the item was made or seen.
+    pub fn timestamp(mut self, timestamp: DateTime<Utc>) -> Self {
+        self.0.timestamp = Some(timestamp);
+        self
+    }
+
+    /// Sets the caller's guess at future relevance; any value is legal.
+    pub fn future_relevance_hint(mut self, hint: f64) -> Self {
+        self.0.future_relevance_hint = Some(hint);
+        self
+    }
+
+    /// Sets whether the item is always included.
+    pub fn pinned(mut self, pinned: bool) -> Self {
+        self.0.pinned = pinned;
+        self
+    }
+
+    /// Sets the token count before the caller shortened the text.
+    pub fn original_tokens(mut self, tokens: i64) -> Self {
+        self.0.original_tokens = Some(tokens);
+        self
+    }
+
+    /// Finishes the item.
+    ///
+    /// # Errors
+    ///
+    /// [`CupelError::EmptyContent`] if the text is empty; white space is content.
+    pub fn build(self) -> Result<ContextItem, CupelError> {
+        if self.0.content.is_empty() {
+            return Err(CupelError::EmptyContent);
+        }
+        Ok(ContextItem(Arc::new(self.0)))
+    }
+}
+
+impl fmt::Debug for ContextItemBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.debug(f, "ContextItemBuilder")
+    }
+}

@@ -1,0 +1,19 @@
+//! The data model: items, kinds and sources, budgets, scored items.
+//!
+//! Every value here is checked when it is built and never changes afterwards.
+
+mod budget;
+mod item;
+mod label;
+mod overflow;
+mod scored;
+
+pub use budget::{ContextBudget, ContextBudgetBuilder};
+pub use item::{ContextItem, ContextItemBuilder};
+pub use label::{ContextKind, ContextSource, ParseContextKindError};
+pub use overflow::OverflowStrategy;
+pub use scored::{ScoredItem, ScoredRef};
+
+pub(crate) use budget::floor_tokens;
+pub(crate) use label::Folded;
+pub(crate) use scored::{descending, reported};

@@ -1,0 +1,290 @@
+//! The pipeline: six fixed stages from candidates to a window.
+//!
+//! Classify, Score, Deduplicate, Sort, Slice, Place. [`Policy`] says with which strategies,
+//! [`Pipeline`] runs them. What happens to a candidate is written into one ledger, by its position
+//! in the input, and the window and the report are both read off that ledger.
+
+mod classify;
+mod deduplicate;
+mod ledger;
+mod place;
+mod policy;
+mod score;
+mod slice;
+mod sort;
+mod stages;
+
+use std::fmt;
+
+pub use policy::{Policy, PolicyBuilder};
+
+use self::ledger::Ledger;
+use self::stages::{EventLog, Trace};
+use crate::{
+    ContextBudget, ContextItem, CupelError, NullTraceCollector, OverflowEvent, OverflowStrategy,
+    PipelineStage, Placer, Scorer, SelectionReport, Slicer, TraceCollector,
+};
+
+/// Turns candidates and a budget into the items of a context window, in order.
+///
+/// A pipeline holds a [`Policy`] and nothing else; it keeps no state between runs and can be
+/// shared among threads.
+///
+/// ```
+/// use cupel::*;
+///
+/// let pipeline = Pipeline::builder()
+///     .scorer(ReflexiveScorer)
+///     .slicer(GreedySlice)
+///     .placer(UShapedPlacer)
+///     .build()?;
+/// let items = [
+///     ContextItem::builder("Be brief.", 3).pinned(true).build()?,
+///     ContextItem::builder("What is in the box?", 6).future_relevance_hint(0.9).build()?,
+///     ContextItem::builder("An old story", 40).future_relevance_hint(0.2).build()?,
+/// ];
+/// let window = pipeline.run(&items, &ContextBudget::with_target(20, 20)?)?;
+/// let contents: Vec<_> = window.iter().map(ContextItem::content).collect();
+/// assert_eq!(contents, ["Be brief.", "What is in the box?"]);
+/// # Ok::<(), CupelError>(())
+/// ```
+#[derive(Clone)]
+pub struct Pipeline {
+    policy: Policy,
+}
+
+impl Pipeline {
+    /// Starts a pipeline; see [`PipelineBuilder`].
+    pub fn builder() -> PipelineBuilder {
+        PipelineBuilder::default()
+    }
+
+    /// A pipeline of three strategies, everything else at its default.
+    pub fn new(
+        scorer: impl Scorer + 'static,
+        slicer: impl Slicer + 'static,
+        placer: impl Placer + 'static,
+    ) -> Self {
+        Policy::new(scorer, slicer, placer).into()
+    }
+
+    /// The strategies this pipeline runs with.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// The window: the selected items in their final order.
+    ///
+    /// # Errors
+    ///
+    /// [`CupelError::PinnedExceedsBudget`] if the pinned items alone are too large;
+    /// [`CupelError::Overflow`] under [`OverflowStrategy::Throw`]; whatever a strategy fails with,
+    /// and [`CupelError::Contract`] for one that breaks its contract.
+    pub fn run(
+        &self,
+        items: &[ContextItem],
+        budget: &ContextBudget,
+    ) -> Result<Vec<ContextItem>, CupelError> {
+        self.policy.run(items, budget)
+    }
+
+    /// The window as positions in `items`: for callers that keep data beside their items.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    ///
+    /// ```
+    /// use cupel::*;
+    ///
+    /// let pipeline = Pipeline::new(ReflexiveScorer, GreedySlice, UShapedPlacer);
+    /// let items = [
+    ///     ContextItem::builder("dull", 5).future_relevance_hint(0.1).build()?,
+    ///     ContextItem::builder("bright", 5).future_relevance_hint(0.9).build()?,
+    /// ];
+    /// let window = pipeline.run_indices(&items, &ContextBudget::with_target(10, 10)?)?;
+    /// assert_eq!(window, [1, 0]);
+    /// # Ok::<(), CupelError>(())
+    /// ```
+    pub fn run_indices(
+        &self,
+        items: &[ContextItem],
+        budget: &ContextBudget,
+    ) -> Result<Vec<usize>, CupelError> {
+        Ok(execute(&self.policy, items, budget, &mut NullTraceCollector)?.into_window())
+    }
+
+    /// The window, with `collector` told how it came about.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    pub fn run_traced<C: TraceCollector + ?Sized>(
+        &self,
+        items: &[ContextItem],
+        budget: &ContextBudget,
+        collector: &mut C,
+    ) -> Result<Vec<ContextItem>, CupelError> {
+        self.policy.run_traced(items, budget, collector)
+    }
+
+    /// The report of a run, without its window.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    pub fn dry_run(
+        &self,
+        items: &[ContextItem],
+        budget: &ContextBudget,
+    ) -> Result<SelectionReport, CupelError> {
+        self.policy.dry_run(items, budget)
+    }
+
+    /// The report of a run with another policy; this pipeline's own takes no part.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    pub fn dry_run_with_policy(
+        &self,
+        items: &[ContextItem],
+        budget: &ContextBudget,
+        policy: &Policy,
+    ) -> Result<SelectionReport, CupelError> {
+        policy.dry_run(items, budget)
+    }
+}
+
+impl From<Policy> for Pipeline {
+    fn from(policy: Policy) -> Self {
+        Self { policy }
+    }
+}
+
+impl fmt::Debug for Pipeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pipeline")
+            .field("deduplication", &self.policy.deduplication())
+            .field("overflow_strategy", &self.policy.overflow_strategy())
+            .finish()
+    }
+}
+
+/// Builds a [`Pipeline`] from a scorer, a slicer and a placer.
+///
+/// ```
+/// use cupel::{GreedySlice, Pipeline, RecencyScorer};
+///
+/// let error = Pipeline::builder()
+///     .scorer(RecencyScorer)
+///     .slicer(GreedySlice)
+///     .build()
+///     .unwrap_err();
+/// assert_eq!(error.to_string(), "invalid pipeline configuration: placer is required");
+/// ```
+#[derive(Default)]
+pub struct PipelineBuilder(PolicyBuilder);
+
+impl PipelineBuilder {
+    /// Sets what scores.
+    pub fn scorer(self, scorer: impl Scorer + 'static) -> Self {
+        Self(self.0.scorer(scorer))
+    }
+
+    /// Sets what selects.
+    pub fn slicer(self, slicer: impl Slicer + 'static) -> Self {
+        Self(self.0.slicer(slicer))
+    }
+
+    /// Sets what orders.
+    pub fn placer(self, placer: impl Placer + 'static) -> Self {
+        Self(self.0.placer(placer))
+    }
+
+    /// Sets whether copies of equal content are dropped; they are unless set.
+    pub fn deduplication(self, enabled: bool) -> Self {
+        Self(self.0.deduplication(enabled))
+    }
+
+    /// Sets what happens when the selection exceeds the target; [`OverflowStrategy::Throw`] unless set.
+    pub fn overflow_strategy(self, strategy: OverflowStrategy) -> Self {
+        Self(self.0.overflow_strategy(strategy))
+    }
+
+    /// Sets who is told of an overflow accepted under [`OverflowStrategy::Proceed`].
+    pub fn on_overflow(self, observer: impl Fn(&OverflowEvent) + Send + Sync + 'static) -> Self {
+        Self(self.0.on_overflow(observer))
+    }
+
+    /// Finishes the pipeline.
+    ///
+    /// # Errors
+    ///
+    /// [`CupelError::PipelineConfig`] naming the strategy that is missing.
+    pub fn build(self) -> Result<Pipeline, CupelError> {
+        self.0.build().map(Pipeline::from)
+    }
+}
+
+impl fmt::Debug for PipelineBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.debug(f, "PipelineBuilder")
+    }
+}
+
+/// One run: the six stages, each told to the collector. Every entry point ends here.
+fn execute<'a, C: TraceCollector + ?Sized>(
+    policy: &Policy,
+    items: &'a [ContextItem],
+    budget: &ContextBudget,
+    collector: &mut C,
+) -> Result<Ledger<'a>, CupelError> {
+    let mut trace = Trace::start(collector, items, budget);
+    let result = six_stages(policy, items, budget, &mut trace);
+    trace.end(&result, budget);
+    result
+}
+
+fn six_stages<'a, C: TraceCollector + ?Sized>(
+    policy: &Policy,
+    items: &'a [ContextItem],
+    budget: &ContextBudget,
+    trace: &mut Trace<'_, C>,
+) -> Result<Ledger<'a>, CupelError> {
+    let mut ledger = Ledger::new(items);
+
+    let stage = trace.enter(PipelineStage::Classify);
+    let classes = classify::classify(&mut ledger, budget)?;
+    let classified = classes.pinned.len() + classes.scoreable.len();
+    trace.leave(stage, &ledger, 0..items.len(), classified);
+
+    let stage = trace.enter(PipelineStage::Score);
+    score::score(&mut ledger, policy.scorer(), &classes.scoreable)?;
+    let scoreable = classes.scoreable;
+    trace.leave(stage, &ledger, scoreable.iter().copied(), scoreable.len());
+
+    let stage = trace.enter(PipelineStage::Deduplicate);
+    let mut ranked = deduplicate::deduplicate(&mut ledger, &scoreable, policy.deduplication());
+    trace.leave(stage, &ledger, scoreable.iter().copied(), ranked.len());
+
+    sort::sort(&ledger, &mut ranked);
+
+    let stage = trace.enter(PipelineStage::Slice);
+    let pinned_tokens = classes.pinned_tokens;
+    let sliced = slice::slice(&mut ledger, policy.slicer(), &ranked, budget, pinned_tokens)?;
+    trace.leave(stage, &ledger, ranked.iter().copied(), sliced.len());
+    trace.fell_short(&ledger);
+
+    let stage = trace.enter(PipelineStage::Place);
+    let merged: Vec<usize> = classes.pinned.into_iter().chain(sliced).collect();
+    place::place(&mut ledger, policy, &merged, budget, |tokens_over| {
+        trace.overflowed(policy.overflow_observer(), || {
+            let merged = merged.iter().map(|&candidate| items[candidate].clone());
+            OverflowEvent::new(tokens_over, merged.collect(), budget.clone())
+        });
+    })?;
+    let placed = ledger.window().len();
+    trace.leave(stage, &ledger, merged.iter().copied(), placed);
+    Ok(ledger)
+}

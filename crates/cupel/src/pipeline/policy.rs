@@ -1,0 +1,264 @@
+//! [`Policy`]: the strategies of a run.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::{EventLog, execute};
+use crate::{
+    ContextBudget, ContextItem, CupelError, NullTraceCollector, OverflowEvent, OverflowStrategy,
+    Placer, Scorer, SelectionReport, Slicer, TraceCollector,
+};
+
+/// How to run: which scorer, slicer and placer, and what to do about copies and overflow.
+///
+/// A policy is a handle: cloning it shares its strategies. It can run by itself; a
+/// [`Pipeline`](crate::Pipeline) is a policy with more questions to ask.
+///
+/// ```
+/// use cupel::*;
+///
+/// let policy = PolicyBuilder::new()
+///     .scorer(PriorityScorer)
+///     .slicer(GreedySlice)
+///     .placer(ChronologicalPlacer)
+///     .overflow_strategy(OverflowStrategy::Truncate)
+///     .build()?;
+/// assert!(policy.deduplication());
+///
+/// let items = [ContextItem::builder("hello", 2).build()?];
+/// let window = policy.run(&items, &ContextBudget::with_target(10, 10)?)?;
+/// assert_eq!(window.len(), 1);
+/// # Ok::<(), CupelError>(())
+/// ```
+#[derive(Clone)]
+pub struct Policy {
+    scorer: Arc<dyn Scorer>,
+    slicer: Arc<dyn Slicer>,
+    placer: Arc<dyn Placer>,
+    deduplication: bool,
+    overflow_strategy: OverflowStrategy,
+    overflow_observer: Option<OverflowObserver>,
+}
+
+/// Is told of an accepted overflow.
+type OverflowObserver = Arc<dyn Fn(&OverflowEvent) + Send + Sync>;
+
+impl Policy {
+    /// A policy of three strategies, everything else at its default.
+    pub fn new(
+        scorer: impl Scorer + 'static,
+        slicer: impl Slicer + 'static,
+        placer: impl Placer + 'static,
+    ) -> Self {
+        Self {
+            scorer: Arc::new(scorer),
+            slicer: Arc::new(slicer),
+            placer: Arc::new(placer),
+            deduplication: true,
+            overflow_strategy: OverflowStrategy::default(),
+            overflow_observer: None,
+        }
+    }
+
+    /// What scores.
+    pub fn scorer(&self) -> &dyn Scorer {
+        &*self.scorer
+    }
+
+    /// What selects.
+    pub fn slicer(&self) -> &dyn Slicer {
+        &*self.slicer
+    }
+
+    /// What orders.
+    pub fn placer(&self) -> &dyn Placer {
+        &*self.placer
+    }
+
+    /// Whether copies of equal content are dropped.
+    pub fn deduplication(&self) -> bool {
+        self.deduplication
+    }
+
+    /// What happens when the selection exceeds the target.
+    pub fn overflow_strategy(&self) -> OverflowStrategy {
+        self.overflow_strategy
+    }
+
+    /// Who is told of an accepted overflow.
+    pub(super) fn overflow_observer(&self) -> Option<&dyn Fn(&OverflowEvent)> {
+        self.overflow_observer
+            .as_ref()
+            .map(|observer| &**observer as &dyn Fn(&OverflowEvent))
+    }
+
+    /// The window: the selected items in their final order.
+    ///
+    /// # Errors
+    ///
+    /// As [`Pipeline::run`](crate::Pipeline::run).
+    pub fn run(
+        &self,
+        items: &[ContextItem],
+        budget: &ContextBudget,
+    ) -> Result<Vec<ContextItem>, CupelError> {
+        self.run_traced(items, budget, &mut NullTraceCollector)
+    }
+
+    /// The window, with `collector` told how it came about.
+    ///
+    /// # Errors
+    ///
+    /// As [`Pipeline::run`](crate::Pipeline::run).
+    pub fn run_traced<C: TraceCollector + ?Sized>(
+        &self,
+        items: &[ContextItem],
+        budget: &ContextBudget,
+        collector: &mut C,
+    ) -> Result<Vec<ContextItem>, CupelError> {
+        let ledger = execute(self, items, budget, collector)?;
+        let window = ledger.window().iter();
+        Ok(window.map(|&candidate| items[candidate].clone()).collect())
+    }
+
+    /// The report of a run, without its window.
+    ///
+    /// # Errors
+    ///
+    /// As [`Pipeline::run`](crate::Pipeline::run).
+    pub fn dry_run(
+        &self,
+        items: &[ContextItem],
+        budget: &ContextBudget,
+    ) -> Result<SelectionReport, CupelError> {
+        let mut log = EventLog::default();
+        let ledger = execute(self, items, budget, &mut log)?;
+        Ok(ledger.report(log.into_events()))
+    }
+}
+
+#[expect(
+    clippy::missing_fields_in_debug,
+    reason = "an observer has nothing to show"
+)]
+impl fmt::Debug for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Policy")
+            .field("scorer", &"<dyn Scorer>")
+            .field("slicer", &"<dyn Slicer>")
+            .field("placer", &"<dyn Placer>")
+            .field("deduplication", &self.deduplication)
+            .field("overflow_strategy", &self.overflow_strategy)
+            .finish()
+    }
+}
+
+/// Builds a [`Policy`].
+///
+/// ```
+/// use cupel::PolicyBuilder;
+///
+/// let error = PolicyBuilder::new().build().unwrap_err();
+/// assert_eq!(error.to_string(), "invalid pipeline configuration: scorer is required");
+/// ```
+#[derive(Clone)]
+pub struct PolicyBuilder {
+    scorer: Option<Arc<dyn Scorer>>,
+    slicer: Option<Arc<dyn Slicer>>,
+    placer: Option<Arc<dyn Placer>>,
+    deduplication: bool,
+    overflow_strategy: OverflowStrategy,
+    overflow_observer: Option<OverflowObserver>,
+}
+
+impl PolicyBuilder {
+    /// Nothing set: deduplication on, overflow an error.
+    pub fn new() -> Self {
+        Self {
+            scorer: None,
+            slicer: None,
+            placer: None,
+            deduplication: true,
+            overflow_strategy: OverflowStrategy::default(),
+            overflow_observer: None,
+        }
+    }
+
+    /// Sets what scores.
+    pub fn scorer(mut self, scorer: impl Scorer + 'static) -> Self {
+        self.scorer = Some(Arc::new(scorer));
+        self
+    }
+
+    /// Sets what selects.
+    pub fn slicer(mut self, slicer: impl Slicer + 'static) -> Self {
+        self.slicer = Some(Arc::new(slicer));
+        self
+    }
+
+    /// Sets what orders.
+    pub fn placer(mut self, placer: impl Placer + 'static) -> Self {
+        self.placer = Some(Arc::new(placer));
+        self
+    }
+
+    /// Sets whether copies of equal content are dropped; they are unless set.
+    pub fn deduplication(mut self, enabled: bool) -> Self {
+        self.deduplication = enabled;
+        self
+    }
+
+    /// Sets what happens when the selection exceeds the target; [`OverflowStrategy::Throw`] unless set.
+    pub fn overflow_strategy(mut self, strategy: OverflowStrategy) -> Self {
+        self.overflow_strategy = strategy;
+        self
+    }
+
+    /// Sets who is told of an overflow accepted under [`OverflowStrategy::Proceed`].
+    pub fn on_overflow(
+        mut self,
+        observer: impl Fn(&OverflowEvent) + Send + Sync + 'static,
+    ) -> Self {
+        self.overflow_observer = Some(Arc::new(observer));
+        self
+    }
+
+    /// Finishes the policy.
+    ///
+    /// # Errors
+    ///
+    /// [`CupelError::PipelineConfig`] naming the first of scorer, slicer and placer that is missing.
+    pub fn build(self) -> Result<Policy, CupelError> {
+        let missing = |name: &str| CupelError::PipelineConfig(format!("{name} is required"));
+        Ok(Policy {
+            scorer: self.scorer.ok_or_else(|| missing("scorer"))?,
+            slicer: self.slicer.ok_or_else(|| missing("slicer"))?,
+            placer: self.placer.ok_or_else(|| missing("placer"))?,
+            deduplication: self.deduplication,
+            overflow_strategy: self.overflow_strategy,
+            overflow_observer: self.overflow_observer,
+        })
+    }
+
+    pub(super) fn debug(&self, f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
+        f.debug_struct(name)
+            .field("scorer", &self.scorer.is_some())
+            .field("slicer", &self.slicer.is_some())
+            .field("placer", &self.placer.is_some())
+            .field("deduplication", &self.deduplication)
+            .field("overflow_strategy", &self.overflow_strategy)
+            .finish()
+    }
+}
+
+impl Default for PolicyBuilder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for PolicyBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.debug(f, "PolicyBuilder")
+    }
+}

@@ -1,0 +1,182 @@
+//! The only code that times, counts and reports a stage.
+
+use std::time::Instant;
+
+use super::ledger::Ledger;
+use crate::model::reported;
+use crate::{
+    ContextBudget, ContextItem, CupelError, OverflowEvent, PipelineStage, SelectionReport,
+    StageTraceSnapshot, TraceCollector, TraceDetailLevel, TraceEvent,
+};
+
+/// Tells a collector about a run. With a collector that is not enabled every method returns at
+/// once: no clock is read, nothing is summed or built.
+pub(super) struct Trace<'c, C: ?Sized> {
+    collector: &'c mut C,
+    enabled: bool,
+    item_events: bool,
+    /// What the completion hook will get, if it wants anything.
+    completion: Option<Completion>,
+}
+
+#[derive(Default)]
+struct Completion {
+    events: Vec<TraceEvent>,
+    snapshots: Vec<StageTraceSnapshot>,
+}
+
+/// A stage under way.
+#[derive(Clone, Copy)]
+pub(super) struct Entered {
+    stage: PipelineStage,
+    since: Option<Instant>,
+}
+
+impl<'c, C: TraceCollector + ?Sized> Trace<'c, C> {
+    pub(super) fn start(
+        collector: &'c mut C,
+        items: &[ContextItem],
+        budget: &ContextBudget,
+    ) -> Self {
+        let enabled = collector.is_enabled();
+        if enabled {
+            collector.on_run_started(budget);
+            let tokens = items.iter().map(|item| i128::from(item.tokens()));
+            collector.set_candidates(items.len(), reported(tokens.sum()));
+        }
+        Self {
+            enabled,
+            item_events: enabled && collector.detail_level() >= TraceDetailLevel::Item,
+            completion: (enabled && collector.wants_report()).then(Completion::default),
+            collector,
+        }
+    }
+
+    pub(super) fn enter(&mut self, stage: PipelineStage) -> Entered {
+        if !self.enabled {
+            return Entered { stage, since: None };
+        }
+        self.collector.on_stage_started(stage);
+        #[expect(clippy::disallowed_methods, reason = "this is the one stage timer")]
+        let since = Some(Instant::now());
+        Entered { stage, since }
+    }
+
+    /// A stage has looked at `considered`, in that order, and passed on `passed` of them.
+    pub(super) fn leave(
+        &mut self,
+        entered: Entered,
+        ledger: &Ledger<'_>,
+        considered: impl ExactSizeIterator<Item = usize>,
+        passed: usize,
+    ) {
+        let Entered {
+            stage,
+            since: Some(since),
+        } = entered
+        else {
+            return;
+        };
+        let duration_ms = since.elapsed().as_secs_f64() * 1e3;
+        let mut snapshot = StageTraceSnapshot::new(stage, considered.len(), passed, duration_ms);
+        for excluded in considered.filter_map(|candidate| ledger.excluded(candidate)) {
+            if self.item_events {
+                let event = TraceEvent::item(stage, excluded.reason.to_string());
+                self.record(event, C::record_item_event);
+            }
+            if self.completion.is_some() {
+                snapshot.excluded.push(excluded.clone());
+            }
+            self.collector
+                .record_excluded(excluded.item, excluded.score, excluded.reason);
+        }
+        let event = TraceEvent::stage(stage, duration_ms, passed);
+        self.record(event, C::record_stage_event);
+        if let Some(completion) = &mut self.completion {
+            completion.snapshots.push(snapshot);
+        }
+    }
+
+    /// Slicing has finished, perhaps with requirements it could not meet.
+    pub(super) fn fell_short(&mut self, ledger: &Ledger<'_>) {
+        if self.enabled {
+            let shortfalls = ledger.shortfalls.iter().cloned();
+            shortfalls.for_each(|shortfall| self.collector.record_shortfall(shortfall));
+        }
+    }
+
+    /// An overflow was accepted; the event is built only if somebody listens.
+    pub(super) fn overflowed(
+        &mut self,
+        observer: Option<&dyn Fn(&OverflowEvent)>,
+        event: impl FnOnce() -> OverflowEvent,
+    ) {
+        if !self.enabled && observer.is_none() {
+            return;
+        }
+        let event = event();
+        if let Some(observer) = observer {
+            observer(&event);
+        }
+        if self.enabled {
+            self.collector.on_overflow(&event);
+        }
+    }
+
+    pub(super) fn end(mut self, result: &Result<Ledger<'_>, CupelError>, budget: &ContextBudget) {
+        if !self.enabled {
+            return;
+        }
+        let ledger = match result {
+            Ok(ledger) => ledger,
+            Err(error) => return self.collector.on_run_failed(error),
+        };
+        for &candidate in ledger.window() {
+            let included = ledger.included(candidate);
+            self.collector
+                .record_included(included.item, included.score, included.reason);
+        }
+        if let Some(completion) = self.completion.take() {
+            let report: SelectionReport = ledger.report(completion.events);
+            self.collector
+                .on_pipeline_completed(&report, budget, &completion.snapshots);
+        }
+    }
+
+    fn record(&mut self, event: TraceEvent, tell: impl FnOnce(&mut C, TraceEvent)) {
+        if let Some(completion) = &mut self.completion {
+            completion.events.push(event.clone());
+        }
+        tell(self.collector, event);
+    }
+}
+
+/// Keeps the events of a run and nothing else: what a dry run needs beside the ledger.
+#[derive(Default)]
+pub(super) struct EventLog {
+    events: Vec<TraceEvent>,
+}
+
+impl EventLog {
+    pub(super) fn into_events(self) -> Vec<TraceEvent> {
+        self.events
+    }
+}
+
+impl TraceCollector for EventLog {
+    fn is_enabled(&self) -> bool {
+        true
+    }
+
+    fn record_stage_event(&mut self, event: TraceEvent) {
+        self.events.push(event);
+    }
+
+    fn record_item_event(&mut self, event: TraceEvent) {
+        self.events.push(event);
+    }
+
+    fn wants_report(&self) -> bool {
+        false
+    }
+}

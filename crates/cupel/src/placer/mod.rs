@@ -1,0 +1,95 @@
+//! Placers: in what order is the window read?
+//!
+//! | placer | order |
+//! |---|---|
+//! | [`ChronologicalPlacer`] | oldest first, items without a timestamp last |
+//! | [`UShapedPlacer`] | best scores at both ends, worst in the middle |
+//!
+//! Both are the specification's.
+
+mod chronological;
+mod u_shaped;
+
+use std::sync::Arc;
+
+pub use chronological::ChronologicalPlacer;
+pub use u_shaped::UShapedPlacer;
+
+use crate::error::StrategyRole;
+use crate::slicer::match_handles;
+use crate::{ContextItem, CupelError, ScoredItem, ScoredRef};
+
+/// Orders the selected items.
+///
+/// Only [`place`](Self::place) has to be written. It returns exactly the items it received, in
+/// any order (PLACER-1), and the same order for the same input (PLACER-2). A run that uses a
+/// placer that breaks the first rule ends with [`CupelError::Contract`].
+///
+/// ```
+/// use cupel::{ContextItem, Placer, ScoredItem};
+///
+/// /// Longest first.
+/// struct ByLength;
+///
+/// impl Placer for ByLength {
+///     fn place(&self, items: &[ScoredItem]) -> Vec<ContextItem> {
+///         let mut placed: Vec<_> = items.iter().map(|scored| scored.item.clone()).collect();
+///         placed.sort_by_key(|item| std::cmp::Reverse(item.content().len()));
+///         placed
+///     }
+/// }
+///
+/// let items = ["a", "abc", "ab"].map(|content| ScoredItem {
+///     item: ContextItem::builder(content, 1).build().unwrap(),
+///     score: 0.5,
+/// });
+/// let placed = ByLength.place(&items);
+/// assert_eq!(placed[0].content(), "abc");
+/// ```
+pub trait Placer: Send + Sync {
+    /// The items in their final order. Pinned items come first and have score 1.0, the others
+    /// follow by score.
+    fn place(&self, items: &[ScoredItem]) -> Vec<ContextItem>;
+
+    /// The order as positions in `items`: what the pipeline calls.
+    ///
+    /// The provided method calls [`place`](Self::place) and finds the items by their handles; a
+    /// placer that writes this one saves that work.
+    ///
+    /// # Errors
+    ///
+    /// [`CupelError::Contract`] if `place` returned an item it did not receive, or one twice.
+    fn arrange(&self, items: &[ScoredRef<'_>]) -> Result<Vec<usize>, CupelError> {
+        let owned: Vec<ScoredItem> = items.iter().map(|scored| scored.to_scored_item()).collect();
+        match_handles(items, &self.place(&owned), StrategyRole::Placer)
+    }
+}
+
+/// A pointer to a placer is a placer.
+macro_rules! forward {
+    ($($pointer:ty),*) => {$(
+        impl<T: Placer + ?Sized> Placer for $pointer {
+            fn place(&self, items: &[ScoredItem]) -> Vec<ContextItem> {
+                (**self).place(items)
+            }
+
+            fn arrange(&self, items: &[ScoredRef<'_>]) -> Result<Vec<usize>, CupelError> {
+                (**self).arrange(items)
+            }
+        }
+    )*};
+}
+
+forward!(Box<T>, Arc<T>, &T);
+
+/// `place` by positions, for placers whose order cannot fail.
+fn placed(
+    items: &[ScoredItem],
+    order: impl FnOnce(&[ScoredRef<'_>]) -> Vec<usize>,
+) -> Vec<ContextItem> {
+    let refs: Vec<ScoredRef<'_>> = items.iter().map(ScoredItem::borrowed).collect();
+    let positions = order(&refs).into_iter();
+    positions
+        .map(|position| items[position].item.clone())
+        .collect()
+}

@@ -1,0 +1,44 @@
+//! [`UShapedPlacer`].
+
+use super::{Placer, placed};
+use crate::model::descending;
+use crate::{ContextItem, CupelError, ScoredItem, ScoredRef};
+
+/// Best scores at both ends, worst in the middle, for models that read the ends more closely.
+///
+/// Ranked by score, even ranks fill from the left and odd ranks from the right; ties rank in
+/// the order in which the items came (USHAPE-1). Pinned items have score 1.0 and no other
+/// privilege.
+///
+/// ```
+/// use cupel::{ContextItem, Placer, ScoredItem, UShapedPlacer};
+///
+/// let scored = |content: &str, score| -> Result<_, cupel::CupelError> {
+///     Ok(ScoredItem { item: ContextItem::builder(content, 1).build()?, score })
+/// };
+/// let items = [scored("A", 0.9)?, scored("B", 0.8)?, scored("C", 0.7)?, scored("D", 0.6)?];
+/// let order = UShapedPlacer.place(&items);
+/// let contents: Vec<_> = order.iter().map(ContextItem::content).collect();
+/// assert_eq!(contents, ["A", "C", "D", "B"]);
+/// # Ok::<(), cupel::CupelError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct UShapedPlacer;
+
+impl Placer for UShapedPlacer {
+    fn place(&self, items: &[ScoredItem]) -> Vec<ContextItem> {
+        placed(items, order)
+    }
+
+    fn arrange(&self, items: &[ScoredRef<'_>]) -> Result<Vec<usize>, CupelError> {
+        Ok(order(items))
+    }
+}
+
+fn order(items: &[ScoredRef<'_>]) -> Vec<usize> {
+    let mut ranks: Vec<usize> = (0..items.len()).collect();
+    ranks.sort_by(|&a, &b| descending(items[a].score, items[b].score));
+    let left = ranks.iter().step_by(2);
+    let right = ranks.iter().skip(1).step_by(2).rev();
+    left.chain(right).copied().collect()
+}

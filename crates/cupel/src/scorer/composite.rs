@@ -1,0 +1,140 @@
+//! [`CompositeScorer`].
+
+use std::fmt;
+
+use super::Scorer;
+use crate::{ContextItem, CupelError};
+
+/// The weighted average of several scorers.
+///
+/// Weights are relative: 3 and 1 are the same as 0.75 and 0.25 (COMP-3). Children own their
+/// children, so a scorer can never contain itself (COMP-9); one scorer may still serve
+/// several parents through an `Arc`.
+///
+/// To multiply scores instead, use [`ProductScorer`](crate::ProductScorer).
+///
+/// ```
+/// use cupel::{CompositeScorer, ContextItem, KindScorer, ReflexiveScorer, Scorer};
+///
+/// let scorer = CompositeScorer::builder()
+///     .add(ReflexiveScorer, 3.0)
+///     .add(KindScorer::with_default_weights(), 1.0)
+///     .build()?;
+/// let item = ContextItem::builder("hello", 1).future_relevance_hint(1.0).build()?;
+/// assert_eq!(scorer.score(&item, &[]), 0.75 * 1.0 + 0.25 * 0.2);
+/// # Ok::<(), cupel::CupelError>(())
+/// ```
+pub struct CompositeScorer {
+    scorers: Vec<Box<dyn Scorer>>,
+    normalized_weights: Vec<f64>,
+}
+
+impl CompositeScorer {
+    /// Scorers with their weights, in the order in which they are added up.
+    ///
+    /// # Errors
+    ///
+    /// [`CupelError::ScorerConfig`] if there is no entry, a weight is not positive and
+    /// finite, or the sum of the weights is not finite.
+    pub fn new(entries: Vec<(Box<dyn Scorer>, f64)>) -> Result<Self, CupelError> {
+        let fault = |text: &str| Err(CupelError::ScorerConfig(text.to_owned()));
+        if entries.is_empty() {
+            return fault("at least one scorer entry is required");
+        }
+        let mut total = 0.0;
+        for (_, weight) in &entries {
+            if *weight <= 0.0 {
+                return fault("weight must be positive");
+            }
+            if !weight.is_finite() {
+                return fault("weight must be finite");
+            }
+            total += weight;
+        }
+        if !f64::is_finite(total) {
+            return fault("the sum of the weights must be finite");
+        }
+        let (scorers, weights): (Vec<_>, Vec<_>) = entries.into_iter().unzip();
+        Ok(Self {
+            scorers,
+            normalized_weights: weights.iter().map(|weight| weight / total).collect(),
+        })
+    }
+
+    /// Starts an empty composite; see [`CompositeScorerBuilder`].
+    pub fn builder() -> CompositeScorerBuilder {
+        CompositeScorerBuilder {
+            entries: Vec::new(),
+        }
+    }
+}
+
+impl fmt::Debug for CompositeScorer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CompositeScorer")
+            .field("num_scorers", &self.scorers.len())
+            .field("normalized_weights", &self.normalized_weights)
+            .finish()
+    }
+}
+
+impl Scorer for CompositeScorer {
+    fn score(&self, item: &ContextItem, all_items: &[ContextItem]) -> f64 {
+        let children = self.scorers.iter().zip(&self.normalized_weights);
+        children.fold(0.0, |sum, (scorer, weight)| {
+            sum + scorer.score(item, all_items) * weight
+        })
+    }
+
+    fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
+        let mut sums = vec![0.0; items.len()];
+        for (scorer, weight) in self.scorers.iter().zip(&self.normalized_weights) {
+            let column = super::column(scorer, items)?;
+            for (sum, score) in sums.iter_mut().zip(column) {
+                *sum += score * weight;
+            }
+        }
+        Ok(sums)
+    }
+}
+
+/// Collects the children of a [`CompositeScorer`] without boxing them by hand.
+///
+/// ```
+/// use cupel::CompositeScorer;
+///
+/// let error = CompositeScorer::builder().build().unwrap_err();
+/// assert_eq!(
+///     error.to_string(),
+///     "invalid scorer configuration: at least one scorer entry is required"
+/// );
+/// ```
+pub struct CompositeScorerBuilder {
+    entries: Vec<(Box<dyn Scorer>, f64)>,
+}
+
+impl CompositeScorerBuilder {
+    /// Adds a child with its weight.
+    pub fn add(mut self, scorer: impl Scorer + 'static, weight: f64) -> Self {
+        self.entries.push((Box::new(scorer), weight));
+        self
+    }
+
+    /// Finishes the composite.
+    ///
+    /// # Errors
+    ///
+    /// As [`CompositeScorer::new`].
+    pub fn build(self) -> Result<CompositeScorer, CupelError> {
+        CompositeScorer::new(self.entries)
+    }
+}
+
+impl fmt::Debug for CompositeScorerBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let weights: Vec<f64> = self.entries.iter().map(|entry| entry.1).collect();
+        f.debug_struct("CompositeScorerBuilder")
+            .field("weights", &weights)
+            .finish()
+    }
+}

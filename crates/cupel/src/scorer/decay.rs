@@ -1,0 +1,231 @@
+//! [`DecayScorer`], its curves and its clock.
+
+use std::fmt;
+
+use chrono::{DateTime, Duration, Utc};
+
+use super::Scorer;
+use crate::{ContextItem, CupelError};
+
+/// Says what time it is.
+///
+/// [`DecayScorer`] has no clock of its own: a run that is to be repeatable injects one.
+///
+/// ```
+/// use chrono::{DateTime, TimeZone, Utc};
+/// use cupel::TimeProvider;
+///
+/// struct Noon;
+///
+/// impl TimeProvider for Noon {
+///     fn now(&self) -> DateTime<Utc> {
+///         Utc.with_ymd_and_hms(2026, 1, 1, 12, 0, 0).unwrap()
+///     }
+/// }
+///
+/// assert_eq!(Noon.now().to_rfc3339(), "2026-01-01T12:00:00+00:00");
+/// ```
+pub trait TimeProvider: Send + Sync {
+    /// The current instant.
+    fn now(&self) -> DateTime<Utc>;
+}
+
+/// A fixed instant is a clock that stands still.
+impl TimeProvider for DateTime<Utc> {
+    fn now(&self) -> DateTime<Utc> {
+        *self
+    }
+}
+
+/// The machine's clock.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct SystemTimeProvider;
+
+impl TimeProvider for SystemTimeProvider {
+    #[expect(clippy::disallowed_methods, reason = "this is the one system clock")]
+    fn now(&self) -> DateTime<Utc> {
+        Utc::now()
+    }
+}
+
+/// How a score falls with age.
+///
+/// The functions refuse nonsense; a variant written by hand is checked again by
+/// [`DecayScorer::new`], so no scorer ever holds an invalid curve (DECAY-12).
+#[derive(Debug, Clone, PartialEq)]
+pub enum DecayCurve {
+    /// Halves with every half-life: `2^(-age / half_life)`.
+    Exponential(Duration),
+    /// 1.0 while younger than the age, 0.0 from then on.
+    Window(Duration),
+    /// The score of the first window that is longer than the age, else of the last one.
+    Step(Vec<(Duration, f64)>),
+}
+
+impl DecayCurve {
+    /// Halves with every `half_life`.
+    ///
+    /// # Errors
+    ///
+    /// [`CupelError::ScorerConfig`] if the half-life is not positive.
+    pub fn exponential(half_life: Duration) -> Result<Self, CupelError> {
+        Self::Exponential(half_life).validated()
+    }
+
+    /// 1.0 while younger than `max_age`, else 0.0.
+    ///
+    /// # Errors
+    ///
+    /// [`CupelError::ScorerConfig`] if the age is not positive.
+    pub fn window(max_age: Duration) -> Result<Self, CupelError> {
+        Self::Window(max_age).validated()
+    }
+
+    /// Windows of an upper age (exclusive) and a score; the first that is longer than an
+    /// item's age gives its score, the last one catches the rest.
+    ///
+    /// # Errors
+    ///
+    /// [`CupelError::ScorerConfig`] if there is no window, an age is not positive or a score
+    /// is not finite.
+    pub fn step(windows: Vec<(Duration, f64)>) -> Result<Self, CupelError> {
+        Self::Step(windows).validated()
+    }
+
+    fn validated(self) -> Result<Self, CupelError> {
+        let positive = |duration: &Duration| *duration > Duration::zero();
+        let fault = match &self {
+            Self::Exponential(half_life) if !positive(half_life) => {
+                "halfLife must be strictly positive"
+            }
+            Self::Window(max_age) if !positive(max_age) => "maxAge must be strictly positive",
+            Self::Step(windows) if windows.is_empty() => "windows must be non-empty",
+            Self::Step(windows) if !windows.iter().all(|(max_age, _)| positive(max_age)) => {
+                "windows: each maxAge must be strictly positive"
+            }
+            Self::Step(windows) if !windows.iter().all(|(_, score)| score.is_finite()) => {
+                "windows: each score must be finite"
+            }
+            _ => return Ok(self),
+        };
+        Err(CupelError::ScorerConfig(fault.to_owned()))
+    }
+
+    fn score(&self, age: Duration) -> f64 {
+        match self {
+            Self::Exponential(half_life) => 2.0_f64.powf(-seconds(age) / seconds(*half_life)),
+            Self::Window(max_age) => f64::from(u8::from(age < *max_age)),
+            Self::Step(windows) => windows
+                .iter()
+                .find(|(max_age, _)| *max_age > age)
+                .or(windows.last())
+                .map_or(0.0, |(_, score)| *score),
+        }
+    }
+}
+
+fn seconds(duration: Duration) -> f64 {
+    duration.num_seconds() as f64 + f64::from(duration.subsec_nanos()) / 1e9
+}
+
+/// Scores by age against a clock, whatever the other items are.
+///
+/// Items from the future count as brand new, items without a timestamp get the
+/// null-timestamp score. A batch reads the clock once.
+///
+/// ```
+/// use chrono::{Duration, TimeZone, Utc};
+/// use cupel::{ContextItem, DecayCurve, DecayScorer, Scorer};
+///
+/// let noon = Utc.with_ymd_and_hms(2026, 1, 1, 12, 0, 0).unwrap();
+/// let curve = DecayCurve::exponential(Duration::hours(24))?;
+/// let scorer = DecayScorer::new(Box::new(noon), curve, 0.5)?;
+///
+/// let yesterday = ContextItem::builder("x", 1).timestamp(noon - Duration::hours(24)).build()?;
+/// assert_eq!(scorer.score(&yesterday, &[]), 0.5);
+/// # Ok::<(), cupel::CupelError>(())
+/// ```
+///
+/// The scorer owns its clock and is not `Clone` (DECAY-18):
+///
+/// ```compile_fail
+/// fn needs_clone<T: Clone>() {}
+/// needs_clone::<cupel::DecayScorer>();
+/// ```
+pub struct DecayScorer {
+    provider: Box<dyn TimeProvider + Send + Sync>,
+    curve: DecayCurve,
+    null_timestamp_score: f64,
+}
+
+impl DecayScorer {
+    /// The null-timestamp score used by [`with_curve`](Self::with_curve): neutral (DECAY-13).
+    pub const DEFAULT_NULL_TIMESTAMP_SCORE: f64 = 0.5;
+
+    /// A clock, a curve, and the score of items without a timestamp.
+    ///
+    /// # Errors
+    ///
+    /// [`CupelError::ScorerConfig`] if the score is outside `[0, 1]` or the curve is invalid.
+    pub fn new(
+        provider: Box<dyn TimeProvider + Send + Sync>,
+        curve: DecayCurve,
+        null_timestamp_score: f64,
+    ) -> Result<Self, CupelError> {
+        let curve = curve.validated()?;
+        if !(0.0..=1.0).contains(&null_timestamp_score) {
+            return Err(CupelError::ScorerConfig(
+                "nullTimestampScore must be in [0.0, 1.0]".to_owned(),
+            ));
+        }
+        Ok(Self {
+            provider,
+            curve,
+            null_timestamp_score,
+        })
+    }
+
+    /// A clock and a curve; items without a timestamp score
+    /// [`DEFAULT_NULL_TIMESTAMP_SCORE`](Self::DEFAULT_NULL_TIMESTAMP_SCORE).
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn with_curve(
+        provider: impl TimeProvider + 'static,
+        curve: DecayCurve,
+    ) -> Result<Self, CupelError> {
+        Self::new(
+            Box::new(provider),
+            curve,
+            Self::DEFAULT_NULL_TIMESTAMP_SCORE,
+        )
+    }
+
+    fn score_at(&self, now: DateTime<Utc>, item: &ContextItem) -> f64 {
+        match item.timestamp() {
+            Some(timestamp) => self.curve.score((now - timestamp).max(Duration::zero())),
+            None => self.null_timestamp_score,
+        }
+    }
+}
+
+impl fmt::Debug for DecayScorer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DecayScorer")
+            .field("curve", &self.curve)
+            .field("null_timestamp_score", &self.null_timestamp_score)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Scorer for DecayScorer {
+    fn score(&self, item: &ContextItem, _all_items: &[ContextItem]) -> f64 {
+        self.score_at(self.provider.now(), item)
+    }
+
+    fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
+        let now = self.provider.now();
+        Ok(items.iter().map(|item| self.score_at(now, item)).collect())
+    }
+}

@@ -1,0 +1,80 @@
+//! [`KindScorer`].
+
+use std::collections::HashMap;
+
+use super::{Scorer, check_weight};
+use crate::{ContextItem, ContextKind, CupelError};
+
+/// Scores by kind: every kind has a weight, and a kind without one scores 0.0.
+///
+/// Weights are not clamped; a weight of 5 scores 5 (KIND-1).
+///
+/// ```
+/// use cupel::{ContextItem, ContextKind, KindScorer, Scorer};
+///
+/// let memory = ContextItem::builder("likes tea", 3).kind(ContextKind::memory()).build()?;
+/// assert_eq!(KindScorer::with_default_weights().score(&memory, &[]), 0.8);
+///
+/// let scorer = KindScorer::from_weights([(ContextKind::new("MEMORY")?, 2.0)])?;
+/// assert_eq!(scorer.score(&memory, &[]), 2.0);
+/// # Ok::<(), cupel::CupelError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct KindScorer {
+    weights: HashMap<ContextKind, f64>,
+}
+
+impl KindScorer {
+    /// The specification's weights: system prompt 1.0, memory 0.8, tool output 0.6,
+    /// document 0.4, message 0.2 (KIND-2).
+    pub fn with_default_weights() -> Self {
+        Self {
+            weights: HashMap::from([
+                (ContextKind::system_prompt(), 1.0),
+                (ContextKind::memory(), 0.8),
+                (ContextKind::tool_output(), 0.6),
+                (ContextKind::document(), 0.4),
+                (ContextKind::message(), 0.2),
+            ]),
+        }
+    }
+
+    /// Weights of your own.
+    ///
+    /// # Errors
+    ///
+    /// [`CupelError::ScorerConfig`] if a weight is negative or not finite.
+    pub fn new(weights: HashMap<ContextKind, f64>) -> Result<Self, CupelError> {
+        let mut sorted: Vec<_> = weights.into_iter().collect();
+        sorted.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        Self::from_weights(sorted)
+    }
+
+    /// Weights of your own, as a list.
+    ///
+    /// # Errors
+    ///
+    /// [`CupelError::ScorerConfig`] if a weight is negative or not finite, or a kind is
+    /// listed twice.
+    pub fn from_weights(
+        weights: impl IntoIterator<Item = (ContextKind, f64)>,
+    ) -> Result<Self, CupelError> {
+        let mut checked = HashMap::new();
+        for (kind, weight) in weights {
+            check_weight(weight, || format!("weight for kind '{kind}'"))?;
+            if checked.contains_key(&kind) {
+                return Err(CupelError::ScorerConfig(format!(
+                    "kind '{kind}' is listed twice; give every kind one weight"
+                )));
+            }
+            checked.insert(kind, weight);
+        }
+        Ok(Self { weights: checked })
+    }
+}
+
+impl Scorer for KindScorer {
+    fn score(&self, item: &ContextItem, _all_items: &[ContextItem]) -> f64 {
+        self.weights.get(item.kind()).copied().unwrap_or(0.0)
+    }
+}

@@ -1,0 +1,147 @@
+//! Scorers: how relevant is an item, seen against all the others?
+//!
+//! | scorer | reads | score | whole batch costs |
+//! |---|---|---|---|
+//! | [`RecencyScorer`] | timestamp | rank among the timestamped, newest 1.0 | one sort |
+//! | [`PriorityScorer`] | priority | rank among the prioritized, highest 1.0 | one sort |
+//! | [`KindScorer`] | kind | the kind's weight | one lookup an item |
+//! | [`TagScorer`] | tags | matched weight over total weight | one lookup a tag |
+//! | [`FrequencyScorer`] | tags | share of the peers with a tag in common | grows with the items, not their square |
+//! | [`ReflexiveScorer`] | future relevance hint | the hint, clamped to `[0, 1]` | nothing |
+//! | [`MetadataTrustScorer`] | metadata `cupel:trust` | the value, clamped to `[0, 1]` | one parse an item |
+//! | [`MetadataKeyScorer`] | one metadata key | the boost on a match, else 1.0 | one lookup an item |
+//! | [`DecayScorer`] | timestamp, a clock | a curve over the age | nothing |
+//! | [`CompositeScorer`] | its children | their weighted average | its children |
+//! | [`ScaledScorer`] | its inner scorer | stretched to `[0, 1]` over all items | its inner scorer, once |
+//! | [`ProductScorer`] | its children | their product | its children |
+//!
+//! All but [`ProductScorer`] are the specification's; that one is ours.
+
+mod composite;
+mod decay;
+mod frequency;
+mod kind;
+mod metadata;
+mod product;
+mod rank;
+mod reflexive;
+mod scaled;
+mod tag;
+
+use std::sync::Arc;
+
+pub use composite::{CompositeScorer, CompositeScorerBuilder};
+pub use decay::{DecayCurve, DecayScorer, SystemTimeProvider, TimeProvider};
+pub use frequency::FrequencyScorer;
+pub use kind::KindScorer;
+pub use metadata::{MetadataKeyScorer, MetadataTrustScorer};
+pub use product::ProductScorer;
+pub use rank::{PriorityScorer, RecencyScorer};
+pub use reflexive::ReflexiveScorer;
+pub use scaled::ScaledScorer;
+pub use tag::{TagComparison, TagScorer};
+
+use crate::error::{ContractViolation, StrategyRole};
+use crate::{ContextItem, CupelError};
+
+/// Gives every item a score.
+///
+/// A scorer is a pure function (SCORER-2): the same items give the same scores, and
+/// nothing else is touched. Scores are conventionally in `[0, 1]`; nothing enforces it.
+///
+/// Only [`score`](Self::score) has to be written. A scorer whose score depends on the
+/// other items would look at all of them for each of them; it writes
+/// [`score_all`](Self::score_all) as well and does that work once.
+///
+/// ```
+/// use cupel::{ContextItem, Scorer};
+///
+/// /// The longer the text, the lower the score.
+/// struct Brevity;
+///
+/// impl Scorer for Brevity {
+///     fn score(&self, item: &ContextItem, _all_items: &[ContextItem]) -> f64 {
+///         1.0 / (1.0 + item.content().len() as f64)
+///     }
+/// }
+///
+/// let items = [
+///     ContextItem::builder("yes", 1).build()?,
+///     ContextItem::builder("perhaps", 2).build()?,
+/// ];
+/// assert_eq!(Brevity.score_all(&items)?, [0.25, 0.125]);
+/// # Ok::<(), cupel::CupelError>(())
+/// ```
+pub trait Scorer: Send + Sync {
+    /// The score of `item`, which is an element of `all_items`.
+    ///
+    /// Built-in scorers that must find `item` among `all_items` look for this very
+    /// element first, then for another handle to the same item.
+    fn score(&self, item: &ContextItem, all_items: &[ContextItem]) -> f64;
+
+    /// The scores of all items, in order: what the pipeline calls, once per run.
+    ///
+    /// Equals [`score`](Self::score) of every item bit for bit.
+    ///
+    /// # Errors
+    ///
+    /// A scorer that cannot answer returns the error the run ends with.
+    fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
+        Ok(items.iter().map(|item| self.score(item, items)).collect())
+    }
+}
+
+/// A pointer to a scorer is a scorer.
+macro_rules! forward {
+    ($($pointer:ty),*) => {$(
+        impl<T: Scorer + ?Sized> Scorer for $pointer {
+            fn score(&self, item: &ContextItem, all_items: &[ContextItem]) -> f64 {
+                (**self).score(item, all_items)
+            }
+
+            fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
+                (**self).score_all(items)
+            }
+        }
+    )*};
+}
+
+forward!(Box<T>, Arc<T>, &T);
+
+/// The position of `item` in `all_items`: this very element, else the first other handle to it.
+fn position(item: &ContextItem, all_items: &[ContextItem]) -> Option<usize> {
+    all_items
+        .iter()
+        .position(|other| std::ptr::eq(other, item))
+        .or_else(|| all_items.iter().position(|other| other.is_same(item)))
+}
+
+/// One score per item from `scorer`, which may be anybody's.
+pub(crate) fn column(scorer: &dyn Scorer, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
+    let column = scorer.score_all(items)?;
+    if column.len() == items.len() {
+        return Ok(column);
+    }
+    Err(CupelError::Contract {
+        strategy: StrategyRole::Scorer,
+        violation: ContractViolation::WrongLength {
+            expected: items.len(),
+            returned: column.len(),
+        },
+    })
+}
+
+/// Refuses a weight that is negative or not finite.
+fn check_weight(weight: f64, what: impl FnOnce() -> String) -> Result<(), CupelError> {
+    let fault = if weight < 0.0 {
+        "non-negative"
+    } else if !weight.is_finite() {
+        "finite"
+    } else {
+        return Ok(());
+    };
+    Err(CupelError::ScorerConfig(format!(
+        "{} must be {fault}",
+        what()
+    )))
+}

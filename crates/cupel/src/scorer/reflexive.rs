@@ -1,0 +1,28 @@
+//! [`ReflexiveScorer`].
+
+use super::Scorer;
+use crate::ContextItem;
+
+/// Scores by the caller's own hint, clamped to `[0, 1]`.
+///
+/// No hint scores 0.0, and so does one that is not finite (REFLEX-2).
+///
+/// ```
+/// use cupel::{ContextItem, ReflexiveScorer, Scorer};
+///
+/// let hinted = |hint| ContextItem::builder("x", 1).future_relevance_hint(hint).build();
+/// let items = [hinted(0.5)?, hinted(1.7)?, hinted(-0.3)?, hinted(f64::INFINITY)?];
+/// assert_eq!(ReflexiveScorer.score_all(&items)?, [0.5, 1.0, 0.0, 0.0]);
+/// # Ok::<(), cupel::CupelError>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct ReflexiveScorer;
+
+impl Scorer for ReflexiveScorer {
+    fn score(&self, item: &ContextItem, _all_items: &[ContextItem]) -> f64 {
+        match item.future_relevance_hint() {
+            Some(hint) if hint.is_finite() => hint.clamp(0.0, 1.0),
+            _ => 0.0,
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! [`ScaledScorer`].
+
+use std::fmt;
+
+use super::{Scorer, position};
+use crate::{ContextItem, CupelError};
+
+/// Stretches another scorer's scores to `[0, 1]` over all items.
+///
+/// The lowest score becomes 0.0, the highest 1.0. Where there is nothing to stretch (one
+/// item, all scores equal, a score that is not finite) the answer is 0.5: no information.
+///
+/// The inner scorer runs once for a whole batch, also when scaled scorers are nested.
+///
+/// ```
+/// use cupel::{ContextItem, ReflexiveScorer, ScaledScorer, Scorer};
+///
+/// let hinted = |hint| ContextItem::builder("x", 1).future_relevance_hint(hint).build();
+/// let items = [hinted(0.3)?, hinted(0.5)?, hinted(0.4)?];
+/// let scores = ScaledScorer::new(ReflexiveScorer).score_all(&items)?;
+/// assert_eq!(scores[..2], [0.0, 1.0]);
+/// assert!((scores[2] - 0.5).abs() < 1e-9);
+/// # Ok::<(), cupel::CupelError>(())
+/// ```
+pub struct ScaledScorer {
+    inner: Box<dyn Scorer>,
+}
+
+impl ScaledScorer {
+    /// Stretches `inner`.
+    pub fn new(inner: impl Scorer + 'static) -> Self {
+        Self {
+            inner: Box::new(inner),
+        }
+    }
+}
+
+impl fmt::Debug for ScaledScorer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ScaledScorer")
+    }
+}
+
+impl Scorer for ScaledScorer {
+    fn score(&self, item: &ContextItem, all_items: &[ContextItem]) -> f64 {
+        let raw: Vec<f64> = all_items
+            .iter()
+            .map(|other| self.inner.score(other, all_items))
+            .collect();
+        match position(item, all_items) {
+            Some(own) => Range::of(&raw).scale(raw[own]),
+            None => NO_INFORMATION,
+        }
+    }
+
+    fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
+        let mut scores = super::column(&self.inner, items)?;
+        let range = Range::of(&scores);
+        for score in &mut scores {
+            *score = range.scale(*score);
+        }
+        Ok(scores)
+    }
+}
+
+const NO_INFORMATION: f64 = 0.5;
+
+#[derive(Clone, Copy)]
+struct Range {
+    min: f64,
+    max: f64,
+}
+
+impl Range {
+    /// The least and the largest number; NaN is neither.
+    fn of(scores: &[f64]) -> Self {
+        let empty = Self {
+            min: f64::INFINITY,
+            max: f64::NEG_INFINITY,
+        };
+        scores.iter().fold(empty, |range, &score| Self {
+            min: if score < range.min { score } else { range.min },
+            max: if score > range.max { score } else { range.max },
+        })
+    }
+
+    fn scale(self, raw: f64) -> f64 {
+        if self.max == self.min {
+            return NO_INFORMATION;
+        }
+        let scaled = (raw - self.min) / (self.max - self.min);
+        if scaled.is_finite() {
+            scaled
+        } else {
+            NO_INFORMATION
+        }
+    }
+}

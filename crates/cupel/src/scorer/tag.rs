@@ -1,0 +1,131 @@
+//! [`TagScorer`].
+
+use std::collections::HashMap;
+
+use super::{Scorer, check_weight};
+use crate::{ContextItem, CupelError};
+
+/// Scores by tags: the weight of an item's tags over the weight of all configured tags.
+///
+/// Every occurrence of a tag counts, and the score is at most 1.0 (TAG-5, TAG-6). Tags are
+/// compared exactly unless [`TagComparison::IgnoreAsciiCase`] is asked for.
+///
+/// ```
+/// use std::collections::HashMap;
+/// use cupel::{ContextItem, Scorer, TagScorer};
+///
+/// let scorer = TagScorer::new(HashMap::from([
+///     ("billing".to_owned(), 3.0),
+///     ("urgent".to_owned(), 1.0),
+/// ]))?;
+/// let item = ContextItem::builder("Refund asked for", 4).tag("billing").build()?;
+/// assert_eq!(scorer.score(&item, &[]), 0.75);
+/// # Ok::<(), cupel::CupelError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct TagScorer {
+    tag_weights: HashMap<String, f64>,
+    total_weight: f64,
+    comparison: TagComparison,
+}
+
+/// How a [`TagScorer`] compares an item's tags with the configured ones.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum TagComparison {
+    /// Byte by byte.
+    #[default]
+    Ordinal,
+    /// `Urgent` equals `urgent`; letters beyond ASCII keep their case.
+    IgnoreAsciiCase,
+}
+
+impl TagComparison {
+    fn key(self, tag: String) -> String {
+        match self {
+            Self::Ordinal => tag,
+            Self::IgnoreAsciiCase => tag.to_ascii_lowercase(),
+        }
+    }
+}
+
+impl TagScorer {
+    /// Weights per tag, compared exactly.
+    ///
+    /// The total is summed in the order of the tags, so equal maps score alike (TAG-1).
+    ///
+    /// # Errors
+    ///
+    /// [`CupelError::ScorerConfig`] if a weight is negative or not finite, or if the sum of
+    /// the weights is not finite.
+    pub fn new(tag_weights: HashMap<String, f64>) -> Result<Self, CupelError> {
+        let mut sorted: Vec<_> = tag_weights.into_iter().collect();
+        sorted.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        Self::from_weights(sorted, TagComparison::Ordinal)
+    }
+
+    /// Weights per tag as a list, with a comparison; the total is summed in list order.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new), and if two tags are equal under the comparison.
+    ///
+    /// ```
+    /// use cupel::{ContextItem, Scorer, TagComparison, TagScorer};
+    ///
+    /// let weights = [("Urgent".to_owned(), 1.0)];
+    /// let scorer = TagScorer::from_weights(weights, TagComparison::IgnoreAsciiCase)?;
+    /// let item = ContextItem::builder("now", 1).tag("URGENT").build()?;
+    /// assert_eq!(scorer.score(&item, &[]), 1.0);
+    /// # Ok::<(), cupel::CupelError>(())
+    /// ```
+    pub fn from_weights(
+        tag_weights: impl IntoIterator<Item = (String, f64)>,
+        comparison: TagComparison,
+    ) -> Result<Self, CupelError> {
+        let mut checked = HashMap::new();
+        let mut total_weight = 0.0;
+        for (tag, weight) in tag_weights {
+            check_weight(weight, || format!("tag weight for '{tag}'"))?;
+            total_weight += weight;
+            let key = comparison.key(tag);
+            if checked.contains_key(&key) {
+                return Err(CupelError::ScorerConfig(format!(
+                    "tag '{key}' is listed twice; give every tag one weight"
+                )));
+            }
+            checked.insert(key, weight);
+        }
+        if !total_weight.is_finite() {
+            return Err(CupelError::ScorerConfig(
+                "the sum of the tag weights must be finite".to_owned(),
+            ));
+        }
+        Ok(Self {
+            tag_weights: checked,
+            total_weight,
+            comparison,
+        })
+    }
+
+    fn weight(&self, tag: &str) -> Option<f64> {
+        match self.comparison {
+            TagComparison::Ordinal => self.tag_weights.get(tag),
+            TagComparison::IgnoreAsciiCase => self.tag_weights.get(&tag.to_ascii_lowercase()),
+        }
+        .copied()
+    }
+}
+
+impl Scorer for TagScorer {
+    fn score(&self, item: &ContextItem, _all_items: &[ContextItem]) -> f64 {
+        if self.total_weight == 0.0 || item.tags().is_empty() {
+            return 0.0;
+        }
+        let matched: f64 = item
+            .tags()
+            .iter()
+            .filter_map(|tag| self.weight(tag))
+            .fold(0.0, |sum, weight| sum + weight);
+        (matched / self.total_weight).min(1.0)
+    }
+}

@@ -1,0 +1,249 @@
+//! Slicers: which items stay within the token budget?
+//!
+//! | slicer | chooses | cost |
+//! |---|---|---|
+//! | [`GreedySlice`] | by score per token, best first | one sort |
+//! | [`KnapsackSlice`] | the set with the highest total score | items times budget buckets |
+//! | [`QuotaSlice`] | within percentage shares per kind, through an inner slicer | the inner slicer per kind |
+//! | [`CountQuotaSlice`] | with item counts per kind, through an inner slicer | one sort and the inner slicer |
+//! | [`CountConstrainedKnapsackSlice`] | with item counts per kind, through a knapsack | one sort and the knapsack |
+//! | `StreamSlice` (feature `stream`) | from an asynchronous stream, batch by batch | one sort per batch |
+//!
+//! All are the specification's.
+
+mod count;
+mod greedy;
+mod knapsack;
+mod quota;
+mod selection;
+#[cfg(feature = "stream")]
+mod stream;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+pub use count::{
+    CountConstrainedKnapsackSlice, CountQuotaEntry, CountQuotaSlice, ScarcityBehavior,
+};
+pub use greedy::GreedySlice;
+pub use knapsack::KnapsackSlice;
+pub use quota::{QuotaEntry, QuotaSlice};
+pub use selection::{Refusal, Selection};
+pub(crate) use selection::{check_distinct_positions, match_handles};
+#[cfg(feature = "stream")]
+pub use stream::StreamSlice;
+
+use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredItem, ScoredRef};
+
+/// Chooses a subset of the ranked items that fits a budget.
+///
+/// Only [`slice`](Self::slice) has to be written. It returns some of the items it received:
+/// none made up, none twice (SLICER-1); their tokens stay within `budget.target_tokens()`;
+/// an empty list or a target of zero gives an empty list (SLICER-4). A run that uses a slicer
+/// that breaks the first rule ends with [`CupelError::Contract`].
+///
+/// ```
+/// use cupel::{ContextBudget, ContextItem, CupelError, ScoredItem, Slicer};
+///
+/// /// Takes the best items until the first that does not fit.
+/// struct PrefixSlice;
+///
+/// impl Slicer for PrefixSlice {
+///     fn slice(
+///         &self,
+///         sorted: &[ScoredItem],
+///         budget: &ContextBudget,
+///     ) -> Result<Vec<ContextItem>, CupelError> {
+///         let mut left = budget.target_tokens();
+///         let mut kept = Vec::new();
+///         for scored in sorted {
+///             left -= scored.item.tokens();
+///             if left < 0 {
+///                 break;
+///             }
+///             kept.push(scored.item.clone());
+///         }
+///         Ok(kept)
+///     }
+/// }
+///
+/// let scored = |content: &str, tokens, score| -> Result<ScoredItem, CupelError> {
+///     Ok(ScoredItem { item: ContextItem::builder(content, tokens).build()?, score })
+/// };
+/// let sorted = [scored("a", 60, 0.9)?, scored("b", 60, 0.8)?, scored("c", 10, 0.7)?];
+/// let kept = PrefixSlice.slice(&sorted, &ContextBudget::with_target(100, 100)?)?;
+/// assert_eq!(kept.len(), 1);
+/// # Ok::<(), CupelError>(())
+/// ```
+pub trait Slicer: Send + Sync {
+    /// The chosen items, in any order, from a list sorted by score, best first.
+    ///
+    /// # Errors
+    ///
+    /// Whatever makes a choice impossible; the run ends with it.
+    fn slice(
+        &self,
+        sorted: &[ScoredItem],
+        budget: &ContextBudget,
+    ) -> Result<Vec<ContextItem>, CupelError>;
+
+    /// The choice by rank, with the slicer's own reasons: what the pipeline calls.
+    ///
+    /// The provided method calls [`slice`](Self::slice) and finds the chosen items by their
+    /// handles. A slicer that writes this one saves that work and can say more: why an item
+    /// was refused and which requirements it could not meet. It then writes `slice` by way of
+    /// [`Selection::items`].
+    ///
+    /// # Errors
+    ///
+    /// As [`slice`](Self::slice), and [`CupelError::Contract`] if it returned an item it was not
+    /// offered, or one twice.
+    fn select(
+        &self,
+        ranked: &[ScoredRef<'_>],
+        budget: &ContextBudget,
+    ) -> Result<Selection, CupelError> {
+        let sorted: Vec<ScoredItem> = ranked
+            .iter()
+            .map(|scored| scored.to_scored_item())
+            .collect();
+        let kept = self.slice(&sorted, budget)?;
+        Selection::by_identity(ranked, &kept)
+    }
+
+    /// Whether this is a [`KnapsackSlice`], which [`CountQuotaSlice`] refuses to wrap.
+    fn is_knapsack(&self) -> bool {
+        false
+    }
+
+    /// Whether percentage shares take part in the choice, here or in a wrapped slicer.
+    fn is_quota(&self) -> bool {
+        false
+    }
+
+    /// Whether item counts take part in the choice, here or in a wrapped slicer.
+    fn is_count_quota(&self) -> bool {
+        false
+    }
+
+    /// The largest item count per kind, for kinds that have one.
+    fn count_cap_map(&self) -> HashMap<ContextKind, usize> {
+        HashMap::new()
+    }
+}
+
+/// A pointer to a slicer is a slicer.
+macro_rules! forward {
+    ($($pointer:ty),*) => {$(
+        impl<T: Slicer + ?Sized> Slicer for $pointer {
+            fn slice(
+                &self,
+                sorted: &[ScoredItem],
+                budget: &ContextBudget,
+            ) -> Result<Vec<ContextItem>, CupelError> {
+                (**self).slice(sorted, budget)
+            }
+
+            fn select(
+                &self,
+                ranked: &[ScoredRef<'_>],
+                budget: &ContextBudget,
+            ) -> Result<Selection, CupelError> {
+                (**self).select(ranked, budget)
+            }
+
+            fn is_knapsack(&self) -> bool {
+                (**self).is_knapsack()
+            }
+
+            fn is_quota(&self) -> bool {
+                (**self).is_quota()
+            }
+
+            fn is_count_quota(&self) -> bool {
+                (**self).is_count_quota()
+            }
+
+            fn count_cap_map(&self) -> HashMap<ContextKind, usize> {
+                (**self).count_cap_map()
+            }
+        }
+    )*};
+}
+
+forward!(Box<T>, Arc<T>, &T);
+
+/// Per-kind limits a slicer was configured with, for reports on how they were used.
+///
+/// ```
+/// use cupel::{ContextKind, GreedySlice, QuotaEntry, QuotaPolicy, QuotaSlice};
+///
+/// let entry = QuotaEntry::new(ContextKind::memory(), 10.0, 40.0)?;
+/// let slicer = QuotaSlice::new(vec![entry], GreedySlice)?;
+/// assert_eq!(slicer.quota_constraints()[0].cap, 40.0);
+/// # Ok::<(), cupel::CupelError>(())
+/// ```
+pub trait QuotaPolicy {
+    /// One constraint per configured entry, in order.
+    fn quota_constraints(&self) -> Vec<QuotaConstraint>;
+}
+
+/// What the numbers of a [`QuotaConstraint`] count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum QuotaConstraintMode {
+    /// Percent of the target tokens.
+    Percentage,
+    /// Items.
+    Count,
+}
+
+/// The limits of one kind.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QuotaConstraint {
+    /// The kind.
+    pub kind: ContextKind,
+    /// What the numbers count.
+    pub mode: QuotaConstraintMode,
+    /// The least amount.
+    pub require: f64,
+    /// The largest amount.
+    pub cap: f64,
+}
+
+/// `slice` in terms of `select`, for slicers that write the latter.
+fn slice_by_selection(
+    slicer: &(impl Slicer + ?Sized),
+    sorted: &[ScoredItem],
+    budget: &ContextBudget,
+) -> Result<Vec<ContextItem>, CupelError> {
+    let ranked: Vec<ScoredRef<'_>> = sorted.iter().map(ScoredItem::borrowed).collect();
+    Ok(slicer.select(&ranked, budget)?.items(&ranked))
+}
+
+/// The ranks of each kind, kinds in order of first appearance, ranks ascending.
+fn ranks_by_kind<'a>(ranked: &[ScoredRef<'a>]) -> Vec<(&'a ContextKind, Vec<usize>)> {
+    let mut partitions: Vec<(&ContextKind, Vec<usize>)> = Vec::new();
+    let mut partition_of: HashMap<&ContextKind, usize> = HashMap::new();
+    for (rank, scored) in ranked.iter().enumerate() {
+        let kind = scored.item.kind();
+        let partition = *partition_of.entry(kind).or_insert_with(|| {
+            partitions.push((kind, Vec::new()));
+            partitions.len() - 1
+        });
+        partitions[partition].1.push(rank);
+    }
+    partitions
+}
+
+/// Refuses a list of per-kind entries that names a kind twice.
+fn check_distinct<'a>(kinds: impl IntoIterator<Item = &'a ContextKind>) -> Result<(), CupelError> {
+    let mut seen = std::collections::HashSet::new();
+    for kind in kinds {
+        if !seen.insert(kind) {
+            return Err(CupelError::SlicerConfig(format!(
+                "kind '{kind}' is listed twice; give every kind one entry"
+            )));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,274 @@
+//! [`QuotaSlice`]: percentage shares per kind.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use super::{
+    QuotaConstraint, QuotaConstraintMode, QuotaPolicy, Selection, Slicer, check_distinct,
+    ranks_by_kind, slice_by_selection,
+};
+use crate::model::{floor_tokens, reported};
+use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredItem, ScoredRef};
+
+/// The share of the target one kind must and may have, in percent.
+///
+/// ```
+/// use cupel::{ContextKind, QuotaEntry};
+///
+/// let entry = QuotaEntry::new(ContextKind::memory(), 10.0, 30.0)?;
+/// assert_eq!((entry.require(), entry.cap()), (10.0, 30.0));
+/// assert!(QuotaEntry::new(ContextKind::memory(), 40.0, 30.0).is_err());
+/// # Ok::<(), cupel::CupelError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct QuotaEntry {
+    kind: ContextKind,
+    require: f64,
+    cap: f64,
+}
+
+impl QuotaEntry {
+    /// At least `require` and at most `cap` percent for `kind`.
+    ///
+    /// # Errors
+    ///
+    /// [`CupelError::SlicerConfig`] if a number is outside `[0, 100]` or `require` is above `cap`.
+    pub fn new(kind: ContextKind, require: f64, cap: f64) -> Result<Self, CupelError> {
+        let fault = |text: String| Err(CupelError::SlicerConfig(text));
+        if !(0.0..=100.0).contains(&require) {
+            return fault(format!("require ({require}) must be in [0.0, 100.0]"));
+        }
+        if !(0.0..=100.0).contains(&cap) {
+            return fault(format!("cap ({cap}) must be in [0.0, 100.0]"));
+        }
+        if require > cap {
+            return fault(format!("require ({require}) must be <= cap ({cap})"));
+        }
+        Ok(Self { kind, require, cap })
+    }
+
+    /// The kind.
+    pub fn kind(&self) -> &ContextKind {
+        &self.kind
+    }
+
+    /// The least share.
+    pub fn require(&self) -> f64 {
+        self.require
+    }
+
+    /// The largest share.
+    pub fn cap(&self) -> f64 {
+        self.cap
+    }
+}
+
+/// Shares the target among kinds and lets an inner slicer choose within each.
+///
+/// A kind gets its required share plus a part of what is left, in proportion to the tokens its
+/// candidates have, up to its cap (QUOTA-12). Kinds without an entry require nothing and may
+/// have everything. The share of a required kind without candidates stays unused (QUOTA-8).
+///
+/// ```
+/// use cupel::{ContextBudget, ContextItem, ContextKind, GreedySlice, QuotaEntry, QuotaSlice};
+/// use cupel::{ScoredItem, Slicer};
+///
+/// let scored = |content: &str, kind, score| -> Result<_, cupel::CupelError> {
+///     Ok(ScoredItem { item: ContextItem::builder(content, 40).kind(kind).build()?, score })
+/// };
+/// let sorted = [
+///     scored("chat 1", ContextKind::message(), 0.9)?,
+///     scored("chat 2", ContextKind::message(), 0.8)?,
+///     scored("fact", ContextKind::memory(), 0.1)?,
+/// ];
+/// let half = QuotaEntry::new(ContextKind::memory(), 50.0, 100.0)?;
+/// let slicer = QuotaSlice::new(vec![half], GreedySlice)?;
+/// let kept = slicer.slice(&sorted, &ContextBudget::with_target(80, 80)?)?;
+/// assert!(kept.iter().any(|item| item.content() == "fact"));
+/// # Ok::<(), cupel::CupelError>(())
+/// ```
+#[derive(Clone)]
+pub struct QuotaSlice {
+    quotas: Vec<QuotaEntry>,
+    inner: Arc<dyn Slicer>,
+}
+
+impl QuotaSlice {
+    /// Shares per kind and the slicer that chooses within them.
+    ///
+    /// # Errors
+    ///
+    /// [`CupelError::SlicerConfig`] if a kind is listed twice or the required shares add up to
+    /// more than 100.
+    pub fn new(quotas: Vec<QuotaEntry>, inner: impl Slicer + 'static) -> Result<Self, CupelError> {
+        check_distinct(quotas.iter().map(QuotaEntry::kind))?;
+        let sum = quotas.iter().fold(0.0, |sum, quota| sum + quota.require);
+        if sum > 100.0 {
+            return Err(CupelError::SlicerConfig(format!(
+                "sum of require percentages ({sum}) must not exceed 100.0"
+            )));
+        }
+        Ok(Self {
+            quotas,
+            inner: Arc::new(inner),
+        })
+    }
+
+    /// The configured shares, in order.
+    pub fn quotas(&self) -> &[QuotaEntry] {
+        &self.quotas
+    }
+
+    /// The budget of every kind: its share as target, its cap as maximum.
+    fn distribute(&self, masses: &[(&ContextKind, i128)], target: i64) -> Vec<(i64, i64)> {
+        let share = |percent: f64| floor_tokens(percent / 100.0 * target as f64);
+        let shares: HashMap<&ContextKind, (i64, i64)> = self
+            .quotas
+            .iter()
+            .map(|quota| (&quota.kind, (share(quota.require), share(quota.cap))))
+            .collect();
+        let limits = |kind: &ContextKind| shares.get(kind).copied().unwrap_or((0, target));
+
+        let required: i128 = shares.values().map(|share| i128::from(share.0)).sum();
+        let unassigned = (i128::from(target) - required).max(0);
+        let shared_mass: i128 = masses
+            .iter()
+            .filter(|(kind, _)| {
+                let (require, cap) = limits(kind);
+                cap > require
+            })
+            .map(|(_, mass)| mass)
+            .sum();
+        masses
+            .iter()
+            .map(|&(kind, mass)| {
+                let (require, cap) = limits(kind);
+                let proportional = if shared_mass > 0 && cap > require {
+                    proportion(unassigned, mass, shared_mass)
+                } else {
+                    0
+                };
+                let budget = reported(i128::from(require) + proportional).min(cap);
+                (budget, cap)
+            })
+            .collect()
+    }
+}
+
+impl fmt::Debug for QuotaSlice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("QuotaSlice")
+            .field("quotas", &self.quotas)
+            .field("inner", &"<dyn Slicer>")
+            .finish()
+    }
+}
+
+impl Slicer for QuotaSlice {
+    fn slice(
+        &self,
+        sorted: &[ScoredItem],
+        budget: &ContextBudget,
+    ) -> Result<Vec<ContextItem>, CupelError> {
+        slice_by_selection(self, sorted, budget)
+    }
+
+    fn select(
+        &self,
+        ranked: &[ScoredRef<'_>],
+        budget: &ContextBudget,
+    ) -> Result<Selection, CupelError> {
+        let mut selection = Selection::default();
+        if budget.target_tokens() <= 0 {
+            return Ok(selection);
+        }
+        let partitions = ranks_by_kind(ranked);
+        let masses: Vec<_> = partitions
+            .iter()
+            .map(|(kind, ranks)| (*kind, token_sum(ranks, ranked)))
+            .collect();
+        let budgets = self.distribute(&masses, budget.target_tokens());
+        for ((_, ranks), (target, cap)) in partitions.iter().zip(budgets) {
+            if target <= 0 {
+                continue;
+            }
+            let part: Vec<_> = ranks.iter().map(|&rank| ranked[rank]).collect();
+            let chosen = self
+                .inner
+                .select(&part, &ContextBudget::limits(cap, target))?;
+            chosen.check(part.len())?;
+            let kept = selection.adopt(chosen, ranks);
+            selection.extend(kept);
+        }
+        Ok(selection)
+    }
+
+    fn is_quota(&self) -> bool {
+        true
+    }
+
+    fn is_count_quota(&self) -> bool {
+        self.inner.is_count_quota()
+    }
+
+    fn count_cap_map(&self) -> HashMap<ContextKind, usize> {
+        self.inner.count_cap_map()
+    }
+}
+
+impl QuotaPolicy for QuotaSlice {
+    fn quota_constraints(&self) -> Vec<QuotaConstraint> {
+        let constraint = |quota: &QuotaEntry| QuotaConstraint {
+            kind: quota.kind.clone(),
+            mode: QuotaConstraintMode::Percentage,
+            require: quota.require,
+            cap: quota.cap,
+        };
+        self.quotas.iter().map(constraint).collect()
+    }
+}
+
+fn token_sum(ranks: &[usize], ranked: &[ScoredRef<'_>]) -> i128 {
+    let tokens = ranks.iter().map(|&rank| ranked[rank].item.tokens());
+    tokens.map(i128::from).sum()
+}
+
+/// `floor(amount * part / whole)`, exact for every token sum there can be.
+///
+/// `amount` is below 2^63 and `part` at most `whole`, so the quotient is small even where the
+/// product is not; then it is built up bit by bit.
+fn proportion(amount: i128, part: i128, whole: i128) -> i128 {
+    if let Some(product) = amount.checked_mul(part) {
+        return product.div_euclid(whole);
+    }
+    let (mut quotient, mut rest) = (0, 0);
+    for bit in (0..i64::BITS).rev() {
+        quotient *= 2;
+        rest *= 2;
+        if amount >> bit & 1 == 1 {
+            rest += part;
+        }
+        while rest >= whole {
+            rest -= whole;
+            quotient += 1;
+        }
+    }
+    quotient
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // proves: R068, QUOTA-11
+    #[test]
+    fn a_proportion_is_exact_where_the_product_has_no_room() {
+        let huge = i128::from(i64::MAX);
+        let whole = huge * 5_000_000_000;
+        assert_eq!(proportion(huge, whole, whole), huge);
+        assert_eq!(proportion(huge, whole / 5, whole), huge / 5);
+        assert_eq!(proportion(huge, whole - 1, whole), huge - 1);
+        assert_eq!(proportion(7, 2, 3), 4);
+    }
+}

@@ -1,0 +1,648 @@
+//! The wire format (feature `serde`).
+//!
+//! Written: `snake_case` keys, absent values left out, maps sorted by key. Read: `camelCase` as
+//! well, `null` for absent, unknown stages and reasons kept as they are. What is read is checked by
+//! the same constructors as everything else.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+
+use chrono::{DateTime, Utc};
+use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};
+
+use crate::{
+    ContextBudget, ContextItem, ContextItemBuilder, ContextKind, ContextSource,
+    CountRequirementShortfall, DiagnosticTraceCollector, ExcludedItem, ExclusionReason,
+    IncludedItem, InclusionReason, PipelineStage, QuotaEntry, SelectionReport, TraceDetailLevel,
+    TraceEvent, UnknownReason, Value,
+};
+
+/// A binary64 number; one that is not finite is written as the text `NaN`, `inf` or `-inf`.
+pub(crate) mod float {
+    use super::{Deserialize, Deserializer, Serializer, de};
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+    pub(crate) fn serialize<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+        if value.is_finite() {
+            serializer.serialize_f64(*value)
+        } else {
+            serializer.collect_str(value)
+        }
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+        Ok(Float::deserialize(deserializer)?.0)
+    }
+
+    /// A number in either spelling.
+    pub(super) struct Float(pub(super) f64);
+
+    impl<'de> Deserialize<'de> for Float {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            #[derive(serde::Deserialize)]
+            #[serde(
+                untagged,
+                expecting = "expected a number, or one of the texts \"NaN\", \"inf\", \"-inf\""
+            )]
+            enum Spelling {
+                Number(f64),
+                Text(String),
+            }
+            match Spelling::deserialize(deserializer)? {
+                Spelling::Number(number) => Ok(Self(number)),
+                Spelling::Text(text) => match text.as_str() {
+                    "NaN" => Ok(Self(f64::NAN)),
+                    "inf" => Ok(Self(f64::INFINITY)),
+                    "-inf" => Ok(Self(f64::NEG_INFINITY)),
+                    _ => Err(de::Error::custom(format!(
+                        "{text:?} is not a number; write one, or \"NaN\", \"inf\", \"-inf\""
+                    ))),
+                },
+            }
+        }
+    }
+
+    impl serde::Serialize for Float {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            serialize(&self.0, serializer)
+        }
+    }
+}
+
+impl Serialize for ContextItem {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let optional = [
+            self.priority().is_some(),
+            self.timestamp().is_some(),
+            self.future_relevance_hint().is_some(),
+            self.original_tokens().is_some(),
+        ];
+        let present = optional.into_iter().filter(|present| *present).count();
+        let metadata: BTreeMap<_, _> = self.metadata().iter().collect();
+        let mut fields = serializer.serialize_struct("ContextItem", 7 + present)?;
+        fields.serialize_field("content", self.content())?;
+        fields.serialize_field("tokens", &self.tokens())?;
+        fields.serialize_field("kind", self.kind())?;
+        fields.serialize_field("source", self.source())?;
+        optional_field(&mut fields, "priority", self.priority())?;
+        fields.serialize_field("tags", self.tags())?;
+        fields.serialize_field("metadata", &metadata)?;
+        optional_field(&mut fields, "timestamp", self.timestamp())?;
+        let hint = self.future_relevance_hint().map(float::Float);
+        optional_field(&mut fields, "future_relevance_hint", hint)?;
+        fields.serialize_field("pinned", &self.pinned())?;
+        optional_field(&mut fields, "original_tokens", self.original_tokens())?;
+        fields.end()
+    }
+}
+
+fn optional_field<S: SerializeStruct>(
+    fields: &mut S,
+    key: &'static str,
+    value: Option<impl Serialize>,
+) -> Result<(), S::Error> {
+    match value {
+        Some(value) => fields.serialize_field(key, &value),
+        None => fields.skip_field(key),
+    }
+}
+
+impl<'de> Deserialize<'de> for ContextItem {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(serde::Deserialize)]
+        #[serde(rename = "ContextItem", deny_unknown_fields)]
+        struct Fields {
+            content: String,
+            tokens: i64,
+            #[serde(default)]
+            kind: Option<ContextKind>,
+            #[serde(default)]
+            source: Option<ContextSource>,
+            #[serde(default)]
+            priority: Option<i64>,
+            #[serde(default)]
+            tags: Option<Vec<String>>,
+            #[serde(default)]
+            metadata: Option<BTreeMap<String, Value>>,
+            #[serde(default)]
+            timestamp: Option<DateTime<Utc>>,
+            #[serde(default, alias = "futureRelevanceHint")]
+            future_relevance_hint: Option<float::Float>,
+            #[serde(default)]
+            pinned: Option<bool>,
+            #[serde(default, alias = "originalTokens")]
+            original_tokens: Option<i64>,
+        }
+        let fields = Fields::deserialize(deserializer)?;
+        let metadata = fields.metadata.unwrap_or_default().into_iter();
+        let mut builder = ContextItemBuilder::new(fields.content, fields.tokens)
+            .kind(fields.kind.unwrap_or_default())
+            .source(fields.source.unwrap_or_default())
+            .tags(fields.tags.unwrap_or_default())
+            .pinned(fields.pinned.unwrap_or_default())
+            .metadata(
+                metadata
+                    .filter_map(|(key, value)| Some((key, value.into_text()?)))
+                    .collect(),
+            );
+        if let Some(priority) = fields.priority {
+            builder = builder.priority(priority);
+        }
+        if let Some(timestamp) = fields.timestamp {
+            builder = builder.timestamp(timestamp);
+        }
+        if let Some(hint) = fields.future_relevance_hint {
+            builder = builder.future_relevance_hint(hint.0);
+        }
+        if let Some(tokens) = fields.original_tokens {
+            builder = builder.original_tokens(tokens);
+        }
+        builder.build().map_err(de::Error::custom)
+    }
+}
+
+impl Serialize for ContextBudget {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let slots: BTreeMap<_, _> = self.reserved_slots().iter().collect();
+        let mut fields = serializer.serialize_struct("ContextBudget", 5)?;
+        fields.serialize_field("max_tokens", &self.max_tokens())?;
+        fields.serialize_field("target_tokens", &self.target_tokens())?;
+        fields.serialize_field("output_reserve", &self.output_reserve())?;
+        fields.serialize_field("reserved_slots", &slots)?;
+        fields.serialize_field(
+            "estimation_safety_margin_percent",
+            &self.estimation_safety_margin_percent(),
+        )?;
+        fields.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for ContextBudget {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(serde::Deserialize)]
+        #[serde(rename = "ContextBudget", deny_unknown_fields)]
+        struct Fields {
+            #[serde(alias = "maxTokens")]
+            max_tokens: i64,
+            #[serde(alias = "targetTokens")]
+            target_tokens: i64,
+            #[serde(default, alias = "outputReserve")]
+            output_reserve: Option<i64>,
+            #[serde(default, alias = "reservedSlots")]
+            reserved_slots: Option<HashMap<ContextKind, i64>>,
+            #[serde(default, alias = "estimationSafetyMarginPercent")]
+            estimation_safety_margin_percent: Option<f64>,
+        }
+        let fields = Fields::deserialize(deserializer)?;
+        Self::new(
+            fields.max_tokens,
+            fields.target_tokens,
+            fields.output_reserve.unwrap_or_default(),
+            fields.reserved_slots.unwrap_or_default(),
+            fields.estimation_safety_margin_percent.unwrap_or_default(),
+        )
+        .map_err(de::Error::custom)
+    }
+}
+
+impl Serialize for QuotaEntry {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("QuotaEntry", 3)?;
+        fields.serialize_field("kind", self.kind())?;
+        fields.serialize_field("require", &self.require())?;
+        fields.serialize_field("cap", &self.cap())?;
+        fields.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for QuotaEntry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(serde::Deserialize)]
+        #[serde(rename = "QuotaEntry", deny_unknown_fields)]
+        struct Fields {
+            kind: ContextKind,
+            require: f64,
+            cap: f64,
+        }
+        let fields = Fields::deserialize(deserializer)?;
+        Self::new(fields.kind, fields.require, fields.cap).map_err(de::Error::custom)
+    }
+}
+
+impl Serialize for PipelineStage {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for PipelineStage {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        Self::from_name(&name).ok_or_else(|| unknown_name("stage", &name))
+    }
+}
+
+impl Serialize for InclusionReason {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("InclusionReason", 1)?;
+        fields.serialize_field("reason", self.name())?;
+        fields.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for InclusionReason {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(serde::Deserialize)]
+        #[serde(rename = "InclusionReason")]
+        struct Fields {
+            reason: String,
+        }
+        let name = Fields::deserialize(deserializer)?.reason;
+        Self::from_name(&name).ok_or_else(|| unknown_name("inclusion reason", &name))
+    }
+}
+
+fn unknown_name<E: de::Error>(what: &str, name: &str) -> E {
+    E::custom(format!(
+        "unknown {what} of {} bytes cannot be kept; names have at most 256 bytes",
+        name.len()
+    ))
+}
+
+impl Serialize for ExclusionReason {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("reason", self.name())?;
+        match self {
+            Self::BudgetExceeded {
+                item_tokens,
+                available_tokens,
+            } => {
+                map.serialize_entry("item_tokens", item_tokens)?;
+                map.serialize_entry("available_tokens", available_tokens)?;
+            }
+            Self::ScoredTooLow { score, threshold } => {
+                map.serialize_entry("score", &float::Float(*score))?;
+                map.serialize_entry("threshold", &float::Float(*threshold))?;
+            }
+            Self::Deduplicated {
+                deduplicated_against,
+            } => map.serialize_entry("deduplicated_against", deduplicated_against)?,
+            Self::QuotaCapExceeded { kind, cap, actual } => {
+                map.serialize_entry("kind", kind)?;
+                map.serialize_entry("cap", cap)?;
+                map.serialize_entry("actual", actual)?;
+            }
+            Self::QuotaRequireDisplaced { displaced_by_kind } => {
+                map.serialize_entry("displaced_by_kind", displaced_by_kind)?;
+            }
+            Self::NegativeTokens { tokens } => map.serialize_entry("tokens", tokens)?,
+            Self::PinnedOverride { displaced_by } => {
+                map.serialize_entry("displaced_by", displaced_by)?;
+            }
+            Self::Filtered { filter_name } => map.serialize_entry("filter_name", filter_name)?,
+            Self::CountCapExceeded { kind, cap, count } => {
+                map.serialize_entry("kind", kind)?;
+                map.serialize_entry("cap", cap)?;
+                map.serialize_entry("count", count)?;
+            }
+            Self::CountRequireCandidatesExhausted { kind } => map.serialize_entry("kind", kind)?,
+            Self::Unknown(unknown) => {
+                for (key, value) in &unknown.fields {
+                    map.serialize_entry(key, value)?;
+                }
+            }
+            Self::_Unknown => {}
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for ExclusionReason {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut fields = ReasonFields(Vec::<(String, Value)>::from(Entries::deserialize(
+            deserializer,
+        )?));
+        let name: String = fields.text("reason")?;
+        Ok(match name.as_str() {
+            "BudgetExceeded" => Self::BudgetExceeded {
+                item_tokens: fields.integer("item_tokens")?,
+                available_tokens: fields.integer("available_tokens")?,
+            },
+            "ScoredTooLow" => Self::ScoredTooLow {
+                score: fields.float("score")?,
+                threshold: fields.float("threshold")?,
+            },
+            "Deduplicated" => Self::Deduplicated {
+                deduplicated_against: fields.text("deduplicated_against")?,
+            },
+            "QuotaCapExceeded" => Self::QuotaCapExceeded {
+                kind: fields.text("kind")?,
+                cap: fields.integer("cap")?,
+                actual: fields.integer("actual")?,
+            },
+            "QuotaRequireDisplaced" => Self::QuotaRequireDisplaced {
+                displaced_by_kind: fields.text("displaced_by_kind")?,
+            },
+            "NegativeTokens" => Self::NegativeTokens {
+                tokens: fields.integer("tokens")?,
+            },
+            "PinnedOverride" => Self::PinnedOverride {
+                displaced_by: fields.text("displaced_by")?,
+            },
+            "Filtered" => Self::Filtered {
+                filter_name: fields.text("filter_name")?,
+            },
+            "CountCapExceeded" => Self::CountCapExceeded {
+                kind: fields.text("kind")?,
+                cap: fields.integer("cap")?,
+                count: fields.integer("count")?,
+            },
+            "CountRequireCandidatesExhausted" => Self::CountRequireCandidatesExhausted {
+                kind: fields.text("kind")?,
+            },
+            _ => Self::Unknown(UnknownReason {
+                name,
+                fields: fields.0,
+            }),
+        })
+    }
+}
+
+/// The fields of a reason, to be taken out one by one.
+struct ReasonFields(Vec<(String, Value)>);
+
+impl ReasonFields {
+    fn take<E: de::Error>(&mut self, key: &'static str) -> Result<Value, E> {
+        let named = |spelling: &str| spelling == key || is_camel_case_of(spelling, key);
+        match self.0.iter().position(|(spelling, _)| named(spelling)) {
+            Some(index) => Ok(self.0.remove(index).1),
+            None => Err(E::missing_field(key)),
+        }
+    }
+
+    fn text<E: de::Error>(&mut self, key: &'static str) -> Result<String, E> {
+        match self.take(key)? {
+            Value::Text(text) => Ok(text),
+            _ => Err(E::custom(format!("field `{key}` must be a string"))),
+        }
+    }
+
+    fn integer<T: TryFrom<i128>, E: de::Error>(&mut self, key: &'static str) -> Result<T, E> {
+        let wrong = || E::custom(format!("field `{key}` must be a whole number in range"));
+        match self.take(key)? {
+            Value::Integer(number) => T::try_from(number).map_err(|_| wrong()),
+            _ => Err(wrong()),
+        }
+    }
+
+    fn float<E: de::Error>(&mut self, key: &'static str) -> Result<f64, E> {
+        match self.take(key)? {
+            Value::Float(number) => Ok(number),
+            Value::Integer(number) => Ok(number as f64),
+            Value::Text(text) if text == "NaN" => Ok(f64::NAN),
+            Value::Text(text) if text == "inf" => Ok(f64::INFINITY),
+            Value::Text(text) if text == "-inf" => Ok(f64::NEG_INFINITY),
+            _ => Err(E::custom(format!("field `{key}` must be a number"))),
+        }
+    }
+}
+
+/// Whether `spelling` is the `camelCase` form of the `snake_case` word `key`.
+fn is_camel_case_of(spelling: &str, key: &str) -> bool {
+    let mut camel = String::with_capacity(key.len());
+    for (index, part) in key.split('_').enumerate() {
+        let (first, rest) = part.split_at(usize::from(index > 0));
+        camel.push_str(&first.to_ascii_uppercase());
+        camel.push_str(rest);
+    }
+    spelling == camel
+}
+
+impl<'de> Deserialize<'de> for SelectionReport {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(serde::Deserialize)]
+        #[serde(rename = "SelectionReport")]
+        struct Fields {
+            events: Vec<TraceEvent>,
+            included: Vec<IncludedItem>,
+            excluded: Vec<ExcludedItem>,
+            #[serde(alias = "totalCandidates")]
+            total_candidates: usize,
+            #[serde(alias = "totalTokensConsidered")]
+            total_tokens_considered: i64,
+            #[serde(default, alias = "countRequirementShortfalls")]
+            count_requirement_shortfalls: Option<Vec<CountRequirementShortfall>>,
+        }
+        let fields = Fields::deserialize(deserializer)?;
+        let (included, excluded) = (fields.included.len(), fields.excluded.len());
+        if fields.total_candidates != included + excluded {
+            return Err(de::Error::custom(format!(
+                "total_candidates {} does not equal included.len() {included} + excluded.len() {excluded}",
+                fields.total_candidates
+            )));
+        }
+        Ok(Self {
+            events: fields.events,
+            included: fields.included,
+            excluded: fields.excluded,
+            total_candidates: fields.total_candidates,
+            total_tokens_considered: fields.total_tokens_considered,
+            count_requirement_shortfalls: fields.count_requirement_shortfalls.unwrap_or_default(),
+        })
+    }
+}
+
+impl Serialize for DiagnosticTraceCollector {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let totals = SelectionReport::new(
+            Vec::new(),
+            self.included.clone(),
+            self.excluded.clone(),
+            Vec::new(),
+        );
+        let mut fields = serializer.serialize_struct("DiagnosticTraceCollector", 7)?;
+        fields.serialize_field("events", &self.events)?;
+        fields.serialize_field("included", &self.included)?;
+        fields.serialize_field("excluded", &self.excluded)?;
+        fields.serialize_field("total_candidates", &totals.total_candidates)?;
+        fields.serialize_field("total_tokens_considered", &totals.total_tokens_considered)?;
+        fields.serialize_field("count_requirement_shortfalls", &self.shortfalls)?;
+        fields.serialize_field("detail_level", &self.detail_level)?;
+        fields.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for DiagnosticTraceCollector {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(serde::Deserialize)]
+        #[serde(rename = "DiagnosticTraceCollector")]
+        struct Fields {
+            events: Vec<TraceEvent>,
+            included: Vec<IncludedItem>,
+            excluded: Vec<ExcludedItem>,
+            #[serde(default, alias = "countRequirementShortfalls")]
+            count_requirement_shortfalls: Option<Vec<CountRequirementShortfall>>,
+            #[serde(alias = "detailLevel")]
+            detail_level: TraceDetailLevel,
+        }
+        let fields = Fields::deserialize(deserializer)?;
+        let mut collector = Self::new(fields.detail_level);
+        collector.events = fields.events;
+        collector.included = fields.included;
+        collector.excluded = fields.excluded;
+        collector.shortfalls = fields.count_requirement_shortfalls.unwrap_or_default();
+        Ok(collector)
+    }
+}
+
+impl Value {
+    /// The plain text form; `None` for nothing.
+    fn into_text(self) -> Option<String> {
+        match self {
+            Self::Null => None,
+            Self::Text(text) => Some(text),
+            other => Some(other.to_string()),
+        }
+    }
+}
+
+/// As JSON.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Null => f.write_str("null"),
+            Self::Bool(value) => value.fmt(f),
+            Self::Integer(number) => number.fmt(f),
+            Self::Float(number) => write!(f, "{number:?}"),
+            Self::Text(text) => write!(f, "{text:?}"),
+            Self::List(values) => {
+                f.write_str("[")?;
+                for (index, value) in values.iter().enumerate() {
+                    write!(f, "{}{value}", if index > 0 { "," } else { "" })?;
+                }
+                f.write_str("]")
+            }
+            Self::Map(entries) => {
+                f.write_str("{")?;
+                for (index, (key, value)) in entries.iter().enumerate() {
+                    write!(f, "{}{key:?}:{value}", if index > 0 { "," } else { "" })?;
+                }
+                f.write_str("}")
+            }
+        }
+    }
+}
+
+impl Serialize for Value {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Null => serializer.serialize_unit(),
+            Self::Bool(value) => serializer.serialize_bool(*value),
+            Self::Integer(number) => match (i64::try_from(*number), u64::try_from(*number)) {
+                (Ok(number), _) => serializer.serialize_i64(number),
+                (_, Ok(number)) => serializer.serialize_u64(number),
+                _ => serializer.serialize_i128(*number),
+            },
+            Self::Float(number) => float::serialize(number, serializer),
+            Self::Text(text) => serializer.serialize_str(text),
+            Self::List(values) => serializer.collect_seq(values),
+            Self::Map(entries) => {
+                serializer.collect_map(entries.iter().map(|(key, value)| (key, value)))
+            }
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Value {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ValueVisitor)
+    }
+}
+
+struct ValueVisitor;
+
+impl<'de> Visitor<'de> for ValueVisitor {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_none<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        Value::deserialize(deserializer)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
+        Ok(Value::Integer(number.into()))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
+        Ok(Value::Integer(number.into()))
+    }
+
+    fn visit_i128<E>(self, number: i128) -> Result<Value, E> {
+        Ok(Value::Integer(number))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
+        Ok(Value::Float(number))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+        Ok(Value::Text(text.to_owned()))
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<Value, E> {
+        Ok(Value::Text(text))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+        let mut values = Vec::new();
+        while let Some(value) = list.next_element()? {
+            values.push(value);
+        }
+        Ok(Value::List(values))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(entry) = map.next_entry()? {
+            entries.push(entry);
+        }
+        Ok(Value::Map(entries))
+    }
+}
+
+/// A document that has to be a map.
+struct Entries(Vec<(String, Value)>);
+
+impl From<Entries> for Vec<(String, Value)> {
+    fn from(entries: Entries) -> Self {
+        entries.0
+    }
+}
+
+impl<'de> Deserialize<'de> for Entries {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match deserializer.deserialize_map(ValueVisitor)? {
+            Value::Map(entries) => Ok(Self(entries)),
+            _ => Err(de::Error::custom(
+                "expected an object with a field `reason`",
+            )),
+        }
+    }
+}

@@ -1,0 +1,609 @@
+//! The library as the conformance runner sees it: one adapter per entry point.
+
+use std::collections::{BTreeMap, HashMap};
+
+use cupel::*;
+use cupel_conformance::model::{self, Observation, Task};
+use cupel_conformance::{Adapter, Unsupported};
+
+/// An entry point of the library.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Surface {
+    /// `Scorer::score`, `Slicer::slice`, `Placer::place`, `Pipeline::run_indices`.
+    Plain,
+    /// `Scorer::score_all`, `Slicer::select`, `Placer::arrange`, `Pipeline::dry_run`.
+    Batch,
+    /// `Pipeline::run_traced` with a collector at level Stage.
+    TracedStage,
+    /// `Pipeline::run_traced` with a collector at level Item.
+    TracedItem,
+    /// `Policy::run_traced`, taking the report from the completion hook.
+    Completion,
+    /// Strategies behind the traits' provided methods, as other people's code uses them.
+    Custom,
+    /// Items and budget written as JSON and read back, then `Pipeline::dry_run`.
+    #[cfg(feature = "serde")]
+    Json,
+}
+
+impl Surface {
+    pub(crate) const ALL: &[Self] = &[
+        Self::Plain,
+        Self::Batch,
+        Self::TracedStage,
+        Self::TracedItem,
+        Self::Completion,
+        Self::Custom,
+        #[cfg(feature = "serde")]
+        Self::Json,
+    ];
+}
+
+impl Adapter for Surface {
+    fn name(&self) -> &str {
+        match self {
+            Self::Plain => "plain",
+            Self::Batch => "batch",
+            Self::TracedStage => "traced (stage)",
+            Self::TracedItem => "traced (item)",
+            Self::Completion => "completion hook",
+            Self::Custom => "provided methods",
+            #[cfg(feature = "serde")]
+            Self::Json => "json",
+        }
+    }
+
+    fn observe(&self, task: &Task) -> Result<Observation, Unsupported> {
+        match self.attempt(task) {
+            Ok(observation) => observation.ok_or_else(|| Unsupported("runs only".into())),
+            Err(failure) => Ok(Observation::Failed(failure)),
+        }
+    }
+}
+
+impl Surface {
+    fn attempt(self, task: &Task) -> Result<Option<Observation>, model::Failure> {
+        Ok(Some(match task {
+            Task::Score { scorer, items } => {
+                let items = all(items, item).map_err(construction)?;
+                let scorer = build_scorer(scorer).map_err(construction)?;
+                let one_by_one = items.iter().map(|item| scorer.score(item, &items));
+                Observation::Scores(match self {
+                    Self::Plain => one_by_one.collect(),
+                    Self::Batch => scorer.score_all(&items).map_err(run)?,
+                    Self::Custom => Legacy(scorer).score_all(&items).map_err(run)?,
+                    _ => return Ok(None),
+                })
+            }
+            Task::Slice {
+                slicer,
+                budget,
+                items,
+            } => {
+                let scored = all(items, scored_item).map_err(construction)?;
+                let budget = build_budget(budget).map_err(construction)?;
+                let slicer = build_slicer(slicer).map_err(construction)?;
+                let ranked: Vec<_> = scored.iter().map(ScoredItem::borrowed).collect();
+                Observation::Selected(match self {
+                    Self::Plain => model::Selected {
+                        kept: positions(&scored, &slicer.slice(&scored, &budget).map_err(run)?),
+                        ..Default::default()
+                    },
+                    Self::Batch => selected(&slicer.select(&ranked, &budget).map_err(run)?),
+                    Self::Custom => model::Selected {
+                        kept: Legacy(slicer)
+                            .select(&ranked, &budget)
+                            .map_err(run)?
+                            .kept()
+                            .to_vec(),
+                        ..Default::default()
+                    },
+                    _ => return Ok(None),
+                })
+            }
+            Task::Place { placer, items } => {
+                let scored = all(items, scored_item).map_err(construction)?;
+                let placer = build_placer(*placer);
+                let refs: Vec<_> = scored.iter().map(ScoredItem::borrowed).collect();
+                Observation::Placed(match self {
+                    Self::Plain => positions(&scored, &placer.place(&scored)),
+                    Self::Batch => placer.arrange(&refs).map_err(run)?,
+                    Self::Custom => Legacy(placer).arrange(&refs).map_err(run)?,
+                    _ => return Ok(None),
+                })
+            }
+            Task::Run {
+                policy,
+                budget,
+                items,
+            } => {
+                let items = all(items, item).map_err(construction)?;
+                let budget = build_budget(budget).map_err(construction)?;
+                let policy = self.build_policy(policy).map_err(construction)?;
+                Observation::Ran(self.run(policy, &items, &budget).map_err(run)?)
+            }
+        }))
+    }
+
+    fn build_policy(self, policy: &model::Policy) -> Result<PolicyBuilder, CupelError> {
+        let scorer = build_scorer(&policy.scorer)?;
+        let slicer = build_slicer(&policy.slicer)?;
+        let placer = build_placer(policy.placer);
+        let builder = PolicyBuilder::new()
+            .deduplication(policy.deduplication)
+            .overflow_strategy(match policy.overflow_strategy {
+                model::OverflowStrategy::Throw => OverflowStrategy::Throw,
+                model::OverflowStrategy::Truncate => OverflowStrategy::Truncate,
+                model::OverflowStrategy::Proceed => OverflowStrategy::Proceed,
+            });
+        Ok(if self == Self::Custom {
+            builder
+                .scorer(Legacy(scorer))
+                .slicer(Legacy(slicer))
+                .placer(Legacy(placer))
+        } else {
+            builder.scorer(scorer).slicer(slicer).placer(placer)
+        })
+    }
+
+    fn run(
+        self,
+        policy: PolicyBuilder,
+        items: &[ContextItem],
+        budget: &ContextBudget,
+    ) -> Result<model::Run, CupelError> {
+        match self {
+            Self::Plain => {
+                let policy = policy.build()?;
+                let output = Pipeline::from(policy.clone()).run_indices(items, budget)?;
+                let window = policy.run(items, budget)?;
+                assert_eq!(window.len(), output.len(), "run and run_indices agree");
+                for (item, &index) in window.iter().zip(&output) {
+                    assert!(item.is_same(&items[index]), "run and run_indices agree");
+                }
+                Ok(model::Run {
+                    output,
+                    ..Default::default()
+                })
+            }
+            Self::Custom => {
+                let pipeline = Pipeline::from(policy.build()?);
+                Ok(model::Run {
+                    output: pipeline.run_indices(items, budget)?,
+                    ..Default::default()
+                })
+            }
+            Self::Batch => {
+                let seen = std::sync::Arc::new(std::sync::Mutex::new(None));
+                let observer = seen.clone();
+                let policy = policy
+                    .on_overflow(move |event| *observer.lock().unwrap() = Some(event.clone()))
+                    .build()?;
+                let report = Pipeline::from(policy).dry_run(items, budget)?;
+                let mut ran = ran(items, &report);
+                let event = seen.lock().unwrap().take();
+                ran.overflow = Some(event.map(|event| overflow(items, &event)));
+                Ok(ran)
+            }
+            #[cfg(feature = "serde")]
+            Self::Json => {
+                let items: Vec<ContextItem> = items.iter().map(json).collect();
+                let budget = json(budget);
+                let report = policy.build()?.dry_run(&items, &budget)?;
+                let report = relabelled(&report, &json(&report));
+                Ok(ran(&items, &report))
+            }
+            Self::TracedStage | Self::TracedItem | Self::Completion => {
+                let level = match self {
+                    Self::TracedStage => TraceDetailLevel::Stage,
+                    _ => TraceDetailLevel::Item,
+                };
+                let mut collector = (DiagnosticTraceCollector::new(level), Completed::default());
+                let window = policy.build()?.run_traced(items, budget, &mut collector)?;
+                let (own, completed) = collector;
+                let mut report = own.into_report();
+                if self == Self::Completion {
+                    report = completed.report.expect("a finished run completes");
+                }
+                let mut ran = ran(items, &report);
+                let event = completed.overflow;
+                ran.overflow = Some(event.map(|event| overflow(items, &event)));
+                ran.output = positions_of(items, &window);
+                if let (Self::TracedStage, Some(report)) = (self, &mut ran.report) {
+                    report.events = None;
+                }
+                Ok(ran)
+            }
+        }
+    }
+}
+
+/// What the hooks of a finished run were told.
+#[derive(Default)]
+struct Completed {
+    report: Option<SelectionReport>,
+    overflow: Option<OverflowEvent>,
+}
+
+impl TraceCollector for Completed {
+    fn is_enabled(&self) -> bool {
+        true
+    }
+
+    fn record_stage_event(&mut self, _event: TraceEvent) {}
+
+    fn record_item_event(&mut self, _event: TraceEvent) {}
+
+    fn on_pipeline_completed(
+        &mut self,
+        report: &SelectionReport,
+        _budget: &ContextBudget,
+        stage_snapshots: &[StageTraceSnapshot],
+    ) {
+        assert_eq!(stage_snapshots.len(), 5, "every stage has a snapshot");
+        self.report = Some(report.clone());
+    }
+
+    fn on_overflow(&mut self, event: &OverflowEvent) {
+        self.overflow = Some(event.clone());
+    }
+}
+
+/// A strategy reduced to the one method its trait requires.
+struct Legacy<T>(T);
+
+impl<T: Scorer> Scorer for Legacy<T> {
+    fn score(&self, item: &ContextItem, all_items: &[ContextItem]) -> f64 {
+        self.0.score(item, all_items)
+    }
+}
+
+impl<T: Slicer> Slicer for Legacy<T> {
+    fn slice(
+        &self,
+        sorted: &[ScoredItem],
+        budget: &ContextBudget,
+    ) -> Result<Vec<ContextItem>, CupelError> {
+        self.0.slice(sorted, budget)
+    }
+}
+
+impl<T: Placer> Placer for Legacy<T> {
+    fn place(&self, items: &[ScoredItem]) -> Vec<ContextItem> {
+        self.0.place(items)
+    }
+}
+
+fn all<A, B>(
+    list: &[A],
+    build: impl Fn(&A) -> Result<B, CupelError>,
+) -> Result<Vec<B>, CupelError> {
+    list.iter().map(build).collect()
+}
+
+pub(crate) fn item(item: &model::Item) -> Result<ContextItem, CupelError> {
+    let mut builder = ContextItem::builder(&item.content, item.tokens)
+        .tags(item.tags.clone())
+        .metadata(item.metadata.clone().into_iter().collect())
+        .pinned(item.pinned);
+    // An empty content is reported before an empty kind or source.
+    if item.content.is_empty() {
+        return builder.build();
+    }
+    if let Some(kind) = &item.kind {
+        builder = builder.kind(ContextKind::new(kind)?);
+    }
+    if let Some(source) = &item.source {
+        builder = builder.source(ContextSource::new(source)?);
+    }
+    if let Some(priority) = item.priority {
+        builder = builder.priority(priority);
+    }
+    if let Some(timestamp) = item.timestamp {
+        builder = builder.timestamp(timestamp);
+    }
+    if let Some(hint) = item.future_relevance_hint {
+        builder = builder.future_relevance_hint(hint);
+    }
+    if let Some(tokens) = item.original_tokens {
+        builder = builder.original_tokens(tokens);
+    }
+    builder.build()
+}
+
+fn scored_item(scored: &model::ScoredItem) -> Result<ScoredItem, CupelError> {
+    Ok(ScoredItem {
+        item: item(&scored.item)?,
+        score: scored.score,
+    })
+}
+
+pub(crate) fn build_budget(budget: &model::Budget) -> Result<ContextBudget, CupelError> {
+    let mut slots = HashMap::new();
+    for (kind, slot) in &budget.reserved_slots {
+        slots.insert(ContextKind::new(kind)?, *slot);
+    }
+    ContextBudget::new(
+        budget.max_tokens,
+        budget.target_tokens,
+        budget.output_reserve,
+        slots,
+        budget.estimation_safety_margin_percent,
+    )
+}
+
+pub(crate) fn build_scorer(scorer: &model::Scorer) -> Result<Box<dyn Scorer>, CupelError> {
+    Ok(match scorer {
+        model::Scorer::Recency => Box::new(RecencyScorer),
+        model::Scorer::Priority => Box::new(PriorityScorer),
+        model::Scorer::Frequency => Box::new(FrequencyScorer),
+        model::Scorer::Reflexive => Box::new(ReflexiveScorer),
+        model::Scorer::Kind { weights: None } => Box::new(KindScorer::with_default_weights()),
+        model::Scorer::Kind {
+            weights: Some(weights),
+        } => {
+            let weights = all(weights, |(kind, weight)| {
+                Ok((ContextKind::new(kind)?, *weight))
+            })?;
+            Box::new(KindScorer::from_weights(weights)?)
+        }
+        model::Scorer::Tag {
+            weights,
+            ignore_case,
+        } => {
+            let comparison = if *ignore_case {
+                TagComparison::IgnoreAsciiCase
+            } else {
+                TagComparison::Ordinal
+            };
+            Box::new(TagScorer::from_weights(weights.clone(), comparison)?)
+        }
+        model::Scorer::Composite(children) => {
+            let entries = all(children, |(child, weight)| {
+                Ok((build_scorer(child)?, *weight))
+            })?;
+            Box::new(CompositeScorer::new(entries)?)
+        }
+        model::Scorer::Product(children) => {
+            Box::new(ProductScorer::new(all(children, build_scorer)?)?)
+        }
+        model::Scorer::Scaled(inner) => Box::new(ScaledScorer::new(build_scorer(inner)?)),
+        model::Scorer::MetadataTrust { default_score } => {
+            Box::new(MetadataTrustScorer::new(*default_score)?)
+        }
+        model::Scorer::MetadataKey { key, value, boost } => {
+            Box::new(MetadataKeyScorer::new(key, value, *boost)?)
+        }
+        model::Scorer::Decay {
+            reference_time,
+            null_timestamp_score,
+            curve,
+        } => {
+            let curve = match curve {
+                model::Curve::Exponential { half_life } => DecayCurve::exponential(*half_life)?,
+                model::Curve::Window { max_age } => DecayCurve::window(*max_age)?,
+                model::Curve::Step { windows } => DecayCurve::step(windows.clone())?,
+            };
+            Box::new(match null_timestamp_score {
+                Some(score) => DecayScorer::new(Box::new(*reference_time), curve, *score)?,
+                None => DecayScorer::with_curve(*reference_time, curve)?,
+            })
+        }
+    })
+}
+
+pub(crate) fn build_slicer(slicer: &model::Slicer) -> Result<Box<dyn Slicer>, CupelError> {
+    let knapsack = |bucket_size: &Option<i64>| match bucket_size {
+        Some(size) => KnapsackSlice::new(*size),
+        None => Ok(KnapsackSlice::with_default_bucket_size()),
+    };
+    let count = |count: i64| {
+        usize::try_from(count)
+            .map_err(|_| CupelError::SlicerConfig(format!("count {count} must be >= 0")))
+    };
+    let counts = |entries: &[model::CountEntry]| {
+        all(entries, |entry| {
+            CountQuotaEntry::new(
+                ContextKind::new(&entry.kind)?,
+                count(entry.require_count)?,
+                count(entry.cap_count)?,
+            )
+        })
+    };
+    let scarcity = |scarcity: model::Scarcity| match scarcity {
+        model::Scarcity::Degrade => ScarcityBehavior::Degrade,
+        model::Scarcity::Throw => ScarcityBehavior::Throw,
+    };
+    Ok(match slicer {
+        model::Slicer::Greedy => Box::new(GreedySlice),
+        model::Slicer::Knapsack { bucket_size } => Box::new(knapsack(bucket_size)?),
+        model::Slicer::Quota { quotas, inner } => {
+            let quotas = all(quotas, |quota| {
+                QuotaEntry::new(ContextKind::new(&quota.kind)?, quota.require, quota.cap)
+            })?;
+            Box::new(QuotaSlice::new(quotas, build_slicer(inner)?)?)
+        }
+        model::Slicer::CountQuota {
+            entries,
+            scarcity: behavior,
+            inner,
+        } => Box::new(CountQuotaSlice::new(
+            counts(entries)?,
+            build_slicer(inner)?,
+            scarcity(*behavior),
+        )?),
+        model::Slicer::CountConstrainedKnapsack {
+            entries,
+            scarcity: behavior,
+            bucket_size,
+        } => Box::new(CountConstrainedKnapsackSlice::new(
+            counts(entries)?,
+            knapsack(bucket_size)?,
+            scarcity(*behavior),
+        )?),
+    })
+}
+
+pub(crate) fn build_placer(placer: model::Placer) -> Box<dyn Placer> {
+    match placer {
+        model::Placer::Chronological => Box::new(ChronologicalPlacer),
+        model::Placer::UShaped => Box::new(UShapedPlacer),
+    }
+}
+
+fn failure(error: &CupelError, at_construction: bool) -> model::Failure {
+    model::Failure {
+        at_construction,
+        code: error.code().to_owned(),
+        message: error.to_string(),
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "passed to map_err")]
+fn construction(error: CupelError) -> model::Failure {
+    failure(&error, true)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "passed to map_err")]
+fn run(error: CupelError) -> model::Failure {
+    failure(&error, false)
+}
+
+fn selected(selection: &Selection) -> model::Selected {
+    let capped = selection.refusals().iter();
+    model::Selected {
+        kept: selection.kept().to_vec(),
+        shortfalls: Some(selection.shortfalls().iter().map(shortfall).collect()),
+        cap_rejected: Some(
+            capped
+                .filter(|(_, refusal)| matches!(refusal, Refusal::CountCap { .. }))
+                .map(|(rank, _)| *rank)
+                .collect(),
+        ),
+    }
+}
+
+fn shortfall(shortfall: &CountRequirementShortfall) -> model::Shortfall {
+    model::Shortfall {
+        kind: shortfall.kind.clone(),
+        required_count: shortfall.required_count,
+        satisfied_count: shortfall.satisfied_count,
+    }
+}
+
+fn positions(scored: &[ScoredItem], items: &[ContextItem]) -> Vec<usize> {
+    let offered: Vec<_> = scored.iter().map(|scored| scored.item.clone()).collect();
+    positions_of(&offered, items)
+}
+
+/// The positions in `offered` of the same handles.
+fn positions_of(offered: &[ContextItem], items: &[ContextItem]) -> Vec<usize> {
+    let find = |item: &ContextItem| offered.iter().position(|other| other.is_same(item));
+    items
+        .iter()
+        .map(|item| find(item).expect("only offered items come back"))
+        .collect()
+}
+
+fn ran(items: &[ContextItem], report: &SelectionReport) -> model::Run {
+    let index = |item: &ContextItem| positions_of(items, std::slice::from_ref(item))[0];
+    let included: Vec<_> = report
+        .included
+        .iter()
+        .map(|included| model::Included {
+            index: index(&included.item),
+            score: included.score,
+            reason: included.reason.name().to_owned(),
+        })
+        .collect();
+    let excluded = report.excluded.iter().map(|excluded| model::Excluded {
+        index: index(&excluded.item),
+        score: excluded.score,
+        reason: excluded.reason.name().to_owned(),
+        fields: reason_fields(&excluded.reason),
+    });
+    let events = report.events.iter().map(|event| model::Event {
+        stage: event.stage.name().to_owned(),
+        item_count: event.item_count,
+        message: event.message.clone(),
+    });
+    model::Run {
+        output: included.iter().map(|included| included.index).collect(),
+        report: Some(model::Report {
+            excluded: excluded.collect(),
+            total_candidates: report.total_candidates,
+            total_tokens_considered: report.total_tokens_considered,
+            shortfalls: report
+                .count_requirement_shortfalls
+                .iter()
+                .map(shortfall)
+                .collect(),
+            events: Some(events.collect()),
+            included,
+        }),
+        overflow: None,
+    }
+}
+
+fn overflow(items: &[ContextItem], event: &OverflowEvent) -> model::Overflow {
+    model::Overflow {
+        tokens_over_budget: event.tokens_over_budget,
+        items: positions_of(items, &event.overflowing_items),
+    }
+}
+
+fn reason_fields(reason: &ExclusionReason) -> BTreeMap<String, model::Field> {
+    let integer = |number: i64| model::Field::Integer(number);
+    let count = |number: usize| model::Field::Integer(i64::try_from(number).unwrap_or(i64::MAX));
+    let text = |text: &String| model::Field::Text(text.clone());
+    let fields = match reason {
+        ExclusionReason::BudgetExceeded {
+            item_tokens,
+            available_tokens,
+        } => vec![
+            ("item_tokens", integer(*item_tokens)),
+            ("available_tokens", integer(*available_tokens)),
+        ],
+        ExclusionReason::Deduplicated {
+            deduplicated_against,
+        } => vec![("deduplicated_against", text(deduplicated_against))],
+        ExclusionReason::NegativeTokens { tokens } => vec![("tokens", integer(*tokens))],
+        ExclusionReason::PinnedOverride { displaced_by } => {
+            vec![("displaced_by", text(displaced_by))]
+        }
+        ExclusionReason::CountCapExceeded {
+            kind,
+            cap,
+            count: n,
+        } => vec![
+            ("kind", text(kind)),
+            ("cap", count(*cap)),
+            ("count", count(*n)),
+        ],
+        reserved => panic!("a built-in stage emitted the reserved reason {reserved:?}"),
+    };
+    let fields = fields.into_iter();
+    fields.map(|(key, field)| (key.to_owned(), field)).collect()
+}
+
+#[cfg(feature = "serde")]
+fn json<T: serde::Serialize + serde::de::DeserializeOwned>(value: &T) -> T {
+    let text = serde_json::to_string(value).expect("everything can be written");
+    serde_json::from_str(&text).expect("what was written can be read")
+}
+
+/// A report read back from JSON, with the handles of the original in place of the items read.
+#[cfg(feature = "serde")]
+fn relabelled(original: &SelectionReport, read: &SelectionReport) -> SelectionReport {
+    let mut report = read.clone();
+    let same = |a: &ContextItem, b: &ContextItem| format!("{a:?}") == format!("{b:?}");
+    for (read, original) in report.included.iter_mut().zip(&original.included) {
+        assert!(same(&read.item, &original.item), "items survive the wire");
+        read.item = original.item.clone();
+    }
+    for (read, original) in report.excluded.iter_mut().zip(&original.excluded) {
+        assert!(same(&read.item, &original.item), "items survive the wire");
+        read.item = original.item.clone();
+    }
+    report
+}

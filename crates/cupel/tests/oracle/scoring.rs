@@ -1,0 +1,293 @@
+//! The scorers. Every procedure takes the list of all items and the position of the one that
+//! is scored, so that "is item" is a comparison of positions (R007).
+
+use chrono::{DateTime, TimeDelta, Utc};
+use cupel_conformance::model::{Curve, Item, Scorer};
+
+use super::{Candidate, kind_of, same_kind};
+
+/// `Score(item, allItems)` of a scorer.
+pub(super) fn score_item(scorer: &Scorer, this: usize, all_items: &[Candidate]) -> f64 {
+    let item = all_items[this].item;
+    match scorer {
+        Scorer::Recency => recency_score(item, all_items),
+        Scorer::Priority => priority_score(item, all_items),
+        Scorer::Kind { weights: None } => kind_score(item, &default_kind_weights()),
+        Scorer::Kind {
+            weights: Some(weights),
+        } => kind_score(item, weights),
+        Scorer::Tag {
+            weights,
+            ignore_case,
+        } => tag_score(item, weights, *ignore_case),
+        Scorer::Frequency => frequency_score(this, all_items),
+        Scorer::Reflexive => reflexive_score(item),
+        Scorer::Composite(entries) => composite_score(entries, this, all_items),
+        Scorer::Product(children) => product_score(children, this, all_items),
+        Scorer::Scaled(inner) => scaled_score(inner, this, all_items),
+        Scorer::MetadataTrust { default_score } => metadata_trust_score(item, *default_score),
+        Scorer::Decay {
+            reference_time,
+            null_timestamp_score,
+            curve,
+        } => decay_score(
+            item,
+            *reference_time,
+            null_timestamp_score.unwrap_or(0.5),
+            curve,
+        ),
+        Scorer::MetadataKey { key, value, boost } => metadata_key_score(item, key, value, *boost),
+    }
+}
+
+// RECENCY-SCORE(item, allItems)
+fn recency_score(item: &Item, all_items: &[Candidate]) -> f64 {
+    let Some(own) = item.timestamp else {
+        return 0.0;
+    };
+    let mut count_with_timestamp = 0_usize;
+    let mut rank = 0_usize;
+    for other in all_items {
+        let Some(timestamp) = other.item.timestamp else {
+            continue;
+        };
+        count_with_timestamp += 1;
+        if timestamp < own {
+            rank += 1;
+        }
+    }
+    if count_with_timestamp <= 1 {
+        return 1.0;
+    }
+    rank as f64 / (count_with_timestamp - 1) as f64
+}
+
+// PRIORITY-SCORE(item, allItems)
+fn priority_score(item: &Item, all_items: &[Candidate]) -> f64 {
+    let Some(own) = item.priority else {
+        return 0.0;
+    };
+    let mut count_with_priority = 0_usize;
+    let mut rank = 0_usize;
+    for other in all_items {
+        let Some(priority) = other.item.priority else {
+            continue;
+        };
+        count_with_priority += 1;
+        if priority < own {
+            rank += 1;
+        }
+    }
+    if count_with_priority <= 1 {
+        return 1.0;
+    }
+    rank as f64 / (count_with_priority - 1) as f64
+}
+
+// KindScorer, Default Weights.
+fn default_kind_weights() -> Vec<(String, f64)> {
+    vec![
+        ("SystemPrompt".to_owned(), 1.0),
+        ("Memory".to_owned(), 0.8),
+        ("ToolOutput".to_owned(), 0.6),
+        ("Document".to_owned(), 0.4),
+        ("Message".to_owned(), 0.2),
+    ]
+}
+
+// KIND-SCORE(item, allItems, weights)
+fn kind_score(item: &Item, weights: &[(String, f64)]) -> f64 {
+    for (kind, weight) in weights {
+        if same_kind(kind, kind_of(item)) {
+            return *weight;
+        }
+    }
+    0.0
+}
+
+// TAG-SCORE(item, allItems, tagWeights, totalWeight), totalWeight in configured order (R051).
+fn tag_score(item: &Item, tag_weights: &[(String, f64)], ignore_case: bool) -> f64 {
+    let mut total_weight = 0.0;
+    for (_, weight) in tag_weights {
+        total_weight += weight;
+    }
+    if total_weight == 0.0 || item.tags.is_empty() {
+        return 0.0;
+    }
+    let mut matched_sum = 0.0;
+    for tag in &item.tags {
+        for (key, weight) in tag_weights {
+            if key == tag || (ignore_case && key.eq_ignore_ascii_case(tag)) {
+                matched_sum += weight;
+            }
+        }
+    }
+    let ratio = matched_sum / total_weight;
+    if ratio > 1.0 { 1.0 } else { ratio }
+}
+
+// FREQUENCY-SCORE(item, allItems)
+fn frequency_score(this: usize, all_items: &[Candidate]) -> f64 {
+    let item = all_items[this].item;
+    if item.tags.is_empty() || all_items.len() <= 1 {
+        return 0.0;
+    }
+    let mut matching_items = 0_usize;
+    for (position, other) in all_items.iter().enumerate() {
+        if position == this {
+            continue;
+        }
+        if other.item.tags.is_empty() {
+            continue;
+        }
+        if shares_any_tag(&item.tags, &other.item.tags) {
+            matching_items += 1;
+        }
+    }
+    matching_items as f64 / (all_items.len() - 1) as f64
+}
+
+// SHARES-ANY-TAG(tagsA, tagsB)
+fn shares_any_tag(tags_a: &[String], tags_b: &[String]) -> bool {
+    for a in tags_a {
+        for b in tags_b {
+            if a.eq_ignore_ascii_case(b) {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+// REFLEXIVE-SCORE(item, allItems)
+fn reflexive_score(item: &Item) -> f64 {
+    let Some(value) = item.future_relevance_hint else {
+        return 0.0;
+    };
+    if !value.is_finite() {
+        return 0.0;
+    }
+    value.clamp(0.0, 1.0)
+}
+
+// COMPOSITE-SCORE(item, allItems, scorers, normalizedWeights), with the normalization of
+// CONSTRUCT-COMPOSITE done on the spot.
+fn composite_score(entries: &[(Scorer, f64)], this: usize, all_items: &[Candidate]) -> f64 {
+    let mut total_weight = 0.0;
+    for (_, weight) in entries {
+        total_weight += weight;
+    }
+    let mut result = 0.0;
+    for (scorer, weight) in entries {
+        let normalized_weight = weight / total_weight;
+        result += score_item(scorer, this, all_items) * normalized_weight;
+    }
+    result
+}
+
+// R048: the product of the children's scores, children in order.
+fn product_score(children: &[Scorer], this: usize, all_items: &[Candidate]) -> f64 {
+    let mut result = 1.0;
+    for child in children {
+        result *= score_item(child, this, all_items);
+    }
+    result
+}
+
+// SCALED-SCORE(item, allItems, inner); a result that is not finite becomes 0.5 (R056).
+fn scaled_score(inner: &Scorer, this: usize, all_items: &[Candidate]) -> f64 {
+    if all_items.is_empty() {
+        return 0.5;
+    }
+    let mut raw_score = f64::NAN;
+    let mut min = f64::INFINITY;
+    let mut max = f64::NEG_INFINITY;
+    for position in 0..all_items.len() {
+        let s = score_item(inner, position, all_items);
+        if s < min {
+            min = s;
+        }
+        if s > max {
+            max = s;
+        }
+        if position == this {
+            raw_score = s;
+        }
+    }
+    if max == min {
+        return 0.5;
+    }
+    let scaled = (raw_score - min) / (max - min);
+    if scaled.is_finite() { scaled } else { 0.5 }
+}
+
+// METADATA-TRUST-SCORE(item, allItems, config)
+fn metadata_trust_score(item: &Item, default_score: f64) -> f64 {
+    let Some(raw) = item.metadata.get("cupel:trust") else {
+        return default_score;
+    };
+    let Ok(value) = raw.parse::<f64>() else {
+        return default_score;
+    };
+    if !value.is_finite() {
+        return default_score;
+    }
+    value.clamp(0.0, 1.0)
+}
+
+// DECAY-SCORE(item, allItems, config)
+fn decay_score(item: &Item, now: DateTime<Utc>, null_timestamp_score: f64, curve: &Curve) -> f64 {
+    let Some(timestamp) = item.timestamp else {
+        return null_timestamp_score;
+    };
+    let mut age = now - timestamp;
+    if age < TimeDelta::zero() {
+        age = TimeDelta::zero();
+    }
+    match curve {
+        Curve::Exponential { half_life } => exponential_curve(age, *half_life),
+        Curve::Step { windows } => step_curve(age, windows),
+        Curve::Window { max_age } => window_curve(age, *max_age),
+    }
+}
+
+// EXPONENTIAL-CURVE(age, halfLife)
+fn exponential_curve(age: TimeDelta, half_life: TimeDelta) -> f64 {
+    2_f64.powf(-duration_to_seconds(age) / duration_to_seconds(half_life))
+}
+
+// duration_to_seconds, at the full resolution of the duration (R053).
+fn duration_to_seconds(duration: TimeDelta) -> f64 {
+    duration.num_seconds() as f64 + f64::from(duration.subsec_nanos()) / 1e9
+}
+
+// STEP-CURVE(age, windows)
+fn step_curve(age: TimeDelta, windows: &[(TimeDelta, f64)]) -> f64 {
+    let mut score_of_last = 0.0;
+    for (max_age, score) in windows {
+        if *max_age > age {
+            return *score;
+        }
+        score_of_last = *score;
+    }
+    score_of_last
+}
+
+// WINDOW-CURVE(age, maxAge)
+fn window_curve(age: TimeDelta, max_age: TimeDelta) -> f64 {
+    if age < max_age {
+        return 1.0;
+    }
+    0.0
+}
+
+// METADATA-KEY-SCORE(item, allItems, config)
+fn metadata_key_score(item: &Item, key: &str, value: &str, boost: f64) -> f64 {
+    let Some(raw) = item.metadata.get(key) else {
+        return 1.0;
+    };
+    if raw != value {
+        return 1.0;
+    }
+    boost
+}

@@ -1,0 +1,5 @@
+//! All integration tests of the library, as one binary.
+
+mod adapter;
+mod conformance;
+mod oracle;

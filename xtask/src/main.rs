@@ -1,0 +1,2 @@
+//! Checks and generation, run as `cargo xtask`.
+fn main() {}
