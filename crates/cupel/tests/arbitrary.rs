@@ -1,0 +1,398 @@
+//! Random tasks, rich in what goes wrong: ties, twins, missing fields, zero and negative tokens,
+//! numbers that are not finite, kinds and tags that differ in case, nested strategies.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use cupel_conformance::model::{
+    Budget, CountEntry, Curve, Item, OverflowStrategy, Placer, Policy, Quota, Scarcity, ScoredItem,
+    Scorer, Slicer, Task,
+};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::{select, subsequence};
+
+const KINDS: &[&str] = &[
+    "Message",
+    "message",
+    "Memory",
+    "ToolOutput",
+    "TOOLOUTPUT",
+    "note",
+];
+const TAGS: &[&str] = &["a", "A", "b", "c", "ä", "Ä"];
+
+pub(crate) fn run() -> impl Strategy<Value = Task> {
+    run_over(
+        budget(prop_oneof![0..300_i64, 200..1_500_i64]),
+        vec(item(tokens()), 0..20),
+    )
+}
+
+pub(crate) fn extreme_run() -> impl Strategy<Value = Task> {
+    run_over(budget(0..=i64::MAX), vec(item(extreme_tokens()), 0..8))
+}
+
+fn run_over(
+    budget: impl Strategy<Value = Budget>,
+    items: impl Strategy<Value = Vec<Item>>,
+) -> impl Strategy<Value = Task> {
+    (policy(), budget, items).prop_map(|(policy, budget, items)| Task::Run {
+        policy,
+        budget,
+        items,
+    })
+}
+
+pub(crate) fn score() -> impl Strategy<Value = Task> {
+    (scorer(), vec(item(tokens()), 0..14)).prop_map(|(scorer, items)| Task::Score { scorer, items })
+}
+
+pub(crate) fn slice() -> impl Strategy<Value = Task> {
+    (
+        slicer(),
+        budget(0..400_i64),
+        vec(scored(tokens(), raw_score()), 0..16),
+    )
+        .prop_map(|(slicer, budget, items)| Task::Slice {
+            slicer,
+            budget,
+            items,
+        })
+}
+
+/// Scores on five levels, all equal, or worth their weight: many optimal sets.
+pub(crate) fn tied_knapsack() -> impl Strategy<Value = Task> {
+    let scores = prop_oneof![
+        Just(None),
+        select(&[0.2, 0.4, 0.6, 0.8, 1.0]).prop_map(Some),
+    ];
+    let levels = vec((1_i64..12, 0_usize..5), 1..14);
+    (scores, levels, 1_i64..60, 1_i64..4, any::<bool>()).prop_map(
+        |(constant, levels, target_tokens, bucket_size, by_weight)| Task::Slice {
+            slicer: Slicer::Knapsack {
+                bucket_size: Some(bucket_size),
+            },
+            budget: Budget {
+                max_tokens: target_tokens,
+                target_tokens,
+                ..Budget::default()
+            },
+            items: levels
+                .into_iter()
+                .map(|(tokens, level)| ScoredItem {
+                    item: Item {
+                        content: "x".into(),
+                        tokens,
+                        ..Item::default()
+                    },
+                    score: match constant {
+                        Some(score) => score,
+                        None if by_weight => tokens as f64 / 10.0,
+                        None => [0.2, 0.4, 0.6, 0.8, 1.0][level],
+                    },
+                })
+                .collect(),
+        },
+    )
+}
+
+pub(crate) fn place() -> impl Strategy<Value = Task> {
+    let placers = select(&[Placer::Chronological, Placer::UShaped]);
+    (placers, vec(scored(tokens(), raw_score()), 0..20))
+        .prop_map(|(placer, items)| Task::Place { placer, items })
+}
+
+fn policy() -> impl Strategy<Value = Policy> {
+    (
+        scorer(),
+        slicer(),
+        select(&[Placer::Chronological, Placer::UShaped]),
+        any::<bool>(),
+        select(&[
+            OverflowStrategy::Throw,
+            OverflowStrategy::Truncate,
+            OverflowStrategy::Proceed,
+        ]),
+    )
+        .prop_map(
+            |(scorer, slicer, placer, deduplication, overflow_strategy)| Policy {
+                scorer,
+                slicer,
+                placer,
+                deduplication,
+                overflow_strategy,
+            },
+        )
+}
+
+fn budget(limits: impl Strategy<Value = i64> + Clone + 'static) -> impl Strategy<Value = Budget> {
+    // A broken rule now and then: the constructors must agree on errors too.
+    let share = prop_oneof![
+        12 => 0.0..=1.0_f64,
+        1 => select(&[0.0, 1.0, 1.2, -0.1]),
+    ];
+    let margin = prop_oneof![
+        6 => Just(0.0),
+        3 => 0.0..=100.0_f64,
+        1 => select(&[100.0, 90.0, 55.0, -0.0, -1.0, 100.5, f64::NAN]),
+    ];
+    let slots = vec((select(KINDS).prop_map(String::from), -1_i64..30), 0..3);
+    let slots = prop_oneof![3 => Just(Vec::new()), 1 => slots];
+    let reserve = prop_oneof![2 => Just(0.0), 1 => 0.0..0.5_f64, 1 => share.clone()];
+    let target = prop_oneof![2 => Just(1.0), 2 => share];
+    (limits, target, reserve, slots, margin).prop_map(
+        |(max_tokens, target, reserve, reserved_slots, margin)| Budget {
+            max_tokens,
+            target_tokens: part(max_tokens, target),
+            output_reserve: part(max_tokens, reserve),
+            reserved_slots,
+            estimation_safety_margin_percent: margin,
+        },
+    )
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the cast saturates")]
+fn part(of: i64, share: f64) -> i64 {
+    (of as f64 * share) as i64
+}
+
+fn tokens() -> impl Strategy<Value = i64> + Clone {
+    prop_oneof![8 => 1_i64..120, 2 => Just(0), 1 => -5_i64..0, 1 => Just(10)]
+}
+
+fn extreme_tokens() -> impl Strategy<Value = i64> + Clone {
+    prop_oneof![
+        3 => 0_i64..120,
+        1 => select(&[i64::MAX, i64::MAX - 1, i64::MAX / 2, i64::MIN, -1, 1 << 53, (1 << 53) + 1]),
+        1 => any::<i64>(),
+    ]
+}
+
+fn item(tokens: impl Strategy<Value = i64> + Clone) -> impl Strategy<Value = Item> {
+    let content = prop_oneof![
+        3 => select(&["a", "b", "c", "A", "a ", "é", "e\u{301}"]).prop_map(String::from),
+        4 => "[a-z]{2,4}",
+        1 => Just(String::from(" ")),
+    ];
+    let kind = prop_oneof![
+        2 => Just(None),
+        8 => select(KINDS).prop_map(|kind| Some(kind.to_owned())),
+    ];
+    (
+        (content, tokens, kind, option::of(priority())),
+        vec(select(TAGS).prop_map(String::from), 0..4),
+        prop_oneof![30 => Just(Vec::new()), 1 => vec("[a-h]", 7..12)],
+        option::of(timestamp()),
+        option::of(hint()),
+        prop_oneof![9 => Just(false), 1 => Just(true)],
+        option::of(trust()),
+    )
+        .prop_map(
+            |(
+                (content, tokens, kind, priority),
+                mut tags,
+                more,
+                timestamp,
+                hint,
+                pinned,
+                trust,
+            )| {
+                tags.extend(more);
+                Item {
+                    content,
+                    tokens,
+                    kind,
+                    priority,
+                    tags,
+                    metadata: trust.into_iter().collect::<BTreeMap<_, _>>(),
+                    timestamp,
+                    future_relevance_hint: hint,
+                    pinned,
+                    ..Item::default()
+                }
+            },
+        )
+}
+
+fn scored(
+    tokens: impl Strategy<Value = i64> + Clone,
+    score: impl Strategy<Value = f64>,
+) -> impl Strategy<Value = ScoredItem> {
+    (item(tokens), score).prop_map(|(item, score)| ScoredItem { item, score })
+}
+
+fn priority() -> impl Strategy<Value = i64> {
+    prop_oneof![4 => 0_i64..4, 1 => select(&[i64::MIN, i64::MAX, -1])]
+}
+
+fn timestamp() -> impl Strategy<Value = DateTime<Utc>> {
+    prop_oneof![
+        4 => (0_i64..6).prop_map(|hours| at(hours * 3_600, 0)),
+        1 => (0_i64..6, 0_u32..3).prop_map(|(seconds, nanos)| at(seconds, nanos)),
+    ]
+}
+
+fn at(seconds: i64, nanos: u32) -> DateTime<Utc> {
+    DateTime::from_timestamp(1_735_700_000 + seconds, nanos).expect("a time in range")
+}
+
+fn hint() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        6 => 0.0..=1.0_f64,
+        4 => select(&[0.0, -0.0, 0.25, 0.5, 1.0]),
+        1 => select(&[f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1.7, -0.3]),
+    ]
+}
+
+fn raw_score() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        6 => 0.0..=1.0_f64,
+        4 => select(&[0.0, -0.0, 0.00009, 0.25, 0.5, 1.0]),
+        1 => select(&[f64::NAN, -f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300, 3.5, -2.0]),
+    ]
+}
+
+fn trust() -> impl Strategy<Value = (String, String)> {
+    let text = prop_oneof![
+        3 => (0.0..=1.0_f64).prop_map(|trust| trust.to_string()),
+        1 => select(&["1.5", "-0.1", "high", "", "NaN", "inf", " 0.5", "1_0", "+.5"])
+            .prop_map(String::from),
+    ];
+    let key = select(&["cupel:trust", "cupel:trust", "cupel:priority"]).prop_map(String::from);
+    (key, text)
+}
+
+/// A weight, now and then one that no constructor accepts.
+fn weight() -> impl Strategy<Value = f64> + Clone {
+    prop_oneof![
+        120 => 0.01..5.0_f64,
+        30 => select(&[1.0, 2.0]),
+        1 => select(&[0.0, -1.0, f64::NAN, f64::INFINITY, 1e308]),
+    ]
+}
+
+fn scorer() -> impl Strategy<Value = Scorer> {
+    let kinds = per_kind(weight());
+    let tags = (subsequence(TAGS, 0..4), vec(weight(), 4)).prop_map(|(tags, weights)| {
+        let tags = tags.into_iter().map(String::from);
+        tags.zip(weights).collect::<Vec<_>>()
+    });
+    let leaf = prop_oneof![
+        3 => Just(Scorer::Recency),
+        2 => Just(Scorer::Priority),
+        2 => Just(Scorer::Frequency),
+        3 => Just(Scorer::Reflexive),
+        1 => Just(Scorer::Kind { weights: None }),
+        1 => kinds.prop_map(|weights| Scorer::Kind { weights: Some(weights) }),
+        2 => (tags, any::<bool>())
+            .prop_map(|(weights, ignore_case)| Scorer::Tag { weights, ignore_case }),
+        1 => (0.0..=1.0_f64).prop_map(|default_score| Scorer::MetadataTrust { default_score }),
+        1 => (0.01..3.0_f64).prop_map(|boost| Scorer::MetadataKey {
+            key: "cupel:priority".into(),
+            value: "high".into(),
+            boost,
+        }),
+        2 => decay(),
+    ];
+    leaf.prop_recursive(3, 8, 3, |inner| {
+        prop_oneof![
+            3 => vec((inner.clone(), weight()), 1..4).prop_map(Scorer::Composite),
+            1 => vec(inner.clone(), 1..3).prop_map(Scorer::Product),
+            2 => inner.prop_map(|inner| Scorer::Scaled(Box::new(inner))),
+        ]
+    })
+}
+
+fn decay() -> impl Strategy<Value = Scorer> {
+    let duration = || {
+        prop_oneof![
+            6 => (1_i64..20_000).prop_map(TimeDelta::seconds),
+            1 => (1_i64..5).prop_map(TimeDelta::nanoseconds),
+            1 => Just(TimeDelta::zero()),
+        ]
+    };
+    let curve = prop_oneof![
+        duration().prop_map(|half_life| Curve::Exponential { half_life }),
+        duration().prop_map(|max_age| Curve::Window { max_age }),
+        vec((duration(), 0.0..1.0_f64), 0..4).prop_map(|windows| Curve::Step { windows }),
+    ];
+    (curve, option::of(0.0..=1.0_f64), 0_i64..30_000).prop_map(
+        |(curve, null_timestamp_score, seconds)| Scorer::Decay {
+            reference_time: at(seconds, 1),
+            null_timestamp_score,
+            curve,
+        },
+    )
+}
+
+fn slicer() -> impl Strategy<Value = Slicer> {
+    let bucket = || prop_oneof![1 => Just(None), 4 => (1_i64..20).prop_map(Some)];
+    let scarcity = || prop_oneof![12 => Just(Scarcity::Degrade), 1 => Just(Scarcity::Throw)];
+    let counts = || {
+        let entry = (0_i64..3, 0_i64..3);
+        per_kind(entry).prop_map(|entries| {
+            let entries = entries.into_iter();
+            let entry = |(kind, (require_count, more))| CountEntry {
+                kind,
+                require_count,
+                cap_count: require_count + more,
+            };
+            entries.map(entry).collect::<Vec<_>>()
+        })
+    };
+    let quotas = per_kind((0.0..=40.0_f64, 0.0..=60.0_f64)).prop_map(|entries| {
+        let entries = entries.into_iter();
+        let quota = |(kind, (require, more)): (_, (f64, f64))| Quota {
+            kind,
+            require,
+            cap: (require + more).min(100.0),
+        };
+        entries.map(quota).collect::<Vec<_>>()
+    });
+    let leaf = prop_oneof![
+        3 => Just(Slicer::Greedy),
+        3 => bucket().prop_map(|bucket_size| Slicer::Knapsack { bucket_size }),
+        2 => (counts(), scarcity(), bucket()).prop_map(|(entries, scarcity, bucket_size)| {
+            Slicer::CountConstrainedKnapsack {
+                entries,
+                scarcity,
+                bucket_size,
+            }
+        }),
+    ];
+    leaf.prop_recursive(2, 4, 1, move |inner| {
+        // A knapsack directly inside a count quota is refused; once in a while it is tried.
+        let counted = (inner.clone(), 0..8).prop_map(|(inner, lot)| match inner {
+            Slicer::Knapsack { .. } if lot > 0 => Slicer::Greedy,
+            other => other,
+        });
+        prop_oneof![
+            (quotas.clone(), inner).prop_map(|(quotas, inner)| Slicer::Quota {
+                quotas,
+                inner: Box::new(inner),
+            }),
+            (counts(), scarcity(), counted).prop_map(|(entries, scarcity, inner)| {
+                Slicer::CountQuota {
+                    entries,
+                    scarcity,
+                    inner: Box::new(inner),
+                }
+            }),
+        ]
+    })
+}
+
+/// Up to three entries of distinct kinds, once in a while of kinds that differ only in case.
+fn per_kind<T: Clone + std::fmt::Debug>(
+    entry: impl Strategy<Value = T> + Clone,
+) -> impl Strategy<Value = Vec<(String, T)>> + Clone {
+    let distinct = subsequence(vec!["message", "Memory", "TOOLoutput", "note"], 0..=3);
+    let distinct = (distinct, vec(entry.clone(), 3)).prop_map(|(kinds, entries)| {
+        let kinds = kinds.into_iter().map(String::from);
+        kinds.zip(entries).collect::<Vec<_>>()
+    });
+    let any = vec((select(KINDS).prop_map(String::from), entry), 0..3);
+    prop_oneof![15 => distinct, 1 => any]
+}

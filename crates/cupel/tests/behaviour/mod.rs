@@ -1,0 +1,322 @@
+//! What a vector cannot show: strategies and collectors of other people, identity, extreme
+//! numbers, streams, and that the same input gives the same bytes.
+
+mod collectors;
+mod contracts;
+mod determinism;
+mod extremes;
+mod pipeline;
+mod scorers;
+#[cfg(feature = "stream")]
+mod streaming;
+
+use std::sync::{Arc, Mutex};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use cupel::{
+    ChronologicalPlacer, ContextBudget, ContextItem, ContextItemBuilder, ContextKind, CupelError,
+    DiagnosticTraceCollector, GreedySlice, Pipeline, Placer, PolicyBuilder, ReflexiveScorer,
+    ScoredItem, ScoredRef, Scorer, Selection, SelectionReport, Slicer,
+};
+
+fn item(content: &str, tokens: i64) -> ContextItem {
+    build(ContextItem::builder(content, tokens))
+}
+
+/// An item that [`ReflexiveScorer`] scores as `hint`, for hints in `[0, 1]`.
+fn hinted(content: &str, tokens: i64, hint: f64) -> ContextItem {
+    build(ContextItem::builder(content, tokens).future_relevance_hint(hint))
+}
+
+fn pinned(content: &str, tokens: i64) -> ContextItem {
+    build(ContextItem::builder(content, tokens).pinned(true))
+}
+
+fn build(builder: ContextItemBuilder) -> ContextItem {
+    builder.build().expect("the content is not empty")
+}
+
+fn kind(name: &str) -> ContextKind {
+    ContextKind::new(name).expect("the name is not empty")
+}
+
+/// A budget whose ceiling is its goal.
+fn budget(tokens: i64) -> ContextBudget {
+    ContextBudget::builder(tokens).build().expect("not negative")
+}
+
+fn scored(content: &str, tokens: i64, score: f64) -> ScoredItem {
+    ScoredItem {
+        item: item(content, tokens),
+        score,
+    }
+}
+
+fn contents(items: &[ContextItem]) -> Vec<&str> {
+    items.iter().map(ContextItem::content).collect()
+}
+
+fn included(report: &SelectionReport) -> Vec<&str> {
+    let items = report.included.iter();
+    items.map(|included| included.item.content()).collect()
+}
+
+fn excluded(report: &SelectionReport) -> Vec<&str> {
+    let items = report.excluded.iter();
+    items.map(|excluded| excluded.item.content()).collect()
+}
+
+/// Hints as scores, greedy, and the merged order as the final order where nothing has a timestamp.
+fn policy() -> PolicyBuilder {
+    PolicyBuilder::new()
+        .scorer(ReflexiveScorer)
+        .slicer(GreedySlice)
+        .placer(ChronologicalPlacer)
+}
+
+/// The contents of the window, or the error: the same from every entry point.
+fn outcome(
+    policy: PolicyBuilder,
+    items: &[ContextItem],
+    budget: &ContextBudget,
+) -> Result<Vec<String>, CupelError> {
+    let names = |window: Vec<ContextItem>| owned(&contents(&window));
+    let policy = policy.build().expect("the policy is complete");
+    let window = policy.run(items, budget).map(names);
+    let mut collector = DiagnosticTraceCollector::default();
+    let traced = policy.run_traced(items, budget, &mut collector).map(names);
+    assert_eq!(traced, window, "a traced run");
+    let dry = policy.dry_run(items, budget);
+    assert_eq!(dry.map(|report| owned(&included(&report))), window, "a dry run");
+    let indices = Pipeline::from(policy).run_indices(items, budget);
+    let indices = indices.map(|window| window.iter().map(|&i| items[i].clone()).collect());
+    assert_eq!(indices.map(names), window, "a run by positions");
+    window
+}
+
+fn owned(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|&text| text.to_owned()).collect()
+}
+
+/// A report without its wall-clock times: what two runs over the same input have in common.
+fn timeless(mut report: SelectionReport) -> SelectionReport {
+    for event in &mut report.events {
+        event.duration_ms = 0.0;
+    }
+    report
+}
+
+/// Noon on the first of January 2026, and so many hours later.
+fn at(hours: i64) -> DateTime<Utc> {
+    let noon = DateTime::from_timestamp(1_767_268_800, 0).expect("in range");
+    noon + TimeDelta::hours(hours)
+}
+
+/// What strategies and observers have seen while a run was under way.
+struct Seen<T>(Arc<Mutex<Vec<T>>>);
+
+impl<T> Seen<T> {
+    fn nothing() -> Self {
+        Self(Arc::new(Mutex::new(Vec::new())))
+    }
+
+    fn push(&self, value: T) {
+        self.0.lock().expect("nobody panicked").push(value);
+    }
+
+    /// Everything seen since the last call.
+    fn take(&self) -> Vec<T> {
+        std::mem::take(&mut *self.0.lock().expect("nobody panicked"))
+    }
+}
+
+impl<T> Clone for Seen<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+/// A scorer that writes `score` only.
+struct Score<F>(F);
+
+impl<F: Fn(&ContextItem, &[ContextItem]) -> f64 + Send + Sync> Scorer for Score<F> {
+    fn score(&self, item: &ContextItem, all_items: &[ContextItem]) -> f64 {
+        (self.0)(item, all_items)
+    }
+}
+
+fn score_by(
+    score: impl Fn(&ContextItem, &[ContextItem]) -> f64 + Send + Sync + 'static,
+) -> impl Scorer + 'static {
+    Score(score)
+}
+
+/// A scorer that overrides `score_all`.
+struct ScoreAll<F>(F);
+
+impl<F> Scorer for ScoreAll<F>
+where
+    F: Fn(&[ContextItem]) -> Result<Vec<f64>, CupelError> + Send + Sync,
+{
+    fn score(&self, _item: &ContextItem, _all_items: &[ContextItem]) -> f64 {
+        unreachable!("a run asks for the whole batch")
+    }
+
+    fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
+        (self.0)(items)
+    }
+}
+
+fn score_all_by(
+    score_all: impl Fn(&[ContextItem]) -> Result<Vec<f64>, CupelError> + Send + Sync + 'static,
+) -> impl Scorer + 'static {
+    ScoreAll(score_all)
+}
+
+/// A slicer that writes `slice` only.
+struct Slice<F>(F);
+
+impl<F> Slicer for Slice<F>
+where
+    F: Fn(&[ScoredItem], &ContextBudget) -> Result<Vec<ContextItem>, CupelError> + Send + Sync,
+{
+    fn slice(
+        &self,
+        sorted: &[ScoredItem],
+        budget: &ContextBudget,
+    ) -> Result<Vec<ContextItem>, CupelError> {
+        (self.0)(sorted, budget)
+    }
+}
+
+fn slice_by(
+    slice: impl Fn(&[ScoredItem], &ContextBudget) -> Result<Vec<ContextItem>, CupelError>
+    + Send
+    + Sync
+    + 'static,
+) -> impl Slicer + 'static {
+    Slice(slice)
+}
+
+/// A slicer that overrides `select`.
+struct Select<F>(F);
+
+impl<F> Slicer for Select<F>
+where
+    F: Fn(&[ScoredRef<'_>], &ContextBudget) -> Result<Selection, CupelError> + Send + Sync,
+{
+    fn slice(
+        &self,
+        _sorted: &[ScoredItem],
+        _budget: &ContextBudget,
+    ) -> Result<Vec<ContextItem>, CupelError> {
+        unreachable!("a run asks for ranks")
+    }
+
+    fn select(
+        &self,
+        ranked: &[ScoredRef<'_>],
+        budget: &ContextBudget,
+    ) -> Result<Selection, CupelError> {
+        (self.0)(ranked, budget)
+    }
+}
+
+fn select_by(
+    select: impl Fn(&[ScoredRef<'_>], &ContextBudget) -> Result<Selection, CupelError>
+    + Send
+    + Sync
+    + 'static,
+) -> impl Slicer + 'static {
+    Select(select)
+}
+
+/// A slicer that takes everything, whatever the budget.
+fn everything() -> impl Slicer + 'static {
+    select_by(|ranked, _| Ok(Selection::keep((0..ranked.len()).collect())))
+}
+
+/// A placer that writes `place` only.
+struct Place<F>(F);
+
+impl<F: Fn(&[ScoredItem]) -> Vec<ContextItem> + Send + Sync> Placer for Place<F> {
+    fn place(&self, items: &[ScoredItem]) -> Vec<ContextItem> {
+        (self.0)(items)
+    }
+}
+
+fn place_by(
+    place: impl Fn(&[ScoredItem]) -> Vec<ContextItem> + Send + Sync + 'static,
+) -> impl Placer + 'static {
+    Place(place)
+}
+
+/// A placer that overrides `arrange`.
+struct Arrange<F>(F);
+
+impl<F> Placer for Arrange<F>
+where
+    F: Fn(&[ScoredRef<'_>]) -> Result<Vec<usize>, CupelError> + Send + Sync,
+{
+    fn place(&self, _items: &[ScoredItem]) -> Vec<ContextItem> {
+        unreachable!("a run asks for positions")
+    }
+
+    fn arrange(&self, items: &[ScoredRef<'_>]) -> Result<Vec<usize>, CupelError> {
+        (self.0)(items)
+    }
+}
+
+fn arrange_by(
+    arrange: impl Fn(&[ScoredRef<'_>]) -> Result<Vec<usize>, CupelError> + Send + Sync + 'static,
+) -> impl Placer + 'static {
+    Arrange(arrange)
+}
+
+/// Numbers that look random and are the same everywhere.
+struct Lcg(u64);
+
+impl Lcg {
+    /// A number below `bound`.
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).expect("31 bits") % bound
+    }
+
+    /// One of `choices`.
+    fn of<T: Clone>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len())].clone()
+    }
+
+    /// An item whose every field takes part, with a fresh content unless `contents` repeat.
+    fn item(&mut self, content: &str) -> ContextItem {
+        let tags = ["a", "A", "b", "c", "D", "d", ""];
+        let kinds = ["Message", "Document", "document", "Memory", "Own"];
+        let hints = [0.0, -0.0, 0.25, 0.3, 0.5, 0.9, 1.0, 7.0, -1.0, f64::NAN, f64::INFINITY];
+        let trusts = ["0.1", "0.85", "1", "-3", "high", "", "NaN", "inf", "1e-3"];
+        let tokens = self.of(&[0, 1, 2, 5, 10, 10, 40, 100]);
+        let mut builder = ContextItem::builder(content, tokens).kind(kind(self.of(&kinds)));
+        for _ in 0..self.below(5) {
+            builder = builder.tag(self.of(&tags));
+        }
+        if self.below(3) > 0 {
+            builder = builder.timestamp(at(self.of(&[-48, -24, -1, 0, 0, 3])));
+        }
+        if self.below(3) > 0 {
+            builder = builder.priority(self.of(&[i64::MIN, -1, 0, 0, 5, i64::MAX]));
+        }
+        if self.below(4) > 0 {
+            builder = builder.future_relevance_hint(self.of(&hints));
+        }
+        if self.below(2) > 0 {
+            builder = builder.meta("cupel:trust", self.of(&trusts));
+        }
+        if self.below(2) > 0 {
+            builder = builder.meta("cupel:priority", self.of(&["high", "low", "HIGH"]));
+        }
+        build(builder)
+    }
+}
