@@ -1,4 +1,60 @@
-#![doc = "placeholder"]
+//! Decides what goes into a language model's context window, in what order, and says why for
+//! every item.
+//!
+//! Give a [`Pipeline`] candidates with their token counts and a [`ContextBudget`]. It scores
+//! them, drops copies, selects what fits and orders it. The same input always gives the same window.
+//!
+//! ```
+//! use cupel::*;
+//!
+//! let items = [
+//!     ContextItem::builder("You are a helpful assistant.", 8).pinned(true).build()?,
+//!     ContextItem::builder("Where are my keys?", 5).future_relevance_hint(0.9).build()?,
+//!     ContextItem::builder("A long story", 60).future_relevance_hint(0.3).build()?,
+//! ];
+//! let pipeline = Pipeline::new(ReflexiveScorer, GreedySlice, ChronologicalPlacer);
+//! let budget = ContextBudget::with_target(40, 40)?;
+//!
+//! let window = pipeline.run(&items, &budget)?;
+//! assert_eq!(window.len(), 2);
+//!
+//! let report = pipeline.dry_run(&items, &budget)?;
+//! assert_eq!(
+//!     report.excluded[0].reason.to_string(),
+//!     "BudgetExceeded: 60 tokens requested, 27 available",
+//! );
+//! # Ok::<(), CupelError>(())
+//! ```
+//!
+//! # The flow
+//!
+//! | stage | what happens | chosen by |
+//! |---|---|---|
+//! | Classify | pinned items are set aside, items with negative tokens dropped | |
+//! | Score | every other item gets a score | a [`Scorer`]: [`scorer`] lists them |
+//! | Deduplicate | of items with the same content the best stays | on or off |
+//! | Sort | best score first | |
+//! | Slice | what fits is selected | a [`Slicer`]: [`slicer`] lists them |
+//! | Place | pinned and selected items are merged, overflow handled, the order chosen | an [`OverflowStrategy`] and a [`Placer`]: [`placer`] lists them |
+//!
+//! # Words
+//!
+//! - **candidate**: an item offered to a run; **pinned**: included whatever it scores.
+//! - **window**: the result, in reading order.
+//! - **effective budget**: what is left for slicing once pinned items, reserve, slots and margin are
+//!   taken off; see [`ContextBudget::effective`].
+//! - **rank**: a position in the list sorted by score.
+//! - **shortfall**: a count requirement that could not be met.
+//!
+//! # Features
+//!
+//! None is on by default.
+//!
+//! - `serde`: [`ContextItem`], [`ContextBudget`], [`SelectionReport`] and their parts can be written
+//!   and read. Adds serde.
+//! - `stream`: `StreamSlice` selects from an asynchronous stream. Adds futures-core.
+//!
+//! Names like `SORT-4` in these pages are rows of the specification's requirements.
 
 pub mod analytics;
 pub mod diagnostics;
@@ -42,3 +98,8 @@ pub use slicer::{
     QuotaConstraint, QuotaConstraintMode, QuotaEntry, QuotaPolicy, QuotaSlice, Refusal,
     ScarcityBehavior, Selection, Slicer,
 };
+
+/// Compiles and runs the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -48,13 +48,13 @@ fn check(default_cases: u32, tasks: impl Strategy<Value = Task>) {
 fn comparable(mut observed: Observation, mut expected: Observation) -> (String, String) {
     match (&mut observed, &mut expected) {
         (Observation::Selected(observed), Observation::Selected(expected)) => {
-            forget_unknown(&observed.shortfalls, &mut expected.shortfalls);
-            forget_unknown(&observed.cap_rejected, &mut expected.cap_rejected);
+            forget_unknown(observed.shortfalls.as_ref(), &mut expected.shortfalls);
+            forget_unknown(observed.cap_rejected.as_ref(), &mut expected.cap_rejected);
         }
         (Observation::Ran(observed), Observation::Ran(expected)) => {
-            forget_unknown(&observed.overflow, &mut expected.overflow);
+            forget_unknown(observed.overflow.as_ref(), &mut expected.overflow);
             if let (Some(observed), Some(expected)) = (&mut observed.report, &mut expected.report) {
-                forget_unknown(&observed.events, &mut expected.events);
+                forget_unknown(observed.events.as_ref(), &mut expected.events);
                 for event in observed
                     .events
                     .iter_mut()
@@ -77,7 +77,7 @@ fn comparable(mut observed: Observation, mut expected: Observation) -> (String, 
     (format!("{observed:#?}"), format!("{expected:#?}"))
 }
 
-fn forget_unknown<T>(observed: &Option<T>, expected: &mut Option<T>) {
+fn forget_unknown<T>(observed: Option<&T>, expected: &mut Option<T>) {
     if observed.is_none() {
         *expected = None;
     }

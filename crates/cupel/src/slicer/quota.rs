@@ -70,6 +70,10 @@ impl QuotaEntry {
 /// candidates have, up to its cap (QUOTA-12). Kinds without an entry require nothing and may
 /// have everything. The share of a required kind without candidates stays unused (QUOTA-8).
 ///
+/// The inner slicer sees one kind at a time: a count slicer in here finds no candidates of the
+/// other kinds it has requirements for, and says so for every kind. Put the counts outside and the
+/// shares inside to have both.
+///
 /// ```
 /// use cupel::{ContextBudget, ContextItem, ContextKind, GreedySlice, QuotaEntry, QuotaSlice};
 /// use cupel::{ScoredItem, Slicer};

@@ -98,6 +98,21 @@ fn owned(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|&text| text.to_owned()).collect()
 }
 
+/// What holds for every report, finished or not.
+fn check_consistent(report: &SelectionReport) {
+    let entries = report.included.len() + report.excluded.len();
+    assert_eq!(report.total_candidates, entries);
+    let included = report.included.iter().map(|included| &included.item);
+    let excluded = report.excluded.iter().map(|excluded| &excluded.item);
+    let tokens: i128 = included.chain(excluded).map(|i| i128::from(i.tokens())).sum();
+    let tokens = tokens.clamp(i64::MIN.into(), i64::MAX.into());
+    assert_eq!(i128::from(report.total_tokens_considered), tokens);
+    for pair in report.excluded.windows(2) {
+        let (before, after) = (pair[0].score, pair[1].score);
+        assert!(before >= after || after.is_nan(), "{before} before {after}");
+    }
+}
+
 /// A report without its wall-clock times: what two runs over the same input have in common.
 fn timeless(mut report: SelectionReport) -> SelectionReport {
     for event in &mut report.events {

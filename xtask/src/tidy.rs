@@ -1,0 +1,77 @@
+//! Checks of the repository that are tests.
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::{files_below, read, root};
+
+    fn check_texts(extension: &str, forbidden: &[&str], except: &[&str]) {
+        for path in files_below(&root(), extension).unwrap() {
+            let relative = path.strip_prefix(root()).unwrap_or(&path);
+            if except
+                .iter()
+                .any(|prefix| relative.starts_with(Path::new(prefix)))
+            {
+                continue;
+            }
+            let text = read(&path).unwrap();
+            for (number, line) in text.lines().enumerate() {
+                for word in forbidden {
+                    assert!(
+                        !line.contains(word),
+                        "{}:{}: contains {word:?}",
+                        relative.display(),
+                        number + 1
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_left_to_do_in_the_sources() {
+        check_texts(
+            "rs",
+            &["TODO", "FIXME", "XXX", "dbg!"],
+            &["xtask/src/tidy.rs"],
+        );
+    }
+
+    #[test]
+    fn no_file_speaks_of_a_machine() {
+        for extension in ["rs", "md", "toml"] {
+            check_texts(
+                extension,
+                &["/work/", "/root/", "/home/"],
+                &["xtask/src/tidy.rs"],
+            );
+        }
+    }
+
+    #[test]
+    fn the_library_has_two_dependencies() {
+        let manifest = read(&root().join("crates/cupel/Cargo.toml")).unwrap();
+        let manifest: toml::Table = manifest.parse().unwrap();
+        let dependencies = manifest["dependencies"].as_table().unwrap();
+        let is_optional = |value: &toml::Value| {
+            value.get("optional").and_then(toml::Value::as_bool) == Some(true)
+        };
+        let always: Vec<_> = dependencies
+            .iter()
+            .filter(|(_, value)| !is_optional(value))
+            .map(|(name, _)| name.as_str())
+            .collect();
+        assert_eq!(always, ["chrono", "thiserror"]);
+        assert_eq!(manifest["features"]["default"].as_array().unwrap().len(), 0);
+    }
+
+    #[test]
+    fn the_version_is_in_the_changelog() {
+        let manifest = read(&root().join("crates/cupel/Cargo.toml")).unwrap();
+        let manifest: toml::Table = manifest.parse().unwrap();
+        let version = manifest["package"]["version"].as_str().unwrap();
+        let changelog = read(&root().join("CHANGELOG.md")).unwrap();
+        assert!(changelog.contains(&format!("## {version}")));
+    }
+}
