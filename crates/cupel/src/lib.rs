@@ -68,15 +68,16 @@ pub mod slicer;
 mod wire;
 
 pub use analytics::{
-    ItemStatus, KindQuotaUtilization, PolicySensitivityDiffEntry, PolicySensitivityReport,
-    budget_utilization, kind_diversity, policy_sensitivity, policy_sensitivity_from_pipelines,
-    quota_utilization, timestamp_coverage,
+    BudgetSweep, Decision, Explanation, ItemIntervals, ItemStatus, KindQuotaUtilization, Neighbour,
+    PolicySensitivityDiffEntry, PolicySensitivityReport, SweepStep, budget_utilization,
+    kind_diversity, policy_sensitivity, policy_sensitivity_from_pipelines, quota_utilization,
+    timestamp_coverage,
 };
 pub use diagnostics::{
     CountRequirementShortfall, DiagnosticTraceCollector, ExcludedItem, ExclusionReason,
     IncludedItem, InclusionReason, NullTraceCollector, OverflowEvent, PipelineStage,
     SelectionReport, StageTraceSnapshot, TraceCollector, TraceDetailLevel, TraceEvent, UnknownName,
-    UnknownReason, Value,
+    UnknownReason,
 };
 pub use error::{ContractViolation, CupelError, StrategyRole};
 pub use model::{
@@ -88,7 +89,7 @@ pub use placer::{ChronologicalPlacer, Placer, UShapedPlacer};
 pub use scorer::{
     CompositeScorer, CompositeScorerBuilder, DecayCurve, DecayScorer, FrequencyScorer, KindScorer,
     MetadataKeyScorer, MetadataTrustScorer, PriorityScorer, ProductScorer, RecencyScorer,
-    ReflexiveScorer, ScaledScorer, Scorer, SystemTimeProvider, TagComparison, TagScorer,
+    ReflexiveScorer, ScaledScorer, ScorePart, Scorer, SystemTimeProvider, TagComparison, TagScorer,
     TimeProvider,
 };
 #[cfg(feature = "stream")]
@@ -96,7 +97,7 @@ pub use slicer::StreamSlice;
 pub use slicer::{
     CountConstrainedKnapsackSlice, CountQuotaEntry, CountQuotaSlice, GreedySlice, KnapsackSlice,
     QuotaConstraint, QuotaConstraintMode, QuotaEntry, QuotaPolicy, QuotaSlice, Refusal,
-    ScarcityBehavior, Selection, Slicer,
+    ScarcityBehavior, Selection, Slicer, TargetSweep,
 };
 
 /// Compiles and runs the example of the README.

@@ -11,11 +11,12 @@ use chrono::{DateTime, Utc};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};
 
+use crate::diagnostics::{Value, totals};
 use crate::{
     ContextBudget, ContextItem, ContextItemBuilder, ContextKind, ContextSource,
     CountRequirementShortfall, DiagnosticTraceCollector, ExcludedItem, ExclusionReason,
     IncludedItem, InclusionReason, PipelineStage, QuotaEntry, SelectionReport, TraceDetailLevel,
-    TraceEvent, UnknownReason, Value,
+    TraceEvent, UnknownReason,
 };
 
 /// A binary64 number; one that is not finite is written as the text `NaN`, `inf` or `-inf`.
@@ -456,18 +457,13 @@ impl<'de> Deserialize<'de> for SelectionReport {
 
 impl Serialize for DiagnosticTraceCollector {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let totals = SelectionReport::new(
-            Vec::new(),
-            self.included.clone(),
-            self.excluded.clone(),
-            Vec::new(),
-        );
+        let (candidates, tokens) = totals(&self.included, &self.excluded);
         let mut fields = serializer.serialize_struct("DiagnosticTraceCollector", 7)?;
         fields.serialize_field("events", &self.events)?;
         fields.serialize_field("included", &self.included)?;
         fields.serialize_field("excluded", &self.excluded)?;
-        fields.serialize_field("total_candidates", &totals.total_candidates)?;
-        fields.serialize_field("total_tokens_considered", &totals.total_tokens_considered)?;
+        fields.serialize_field("total_candidates", &candidates)?;
+        fields.serialize_field("total_tokens_considered", &tokens)?;
         fields.serialize_field("count_requirement_shortfalls", &self.shortfalls)?;
         fields.serialize_field("detail_level", &self.detail_level)?;
         fields.end()

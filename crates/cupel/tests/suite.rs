@@ -2,6 +2,10 @@
 
 mod adapter;
 mod arbitrary;
+mod behaviour;
+mod compat;
 mod conformance;
 mod oracle;
 mod properties;
+#[cfg(feature = "serde")]
+mod wire;

@@ -84,6 +84,52 @@ pub fn quota_utilization(
     rows
 }
 
+impl SelectionReport {
+    /// [`budget_utilization`] of this report.
+    ///
+    /// ```
+    /// use cupel::*;
+    ///
+    /// let pipeline = Pipeline::new(RecencyScorer, GreedySlice, ChronologicalPlacer);
+    /// let items = [ContextItem::builder("half", 50).build()?];
+    /// let budget = ContextBudget::with_target(100, 80)?;
+    /// let report = pipeline.dry_run(&items, &budget)?;
+    /// assert_eq!(report.budget_utilization(&budget), 0.5);
+    /// assert_eq!(report.target_utilization(&budget), 0.625);
+    /// # Ok::<(), CupelError>(())
+    /// ```
+    pub fn budget_utilization(&self, budget: &ContextBudget) -> f64 {
+        budget_utilization(self, budget)
+    }
+
+    /// The share of the target that the window uses.
+    pub fn target_utilization(&self, budget: &ContextBudget) -> f64 {
+        share(
+            included_tokens(self, |_| true),
+            budget.target_tokens() as f64,
+        )
+    }
+
+    /// [`kind_diversity`] of this report.
+    pub fn kind_diversity(&self) -> usize {
+        kind_diversity(self)
+    }
+
+    /// [`timestamp_coverage`] of this report.
+    pub fn timestamp_coverage(&self) -> f64 {
+        timestamp_coverage(self)
+    }
+
+    /// [`quota_utilization`] of this report.
+    pub fn quota_utilization(
+        &self,
+        policy: &dyn QuotaPolicy,
+        budget: &ContextBudget,
+    ) -> Vec<KindQuotaUtilization> {
+        quota_utilization(self, policy, budget)
+    }
+}
+
 fn included_tokens(report: &SelectionReport, wanted: impl Fn(&ContextKind) -> bool) -> f64 {
     let included = report.included.iter();
     let wanted = included.filter(|included| wanted(included.item.kind()));

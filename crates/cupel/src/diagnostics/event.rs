@@ -17,8 +17,10 @@ use crate::{ContextBudget, ContextItem};
 ///
 /// assert_eq!(PipelineStage::Slice.name(), "Slice");
 /// ```
+///
+/// Stages order as they run, unknown ones last.
 #[non_exhaustive]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PipelineStage {
     /// Splits pinned from scoreable items and drops invalid ones.
     Classify,
@@ -68,7 +70,7 @@ impl PipelineStage {
 ///
 /// The types it lives in are `Copy`, so each distinct name is stored once for the life of
 /// the process. The store is bounded, so that documents from strangers cannot fill the memory.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UnknownName(&'static str);
 
 impl UnknownName {

@@ -11,7 +11,10 @@ mod report;
 pub mod trace_collector;
 
 pub use event::{OverflowEvent, PipelineStage, StageTraceSnapshot, TraceEvent, UnknownName};
+pub(crate) use reason::Excerpt;
 pub use reason::{ExclusionReason, InclusionReason, UnknownReason, Value};
+#[cfg(feature = "serde")]
+pub(crate) use report::totals;
 pub use report::{CountRequirementShortfall, ExcludedItem, IncludedItem, SelectionReport};
 pub use trace_collector::{
     DiagnosticTraceCollector, NullTraceCollector, TraceCollector, TraceDetailLevel,

@@ -149,7 +149,7 @@ impl fmt::Display for ExclusionReason {
 }
 
 /// The beginning of a content, in quotes.
-struct Excerpt<'a>(&'a str);
+pub(crate) struct Excerpt<'a>(pub(crate) &'a str);
 
 impl fmt::Display for Excerpt<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

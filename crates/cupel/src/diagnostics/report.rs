@@ -55,17 +55,26 @@ impl SelectionReport {
         count_requirement_shortfalls: Vec<CountRequirementShortfall>,
     ) -> Self {
         excluded.sort_by(|a, b| descending(a.score, b.score));
-        let tokens = included.iter().map(|included| included.item.tokens());
-        let tokens = tokens.chain(excluded.iter().map(|excluded| excluded.item.tokens()));
+        let (total_candidates, total_tokens_considered) = totals(&included, &excluded);
         Self {
-            total_candidates: included.len() + excluded.len(),
-            total_tokens_considered: reported(tokens.map(i128::from).sum()),
+            total_candidates,
+            total_tokens_considered,
             events,
             included,
             excluded,
             count_requirement_shortfalls,
         }
     }
+}
+
+/// The number of items in both lists, and their tokens.
+pub(crate) fn totals(included: &[IncludedItem], excluded: &[ExcludedItem]) -> (usize, i64) {
+    let tokens = included.iter().map(|included| included.item.tokens());
+    let tokens = tokens.chain(excluded.iter().map(|excluded| excluded.item.tokens()));
+    (
+        included.len() + excluded.len(),
+        reported(tokens.map(i128::from).sum()),
+    )
 }
 
 /// An item in the window.

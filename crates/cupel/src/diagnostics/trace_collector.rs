@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::report::totals;
 use super::{
     CountRequirementShortfall, ExcludedItem, ExclusionReason, IncludedItem, InclusionReason,
     OverflowEvent, PipelineStage, SelectionReport, StageTraceSnapshot, TraceEvent,
@@ -216,11 +217,19 @@ impl DiagnosticTraceCollector {
 
 impl fmt::Debug for DiagnosticTraceCollector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DiagnosticTraceCollector")
+        let (total_candidates, total_tokens) = totals(&self.included, &self.excluded);
+        let excluded: Vec<_> = self.excluded.iter().zip(0..).collect();
+        let mut debug = f.debug_struct("DiagnosticTraceCollector");
+        debug
             .field("events", &self.events)
             .field("included", &self.included)
-            .field("excluded", &self.excluded)
-            .field("shortfalls", &self.shortfalls)
+            .field("excluded", &excluded)
+            .field("total_candidates", &total_candidates)
+            .field("total_tokens_considered", &total_tokens);
+        if !self.shortfalls.is_empty() {
+            debug.field("shortfalls", &self.shortfalls);
+        }
+        debug
             .field("detail_level", &self.detail_level)
             .field("callback", &self.callback.as_ref().map(|_| "<callback>"))
             .finish()
@@ -406,15 +415,9 @@ impl<A: TraceCollector, B: TraceCollector> TraceCollector for (A, B) {
     }
 
     fn detail_level(&self) -> TraceDetailLevel {
-        let level = |enabled: bool, level| {
-            if enabled {
-                level
-            } else {
-                TraceDetailLevel::Stage
-            }
-        };
-        level(self.0.is_enabled(), self.0.detail_level())
-            .max(level(self.1.is_enabled(), self.1.detail_level()))
+        let of_first = self.0.is_enabled().then(|| self.0.detail_level());
+        let of_second = self.1.is_enabled().then(|| self.1.detail_level());
+        of_first.max(of_second).unwrap_or_default()
     }
 
     fn wants_report(&self) -> bool {

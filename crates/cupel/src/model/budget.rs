@@ -117,6 +117,21 @@ impl ContextBudget {
             .build()
     }
 
+    /// This budget with other limits; reserve, slots and margin stay.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn with_limits(&self, max_tokens: i64, target_tokens: i64) -> Result<Self, CupelError> {
+        Self::new(
+            max_tokens,
+            target_tokens,
+            self.output_reserve,
+            self.reserved_slots.clone(),
+            self.estimation_safety_margin_percent,
+        )
+    }
+
     /// The hard ceiling.
     pub fn max_tokens(&self) -> i64 {
         self.max_tokens

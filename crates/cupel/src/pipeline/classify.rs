@@ -8,42 +8,49 @@ use crate::{ContextBudget, CupelError};
 pub(super) struct Classes {
     pub(super) pinned: Vec<usize>,
     pub(super) scoreable: Vec<usize>,
-    pub(super) pinned_tokens: i64,
+    pinned_tokens: i128,
 }
 
-/// Drops items with a negative token count, pinned or not (CLASSIFY-2), and checks that the
-/// pinned items fit the window (CLASSIFY-5). They enter the merge with score 1.0.
-pub(super) fn classify(
-    ledger: &mut Ledger<'_>,
-    budget: &ContextBudget,
-) -> Result<Classes, CupelError> {
-    let mut pinned = Vec::new();
-    let mut scoreable = Vec::new();
-    let mut pinned_tokens: i128 = 0;
+/// Drops items with a negative token count, pinned or not (CLASSIFY-2). Pinned items enter the
+/// merge with score 1.0.
+pub(super) fn classify(ledger: &mut Ledger<'_>) -> Classes {
+    let mut classes = Classes {
+        pinned: Vec::new(),
+        scoreable: Vec::new(),
+        pinned_tokens: 0,
+    };
     for (candidate, item) in ledger.items().iter().enumerate() {
         if item.tokens() < 0 {
             ledger.exclude(candidate, Cause::NegativeTokens);
         } else if item.pinned() {
             ledger.set_score(candidate, 1.0);
-            pinned.push(candidate);
-            pinned_tokens += i128::from(item.tokens());
+            classes.pinned.push(candidate);
+            classes.pinned_tokens += i128::from(item.tokens());
             if item.tokens() > 0 {
                 ledger.first_pinned.get_or_insert(candidate);
             }
         } else {
-            scoreable.push(candidate);
+            classes.scoreable.push(candidate);
         }
     }
-    let available = budget.max_tokens() - budget.output_reserve();
-    if pinned_tokens > i128::from(available) {
-        return Err(CupelError::PinnedExceedsBudget {
-            pinned_tokens: reported(pinned_tokens),
-            available,
-        });
+    classes
+}
+
+impl Classes {
+    /// The exact tokens of the pinned items.
+    pub(super) fn total_pinned_tokens(&self) -> i128 {
+        self.pinned_tokens
     }
-    Ok(Classes {
-        pinned,
-        scoreable,
-        pinned_tokens: reported(pinned_tokens),
-    })
+
+    /// The tokens of the pinned items, which have to fit the window (CLASSIFY-5).
+    pub(super) fn pinned_tokens(&self, budget: &ContextBudget) -> Result<i64, CupelError> {
+        let available = budget.max_tokens() - budget.output_reserve();
+        if self.pinned_tokens <= i128::from(available) {
+            return Ok(reported(self.pinned_tokens));
+        }
+        Err(CupelError::PinnedExceedsBudget {
+            pinned_tokens: reported(self.pinned_tokens),
+            available,
+        })
+    }
 }

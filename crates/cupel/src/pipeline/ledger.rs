@@ -3,14 +3,14 @@
 use crate::slicer::Refusal;
 use crate::{
     ContextItem, CountRequirementShortfall, ExcludedItem, ExclusionReason, IncludedItem,
-    InclusionReason, ScoredRef, SelectionReport, TraceEvent,
+    InclusionReason, PipelineStage, ScoredRef, SelectionReport, TraceEvent,
 };
 
 /// What has become of every candidate, by its position in the input.
 ///
 /// A fate is written once and holds numbers, never text. The window and the report are both
 /// projections of the ledger, so they cannot disagree.
-pub(super) struct Ledger<'a> {
+pub(crate) struct Ledger<'a> {
     items: &'a [ContextItem],
     scores: Vec<f64>,
     /// `None` while a candidate is still in the running, and for ever if it is in the window.
@@ -47,13 +47,12 @@ pub(super) enum Cause {
 }
 
 impl Cause {
-    /// The stages in order.
-    fn stage(self) -> u8 {
+    fn stage(self) -> PipelineStage {
         match self {
-            Self::NegativeTokens => 0,
-            Self::CopyOf(_) => 1,
-            Self::NoRoom | Self::NoRoomBeside(_) | Self::Refused(_) => 2,
-            Self::Truncated | Self::TruncatedBeside(_) => 3,
+            Self::NegativeTokens => PipelineStage::Classify,
+            Self::CopyOf(_) => PipelineStage::Deduplicate,
+            Self::NoRoom | Self::NoRoomBeside(_) | Self::Refused(_) => PipelineStage::Slice,
+            Self::Truncated | Self::TruncatedBeside(_) => PipelineStage::Place,
         }
     }
 }
@@ -77,7 +76,7 @@ impl<'a> Ledger<'a> {
         self.items
     }
 
-    pub(super) fn score(&self, candidate: usize) -> f64 {
+    pub(crate) fn score(&self, candidate: usize) -> f64 {
         self.scores[candidate]
     }
 
@@ -101,7 +100,7 @@ impl<'a> Ledger<'a> {
         self.window = window;
     }
 
-    pub(super) fn window(&self) -> &[usize] {
+    pub(crate) fn window(&self) -> &[usize] {
         &self.window
     }
 
@@ -119,7 +118,7 @@ impl<'a> Ledger<'a> {
     }
 
     /// An excluded candidate with its reason in words; `None` for one that is not excluded.
-    pub(super) fn excluded(&self, candidate: usize) -> Option<ExcludedItem> {
+    pub(crate) fn excluded(&self, candidate: usize) -> Option<ExcludedItem> {
         let cause = self.exclusions[candidate]?;
         let item = &self.items[candidate];
         let reason = self.reason(item, cause);
@@ -130,8 +129,21 @@ impl<'a> Ledger<'a> {
         ))
     }
 
+    /// The stage that excluded a candidate.
+    pub(crate) fn stage_of_exclusion(&self, candidate: usize) -> Option<PipelineStage> {
+        self.exclusions[candidate].map(Cause::stage)
+    }
+
+    /// The candidate that an excluded one is a copy of.
+    pub(crate) fn survivor(&self, candidate: usize) -> Option<usize> {
+        match self.exclusions[candidate] {
+            Some(Cause::CopyOf(survivor)) => Some(survivor),
+            _ => None,
+        }
+    }
+
     /// A candidate of the window.
-    pub(super) fn included(&self, candidate: usize) -> IncludedItem {
+    pub(crate) fn included(&self, candidate: usize) -> IncludedItem {
         let item = &self.items[candidate];
         let reason = if item.pinned() {
             InclusionReason::Pinned
@@ -150,7 +162,7 @@ impl<'a> Ledger<'a> {
         let mut excluded: Vec<usize> = (0..self.items.len())
             .filter(|&candidate| self.is_excluded(candidate))
             .collect();
-        excluded.sort_by_key(|&candidate| self.exclusions[candidate].map(Cause::stage));
+        excluded.sort_by_key(|&candidate| self.stage_of_exclusion(candidate));
         let excluded = excluded.into_iter();
         SelectionReport::new(
             events,

@@ -9,6 +9,7 @@ mod deduplicate;
 mod ledger;
 mod place;
 mod policy;
+mod rehearsal;
 mod score;
 mod slice;
 mod sort;
@@ -17,8 +18,9 @@ mod stages;
 use std::fmt;
 
 pub use policy::{Policy, PolicyBuilder};
+pub(crate) use rehearsal::Rehearsal;
 
-use self::ledger::Ledger;
+pub(crate) use self::ledger::Ledger;
 use self::stages::{EventLog, Trace};
 use crate::{
     ContextBudget, ContextItem, CupelError, NullTraceCollector, OverflowEvent, OverflowStrategy,
@@ -111,7 +113,7 @@ impl Pipeline {
         items: &[ContextItem],
         budget: &ContextBudget,
     ) -> Result<Vec<usize>, CupelError> {
-        Ok(execute(&self.policy, items, budget, &mut NullTraceCollector)?.into_window())
+        Ok(decide(&self.policy, items, budget)?.into_window())
     }
 
     /// The window, with `collector` told how it came about.
@@ -233,6 +235,15 @@ impl fmt::Debug for PipelineBuilder {
     }
 }
 
+/// What a run decides about every candidate.
+pub(crate) fn decide<'a>(
+    policy: &Policy,
+    items: &'a [ContextItem],
+    budget: &ContextBudget,
+) -> Result<Ledger<'a>, CupelError> {
+    execute(policy, items, budget, &mut NullTraceCollector)
+}
+
 /// One run: the six stages, each told to the collector. Every entry point ends here.
 fn execute<'a, C: TraceCollector + ?Sized>(
     policy: &Policy,
@@ -255,7 +266,8 @@ fn six_stages<'a, C: TraceCollector + ?Sized>(
     let mut ledger = Ledger::new(items);
 
     let stage = trace.enter(PipelineStage::Classify);
-    let classes = classify::classify(&mut ledger, budget)?;
+    let classes = classify::classify(&mut ledger);
+    let pinned_tokens = classes.pinned_tokens(budget)?;
     let classified = classes.pinned.len() + classes.scoreable.len();
     trace.leave(stage, &ledger, 0..items.len(), classified);
 
@@ -271,7 +283,6 @@ fn six_stages<'a, C: TraceCollector + ?Sized>(
     sort::sort(&ledger, &mut ranked);
 
     let stage = trace.enter(PipelineStage::Slice);
-    let pinned_tokens = classes.pinned_tokens;
     let sliced = slice::slice(&mut ledger, policy.slicer(), &ranked, budget, pinned_tokens)?;
     trace.leave(stage, &ledger, ranked.iter().copied(), sliced.len());
     trace.fell_short(&ledger);

@@ -15,14 +15,24 @@ pub(super) fn score(
     if scoreable.is_empty() {
         return Ok(());
     }
-    let all = ledger.items();
-    let items: Cow<'_, [ContextItem]> = if scoreable.len() == all.len() {
-        Cow::Borrowed(all)
-    } else {
-        scoreable.iter().map(|&index| all[index].clone()).collect()
-    };
+    let items = scoreable_items(ledger.items(), scoreable);
     for (&candidate, score) in scoreable.iter().zip(column(scorer, &items)?) {
         ledger.set_score(candidate, score);
     }
     Ok(())
+}
+
+/// The scoreable items as one list.
+pub(super) fn scoreable_items<'a>(
+    items: &'a [ContextItem],
+    scoreable: &[usize],
+) -> Cow<'a, [ContextItem]> {
+    if scoreable.len() == items.len() {
+        Cow::Borrowed(items)
+    } else {
+        scoreable
+            .iter()
+            .map(|&index| items[index].clone())
+            .collect()
+    }
 }

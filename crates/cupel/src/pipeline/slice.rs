@@ -2,7 +2,19 @@
 
 use super::ledger::{Cause, Ledger};
 use crate::model::reported;
-use crate::{ContextBudget, CupelError, Slicer};
+use crate::{ContextBudget, CupelError, Selection, Slicer};
+
+/// The slicer's choice from the ranking.
+pub(super) fn select(
+    ledger: &Ledger<'_>,
+    slicer: &dyn Slicer,
+    ranked: &[usize],
+    effective: &ContextBudget,
+) -> Result<Selection, CupelError> {
+    let selection = slicer.select(&ledger.scored(ranked), effective)?;
+    selection.check(ranked.len())?;
+    Ok(selection)
+}
 
 /// The candidates the slicer kept, in the order of the ranking whatever order it kept them in
 /// (PLACE-2). The rest is written into the ledger with the slicer's reason, or for want of room.
@@ -14,14 +26,11 @@ pub(super) fn slice(
     pinned_tokens: i64,
 ) -> Result<Vec<usize>, CupelError> {
     let effective = budget.effective(pinned_tokens);
-    let selection = slicer.select(&ledger.scored(ranked), &effective)?;
-    selection.check(ranked.len())?;
+    let selection = select(ledger, slicer, ranked, &effective)?;
 
     let mut verdicts = vec![Verdict::Nothing; ranked.len()];
     for (index, (rank, _)) in selection.refusals().iter().enumerate() {
-        if let Some(verdict) = verdicts.get_mut(*rank) {
-            *verdict = Verdict::Refused(index);
-        }
+        verdicts[*rank] = Verdict::Refused(index);
     }
     for &rank in selection.kept() {
         verdicts[rank] = Verdict::Kept;

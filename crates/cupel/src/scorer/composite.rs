@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::Scorer;
+use super::{ScorePart, Scorer};
 use crate::{ContextItem, CupelError};
 
 /// The weighted average of several scorers.
@@ -95,6 +95,16 @@ impl Scorer for CompositeScorer {
             }
         }
         Ok(sums)
+    }
+
+    fn explain(&self, items: &[ContextItem], index: usize) -> Result<ScorePart, CupelError> {
+        let children = self.scorers.iter().zip(&self.normalized_weights);
+        let parts: Vec<ScorePart> = children
+            .map(|(scorer, weight)| Ok(scorer.explain(items, index)?.with_weight(*weight)))
+            .collect::<Result<_, CupelError>>()?;
+        let contributions = parts.iter().filter_map(|part| part.contribution);
+        let score = contributions.fold(0.0, |sum, contribution| sum + contribution);
+        Ok(ScorePart::new(self.name(), score).with_parts(parts))
     }
 }
 

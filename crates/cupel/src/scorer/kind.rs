@@ -1,6 +1,7 @@
 //! [`KindScorer`].
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 
 use super::{Scorer, check_weight};
 use crate::{ContextItem, ContextKind, CupelError};
@@ -19,7 +20,7 @@ use crate::{ContextItem, ContextKind, CupelError};
 /// assert_eq!(scorer.score(&memory, &[]), 2.0);
 /// # Ok::<(), cupel::CupelError>(())
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct KindScorer {
     weights: HashMap<ContextKind, f64>,
 }
@@ -70,6 +71,15 @@ impl KindScorer {
             checked.insert(kind, weight);
         }
         Ok(Self { weights: checked })
+    }
+}
+
+impl fmt::Debug for KindScorer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let weights: BTreeMap<_, _> = self.weights.iter().collect();
+        f.debug_struct("KindScorer")
+            .field("weights", &weights)
+            .finish()
     }
 }
 

@@ -22,6 +22,7 @@ mod decay;
 mod frequency;
 mod kind;
 mod metadata;
+mod part;
 mod product;
 mod rank;
 mod reflexive;
@@ -35,6 +36,7 @@ pub use decay::{DecayCurve, DecayScorer, SystemTimeProvider, TimeProvider};
 pub use frequency::FrequencyScorer;
 pub use kind::KindScorer;
 pub use metadata::{MetadataKeyScorer, MetadataTrustScorer};
+pub use part::ScorePart;
 pub use product::ProductScorer;
 pub use rank::{PriorityScorer, RecencyScorer};
 pub use reflexive::ReflexiveScorer;
@@ -89,6 +91,25 @@ pub trait Scorer: Send + Sync {
     fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
         Ok(items.iter().map(|item| self.score(item, items)).collect())
     }
+
+    /// What explanations call this scorer: the name of its type, unless written.
+    fn name(&self) -> &str {
+        let path = std::any::type_name::<Self>();
+        let path = path.split('<').next().unwrap_or(path);
+        path.rsplit("::").next().unwrap_or(path)
+    }
+
+    /// How the score of the item at `index` comes about. A scorer that combines others writes this to
+    /// show their parts.
+    ///
+    /// # Errors
+    ///
+    /// As [`score_all`](Self::score_all).
+    fn explain(&self, items: &[ContextItem], index: usize) -> Result<ScorePart, CupelError> {
+        let scores = self.score_all(items)?;
+        let score = scores.get(index).copied().unwrap_or(f64::NAN);
+        Ok(ScorePart::new(self.name(), score))
+    }
 }
 
 /// A pointer to a scorer is a scorer.
@@ -101,6 +122,18 @@ macro_rules! forward {
 
             fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
                 (**self).score_all(items)
+            }
+
+            fn name(&self) -> &str {
+                (**self).name()
+            }
+
+            fn explain(
+                &self,
+                items: &[ContextItem],
+                index: usize,
+            ) -> Result<ScorePart, CupelError> {
+                (**self).explain(items, index)
             }
         }
     )*};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::Scorer;
+use super::{ScorePart, Scorer};
 use crate::{ContextItem, CupelError};
 
 /// The product of several scorers, multiplied in order.
@@ -67,5 +67,15 @@ impl Scorer for ProductScorer {
             }
         }
         Ok(products)
+    }
+
+    fn explain(&self, items: &[ContextItem], index: usize) -> Result<ScorePart, CupelError> {
+        let parts: Vec<ScorePart> = self
+            .scorers
+            .iter()
+            .map(|scorer| scorer.explain(items, index))
+            .collect::<Result<_, CupelError>>()?;
+        let score = parts.iter().fold(1.0, |product, part| product * part.score);
+        Ok(ScorePart::new(self.name(), score).with_parts(parts))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Scorer, position};
+use super::{ScorePart, Scorer, position};
 use crate::{ContextItem, CupelError};
 
 /// Stretches another scorer's scores to `[0, 1]` over all items.
@@ -60,6 +60,12 @@ impl Scorer for ScaledScorer {
             *score = range.scale(*score);
         }
         Ok(scores)
+    }
+
+    fn explain(&self, items: &[ContextItem], index: usize) -> Result<ScorePart, CupelError> {
+        let inner = self.inner.explain(items, index)?;
+        let range = Range::of(&super::column(&self.inner, items)?);
+        Ok(ScorePart::new(self.name(), range.scale(inner.score)).with_parts(vec![inner]))
     }
 }
 

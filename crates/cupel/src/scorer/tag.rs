@@ -1,6 +1,7 @@
 //! [`TagScorer`].
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 
 use super::{Scorer, check_weight};
 use crate::{ContextItem, CupelError};
@@ -22,7 +23,7 @@ use crate::{ContextItem, CupelError};
 /// assert_eq!(scorer.score(&item, &[]), 0.75);
 /// # Ok::<(), cupel::CupelError>(())
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct TagScorer {
     tag_weights: HashMap<String, f64>,
     total_weight: f64,
@@ -113,6 +114,20 @@ impl TagScorer {
             TagComparison::IgnoreAsciiCase => self.tag_weights.get(&tag.to_ascii_lowercase()),
         }
         .copied()
+    }
+}
+
+impl fmt::Debug for TagScorer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let weights: BTreeMap<_, _> = self.tag_weights.iter().collect();
+        let mut debug = f.debug_struct("TagScorer");
+        debug
+            .field("tag_weights", &weights)
+            .field("total_weight", &self.total_weight);
+        if self.comparison != TagComparison::Ordinal {
+            debug.field("comparison", &self.comparison);
+        }
+        debug.finish()
     }
 }
 

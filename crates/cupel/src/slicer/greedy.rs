@@ -1,6 +1,8 @@
 //! [`GreedySlice`].
 
-use super::{Selection, Slicer, slice_by_selection};
+use std::ops::RangeInclusive;
+
+use super::{Selection, Slicer, TargetSweep, slice_by_selection};
 use crate::model::descending;
 use crate::{ContextBudget, ContextItem, CupelError, ScoredItem, ScoredRef};
 
@@ -45,13 +47,7 @@ impl Slicer for GreedySlice {
         if remaining <= 0 {
             return Ok(Selection::default());
         }
-        let mut densities: Vec<(f64, usize)> = ranked
-            .iter()
-            .enumerate()
-            .map(|(rank, scored)| (density(scored), rank))
-            .collect();
-        densities.sort_unstable_by(|a, b| descending(a.0, b.0).then(a.1.cmp(&b.1)));
-        for (_, rank) in densities {
+        for rank in by_density(ranked) {
             let tokens = i128::from(ranked[rank].item.tokens());
             if tokens <= remaining {
                 kept.push(rank);
@@ -60,6 +56,127 @@ impl Slicer for GreedySlice {
         }
         Ok(Selection::keep(kept))
     }
+
+    /// Fills all targets at once. Two targets part only at an item that fits one and not the
+    /// other; until then their choices are made together.
+    fn sweep(&self, ranked: &[ScoredRef<'_>], targets: RangeInclusive<i64>) -> Option<TargetSweep> {
+        let (first, last) = targets.into_inner();
+        let end = last.checked_add(1)?;
+        let tokens = |rank: usize| ranked[rank].item.tokens();
+        if first > last || (0..ranked.len()).any(|rank| tokens(rank) < 0) {
+            return None;
+        }
+        let mut sweep = TargetSweep::default();
+        if first <= 0 {
+            sweep.step(first);
+        }
+        if last <= 0 {
+            return Some(sweep);
+        }
+        let mut order = by_density(ranked);
+        order.retain(|&rank| {
+            let is_free = tokens(rank) == 0;
+            if is_free {
+                sweep.keep(rank, first.max(1), end);
+            }
+            !is_free
+        });
+        let fits = NextFit::new(order.iter().map(|&rank| tokens(rank)).collect());
+
+        let mut pieces = vec![Piece {
+            from: first.max(1),
+            to: end,
+            spent: 0,
+            next: 0,
+        }];
+        while let Some(mut piece) = pieces.pop() {
+            while let Some(position) = fits.first(piece.next, piece.to - 1 - piece.spent) {
+                let needed = piece.spent + fits.tokens[position];
+                if needed > piece.from {
+                    pieces.push(Piece {
+                        from: needed,
+                        next: position,
+                        ..piece
+                    });
+                    piece.to = needed;
+                } else {
+                    sweep.keep(order[position], piece.from, piece.to);
+                    piece.spent = needed;
+                }
+                piece.next = position + 1;
+            }
+            sweep.step(piece.from);
+        }
+        Some(sweep)
+    }
+}
+
+/// Targets that have made the same choices so far.
+#[derive(Clone, Copy)]
+struct Piece {
+    from: i64,
+    to: i64,
+    /// The tokens of those choices.
+    spent: i64,
+    /// The next item to be looked at.
+    next: usize,
+}
+
+/// Finds the next item that fits: a tree of least token counts.
+struct NextFit {
+    tokens: Vec<i64>,
+    /// A complete binary tree; the leaves are the token counts.
+    least: Vec<i64>,
+    leaves: usize,
+}
+
+impl NextFit {
+    fn new(tokens: Vec<i64>) -> Self {
+        let leaves = tokens.len().next_power_of_two();
+        let mut least = vec![i64::MAX; 2 * leaves];
+        least[leaves..leaves + tokens.len()].copy_from_slice(&tokens);
+        for node in (1..leaves).rev() {
+            least[node] = least[2 * node].min(least[2 * node + 1]);
+        }
+        Self {
+            tokens,
+            least,
+            leaves,
+        }
+    }
+
+    /// The first item from `position` on with at most `room` tokens.
+    fn first(&self, position: usize, room: i64) -> Option<usize> {
+        if position >= self.tokens.len() {
+            return None;
+        }
+        let mut node = self.leaves + position;
+        while self.least[node] > room {
+            // On to the next subtree to the right; past the last one there is none.
+            while node % 2 == 1 {
+                node /= 2;
+            }
+            if node == 0 {
+                return None;
+            }
+            node += 1;
+        }
+        while node < self.leaves {
+            node *= 2;
+            if self.least[node] > room {
+                node += 1;
+            }
+        }
+        Some(node - self.leaves).filter(|&found| found < self.tokens.len())
+    }
+}
+
+/// The ranks in visiting order: highest density first, ties by rank.
+fn by_density(ranked: &[ScoredRef<'_>]) -> Vec<usize> {
+    let densities = ranked.iter().map(density).enumerate();
+    let mut densities: Vec<(f64, usize)> = densities.map(|(rank, key)| (key, rank)).collect();
+    densities.sort_unstable_by(|a, b| descending(a.0, b.0).then(a.1.cmp(&b.1)));
+    densities.into_iter().map(|(_, rank)| rank).collect()
 }
 
 /// Score per token; free items come before every finite density.

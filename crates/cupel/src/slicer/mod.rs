@@ -18,8 +18,10 @@ mod quota;
 mod selection;
 #[cfg(feature = "stream")]
 mod stream;
+mod sweep;
 
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 pub use count::{
@@ -32,6 +34,7 @@ pub use selection::{Refusal, Selection};
 pub(crate) use selection::{check_distinct_positions, match_handles};
 #[cfg(feature = "stream")]
 pub use stream::StreamSlice;
+pub use sweep::TargetSweep;
 
 use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredItem, ScoredRef};
 
@@ -111,6 +114,19 @@ pub trait Slicer: Send + Sync {
         Selection::by_identity(ranked, &kept)
     }
 
+    /// The choices for all targets of a range at once, if the slicer knows a cheaper way than
+    /// [`select`](Self::select) for each; it has to give the same choices. The maximum of the budget
+    /// must not matter.
+    ///
+    /// `None`, as by default, leaves it to the caller to try targets one by one.
+    fn sweep(
+        &self,
+        _ranked: &[ScoredRef<'_>],
+        _targets: RangeInclusive<i64>,
+    ) -> Option<TargetSweep> {
+        None
+    }
+
     /// Whether this is a [`KnapsackSlice`], which [`CountQuotaSlice`] refuses to wrap.
     fn is_knapsack(&self) -> bool {
         false
@@ -150,6 +166,14 @@ macro_rules! forward {
                 budget: &ContextBudget,
             ) -> Result<Selection, CupelError> {
                 (**self).select(ranked, budget)
+            }
+
+            fn sweep(
+                &self,
+                ranked: &[ScoredRef<'_>],
+                targets: RangeInclusive<i64>,
+            ) -> Option<TargetSweep> {
+                (**self).sweep(ranked, targets)
             }
 
             fn is_knapsack(&self) -> bool {

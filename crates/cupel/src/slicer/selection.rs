@@ -120,8 +120,16 @@ impl Selection {
         match_handles(ranked, items, StrategyRole::Slicer).map(Self::keep)
     }
 
-    /// Checks that the kept ranks exist and are distinct, as a slicer has to ensure.
+    /// Checks that the kept ranks exist and are distinct and that the refused ranks exist, as a
+    /// slicer has to ensure.
     pub(crate) fn check(&self, offered: usize) -> Result<(), CupelError> {
+        let mut refused = self.refusals.iter();
+        if let Some(position) = refused.position(|(rank, _)| *rank >= offered) {
+            return Err(CupelError::Contract {
+                strategy: StrategyRole::Slicer,
+                violation: ContractViolation::UnknownItem { position },
+            });
+        }
         check_distinct_positions(&self.kept, offered, StrategyRole::Slicer)
     }
 }

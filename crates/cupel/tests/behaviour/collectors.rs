@@ -254,7 +254,10 @@ fn a_collector_is_told_everything_in_order() {
 #[test]
 fn at_level_stage_only_the_item_events_are_missing() {
     let (policy, items, budget) = eventful();
-    let expected: Vec<_> = EVENTFUL.lines().filter(|line| !line.starts_with("item")).collect();
+    let expected: Vec<_> = EVENTFUL
+        .lines()
+        .filter(|line| !line.starts_with("item"))
+        .collect();
     let mut log = Log::at(TraceDetailLevel::Stage);
     check(&mut log, &policy, &items, &budget, &expected);
 }
@@ -265,7 +268,13 @@ fn a_collector_that_wants_no_report_gets_everything_else() {
     let expected = EVENTFUL.strip_suffix("\ncompleted 2 5").unwrap();
     let mut log = Log::at(TraceDetailLevel::Item);
     log.without_report = true;
-    check(&mut log, &policy, &items, &budget, &expected.lines().collect::<Vec<_>>());
+    check(
+        &mut log,
+        &policy,
+        &items,
+        &budget,
+        &expected.lines().collect::<Vec<_>>(),
+    );
 }
 
 /// The lines of a run in which nothing is left over.
@@ -299,10 +308,17 @@ fn a_second_run_starts_a_collector_afresh() {
     let (eventful, items, budget) = eventful();
     let quiet = policy().build().unwrap();
     let mut collector = DiagnosticTraceCollector::new(TraceDetailLevel::Item);
-    eventful.run_traced(&items, &budget, &mut collector).unwrap();
-    quiet.run_traced(&items[1..2], &budget, &mut collector).unwrap();
+    eventful
+        .run_traced(&items, &budget, &mut collector)
+        .unwrap();
+    quiet
+        .run_traced(&items[1..2], &budget, &mut collector)
+        .unwrap();
     let report = timeless(collector.into_report());
-    assert_eq!(report, timeless(quiet.dry_run(&items[1..2], &budget).unwrap()));
+    assert_eq!(
+        report,
+        timeless(quiet.dry_run(&items[1..2], &budget).unwrap())
+    );
     assert_eq!(report.total_candidates, 1);
     assert_eq!(report.count_requirement_shortfalls, []);
 }
@@ -312,7 +328,13 @@ type Failing = (PolicyBuilder, Vec<ContextItem>, &'static str, usize);
 
 /// A run that fails in each stage that can fail.
 fn failing() -> [Failing; 4] {
-    let items = || vec![item("negative", -7), hinted("x", 60, 0.9), hinted("x", 60, 0.5)];
+    let items = || {
+        vec![
+            item("negative", -7),
+            hinted("x", 60, 0.9),
+            hinted("x", 60, 0.5),
+        ]
+    };
     let scorer = score_all_by(|_| Err(CupelError::ScorerConfig("no".to_owned())));
     let slicer = slice_by(|_, _| Err(CupelError::SlicerConfig("no".to_owned())));
     let (mut too_much, mut crowded) = (items(), items());
@@ -333,8 +355,12 @@ fn the_report_of_a_failed_run_holds_what_finished_and_adds_up() {
         let policy = policy.build().unwrap();
         let mut collector = DiagnosticTraceCollector::default();
         // What an earlier run has left behind is gone as well.
-        policy.run_traced(&items[..1], &budget(100), &mut collector).ok();
-        let error = policy.run_traced(&items, &budget(100), &mut collector).unwrap_err();
+        policy
+            .run_traced(&items[..1], &budget(100), &mut collector)
+            .ok();
+        let error = policy
+            .run_traced(&items, &budget(100), &mut collector)
+            .unwrap_err();
         assert_eq!(error.code(), code);
         let report = collector.into_report();
         check_consistent(&report);
@@ -349,7 +375,10 @@ fn the_report_of_a_failed_run_holds_what_finished_and_adds_up() {
 fn a_failed_run_ends_with_its_error_and_never_completes() {
     for (policy, items, code, stages) in failing() {
         let mut log = Log::at(TraceDetailLevel::Item);
-        let result = policy.build().unwrap().run_traced(&items, &budget(100), &mut log);
+        let result = policy
+            .build()
+            .unwrap()
+            .run_traced(&items, &budget(100), &mut log);
         assert!(result.is_err());
         let entered = log.lines.iter().filter(|line| line.starts_with("enter"));
         assert_eq!(entered.count(), stages + 1);
@@ -394,6 +423,62 @@ fn the_disabled_half_of_a_pair_is_told_nothing() {
     policy.run_traced(&items, &budget, &mut nested).unwrap();
     for log in [first.1, last.0, nested.0.1] {
         assert_eq!(log.lines.join("\n"), EVENTFUL);
+    }
+}
+
+// proves: DIAG-2
+#[test]
+fn pointers_and_pairs_forward_every_call() {
+    let (eventful, items, budget) = eventful();
+    let log = || Log::at(TraceDetailLevel::Item);
+    let (mut one, mut boxed, mut pair, mut many) = (
+        log(),
+        Box::new(log()),
+        (log(), log()),
+        (Box::new(log()), ((), (log(), NullTraceCollector))),
+    );
+    let mut collectors: [&mut dyn TraceCollector; 4] =
+        [&mut &mut one, &mut boxed, &mut pair, &mut many];
+    for collector in &mut collectors {
+        eventful.run_traced(&items, &budget, collector).unwrap();
+        let (failing, items, _, _) = failing().into_iter().next().unwrap();
+        let failing = failing.build().unwrap();
+        failing.run_traced(&items, &budget, collector).unwrap_err();
+    }
+    let failed = "run 100\ncandidates 4 214\nenter Classify\nfailed PinnedExceedsBudget";
+    let (second, third) = pair;
+    let (fourth, ((), (fifth, _))) = many;
+    for log in [one, *boxed, second, third, *fourth, fifth] {
+        assert_eq!(log.lines.join("\n"), format!("{EVENTFUL}\n{failed}"));
+        assert!(log.completed.is_some());
+    }
+}
+
+// proves: TRACE-6, R099
+#[test]
+fn each_of_a_pair_gets_the_events_of_its_own_level() {
+    let (policy, items, budget) = eventful();
+    let collector = DiagnosticTraceCollector::new;
+    let (stage, item) = (TraceDetailLevel::Stage, TraceDetailLevel::Item);
+    let mut both = (collector(stage), collector(item));
+    policy.run_traced(&items, &budget, &mut both).unwrap();
+    let (few, all) = (both.0.into_report(), both.1.into_report());
+    assert_eq!((few.events.len(), all.events.len()), (5, 10));
+    assert_eq!((few.included, few.excluded), (all.included, all.excluded));
+}
+
+// proves: R008, R096
+#[test]
+fn the_candidates_total_is_told_exactly_or_at_the_end_of_its_range() {
+    for (tokens, told) in [([i64::MAX; 2], i64::MAX), ([i64::MAX, i64::MIN], -1)] {
+        let mut log = Log::default();
+        let items = tokens.map(|tokens| item("x", tokens));
+        policy()
+            .build()
+            .unwrap()
+            .run_traced(&items, &budget(9), &mut log)
+            .unwrap();
+        assert_eq!(log.lines[1], format!("candidates 2 {told}"));
     }
 }
 
@@ -446,7 +531,9 @@ fn a_callback_sees_every_event_the_moment_it_is_recorded() {
         let mut collector = DiagnosticTraceCollector::with_callback(level, callback);
         let policy = policy().slicer(slicer).build().unwrap();
         let items = [item("negative", -1), item("a", 5)];
-        policy.run_traced(&items, &budget(9), &mut collector).unwrap();
+        policy
+            .run_traced(&items, &budget(9), &mut collector)
+            .unwrap();
         let expected = [
             "Classify NegativeTokens: -1 tokens",
             "Classify",
@@ -458,8 +545,15 @@ fn a_callback_sees_every_event_the_moment_it_is_recorded() {
             "Place",
         ];
         let shown = |line: &&str| level == TraceDetailLevel::Item || !line.contains(':');
-        assert_eq!(seen.take(), expected.into_iter().filter(shown).collect::<Vec<_>>());
-        let lines = if level == TraceDetailLevel::Item { 7 } else { 5 };
+        assert_eq!(
+            seen.take(),
+            expected.into_iter().filter(shown).collect::<Vec<_>>()
+        );
+        let lines = if level == TraceDetailLevel::Item {
+            7
+        } else {
+            5
+        };
         assert_eq!(collector.into_report().events.len(), lines);
     }
 }
@@ -493,7 +587,13 @@ fn every_way_to_a_report_gives_the_same_report() {
 fn the_level_gates_events_only() {
     let (policy, items, budget) = eventful();
     let mut dry = policy.dry_run(&items, &budget).unwrap();
-    assert_eq!(dry.events.iter().filter(|event| event.message.is_some()).count(), 5);
+    assert_eq!(
+        dry.events
+            .iter()
+            .filter(|event| event.message.is_some())
+            .count(),
+        5
+    );
     dry.events.retain(|event| event.message.is_none());
     let stage = TraceDetailLevel::Stage;
     let mut both = (DiagnosticTraceCollector::new(stage), Log::at(stage));
@@ -524,7 +624,9 @@ fn a_snapshot_counts_what_enters_and_leaves_each_stage() {
         let stages: Vec<_> = snapshots.iter().map(|snapshot| snapshot.stage).collect();
         assert_eq!(stages, PipelineStage::ALL);
         let counts = snapshots.into_iter();
-        counts.map(|s| (s.item_count_in, s.item_count_out, s.excluded.len())).collect()
+        counts
+            .map(|s| (s.item_count_in, s.item_count_out, s.excluded.len()))
+            .collect()
     };
     let (eventful, items, enough) = eventful();
     assert_eq!(
@@ -549,7 +651,9 @@ fn a_snapshot_lists_exclusions_in_the_order_they_happened() {
     let snapshots = snapshots(&policy, &items, &budget);
     let names = |index: usize| -> Vec<_> {
         let excluded = snapshots[index].excluded.iter();
-        excluded.map(|excluded| (excluded.item.content(), excluded.score)).collect()
+        excluded
+            .map(|excluded| (excluded.item.content(), excluded.score))
+            .collect()
     };
     assert_eq!(names(0), [("negative", 0.0)]);
     assert_eq!(names(2), [("copy", 0.5)]);
@@ -564,7 +668,11 @@ fn crowd() -> ([ContextItem; 3], ContextBudget) {
         .output_reserve(20)
         .reserved_slot(kind("memory"), 5)
         .safety_margin_percent(1.0);
-    let items = [hinted("low", 40, 0.1), hinted("high", 40, 0.9), pinned("p", 30)];
+    let items = [
+        hinted("low", 40, 0.1),
+        hinted("high", 40, 0.9),
+        pinned("p", 30),
+    ];
     (items, budget.build().unwrap())
 }
 
@@ -589,7 +697,15 @@ fn an_accepted_overflow_reaches_the_observer_from_every_entry_point() {
     policy.run_traced(&items, &budget, &mut log).unwrap();
     Pipeline::from(policy).run_indices(&items, &budget).unwrap();
     let events = seen.take();
-    assert_eq!(events, [expected.clone(), expected.clone(), expected.clone(), expected]);
+    assert_eq!(
+        events,
+        [
+            expected.clone(),
+            expected.clone(),
+            expected.clone(),
+            expected
+        ]
+    );
     for (told, own) in events[0].overflowing_items.iter().zip([2, 1, 0]) {
         assert!(told.is_same(&items[own]));
     }
@@ -634,7 +750,10 @@ fn shortfalls_reach_collectors_and_reports_through_decorators() {
     let mut both = (DiagnosticTraceCollector::default(), Log::default());
     policy.run_traced(&items, &budget(9), &mut both).unwrap();
     let lines = both.1.lines.iter().filter(|line| line.starts_with("short"));
-    assert_eq!(lines.collect::<Vec<_>>(), ["short tool 3 0", "short memory 3 1"]);
+    assert_eq!(
+        lines.collect::<Vec<_>>(),
+        ["short tool 3 0", "short memory 3 1"]
+    );
     let dry = policy.dry_run(&items, &budget(9)).unwrap();
     assert_eq!(dry.count_requirement_shortfalls, expected);
     assert_eq!(both.0.into_report().count_requirement_shortfalls, expected);
@@ -653,7 +772,13 @@ fn a_slicer_shared_by_runs_keeps_no_shortfall() {
         let report = policy.dry_run(items, &budget(9)).unwrap();
         report.count_requirement_shortfalls.len()
     };
-    assert_eq!([short(std::slice::from_ref(&tool)), short(&[item("m", 1), tool])], [1, 0]);
+    assert_eq!(
+        [
+            short(std::slice::from_ref(&tool)),
+            short(&[item("m", 1), tool])
+        ],
+        [1, 0]
+    );
 }
 
 // proves: DIAG-4
@@ -661,14 +786,18 @@ fn a_slicer_shared_by_runs_keeps_no_shortfall() {
 fn collectors_never_change_a_run() {
     let mut lcg = Lcg(4);
     for round in 0..300 {
-        let names: Vec<_> = (0..lcg.below(8)).map(|_| format!("{}", lcg.below(6))).collect();
+        let names: Vec<_> = (0..lcg.below(8))
+            .map(|_| format!("{}", lcg.below(6)))
+            .collect();
         let items: Vec<_> = names.iter().map(|name| lcg.item(name)).collect();
         let strategy = lcg.of(&[
             OverflowStrategy::Throw,
             OverflowStrategy::Truncate,
             OverflowStrategy::Proceed,
         ]);
-        let mut policy = policy().overflow_strategy(strategy).deduplication(round % 2 == 0);
+        let mut policy = policy()
+            .overflow_strategy(strategy)
+            .deduplication(round % 2 == 0);
         if round % 3 == 0 {
             policy = policy.slicer(everything());
         }
@@ -754,7 +883,9 @@ fn a_pipeline_keeps_no_collector() {
     policy.run_traced(&items, &budget, &mut first).unwrap();
     assert_eq!(*count.borrow(), 5);
     policy.run(&items, &budget).unwrap();
-    policy.run_traced(&items, &budget, &mut Log::default()).unwrap();
+    policy
+        .run_traced(&items, &budget, &mut Log::default())
+        .unwrap();
     assert_eq!(*count.borrow(), 5);
 }
 
@@ -779,12 +910,18 @@ fn excluded_items_of_equal_score_stand_in_the_order_of_their_exclusion() {
         hinted("better negative", -1, 0.9),
     ];
     let mut collector = DiagnosticTraceCollector::default();
-    policy.run_traced(&items, &budget(105), &mut collector).unwrap();
+    policy
+        .run_traced(&items, &budget(105), &mut collector)
+        .unwrap();
     for report in [
         collector.into_report(),
         policy.dry_run(&items, &budget(105)).unwrap(),
     ] {
-        let out: Vec<_> = report.excluded.iter().map(|e| (e.item.tokens(), e.score)).collect();
+        let out: Vec<_> = report
+            .excluded
+            .iter()
+            .map(|e| (e.item.tokens(), e.score))
+            .collect();
         assert_eq!(included(&report), ["stays"]);
         assert_eq!(out, [(-1, 0.0), (-1, 0.0), (11, 0.0), (1, 0.0), (10, 0.0)]);
         assert_eq!(excluded(&report)[..2], ["negative", "better negative"]);
@@ -803,21 +940,39 @@ fn reported_scores_are_the_ones_the_run_decided_by() {
         0.5 + 0.001 * counter.0.lock().unwrap().len() as f64
     });
     let policy = policy().scorer(scorer).build().unwrap();
-    let items = [item("a", 1), item("free", 0), pinned("p", 0), item("a", 2), item("big", 99)];
+    let items = [
+        item("a", 1),
+        item("free", 0),
+        pinned("p", 0),
+        item("a", 2),
+        item("big", 99),
+    ];
     let report = policy.dry_run(&items, &budget(9)).unwrap();
-    let inside: Vec<_> = report.included.iter().map(|i| (i.score, i.reason.name())).collect();
-    let outside: Vec<_> = report.excluded.iter().map(|e| (e.score, e.reason.name())).collect();
-    assert_eq!(inside, [(1.0, "Pinned"), (0.503, "Scored"), (0.502, "ZeroToken")]);
-    assert_eq!(outside, [(0.504, "BudgetExceeded"), (0.501, "Deduplicated")]);
+    let inside: Vec<_> = report
+        .included
+        .iter()
+        .map(|i| (i.score, i.reason.name()))
+        .collect();
+    let outside: Vec<_> = report
+        .excluded
+        .iter()
+        .map(|e| (e.score, e.reason.name()))
+        .collect();
+    assert_eq!(
+        inside,
+        [(1.0, "Pinned"), (0.503, "Scored"), (0.502, "ZeroToken")]
+    );
+    assert_eq!(
+        outside,
+        [(0.504, "BudgetExceeded"), (0.501, "Deduplicated")]
+    );
     assert_eq!(calls.take(), owned(&["a", "free", "a", "big"]));
 }
 
 /// The wire form of events and reports.
 #[cfg(feature = "serde")]
 mod wire {
-    use cupel::{
-        ExclusionReason, OverflowEvent, PipelineStage, SelectionReport, TraceEvent,
-    };
+    use cupel::{ExclusionReason, OverflowEvent, PipelineStage, SelectionReport, TraceEvent};
     use serde_json::{Value, json};
 
     use super::{budget, crowd, eventful, timeless};
@@ -841,7 +996,10 @@ mod wire {
             assert_eq!(written(&event), expected);
             let mut with_null = expected;
             with_null["message"] = Value::Null;
-            assert_eq!(serde_json::from_value::<TraceEvent>(with_null).unwrap(), event);
+            assert_eq!(
+                serde_json::from_value::<TraceEvent>(with_null).unwrap(),
+                event
+            );
         }
         assert_eq!(
             written(&TraceEvent::item(PipelineStage::Slice, "gone")),
@@ -873,9 +1031,8 @@ mod wire {
         let (policy, items, budget) = eventful();
         let report = timeless(policy.dry_run(&items, &budget).unwrap());
         let document = written(&report);
-        let keys = |value: &Value| -> Vec<String> {
-            value.as_object().unwrap().keys().cloned().collect()
-        };
+        let keys =
+            |value: &Value| -> Vec<String> { value.as_object().unwrap().keys().cloned().collect() };
         let mut expected = [
             "events",
             "included",
@@ -888,7 +1045,10 @@ mod wire {
         let mut found = keys(&document);
         found.sort_unstable();
         assert_eq!(found, expected);
-        assert_eq!(document["included"][0]["reason"], json!({"reason": "Pinned"}));
+        assert_eq!(
+            document["included"][0]["reason"],
+            json!({"reason": "Pinned"})
+        );
         assert_eq!(document["included"][0].as_object().unwrap().len(), 3);
         assert_eq!(document["excluded"][0].as_object().unwrap().len(), 3);
         assert_eq!(

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use cupel::{
-    ContextBudget, ContextItem, ContractViolation, CountConstrainedKnapsackSlice, CountQuotaEntry,
-    CountQuotaSlice, CupelError, CompositeScorer, DiagnosticTraceCollector, ExclusionReason,
-    FrequencyScorer, GreedySlice, InclusionReason, KnapsackSlice, OverflowStrategy, PolicyBuilder,
-    ProductScorer, QuotaEntry, QuotaSlice, Refusal, ReflexiveScorer, ScaledScorer,
+    CompositeScorer, ContextBudget, ContextItem, ContractViolation, CountConstrainedKnapsackSlice,
+    CountQuotaEntry, CountQuotaSlice, CupelError, DiagnosticTraceCollector, ExclusionReason,
+    FrequencyScorer, GreedySlice, InclusionReason, KnapsackSlice, OverflowStrategy, Pipeline,
+    PolicyBuilder, ProductScorer, QuotaEntry, QuotaSlice, ReflexiveScorer, Refusal, ScaledScorer,
     ScarcityBehavior, ScoredItem, ScoredRef, Scorer, Selection, Slicer, StrategyRole,
 };
 
@@ -18,7 +18,11 @@ use super::{
 
 /// Three candidates that fit any budget used here, best first.
 fn candidates() -> [ContextItem; 3] {
-    [hinted("a", 10, 0.9), hinted("b", 10, 0.8), hinted("c", 10, 0.7)]
+    [
+        hinted("a", 10, 0.9),
+        hinted("b", 10, 0.8),
+        hinted("c", 10, 0.7),
+    ]
 }
 
 fn check(policy: PolicyBuilder, expected: Result<&[&str], &CupelError>) {
@@ -150,7 +154,10 @@ fn a_slicer_cannot_add_an_item_to_an_empty_list() {
         strategy: StrategyRole::Slicer,
         violation: unknown(0),
     };
-    assert_eq!(outcome(policy().slicer(slicer), &[], &budget(9)), Err(error));
+    assert_eq!(
+        outcome(policy().slicer(slicer), &[], &budget(9)),
+        Err(error)
+    );
 }
 
 // proves: PIPE-4, R005
@@ -300,9 +307,9 @@ fn a_batch_of_scores_belongs_to_the_items_in_order() {
     });
     let policy = policy().scorer(scorer).build().unwrap();
     let report = policy.dry_run(&candidates(), &budget(100)).unwrap();
-    let scores: Vec<_> = report.included.iter().map(|entry| entry.score).collect();
+    let reported: Vec<_> = report.included.iter().map(|entry| entry.score).collect();
     assert_eq!(included(&report), ["b", "c", "a"]);
-    assert_eq!(scores, [12.5, 1.0, -3.0]);
+    assert_eq!(reported, [12.5, 1.0, -3.0]);
 }
 
 /// Pinned, negative and scoreable items in one list; `a` and `b` are what a scorer may see.
@@ -377,7 +384,9 @@ fn spy(seen: &Seen<Offer>) -> impl Slicer + 'static {
         let items = ranked.iter();
         seen.push(Offer {
             budget: budget.clone(),
-            items: items.map(|s| (s.item.content().to_owned(), s.score)).collect(),
+            items: items
+                .map(|s| (s.item.content().to_owned(), s.score))
+                .collect(),
         });
         GreedySlice.select(ranked, budget)
     })
@@ -387,7 +396,7 @@ fn limits(max: i64, target: i64) -> ContextBudget {
     ContextBudget::with_target(max, target).unwrap()
 }
 
-// proves: SLICE-1, SLICE-2, SLICE-4, SLICE-8, SLICE-9, PIPE-3, BUDGET-13, BUDGET-14, BUDGET-16, BUDGET-17
+// proves: SLICE-1, SLICE-2, SLICE-4, SLICE-8, SLICE-9, SLICER-5, PIPE-3, BUDGET-13, BUDGET-14, BUDGET-16, BUDGET-17
 #[test]
 fn a_slicer_gets_two_fresh_limits_and_the_scoreable_items_best_first() {
     let seen = Seen::nothing();
@@ -437,13 +446,17 @@ fn an_inner_slicer_of_shares_gets_the_cap_as_maximum_and_the_share_as_target() {
     let seen = Seen::nothing();
     let entry = QuotaEntry::new(kind("tool"), 20.0, 50.0).unwrap();
     let slicer = QuotaSlice::new(vec![entry], spy(&seen)).unwrap();
-    let tool = |content: &str, tokens| {
-        build(ContextItem::builder(content, tokens).kind(kind("TOOL")))
-    };
+    let tool =
+        |content: &str, tokens| build(ContextItem::builder(content, tokens).kind(kind("TOOL")));
     let items = [item("m", 300), tool("t", 60), tool("u", 40)];
     let budget = ContextBudget::builder(900).target_tokens(200);
     let budget = budget.output_reserve(300).build().unwrap();
-    policy().slicer(slicer).build().unwrap().run(&items, &budget).unwrap();
+    policy()
+        .slicer(slicer)
+        .build()
+        .unwrap()
+        .run(&items, &budget)
+        .unwrap();
     let seen: Vec<_> = seen
         .take()
         .into_iter()
@@ -512,14 +525,29 @@ fn decorators_and_pointers_forward_what_they_wrap() {
     type Flags = (bool, bool, bool, &'static [usize]);
     let table: [(Arc<dyn Slicer>, Flags); 9] = [
         (Arc::new(GreedySlice), (false, false, false, &[])),
-        (Arc::new(KnapsackSlice::default()), (true, false, false, &[])),
+        (
+            Arc::new(KnapsackSlice::default()),
+            (true, false, false, &[]),
+        ),
         (Arc::new(packed(4)), (false, false, true, &[4])),
         (Arc::new(in_shares(GreedySlice)), (false, true, false, &[])),
-        (Arc::new(in_counts(3, GreedySlice)), (false, false, true, &[3])),
-        (Arc::new(in_shares(in_counts(3, GreedySlice))), (false, true, true, &[3])),
-        (Arc::new(in_counts(3, in_shares(GreedySlice))), (false, true, true, &[3])),
+        (
+            Arc::new(in_counts(3, GreedySlice)),
+            (false, false, true, &[3]),
+        ),
+        (
+            Arc::new(in_shares(in_counts(3, GreedySlice))),
+            (false, true, true, &[3]),
+        ),
+        (
+            Arc::new(in_counts(3, in_shares(GreedySlice))),
+            (false, true, true, &[3]),
+        ),
         (Arc::new(in_shares(packed(4))), (false, true, true, &[4])),
-        (Arc::new(in_counts(3, in_counts(2, GreedySlice))), (false, false, true, &[2])),
+        (
+            Arc::new(in_counts(3, in_counts(2, GreedySlice))),
+            (false, false, true, &[2]),
+        ),
     ];
     for (slicer, (knapsack, quota, count, caps)) in table {
         let caps = caps.iter().map(|&cap| ("tool".to_owned(), cap)).collect();
@@ -528,6 +556,29 @@ fn decorators_and_pointers_forward_what_they_wrap() {
         assert_eq!(flags(&slicer), expected);
         assert_eq!(flags(&Box::new(slicer.clone())), expected);
         assert_eq!(flags(&&*slicer), expected);
+    }
+}
+
+// proves: CQ-26, CQ-27, CCK-15, R084, R124
+#[test]
+fn budget_simulation_refuses_by_what_a_slicer_contains() {
+    let table: [(Arc<dyn Slicer>, bool, bool); 7] = [
+        (Arc::new(GreedySlice), false, false),
+        (Arc::new(KnapsackSlice::default()), false, false),
+        (Arc::new(everything()), false, false),
+        (Arc::new(in_counts(3, GreedySlice)), true, false),
+        (Arc::new(packed(3)), true, false),
+        (Arc::new(in_shares(GreedySlice)), true, true),
+        (Arc::new(in_counts(3, in_shares(GreedySlice))), true, true),
+    ];
+    let items = candidates();
+    for (slicer, search, marginal) in table {
+        let pipeline = Pipeline::from(policy().slicer(slicer).build().unwrap());
+        let refused = |code: &str| code == "PipelineConfig";
+        let found = pipeline.find_min_budget_for(&items, &budget(100), &items[0], 50);
+        assert_eq!(found.is_err_and(|error| refused(error.code())), search);
+        let lost = pipeline.get_marginal_items(&items, &budget(100), 10);
+        assert_eq!(lost.is_err_and(|error| refused(error.code())), marginal);
     }
 }
 
@@ -592,7 +643,10 @@ fn the_report_carries_whatever_reason_a_custom_slicer_gives() {
             assert_eq!(excluded(&report), ["b"]);
             assert_eq!(report.excluded[0].reason, reason);
             assert_eq!(report.excluded[0].score, 0.8);
-            let messages = report.events.iter().filter_map(|event| event.message.clone());
+            let messages = report
+                .events
+                .iter()
+                .filter_map(|event| event.message.clone());
             assert_eq!(messages.collect::<Vec<_>>(), [reason.to_string()]);
         }
     }
@@ -713,7 +767,11 @@ fn watching(seen: &Seen<Vec<(String, f64)>>) -> impl cupel::Placer + 'static {
     let seen = seen.clone();
     arrange_by(move |items: &[ScoredRef<'_>]| {
         let received = items.iter();
-        seen.push(received.map(|s| (s.item.content().to_owned(), s.score)).collect());
+        seen.push(
+            received
+                .map(|s| (s.item.content().to_owned(), s.score))
+                .collect(),
+        );
         Ok((0..items.len()).collect())
     })
 }
@@ -737,7 +795,10 @@ fn a_placer_receives_what_is_left_after_the_overflow_was_handled() {
         (result.map_err(|error| error.code()), seen.take())
     };
     let list = |items: &[(&str, f64)]| -> Vec<(String, f64)> {
-        items.iter().map(|(text, score)| ((*text).to_owned(), *score)).collect()
+        items
+            .iter()
+            .map(|(text, score)| ((*text).to_owned(), *score))
+            .collect()
     };
     let all = [("p", 1.0), ("a", 0.9), ("b", 0.8), ("c", 0.7)];
     let fitting = [all[0], all[1], all[3]];
@@ -796,13 +857,19 @@ fn a_reckless_slicer_cannot_exceed_the_ceiling() {
 #[test]
 fn a_reckless_slicer_leaves_a_negative_rest_in_the_report() {
     let slicer = select_by(|_, _| Ok(Selection::keep(vec![0, 1])));
-    let items = [hinted("a", 60, 0.9), hinted("b", 60, 0.8), hinted("c", 5, 0.7)];
+    let items = [
+        hinted("a", 60, 0.9),
+        hinted("b", 60, 0.8),
+        hinted("c", 5, 0.7),
+    ];
     let policy = policy()
         .slicer(slicer)
         .overflow_strategy(OverflowStrategy::Proceed);
     let mut collector = DiagnosticTraceCollector::default();
     let policy = policy.build().unwrap();
-    policy.run_traced(&items, &budget(100), &mut collector).unwrap();
+    policy
+        .run_traced(&items, &budget(100), &mut collector)
+        .unwrap();
     let reason = ExclusionReason::BudgetExceeded {
         item_tokens: 5,
         available_tokens: -20,

@@ -14,9 +14,12 @@ use std::sync::{Arc, Mutex};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use cupel::{
-    ChronologicalPlacer, ContextBudget, ContextItem, ContextItemBuilder, ContextKind, CupelError,
-    DiagnosticTraceCollector, GreedySlice, Pipeline, Placer, PolicyBuilder, ReflexiveScorer,
-    ScoredItem, ScoredRef, Scorer, Selection, SelectionReport, Slicer,
+    ChronologicalPlacer, CompositeScorer, ContextBudget, ContextItem, ContextItemBuilder,
+    ContextKind, CountConstrainedKnapsackSlice, CountQuotaEntry, CountQuotaSlice, CupelError,
+    DiagnosticTraceCollector, FrequencyScorer, GreedySlice, KindScorer, KnapsackSlice,
+    OverflowStrategy, Pipeline, Placer, PolicyBuilder, PriorityScorer, QuotaEntry, QuotaSlice,
+    RecencyScorer, ReflexiveScorer, ScaledScorer, ScarcityBehavior, ScoredItem, ScoredRef, Scorer,
+    Selection, SelectionReport, Slicer, UShapedPlacer,
 };
 
 fn item(content: &str, tokens: i64) -> ContextItem {
@@ -42,7 +45,9 @@ fn kind(name: &str) -> ContextKind {
 
 /// A budget whose ceiling is its goal.
 fn budget(tokens: i64) -> ContextBudget {
-    ContextBudget::builder(tokens).build().expect("not negative")
+    ContextBudget::builder(tokens)
+        .build()
+        .expect("not negative")
 }
 
 fn scored(content: &str, tokens: i64, score: f64) -> ScoredItem {
@@ -74,6 +79,64 @@ fn policy() -> PolicyBuilder {
         .placer(ChronologicalPlacer)
 }
 
+const STRATEGIES: [OverflowStrategy; 3] = [
+    OverflowStrategy::Throw,
+    OverflowStrategy::Truncate,
+    OverflowStrategy::Proceed,
+];
+
+/// Policies of built-in strategies in every combination; none of them reads metadata.
+fn policies() -> Vec<PolicyBuilder> {
+    let quotas = [
+        ("Document", 10.0, 60.0),
+        ("own", 20.0, 20.0),
+        ("none", 5.0, 9.0),
+    ];
+    let quotas = quotas.map(|(name, require, cap)| QuotaEntry::new(kind(name), require, cap));
+    let quotas: Vec<_> = quotas.into_iter().map(Result::unwrap).collect();
+    let counts = [("document", 1, 2), ("Memory", 0, 1), ("Own", 2, 3)];
+    let counts = counts.map(|(name, require, cap)| CountQuotaEntry::new(kind(name), require, cap));
+    let counts: Vec<_> = counts.into_iter().map(Result::unwrap).collect();
+    let knapsack = KnapsackSlice::new(1).unwrap();
+    let degrade = ScarcityBehavior::Degrade;
+    let shared = QuotaSlice::new(quotas.clone(), GreedySlice).unwrap();
+    let packed = CountConstrainedKnapsackSlice::new(counts.clone(), knapsack, degrade).unwrap();
+    let slicers: [Arc<dyn Slicer>; 6] = [
+        Arc::new(GreedySlice),
+        Arc::new(knapsack),
+        Arc::new(shared.clone()),
+        Arc::new(CountQuotaSlice::new(counts.clone(), GreedySlice, degrade).unwrap()),
+        Arc::new(CountQuotaSlice::new(counts, shared, degrade).unwrap()),
+        Arc::new(QuotaSlice::new(quotas, packed).unwrap()),
+    ];
+    let scorer = CompositeScorer::builder()
+        .add(RecencyScorer, 1.0)
+        .add(ReflexiveScorer, 2.0)
+        .add(ScaledScorer::new(FrequencyScorer), 0.3)
+        .add(PriorityScorer, 0.7)
+        .add(KindScorer::with_default_weights(), 1.0);
+    let scorer: Arc<dyn Scorer> = Arc::new(scorer.build().unwrap());
+    let placers: [Arc<dyn Placer>; 2] = [Arc::new(UShapedPlacer), Arc::new(ChronologicalPlacer)];
+    let mut policies = Vec::new();
+    for slicer in slicers {
+        for placer in &placers {
+            for strategy in STRATEGIES {
+                for deduplication in [true, false] {
+                    policies.push(
+                        PolicyBuilder::new()
+                            .scorer(scorer.clone())
+                            .slicer(slicer.clone())
+                            .placer(placer.clone())
+                            .overflow_strategy(strategy)
+                            .deduplication(deduplication),
+                    );
+                }
+            }
+        }
+    }
+    policies
+}
+
 /// The contents of the window, or the error: the same from every entry point.
 fn outcome(
     policy: PolicyBuilder,
@@ -87,7 +150,11 @@ fn outcome(
     let traced = policy.run_traced(items, budget, &mut collector).map(names);
     assert_eq!(traced, window, "a traced run");
     let dry = policy.dry_run(items, budget);
-    assert_eq!(dry.map(|report| owned(&included(&report))), window, "a dry run");
+    assert_eq!(
+        dry.map(|report| owned(&included(&report))),
+        window,
+        "a dry run"
+    );
     let indices = Pipeline::from(policy).run_indices(items, budget);
     let indices = indices.map(|window| window.iter().map(|&i| items[i].clone()).collect());
     assert_eq!(indices.map(names), window, "a run by positions");
@@ -104,7 +171,10 @@ fn check_consistent(report: &SelectionReport) {
     assert_eq!(report.total_candidates, entries);
     let included = report.included.iter().map(|included| &included.item);
     let excluded = report.excluded.iter().map(|excluded| &excluded.item);
-    let tokens: i128 = included.chain(excluded).map(|i| i128::from(i.tokens())).sum();
+    let tokens: i128 = included
+        .chain(excluded)
+        .map(|i| i128::from(i.tokens()))
+        .sum();
     let tokens = tokens.clamp(i64::MIN.into(), i64::MAX.into());
     assert_eq!(i128::from(report.total_tokens_considered), tokens);
     for pair in report.excluded.windows(2) {
@@ -306,11 +376,44 @@ impl Lcg {
         choices[self.below(choices.len())].clone()
     }
 
-    /// An item whose every field takes part, with a fresh content unless `contents` repeat.
+    /// Up to eleven items, some of them pinned, negative or copies, and a budget for them.
+    fn run(&mut self) -> (Vec<ContextItem>, ContextBudget) {
+        let mut items = Vec::new();
+        for _ in 0..self.below(12) {
+            let content = self.below(8).to_string();
+            let item = self.item(&content);
+            items.push(match self.below(8) {
+                0 => build(item.to_builder().pinned(true)),
+                1 => build(ContextItem::builder(content, -1)),
+                _ => item,
+            });
+        }
+        let max = self.of(&[0, 20, 100, 300]);
+        let budget = ContextBudget::builder(max)
+            .target_tokens(max - max / self.of(&[3, 4, 1_000]))
+            .output_reserve(max / self.of(&[8, 1_000]))
+            .reserved_slot(kind("Own"), self.of(&[0, 0, 7]))
+            .safety_margin_percent(self.of(&[0.0, 0.0, 7.5]));
+        (items, budget.build().expect("within its rules"))
+    }
+
+    /// An item in which every field takes part.
     fn item(&mut self, content: &str) -> ContextItem {
         let tags = ["a", "A", "b", "c", "D", "d", ""];
         let kinds = ["Message", "Document", "document", "Memory", "Own"];
-        let hints = [0.0, -0.0, 0.25, 0.3, 0.5, 0.9, 1.0, 7.0, -1.0, f64::NAN, f64::INFINITY];
+        let hints = [
+            0.0,
+            -0.0,
+            0.25,
+            0.3,
+            0.5,
+            0.9,
+            1.0,
+            7.0,
+            -1.0,
+            f64::NAN,
+            f64::INFINITY,
+        ];
         let trusts = ["0.1", "0.85", "1", "-3", "high", "", "NaN", "inf", "1e-3"];
         let tokens = self.of(&[0, 1, 2, 5, 10, 10, 40, 100]);
         let mut builder = ContextItem::builder(content, tokens).kind(kind(self.of(&kinds)));

@@ -87,17 +87,16 @@ fn an_error_can_be_taken_apart_and_carried_away() {
                 i64::try_from(*candidates).unwrap(),
                 i64::try_from(*capacity).unwrap(),
             )),
-            CupelError::EmptyContent
-            | CupelError::EmptyKind
-            | CupelError::EmptySource
-            | CupelError::CycleDetected => None,
+            _ => None,
+        }
+    }
+
+    fn payload(error: &CupelError) -> Option<&String> {
+        match error {
             CupelError::InvalidBudget(text)
             | CupelError::PipelineConfig(text)
             | CupelError::ScorerConfig(text)
-            | CupelError::SlicerConfig(text) => {
-                let _: &String = text;
-                None
-            }
+            | CupelError::SlicerConfig(text) => Some(text),
             _ => None,
         }
     }
@@ -107,6 +106,11 @@ fn an_error_can_be_taken_apart_and_carried_away() {
         target_tokens: 100,
     };
     assert_eq!(numbers(&error), Some((160, 100)));
+    assert_eq!(payload(&error), None);
+    assert_eq!(
+        payload(&CupelError::InvalidBudget("why".to_string())).map(String::as_str),
+        Some("why")
+    );
     assert_eq!(numbers(&CupelError::CycleDetected), None);
     assert_eq!(
         format!("{:?}", error.clone()),

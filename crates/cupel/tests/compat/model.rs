@@ -27,8 +27,12 @@ fn item_methods_have_their_signatures() {
     let _: fn(&ContextItem) -> Option<f64> = ContextItem::future_relevance_hint;
     let _: fn(&ContextItem) -> bool = ContextItem::pinned;
     let _: fn(&ContextItem) -> Option<i64> = ContextItem::original_tokens;
+}
 
+#[test]
+fn item_builder_methods_have_their_signatures() {
     type Builder = ContextItemBuilder;
+
     let _: fn(String, i64) -> Builder = Builder::new;
     let _: fn(&'static str, i64) -> Builder = Builder::new;
     let _: fn(Builder, ContextKind) -> Builder = Builder::kind;

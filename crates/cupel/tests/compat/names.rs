@@ -26,7 +26,7 @@ macro_rules! traits {
     }};
 }
 
-/// Each function by its module path, at the root and through the glob, given its labels' type;
+/// Each function by its module path, at the root and through the glob;
 /// evaluates to their number.
 macro_rules! functions {
     ($($name:ident: $signature:ty;)+) => {{
@@ -39,6 +39,13 @@ macro_rules! functions {
         [$(stringify!($name)),+].len()
     }};
 }
+
+/// A comparison of variants with owned labels.
+type Comparison<V> = fn(
+    &[cupel::ContextItem],
+    &cupel::ContextBudget,
+    &[(String, &V)],
+) -> Result<cupel::PolicySensitivityReport, cupel::CupelError>;
 
 #[test]
 fn sixty_seven_names_are_at_the_root_and_in_their_module() {
@@ -72,16 +79,8 @@ fn sixty_seven_names_are_at_the_root_and_in_their_module() {
         timestamp_coverage: fn(&SelectionReport) -> f64;
         quota_utilization:
             fn(&SelectionReport, &dyn QuotaPolicy, &ContextBudget) -> Vec<KindQuotaUtilization>;
-        policy_sensitivity: fn(
-            &[ContextItem],
-            &ContextBudget,
-            &[(String, &Policy)],
-        ) -> Result<PolicySensitivityReport, CupelError>;
-        policy_sensitivity_from_pipelines: fn(
-            &[ContextItem],
-            &ContextBudget,
-            &[(String, &Pipeline)],
-        ) -> Result<PolicySensitivityReport, CupelError>;
+        policy_sensitivity: Comparison<Policy>;
+        policy_sensitivity_from_pipelines: Comparison<Pipeline>;
     };
     assert_eq!((types, traits, functions), (55, 6, 6));
 }

@@ -70,7 +70,7 @@ fn a_placer_of_somebody_else_is_used_like_the_others() {
     let items = [scored("a", 1, 0.5), scored("b", 1, 0.5)];
     let placers: Vec<Box<dyn Placer>> = vec![
         Box::new(ChronologicalPlacer),
-        Box::new(UShapedPlacer::default()),
+        Box::new(UShapedPlacer),
         Box::new(Reverse),
     ];
     let orders = [["a", "b"], ["a", "b"], ["b", "a"]];

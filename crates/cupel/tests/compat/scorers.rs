@@ -13,6 +13,7 @@ use cupel::{
 use super::{check_close, hinted, item, kind, of_kind};
 
 type Construction<T> = Result<T, CupelError>;
+type Weighted = Vec<(Box<dyn Scorer>, f64)>;
 type Clock = Box<dyn TimeProvider + Send + Sync>;
 
 #[test]
@@ -23,7 +24,7 @@ fn scorer_constructors_have_their_signatures() {
     let _: fn(f64) -> Construction<MetadataTrustScorer> = MetadataTrustScorer::new;
     let _: fn(String, &'static str, f64) -> Construction<MetadataKeyScorer> =
         MetadataKeyScorer::new;
-    let _: fn(Vec<(Box<dyn Scorer>, f64)>) -> Construction<CompositeScorer> = CompositeScorer::new;
+    let _: fn(Weighted) -> Construction<CompositeScorer> = CompositeScorer::new;
     let _: fn(Box<dyn Scorer>) -> ScaledScorer = ScaledScorer::new;
     let _: fn(Duration) -> Construction<DecayCurve> = DecayCurve::exponential;
     let _: fn(Duration) -> Construction<DecayCurve> = DecayCurve::window;
@@ -84,7 +85,7 @@ fn composite_weights_are_positive_and_finite() {
 // proves: R050
 #[test]
 fn sums_of_weights_are_finite() {
-    let entries: Vec<(Box<dyn Scorer>, f64)> = vec![
+    let entries: Weighted = vec![
         (Box::new(RecencyScorer), f64::MAX),
         (Box::new(PriorityScorer), f64::MAX),
     ];
@@ -291,8 +292,8 @@ fn at(age: Duration) -> ContextItem {
 
 /// The scores of all items, each among all of them.
 fn scores(scorer: &dyn Scorer, items: &[ContextItem]) -> Vec<f64> {
-    let scores = items.iter().map(|item| scorer.score(item, items));
-    scores.collect()
+    let each = items.iter().map(|item| scorer.score(item, items));
+    each.collect()
 }
 
 #[test]
@@ -393,8 +394,8 @@ fn with_metadata(key: &str, value: &str) -> ContextItem {
 #[test]
 fn metadata_scorers_read_their_key() {
     let trust = MetadataTrustScorer::new(0.4).unwrap();
-    let items = ["0.85", "-0.1", "1.5", "high", "NaN", ""]
-        .map(|value| with_metadata("cupel:trust", value));
+    let items =
+        ["0.85", "-0.1", "1.5", "high", "NaN", ""].map(|value| with_metadata("cupel:trust", value));
     assert_eq!(scores(&trust, &items), [0.85, 0.0, 1.0, 0.4, 0.4, 0.4]);
 
     let boost = MetadataKeyScorer::new("tier", "gold", 1.5).unwrap();
@@ -420,8 +421,10 @@ fn combinators_take_boxed_scorers() {
     let items = ["a", "bbb"].map(|text| hinted(text, 1, 0.5));
     assert_eq!(scores(&ByLength, &items), [0.5, 1.5]);
 
-    let composite =
-        CompositeScorer::new(vec![(Box::new(ByLength), 3.0), (Box::new(ReflexiveScorer), 1.0)]);
+    let composite = CompositeScorer::new(vec![
+        (Box::new(ByLength), 3.0),
+        (Box::new(ReflexiveScorer), 1.0),
+    ]);
     assert_eq!(scores(&composite.unwrap(), &items), [0.5, 1.25]);
 
     let inner: Box<dyn Scorer> = Box::new(ByLength);
@@ -452,11 +455,6 @@ fn scorers_print_their_settings() {
         format!("{kinds:?}"),
         r#"KindScorer { weights: {ContextKind("Memory"): 0.5} }"#
     );
-    let tags = TagScorer::new(HashMap::from([("a".to_string(), 2.0)])).unwrap();
-    assert_eq!(
-        format!("{tags:?}"),
-        r#"TagScorer { tag_weights: {"a": 2.0}, total_weight: 2.0 }"#
-    );
     assert_eq!(
         format!("{:?}", MetadataKeyScorer::new("k", "v", 1.5).unwrap()),
         r#"MetadataKeyScorer { key: "k", value: "v", boost: 1.5 }"#
@@ -468,5 +466,14 @@ fn scorers_print_their_settings() {
     assert_eq!(
         format!("{RecencyScorer:?} {PriorityScorer:?} {FrequencyScorer:?} {ReflexiveScorer:?}"),
         "RecencyScorer PriorityScorer FrequencyScorer ReflexiveScorer"
+    );
+}
+
+#[test]
+fn a_tag_scorer_prints_its_weights_and_their_sum() {
+    let tags = TagScorer::new(HashMap::from([("a".to_string(), 2.0)])).unwrap();
+    assert_eq!(
+        format!("{tags:?}"),
+        r#"TagScorer { tag_weights: {"a": 2.0}, total_weight: 2.0 }"#
     );
 }

@@ -1,0 +1,535 @@
+//! What is on the spans of a run that succeeds.
+
+use cupel::{
+    ContextItem, ContextKind, DiagnosticTraceCollector, ExclusionReason, OverflowStrategy, Refusal,
+    Selection, TraceCollector, TraceDetailLevel, UnknownReason,
+};
+use cupel_otel::{CupelOtelTraceCollector, CupelVerbosity, SOURCE_NAME, exclusion_reason_name};
+use opentelemetry::Value;
+use opentelemetry::trace::{SpanId, SpanKind, Status};
+use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
+
+use crate::{
+    STAGES, TIERS, attribute, budget, build, candidates, everything, finished, hinted, names,
+    observed, pinned, pipeline, root, slice_by, span, stage, traced, with_slicer, written,
+};
+
+// proves: OTEL-4, OTEL-5
+#[test]
+fn a_run_is_a_root_with_five_stages() {
+    for tier in TIERS {
+        let (window, spans) = traced(tier, &pipeline(), &candidates(), &budget(40));
+        assert_eq!(window.unwrap().len(), 3);
+        assert_eq!(
+            names(&spans),
+            [
+                "cupel.stage.classify",
+                "cupel.stage.score",
+                "cupel.stage.deduplicate",
+                "cupel.stage.slice",
+                "cupel.stage.place",
+                "cupel.pipeline",
+            ]
+        );
+        let root = root(&spans);
+        assert_eq!(root.parent_span_id, SpanId::INVALID);
+        for span in &spans {
+            assert_eq!(span.span_kind, SpanKind::Internal);
+            assert_eq!(span.status, Status::Unset);
+            assert_eq!(span.span_context.trace_id(), root.span_context.trace_id());
+            assert!(span.links.is_empty());
+        }
+        for name in STAGES {
+            let stage = stage(&spans, name);
+            assert_eq!(stage.parent_span_id, root.span_context.span_id());
+            assert!(!stage.parent_span_is_remote);
+        }
+    }
+}
+
+// proves: OTEL-2, R110
+#[test]
+fn the_scope_is_named_cupel_and_nothing_else() {
+    assert_eq!(SOURCE_NAME, "cupel");
+    let (_, spans) = traced(
+        CupelVerbosity::StageOnly,
+        &pipeline(),
+        &candidates(),
+        &budget(40),
+    );
+    for span in &spans {
+        let scope = &span.instrumentation_scope;
+        assert_eq!(scope.name(), "cupel");
+        assert_eq!(scope.version(), None);
+        assert_eq!(scope.schema_url(), None);
+        assert_eq!(scope.attributes().count(), 0);
+    }
+}
+
+fn check(verbosity: CupelVerbosity, expected: &str) {
+    let (_, spans) = traced(verbosity, &pipeline(), &candidates(), &budget(40));
+    let written = written(&spans);
+    assert_eq!(
+        written.trim_end(),
+        expected.trim_matches('\n'),
+        "\n{written}"
+    );
+}
+
+// proves: OTEL-6, OTEL-7, OTEL-8, OTEL-9, R114
+#[test]
+fn the_first_tier_is_counts_and_nothing_else() {
+    check(
+        CupelVerbosity::StageOnly,
+        r#"
+  cupel.stage.classify
+    cupel.stage.name="classify"
+    cupel.stage.item_count_in=6
+    cupel.stage.item_count_out=5
+  cupel.stage.score
+    cupel.stage.name="score"
+    cupel.stage.item_count_in=4
+    cupel.stage.item_count_out=4
+  cupel.stage.deduplicate
+    cupel.stage.name="deduplicate"
+    cupel.stage.item_count_in=4
+    cupel.stage.item_count_out=3
+  cupel.stage.slice
+    cupel.stage.name="slice"
+    cupel.stage.item_count_in=3
+    cupel.stage.item_count_out=2
+  cupel.stage.place
+    cupel.stage.name="place"
+    cupel.stage.item_count_in=3
+    cupel.stage.item_count_out=3
+cupel.pipeline
+  cupel.budget.max_tokens=40
+  cupel.verbosity="StageOnly"
+  gen_ai.conversation.compacted=true
+  cupel.tokens.before=110
+  cupel.tokens.after=35
+"#,
+    );
+}
+
+// proves: OTEL-10, OTEL-11, OTEL-13, R111
+#[test]
+fn the_second_tier_adds_what_was_left_out_where_it_was() {
+    check(
+        CupelVerbosity::StageAndExclusions,
+        r#"
+  cupel.stage.classify
+    cupel.stage.name="classify"
+    cupel.stage.item_count_in=6
+    cupel.stage.item_count_out=5
+    cupel.exclusion.count=1
+    ! cupel.exclusion: cupel.exclusion.reason="NegativeTokens" cupel.exclusion.item_kind="Message" cupel.exclusion.item_tokens=-5
+  cupel.stage.score
+    cupel.stage.name="score"
+    cupel.stage.item_count_in=4
+    cupel.stage.item_count_out=4
+  cupel.stage.deduplicate
+    cupel.stage.name="deduplicate"
+    cupel.stage.item_count_in=4
+    cupel.stage.item_count_out=3
+    cupel.exclusion.count=1
+    ! cupel.exclusion: cupel.exclusion.reason="Deduplicated" cupel.exclusion.item_kind="Message" cupel.exclusion.item_tokens=20
+  cupel.stage.slice
+    cupel.stage.name="slice"
+    cupel.stage.item_count_in=3
+    cupel.stage.item_count_out=2
+    cupel.exclusion.count=1
+    ! cupel.exclusion: cupel.exclusion.reason="BudgetExceeded" cupel.exclusion.item_kind="Document" cupel.exclusion.item_tokens=60
+  cupel.stage.place
+    cupel.stage.name="place"
+    cupel.stage.item_count_in=3
+    cupel.stage.item_count_out=3
+cupel.pipeline
+  cupel.budget.max_tokens=40
+  cupel.verbosity="StageAndExclusions"
+  gen_ai.conversation.compacted=true
+  cupel.tokens.before=110
+  cupel.tokens.after=35
+"#,
+    );
+}
+
+// proves: OTEL-12
+#[test]
+fn the_last_tier_adds_the_window_in_order_to_the_last_stage() {
+    check(
+        CupelVerbosity::Full,
+        r#"
+  cupel.stage.classify
+    cupel.stage.name="classify"
+    cupel.stage.item_count_in=6
+    cupel.stage.item_count_out=5
+    cupel.exclusion.count=1
+    ! cupel.exclusion: cupel.exclusion.reason="NegativeTokens" cupel.exclusion.item_kind="Message" cupel.exclusion.item_tokens=-5
+  cupel.stage.score
+    cupel.stage.name="score"
+    cupel.stage.item_count_in=4
+    cupel.stage.item_count_out=4
+  cupel.stage.deduplicate
+    cupel.stage.name="deduplicate"
+    cupel.stage.item_count_in=4
+    cupel.stage.item_count_out=3
+    cupel.exclusion.count=1
+    ! cupel.exclusion: cupel.exclusion.reason="Deduplicated" cupel.exclusion.item_kind="Message" cupel.exclusion.item_tokens=20
+  cupel.stage.slice
+    cupel.stage.name="slice"
+    cupel.stage.item_count_in=3
+    cupel.stage.item_count_out=2
+    cupel.exclusion.count=1
+    ! cupel.exclusion: cupel.exclusion.reason="BudgetExceeded" cupel.exclusion.item_kind="Document" cupel.exclusion.item_tokens=60
+  cupel.stage.place
+    cupel.stage.name="place"
+    cupel.stage.item_count_in=3
+    cupel.stage.item_count_out=3
+    ! cupel.item.included: cupel.item.kind="SystemPrompt" cupel.item.tokens=10 cupel.item.score=1.0
+    ! cupel.item.included: cupel.item.kind="Message" cupel.item.tokens=5 cupel.item.score=0.75
+    ! cupel.item.included: cupel.item.kind="Message" cupel.item.tokens=20 cupel.item.score=0.5
+cupel.pipeline
+  cupel.budget.max_tokens=40
+  cupel.verbosity="Full"
+  gen_ai.conversation.compacted=true
+  cupel.tokens.before=110
+  cupel.tokens.after=35
+"#,
+    );
+}
+
+// proves: OTEL-10, OTEL-12, R114
+#[test]
+fn what_truncation_drops_is_on_the_last_stage_before_the_window() {
+    let items = [
+        pinned("rules", 10),
+        hinted("a", 20, 0.9),
+        hinted("b", 20, 0.1),
+    ];
+    let pipeline = with_slicer(everything(), OverflowStrategy::Truncate);
+    let (_, spans) = traced(CupelVerbosity::Full, &pipeline, &items, &budget(40));
+    assert!(stage(&spans, "slice").events.is_empty());
+    let place = stage(&spans, "place");
+    let number = |name| attribute(&place.attributes, name).cloned();
+    assert_eq!(number("cupel.stage.item_count_in"), Some(Value::I64(3)));
+    assert_eq!(number("cupel.stage.item_count_out"), Some(Value::I64(2)));
+    assert_eq!(number("cupel.exclusion.count"), Some(Value::I64(1)));
+    let events: Vec<_> = place.events.iter().map(|event| &*event.name).collect();
+    assert_eq!(
+        events,
+        [
+            "cupel.exclusion",
+            "cupel.item.included",
+            "cupel.item.included"
+        ]
+    );
+}
+
+// proves: R111
+#[test]
+fn where_nothing_is_left_out_nothing_speaks_of_it() {
+    let items = [pinned("rules", 10), hinted("a", 20, 0.5)];
+    for tier in TIERS {
+        let (_, spans) = traced(tier, &pipeline(), &items, &budget(40));
+        let written = written(&spans);
+        assert!(!written.contains("exclusion"), "{written}");
+        assert!(!written.contains("gen_ai"), "{written}");
+        assert!(!written.contains("cupel.tokens"), "{written}");
+        assert_eq!(root(&spans).attributes.len(), 2);
+    }
+}
+
+#[test]
+fn a_run_without_candidates_has_all_its_spans() {
+    let (_, spans) = traced(CupelVerbosity::Full, &pipeline(), &[], &budget(40));
+    assert_eq!(spans.len(), 6);
+    for name in STAGES {
+        let attributes = &stage(&spans, name).attributes;
+        assert_eq!(
+            attribute(attributes, "cupel.stage.item_count_in"),
+            Some(&Value::I64(0))
+        );
+        assert_eq!(
+            attribute(attributes, "cupel.stage.item_count_out"),
+            Some(&Value::I64(0))
+        );
+    }
+    assert!(spans.iter().all(|span| span.events.is_empty()));
+}
+
+/// One of each reason, with its name.
+fn reasons() -> Vec<(&'static str, ExclusionReason)> {
+    let text = String::from("text");
+    vec![
+        (
+            "BudgetExceeded",
+            ExclusionReason::BudgetExceeded {
+                item_tokens: 1,
+                available_tokens: 0,
+            },
+        ),
+        (
+            "ScoredTooLow",
+            ExclusionReason::ScoredTooLow {
+                score: 0.1,
+                threshold: 0.5,
+            },
+        ),
+        (
+            "Deduplicated",
+            ExclusionReason::Deduplicated {
+                deduplicated_against: text.clone(),
+            },
+        ),
+        (
+            "QuotaCapExceeded",
+            ExclusionReason::QuotaCapExceeded {
+                kind: text.clone(),
+                cap: 1,
+                actual: 2,
+            },
+        ),
+        (
+            "QuotaRequireDisplaced",
+            ExclusionReason::QuotaRequireDisplaced {
+                displaced_by_kind: text.clone(),
+            },
+        ),
+        (
+            "NegativeTokens",
+            ExclusionReason::NegativeTokens { tokens: -1 },
+        ),
+        (
+            "PinnedOverride",
+            ExclusionReason::PinnedOverride {
+                displaced_by: text.clone(),
+            },
+        ),
+        (
+            "Filtered",
+            ExclusionReason::Filtered {
+                filter_name: text.clone(),
+            },
+        ),
+        (
+            "CountCapExceeded",
+            ExclusionReason::CountCapExceeded {
+                kind: text.clone(),
+                cap: 1,
+                count: 1,
+            },
+        ),
+        (
+            "CountRequireCandidatesExhausted",
+            ExclusionReason::CountRequireCandidatesExhausted { kind: text.clone() },
+        ),
+        (
+            "Unknown",
+            ExclusionReason::Unknown(UnknownReason {
+                name: "FromTheFuture".to_owned(),
+                fields: Vec::new(),
+            }),
+        ),
+        ("Unknown", ExclusionReason::_Unknown),
+    ]
+}
+
+// proves: OTEL-13, OTEL-14, OTEL-15
+#[test]
+fn a_reason_is_written_as_its_variants_name_or_as_unknown() {
+    for (name, reason) in reasons() {
+        assert_eq!(exclusion_reason_name(&reason), name);
+        if name != "Unknown" {
+            assert_eq!(reason.name(), name, "the library agrees");
+        }
+        let slicer = slice_by(move |_| {
+            let mut selection = Selection::default();
+            selection.refuse(0, Refusal::Because(reason.clone()));
+            Ok(selection)
+        });
+        let (_, spans) = traced(
+            CupelVerbosity::StageAndExclusions,
+            &with_slicer(slicer, OverflowStrategy::Throw),
+            &[hinted("a", 5, 0.5)],
+            &budget(40),
+        );
+        let slice = stage(&spans, "slice");
+        assert_eq!(slice.events.len(), 1);
+        let value = attribute(&slice.events[0].attributes, "cupel.exclusion.reason");
+        assert_eq!(value, Some(&Value::from(name)));
+    }
+}
+
+#[test]
+fn kinds_keep_their_spelling() {
+    for spelling in [
+        "TOOLoutput",
+        "  spaced out ",
+        "médias/ß",
+        "\u{1F511}",
+        "a\nb",
+    ] {
+        let kind = ContextKind::new(spelling).unwrap();
+        let item = |content, tokens| {
+            let builder = ContextItem::builder(content, tokens).kind(kind.clone());
+            build(builder.future_relevance_hint(0.5))
+        };
+        let items = [item("in", 5), item("out", 50)];
+        let (_, spans) = traced(CupelVerbosity::Full, &pipeline(), &items, &budget(40));
+        let excluded = &stage(&spans, "slice").events[0].attributes;
+        let included = &stage(&spans, "place").events[0].attributes;
+        let value = Value::from(spelling);
+        assert_eq!(
+            attribute(excluded, "cupel.exclusion.item_kind"),
+            Some(&value)
+        );
+        assert_eq!(attribute(included, "cupel.item.kind"), Some(&value));
+    }
+}
+
+#[test]
+fn no_text_of_an_item_is_written() {
+    let (_, spans) = traced(
+        CupelVerbosity::Full,
+        &pipeline(),
+        &candidates(),
+        &budget(40),
+    );
+    let written = written(&spans);
+    for item in candidates() {
+        assert!(!written.contains(item.content()), "{written}");
+    }
+}
+
+#[test]
+fn token_sums_stop_at_the_ends_of_the_range() {
+    let items = [
+        hinted("a", i64::MAX, 0.5),
+        hinted("b", i64::MAX, 0.5),
+        hinted("c", -1, 0.5),
+    ];
+    let pipeline = with_slicer(everything(), OverflowStrategy::Proceed);
+    let (window, spans) = traced(CupelVerbosity::Full, &pipeline, &items, &budget(40));
+    assert_eq!(window.unwrap().len(), 2);
+    let attributes = &root(&spans).attributes;
+    for name in ["cupel.tokens.before", "cupel.tokens.after"] {
+        assert_eq!(attribute(attributes, name), Some(&Value::I64(i64::MAX)));
+    }
+}
+
+// proves: OTEL-11
+#[test]
+fn the_count_counts_what_the_sdk_drops() {
+    let items: Vec<_> = (0..200).map(|n| hinted(&format!("{n}"), 50, 0.5)).collect();
+    let (_, spans) = traced(CupelVerbosity::Full, &pipeline(), &items, &budget(40));
+    let slice = stage(&spans, "slice");
+    assert_eq!(slice.events.len(), 128);
+    assert_eq!(slice.events.dropped_count, 72);
+    let count = attribute(&slice.attributes, "cupel.exclusion.count");
+    assert_eq!(count, Some(&Value::I64(200)));
+}
+
+#[test]
+fn tracing_does_not_change_the_run() {
+    let budgets = [0, 9, 10, 30, 40, 95, 1000].map(budget);
+    for strategy in [
+        OverflowStrategy::Throw,
+        OverflowStrategy::Truncate,
+        OverflowStrategy::Proceed,
+    ] {
+        for pipeline in [pipeline(), with_slicer(everything(), strategy)] {
+            for budget in &budgets {
+                let plain = pipeline.run(&candidates(), budget);
+                for tier in TIERS {
+                    let (traced, _) = traced(tier, &pipeline, &candidates(), budget);
+                    assert_eq!(traced, plain);
+                }
+            }
+        }
+    }
+}
+
+// proves: OTEL-4
+#[test]
+fn a_collector_serves_one_run_after_the_other() {
+    let (provider, exporter) = observed();
+    let mut collector = CupelOtelTraceCollector::with_provider(CupelVerbosity::Full, &provider);
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        exporter.reset();
+        let pipeline = pipeline();
+        pipeline
+            .run_traced(&candidates(), &budget(40), &mut collector)
+            .unwrap();
+        let spans = finished(&exporter);
+        assert_eq!(spans.len(), 6);
+        let trace = root(&spans).span_context.trace_id();
+        seen.push((trace, written(&spans)));
+    }
+    assert!(seen.iter().all(|(_, written)| *written == seen[0].1));
+    assert!(seen[0].0 != seen[1].0 && seen[1].0 != seen[2].0);
+}
+
+#[test]
+fn a_run_that_panics_leaves_nothing_to_the_next() {
+    let (provider, exporter) = observed();
+    let mut collector = CupelOtelTraceCollector::with_provider(CupelVerbosity::Full, &provider);
+    let panicking = with_slicer(slice_by(|_| panic!("of a slicer")), OverflowStrategy::Throw);
+    let run = std::panic::AssertUnwindSafe(|| {
+        panicking.run_traced(&candidates(), &budget(40), &mut collector)
+    });
+    assert!(std::panic::catch_unwind(run).is_err());
+    assert!(finished(&exporter).is_empty());
+    let items = [hinted("a", 5, 0.5)];
+    pipeline()
+        .run_traced(&items, &budget(40), &mut collector)
+        .unwrap();
+    let spans = finished(&exporter);
+    assert_eq!(spans.len(), 6);
+    let classify = &stage(&spans, "classify").attributes;
+    assert_eq!(
+        attribute(classify, "cupel.stage.item_count_in"),
+        Some(&Value::I64(1))
+    );
+}
+
+#[test]
+fn spans_that_no_sampler_wants_are_not_written() {
+    let exporter = opentelemetry_sdk::trace::InMemorySpanExporter::default();
+    let provider = SdkTracerProvider::builder()
+        .with_simple_exporter(exporter.clone())
+        .with_sampler(Sampler::AlwaysOff)
+        .build();
+    let mut collector = CupelOtelTraceCollector::with_provider(CupelVerbosity::Full, &provider);
+    let window = pipeline().run_traced(&candidates(), &budget(40), &mut collector);
+    assert_eq!(window.unwrap().len(), 3);
+    assert!(finished(&exporter).is_empty());
+}
+
+#[test]
+fn it_asks_for_stages_and_the_report_and_shares_a_run() {
+    let (provider, exporter) = observed();
+    let collector = CupelOtelTraceCollector::with_provider(CupelVerbosity::Full, &provider);
+    assert!(collector.is_enabled());
+    assert!(collector.wants_report());
+    assert_eq!(collector.detail_level(), TraceDetailLevel::Stage);
+    assert_eq!(collector.verbosity(), CupelVerbosity::Full);
+
+    let mut both = (
+        DiagnosticTraceCollector::new(TraceDetailLevel::Item),
+        collector,
+    );
+    pipeline()
+        .run_traced(&candidates(), &budget(40), &mut both)
+        .unwrap();
+    assert_eq!(both.0.into_report().excluded.len(), 3);
+    let alone = traced(
+        CupelVerbosity::Full,
+        &pipeline(),
+        &candidates(),
+        &budget(40),
+    );
+    assert_eq!(written(&finished(&exporter)), written(&alone.1));
+    assert_eq!(span(&alone.1, "cupel.pipeline").events.len(), 0);
+}

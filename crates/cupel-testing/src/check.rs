@@ -1,0 +1,445 @@
+//! [`SelectionReportCheck`]: every assertion once, as a function that says what it found.
+
+use std::cmp::Ordering;
+use std::fmt::Display;
+
+use cupel::{
+    ContextBudget, ContextKind, ExcludedItem, ExclusionReason, IncludedItem, InclusionReason,
+    SelectionReport, budget_utilization,
+};
+
+use crate::SelectionReportAssertionError;
+
+/// The assertions as checks that return a result instead of panicking.
+///
+/// [`check`](crate::SelectionReportAssertions::check) makes one from a report. A check that passes
+/// returns the value again, so checks chain with `?`; the value is `Copy` and can be kept. The
+/// methods are those of [`SelectionReportAssertionChain`](crate::SelectionReportAssertionChain),
+/// which calls them; what each one demands is described there.
+///
+/// ```
+/// use cupel::ContextKind;
+/// use cupel_testing::fixture::ReportBuilder;
+/// use cupel_testing::{SelectionReportAssertionError, SelectionReportAssertions};
+///
+/// let report = ReportBuilder::new().included("hello", 2, 0.5).build();
+/// let one_message = || -> Result<(), SelectionReportAssertionError> {
+///     report
+///         .check()
+///         .include_exactly_n_items(1)?
+///         .include_item_with_kind(ContextKind::message())?;
+///     Ok(())
+/// };
+/// assert_eq!(one_message(), Ok(()));
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct SelectionReportCheck<'a> {
+    report: &'a SelectionReport,
+}
+
+type Verdict<'a> = Result<SelectionReportCheck<'a>, SelectionReportAssertionError>;
+
+/// Checks return what failed as a [`SelectionReportAssertionError`].
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the arguments are those of the chain"
+)]
+#[expect(
+    clippy::missing_errors_doc,
+    reason = "every check has the one error that the block names"
+)]
+impl<'a> SelectionReportCheck<'a> {
+    pub(crate) fn new(report: &'a SelectionReport) -> Self {
+        Self { report }
+    }
+
+    /// Some included item has the kind.
+    pub fn include_item_with_kind(self, kind: ContextKind) -> Verdict<'a> {
+        self.verdict(self.included_kinds().any(|other| *other == kind), || {
+            format!(
+                "IncludeItemWithKind({kind}) failed: Included contained 0 items with Kind={kind}. \
+                 Included had {} items with kinds: [{}].",
+                self.report.included.len(),
+                listed(distinct(self.included_kinds())),
+            )
+        })
+    }
+
+    /// Some included entry satisfies the predicate.
+    pub fn include_item_matching(self, predicate: impl Fn(&IncludedItem) -> bool) -> Verdict<'a> {
+        let included = &self.report.included;
+        self.verdict(included.iter().any(predicate), || {
+            let entries = included
+                .iter()
+                .map(|entry| summary(entry.item.kind(), entry.score, entry.reason.name()));
+            format!(
+                "IncludeItemMatching failed: no item in Included matched the predicate. \
+                 Included had {} items.{}",
+                included.len(),
+                beginning("Included", entries),
+            )
+        })
+    }
+
+    /// Exactly `n` included items have the kind.
+    pub fn include_exactly_n_items_with_kind(self, kind: ContextKind, n: usize) -> Verdict<'a> {
+        let actual = self
+            .included_kinds()
+            .filter(|other| **other == kind)
+            .count();
+        self.verdict(actual == n, || {
+            format!(
+                "IncludeExactlyNItemsWithKind({kind}, {n}) failed: \
+                 expected {n} items with Kind={kind} in Included, but found {actual}. \
+                 Included had {} items total.",
+                self.report.included.len(),
+            )
+        })
+    }
+
+    /// Some excluded item has a reason of that variant.
+    pub fn exclude_item_with_reason(self, reason: ExclusionReason) -> Verdict<'a> {
+        self.exclude_for("ExcludeItemWithReason", reason.name(), |other| {
+            same_variant(other, &reason)
+        })
+    }
+
+    /// Some excluded entry satisfies the predicate and has a reason of that variant.
+    pub fn exclude_item_matching_with_reason(
+        self,
+        predicate: impl Fn(&ExcludedItem) -> bool,
+        reason: ExclusionReason,
+    ) -> Verdict<'a> {
+        let matched = self.excluded_matching(predicate);
+        let mut reasons = matched.iter().map(|entry| &entry.reason);
+        self.verdict(reasons.any(|other| same_variant(other, &reason)), || {
+            let reason = reason.name();
+            format!(
+                "ExcludeItemMatchingWithReason(reason={reason}) failed: \
+                 predicate matched {} excluded item(s) but none had reason {reason}. \
+                 Matched items had reasons: [{}].",
+                matched.len(),
+                listed(distinct(matched.iter().map(|entry| entry.reason.name()))),
+            )
+        })
+    }
+
+    /// Some excluded entry satisfies the predicate and is `BudgetExceeded` with these numbers.
+    pub fn exclude_item_with_budget_details(
+        self,
+        predicate: impl Fn(&ExcludedItem) -> bool,
+        expected_item_tokens: i64,
+        expected_available_tokens: i64,
+    ) -> Verdict<'a> {
+        let expected = (expected_item_tokens, expected_available_tokens);
+        let matched = self.excluded_matching(predicate);
+        let details: Vec<(i64, i64)> = matched
+            .iter()
+            .filter_map(|entry| match entry.reason {
+                ExclusionReason::BudgetExceeded {
+                    item_tokens,
+                    available_tokens,
+                } => Some((item_tokens, available_tokens)),
+                _ => None,
+            })
+            .collect();
+        self.verdict(details.contains(&expected), || {
+            let found = match details.first() {
+                Some((item_tokens, available_tokens)) => {
+                    format!("found item_tokens={item_tokens}, available_tokens={available_tokens}")
+                }
+                None => "no matching item had reason BudgetExceeded".to_owned(),
+            };
+            format!(
+                "ExcludeItemWithBudgetDetails failed: expected BudgetExceeded with \
+                 item_tokens={expected_item_tokens}, available_tokens={expected_available_tokens}, \
+                 but {found}."
+            )
+        })
+    }
+
+    /// No excluded item has the kind.
+    pub fn have_no_exclusions_for_kind(self, kind: ContextKind) -> Verdict<'a> {
+        let matched = self.excluded_matching(|entry| *entry.item.kind() == kind);
+        let Some(first) = matched.first() else {
+            return Ok(self);
+        };
+        self.verdict(false, || {
+            format!(
+                "HaveNoExclusionsForKind({kind}) failed: \
+                 found {} excluded item(s) with Kind={kind}. First: score={:.4}, reason={}.",
+                matched.len(),
+                first.score,
+                first.reason.name(),
+            )
+        })
+    }
+
+    /// At least `n` items are excluded.
+    pub fn have_at_least_n_exclusions(self, n: usize) -> Verdict<'a> {
+        let actual = self.report.excluded.len();
+        self.verdict(actual >= n, || {
+            format!(
+                "HaveAtLeastNExclusions({n}) failed: \
+                 expected at least {n} excluded items, but Excluded had {actual}."
+            )
+        })
+    }
+
+    /// No excluded item has a higher score than the one before it.
+    pub fn excluded_items_are_sorted_by_score_descending(self) -> Verdict<'a> {
+        let excluded = &self.report.excluded;
+        let mut pairs = excluded.windows(2);
+        let Some(index) = pairs.position(|pair| is_higher(pair[1].score, pair[0].score)) else {
+            return Ok(self);
+        };
+        self.verdict(false, || {
+            format!(
+                "ExcludedItemsAreSortedByScoreDescending failed: \
+                 item at index {} (score={:.6}) is higher than item at index {index} (score={:.6}). \
+                 Expected non-increasing scores.",
+                index + 1,
+                excluded[index + 1].score,
+                excluded[index].score,
+            )
+        })
+    }
+
+    /// The included tokens are at least this share of the budget's hard ceiling.
+    pub fn have_budget_utilization_above(
+        self,
+        threshold: f64,
+        budget: &ContextBudget,
+    ) -> Verdict<'a> {
+        let actual = budget_utilization(self.report, budget);
+        self.verdict(actual >= threshold, || {
+            let tokens = self.report.included.iter().map(|entry| entry.item.tokens());
+            format!(
+                "HaveBudgetUtilizationAbove({threshold}) failed: \
+                 computed utilization was {actual:.6} \
+                 (includedTokens={}, budget.MaxTokens={}).",
+                tokens.map(i128::from).sum::<i128>(),
+                budget.max_tokens(),
+            )
+        })
+    }
+
+    /// At least `n` distinct kinds are included.
+    pub fn have_kind_coverage_count(self, n: usize) -> Verdict<'a> {
+        let kinds = distinct(self.included_kinds());
+        self.verdict(kinds.len() >= n, || {
+            format!(
+                "HaveKindCoverageCount({n}) failed: \
+                 expected at least {n} distinct ContextKind values in Included, \
+                 but found {}: [{}].",
+                kinds.len(),
+                listed(&kinds),
+            )
+        })
+    }
+
+    /// The first or the last included entry satisfies the predicate.
+    pub fn place_item_at_edge(self, predicate: impl Fn(&IncludedItem) -> bool) -> Verdict<'a> {
+        let included = &self.report.included;
+        let mut edges = included.first().into_iter().chain(included.last());
+        self.verdict(edges.any(&predicate), || match included.iter().position(predicate) {
+            None => "PlaceItemAtEdge failed: no item in Included matched the predicate.".to_owned(),
+            // An entry matched, so there is a last one.
+            Some(index) => format!(
+                "PlaceItemAtEdge failed: item matching predicate was at index {index} (not at edge). \
+                 Edge positions: 0 and {}. Included had {} items.",
+                included.len() - 1,
+                included.len(),
+            ),
+        })
+    }
+
+    /// The `n` outermost positions hold scores no lower than the `n`-th highest.
+    pub fn place_top_n_scored_at_edges(self, n: usize) -> Verdict<'a> {
+        let included = &self.report.included;
+        let count = included.len();
+        let mut top: Vec<usize> = (0..count).collect();
+        top.sort_by(|&a, &b| descending(included[a].score, included[b].score));
+        top.truncate(n);
+        let edges: Vec<usize> = (0..top.len()).map(|turn| edge(turn, count)).collect();
+        let lowest = top.last().map(|&index| included[index].score);
+        let too_low = |index: &&usize| {
+            lowest.is_some_and(|lowest| is_higher(lowest, included[**index].score))
+        };
+        let missing = n - top.len();
+        let misplaced = edges.iter().filter(too_low).count() + missing;
+        self.verdict(misplaced == 0, || {
+            let items = top.iter().map(|&index| {
+                let entry = &included[index];
+                let (kind, score) = (entry.item.kind(), entry.score);
+                format!("(kind={kind}, score={score:.6}, idx={index})")
+            });
+            let shortage = match missing {
+                0 => String::new(),
+                _ => format!(" n={n} exceeds Included count={count}."),
+            };
+            format!(
+                "PlaceTopNScoredAtEdges({n}) failed: \
+                 {misplaced} of the top-{n} scored items were not at expected edge positions. \
+                 Top-{n} items (by score): [{}]. Expected edge positions: [{}].{shortage}",
+                listed(items),
+                listed(&edges),
+            )
+        })
+    }
+
+    /// Exactly `n` items are included.
+    pub fn include_exactly_n_items(self, n: usize) -> Verdict<'a> {
+        let actual = self.report.included.len();
+        self.verdict(actual == n, || {
+            format!(
+                "IncludeExactlyNItems({n}) failed: \
+                 expected {n} items in Included, but found {actual}."
+            )
+        })
+    }
+
+    /// Some included item has the reason.
+    pub fn include_item_with_reason(self, reason: InclusionReason) -> Verdict<'a> {
+        let reasons = self.report.included.iter().map(|entry| entry.reason);
+        self.verdict(reasons.clone().any(|other| other == reason), || {
+            let reason = reason.name();
+            format!(
+                "IncludeItemWithReason({reason}) failed: no included item had reason {reason}. \
+                 Included had {} items with reasons: [{}].",
+                self.report.included.len(),
+                listed(distinct(reasons.map(|reason| reason.name()))),
+            )
+        })
+    }
+
+    /// Some excluded entry satisfies the predicate.
+    pub fn exclude_item_matching(self, predicate: impl Fn(&ExcludedItem) -> bool) -> Verdict<'a> {
+        let excluded = &self.report.excluded;
+        self.verdict(excluded.iter().any(predicate), || {
+            let entries = excluded
+                .iter()
+                .map(|entry| summary(entry.item.kind(), entry.score, entry.reason.name()));
+            format!(
+                "ExcludeItemMatching failed: no item in Excluded matched the predicate. \
+                 Excluded had {} items.{}",
+                excluded.len(),
+                beginning("Excluded", entries),
+            )
+        })
+    }
+
+    /// Some excluded item has a reason of that name.
+    pub fn exclude_item_with_reason_named(self, name: &str) -> Verdict<'a> {
+        self.exclude_for("ExcludeItemWithReasonNamed", name, |other| {
+            other.name() == name
+        })
+    }
+
+    /// Exactly `n` count requirements were not met.
+    pub fn have_exactly_n_shortfalls(self, n: usize) -> Verdict<'a> {
+        let shortfalls = &self.report.count_requirement_shortfalls;
+        self.verdict(shortfalls.len() == n, || {
+            let shortfalls_listed = shortfalls.iter().map(|shortfall| {
+                let (satisfied, required) = (shortfall.satisfied_count, shortfall.required_count);
+                format!("(kind={}, {satisfied} of {required})", shortfall.kind)
+            });
+            format!(
+                "HaveExactlyNShortfalls({n}) failed: \
+                 expected {n} count requirement shortfalls, but found {}: [{}].",
+                shortfalls.len(),
+                listed(shortfalls_listed),
+            )
+        })
+    }
+
+    fn verdict(self, holds: bool, message: impl FnOnce() -> String) -> Verdict<'a> {
+        if holds {
+            Ok(self)
+        } else {
+            Err(SelectionReportAssertionError::new(message()))
+        }
+    }
+
+    fn exclude_for(
+        self,
+        assertion: &str,
+        reason: &str,
+        wanted: impl Fn(&ExclusionReason) -> bool,
+    ) -> Verdict<'a> {
+        let mut reasons = self.report.excluded.iter().map(|entry| &entry.reason);
+        let names = reasons.clone().map(ExclusionReason::name);
+        self.verdict(reasons.any(wanted), || {
+            format!(
+                "{assertion}({reason}) failed: no excluded item had reason {reason}. \
+                 Excluded had {} items with reasons: [{}].",
+                self.report.excluded.len(),
+                listed(distinct(names)),
+            )
+        })
+    }
+
+    fn included_kinds(self) -> impl Iterator<Item = &'a ContextKind> {
+        self.report.included.iter().map(|entry| entry.item.kind())
+    }
+
+    fn excluded_matching(self, predicate: impl Fn(&ExcludedItem) -> bool) -> Vec<&'a ExcludedItem> {
+        let entries = self.report.excluded.iter();
+        entries.filter(|entry| predicate(entry)).collect()
+    }
+}
+
+/// Whether two reasons are of one variant, whatever their fields. Reasons this version does not
+/// know are told apart by name.
+fn same_variant(a: &ExclusionReason, b: &ExclusionReason) -> bool {
+    std::mem::discriminant(a) == std::mem::discriminant(b) && a.name() == b.name()
+}
+
+/// The order of scores in a report: highest first, NaN after every number (R009).
+pub(crate) fn descending(a: f64, b: f64) -> Ordering {
+    b.partial_cmp(&a)
+        .unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+}
+
+fn is_higher(score: f64, than: f64) -> bool {
+    descending(score, than) == Ordering::Less
+}
+
+/// The edges of a list, from both ends inward: first, last, second, last but one.
+fn edge(turn: usize, count: usize) -> usize {
+    if turn.is_multiple_of(2) {
+        turn / 2
+    } else {
+        count - 1 - turn / 2
+    }
+}
+
+/// The values without repeats, in order of first appearance.
+fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
+    values.fold(Vec::new(), |mut seen, value| {
+        if !seen.contains(&value) {
+            seen.push(value);
+        }
+        seen
+    })
+}
+
+fn listed(values: impl IntoIterator<Item = impl Display>) -> String {
+    let texts: Vec<String> = values.into_iter().map(|value| value.to_string()).collect();
+    texts.join(", ")
+}
+
+fn summary(kind: &ContextKind, score: f64, reason: &str) -> String {
+    format!("(kind={kind}, score={score:.6}, reason={reason})")
+}
+
+/// A sentence with the first entries of a list; nothing for an empty list.
+fn beginning(list: &str, entries: impl Iterator<Item = String>) -> String {
+    const SHOWN: usize = 5;
+    let shown = listed(entries.take(SHOWN));
+    if shown.is_empty() {
+        shown
+    } else {
+        format!(" {list} began with: [{shown}].")
+    }
+}

@@ -1,0 +1,82 @@
+//! The laws of placers.
+
+use cupel::{Placer, ScoredItem, StrategyRole};
+
+use super::{
+    Law, LawViolation, Stray, borrowed, described, distinct, excerpt, positions, with_score,
+};
+
+/// Whether the placer keeps its laws on these items.
+///
+/// ```
+/// use cupel::UShapedPlacer;
+/// use cupel_testing::fixture::scored;
+/// use cupel_testing::laws::check_placer;
+///
+/// let items = [scored("a", 10, 0.9), scored("b", 20, 0.8)];
+/// assert_eq!(check_placer(&UShapedPlacer, &items), Ok(()));
+/// ```
+///
+/// # Errors
+///
+/// The first law that is broken.
+pub fn check_placer(
+    placer: &(impl Placer + ?Sized),
+    items: &[ScoredItem],
+) -> Result<(), LawViolation> {
+    let broken = |law, finding| {
+        let input = described(items, with_score);
+        LawViolation::new(StrategyRole::Placer, law, finding, input)
+    };
+    let complete = |order: Result<Vec<usize>, Stray>, method: &str| {
+        let order = order.map_err(|stray| broken(Law::Permutation, stray.told_of(method)))?;
+        if order.len() == items.len() {
+            return Ok(order);
+        }
+        let finding = format!("{method} returned {} of {} items", order.len(), items.len());
+        Err(broken(Law::Permutation, finding))
+    };
+    let place = || complete(positions(items, &placer.place(items)), "`place`");
+    let arrange = || {
+        let order = placer.arrange(&borrowed(items));
+        let order =
+            order.map_err(|error| broken(Law::Answers, format!("`arrange` failed: {error}")))?;
+        complete(distinct(&order, items.len()), "`arrange`")
+    };
+
+    let from_place = Order("`place`", place()?);
+    let from_place_again = Order("`place` again", place()?);
+    let from_arrange = Order("`arrange`", arrange()?);
+    let from_arrange_again = Order("`arrange` again", arrange()?);
+    let equal = [
+        (Law::Repeatable, &from_place, &from_place_again),
+        (Law::Repeatable, &from_arrange, &from_arrange_again),
+        (Law::ArrangeEqualsPlace, &from_place, &from_arrange),
+    ];
+    for (law, left, right) in equal {
+        if let Some(difference) = left.difference(right, items) {
+            return Err(broken(law, difference));
+        }
+    }
+    Ok(())
+}
+
+/// Positions of items and where they are from.
+struct Order(&'static str, Vec<usize>);
+
+impl Order {
+    fn difference(&self, other: &Self, items: &[ScoredItem]) -> Option<String> {
+        let item = |at: usize| &items[at].item;
+        let mut pairs = self.1.iter().zip(&other.1).enumerate();
+        let (position, (&left, &right)) =
+            pairs.find(|(_, (left, right))| !item(**left).is_same(item(**right)))?;
+        let content = |at| excerpt(item(at).content());
+        Some(format!(
+            "position {position} has {} from {} and {} from {}",
+            content(left),
+            self.0,
+            content(right),
+            other.0
+        ))
+    }
+}

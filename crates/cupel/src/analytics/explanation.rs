@@ -1,0 +1,323 @@
+//! Why is this item in, or out?
+
+use std::fmt;
+
+use crate::diagnostics::Excerpt;
+use crate::pipeline::{Ledger, Rehearsal, decide};
+use crate::{
+    ContextBudget, ContextItem, CupelError, ExclusionReason, InclusionReason, Pipeline,
+    PipelineStage, ScorePart,
+};
+
+/// Everything a run has to say about one candidate; see [`Pipeline::explain`].
+///
+/// Its `Display` is the explanation as text.
+#[non_exhaustive]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Explanation {
+    /// The candidate's position in the input.
+    pub index: usize,
+    /// The candidate.
+    pub item: ContextItem,
+    /// What was decided, and where.
+    pub decision: Decision,
+    /// The score it was judged by.
+    #[cfg_attr(feature = "serde", serde(with = "crate::wire::float"))]
+    pub score: f64,
+    /// How the score came about; `None` for a candidate that is not scored.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub parts: Option<ScorePart>,
+    /// Its rank among the ranked candidates, from 0; `None` for one that is not ranked.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub rank: Option<usize>,
+    /// The number of ranked candidates.
+    pub ranked: usize,
+    /// The tokens of the window.
+    pub tokens_used: i64,
+    /// The tokens left of the target.
+    pub tokens_left: i64,
+    /// The candidates that took its place: the copy that stayed, the pinned items, the items of
+    /// its kind that fill the cap, or the selected items that rank behind it.
+    pub displaced_by: Vec<usize>,
+    /// By how many tokens both limits of the budget would have to grow for it to be selected;
+    /// `None` if it is selected, no budget selects it, or none was found.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub extra_tokens: Option<i64>,
+    /// The candidates next to it in rank, better ones first.
+    pub neighbours: Vec<Neighbour>,
+}
+
+/// What was decided about a candidate.
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize),
+    serde(tag = "decision", rename_all = "snake_case")
+)]
+pub enum Decision {
+    /// It is in the window.
+    Included {
+        /// Its position in the window, from 0.
+        position: usize,
+        /// Why.
+        reason: InclusionReason,
+    },
+    /// It is not.
+    Excluded {
+        /// The stage that decided.
+        stage: PipelineStage,
+        /// Why.
+        reason: ExclusionReason,
+    },
+}
+
+/// A candidate next to another in rank.
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Neighbour {
+    /// The candidate's position in the input.
+    pub index: usize,
+    /// Its rank, from 0.
+    pub rank: usize,
+    /// Its score.
+    #[cfg_attr(feature = "serde", serde(with = "crate::wire::float"))]
+    pub score: f64,
+    /// Its tokens.
+    pub tokens: i64,
+    /// Whether it is in the window.
+    pub included: bool,
+}
+
+impl Pipeline {
+    /// Explains what a run decides about the candidate at `index`: its rank and score, the parts of
+    /// the score, the stage that decided, what took its place, how much more budget it needs.
+    ///
+    /// # Errors
+    ///
+    /// [`CupelError::PipelineConfig`] if there is no such candidate; otherwise as
+    /// [`run`](Self::run).
+    ///
+    /// ```
+    /// use cupel::*;
+    ///
+    /// let scorer = CompositeScorer::builder()
+    ///     .add(ReflexiveScorer, 3.0)
+    ///     .add(KindScorer::with_default_weights(), 1.0)
+    ///     .build()?;
+    /// let pipeline = Pipeline::new(scorer, GreedySlice, ChronologicalPlacer);
+    /// let items = [
+    ///     ContextItem::builder("short", 20).future_relevance_hint(0.5).build()?,
+    ///     ContextItem::builder("long", 90).future_relevance_hint(0.9).build()?,
+    /// ];
+    /// let budget = ContextBudget::with_target(100, 100)?;
+    /// let why = pipeline.explain(&items, &budget, 1)?;
+    /// assert_eq!(why.rank, Some(0));
+    /// assert_eq!(why.displaced_by, [0]); // denser
+    /// assert_eq!(why.extra_tokens, Some(10));
+    /// println!("{why}");
+    /// # Ok::<(), CupelError>(())
+    /// ```
+    pub fn explain(
+        &self,
+        items: &[ContextItem],
+        budget: &ContextBudget,
+        index: usize,
+    ) -> Result<Explanation, CupelError> {
+        let Some(item) = items.get(index) else {
+            return Err(CupelError::PipelineConfig(format!(
+                "there is no candidate {index}; there are {}",
+                items.len()
+            )));
+        };
+        let ledger = decide(self.policy(), items, budget)?;
+        let rehearsal = Rehearsal::new(self.policy(), items)?;
+        let window = ledger.window();
+        let decision = Decision::of(&ledger, index);
+        let rank = rehearsal.ranked().iter().position(|&c| c == index);
+        let is_in = |candidate: &usize| window.contains(candidate);
+        let tokens_used: i128 = window.iter().map(|&c| i128::from(items[c].tokens())).sum();
+        let tokens_left = i128::from(budget.target_tokens()) - tokens_used;
+        Ok(Explanation {
+            index,
+            item: item.clone(),
+            displaced_by: displaced_by(&ledger, &rehearsal, &decision, index),
+            extra_tokens: self.extra_tokens(items, budget, index, &decision)?,
+            decision,
+            score: rehearsal.score(index),
+            parts: rehearsal.explain_score(index)?,
+            rank,
+            ranked: rehearsal.ranked().len(),
+            tokens_used: crate::model::reported(tokens_used),
+            tokens_left: crate::model::reported(tokens_left),
+            neighbours: neighbours(&rehearsal, rank, is_in),
+        })
+    }
+
+    /// Sweeps upwards from the budget, twice as far each time, until the candidate is in.
+    fn extra_tokens(
+        &self,
+        items: &[ContextItem],
+        budget: &ContextBudget,
+        index: usize,
+        decision: &Decision,
+    ) -> Result<Option<i64>, CupelError> {
+        const FARTHEST: i64 = 1 << 22;
+        let Decision::Excluded { reason, .. } = decision else {
+            return Ok(None);
+        };
+        if !matches!(
+            reason,
+            ExclusionReason::BudgetExceeded { .. } | ExclusionReason::PinnedOverride { .. }
+        ) {
+            return Ok(None);
+        }
+        let now = budget.target_tokens();
+        let mut span: i64 = 1 << 10;
+        loop {
+            let to = now.saturating_add(span);
+            let Ok(sweep) = self.sweep(items, budget, now..=to) else {
+                return Ok(None);
+            };
+            if let Some(least) = sweep.min_budget(index) {
+                return Ok(Some(least - now));
+            }
+            if span >= FARTHEST || sweep.steps.last().is_some_and(|step| step.error.is_some()) {
+                return Ok(None);
+            }
+            span *= 2;
+        }
+    }
+}
+
+impl Decision {
+    fn of(ledger: &Ledger<'_>, index: usize) -> Self {
+        let position = ledger
+            .window()
+            .iter()
+            .position(|&candidate| candidate == index);
+        match (
+            position,
+            ledger.excluded(index),
+            ledger.stage_of_exclusion(index),
+        ) {
+            (None, Some(excluded), Some(stage)) => Self::Excluded {
+                stage,
+                reason: excluded.reason,
+            },
+            (position, ..) => Self::Included {
+                position: position.unwrap_or_default(),
+                reason: ledger.included(index).reason,
+            },
+        }
+    }
+}
+
+fn displaced_by(
+    ledger: &Ledger<'_>,
+    rehearsal: &Rehearsal<'_>,
+    decision: &Decision,
+    index: usize,
+) -> Vec<usize> {
+    let items = rehearsal.items();
+    let Decision::Excluded { reason, .. } = decision else {
+        return Vec::new();
+    };
+    let selected =
+        |candidate: &usize| ledger.window().contains(candidate) && items[*candidate].tokens() > 0;
+    let ranked = rehearsal.ranked().iter().copied();
+    match reason {
+        ExclusionReason::Deduplicated { .. } => ledger.survivor(index).into_iter().collect(),
+        ExclusionReason::PinnedOverride { .. } => rehearsal
+            .pinned()
+            .iter()
+            .copied()
+            .filter(selected)
+            .collect(),
+        ExclusionReason::CountCapExceeded { .. } => {
+            let of_kind = |candidate: &usize| items[*candidate].kind() == items[index].kind();
+            ranked.filter(of_kind).filter(selected).collect()
+        }
+        _ => {
+            let behind = ranked.skip_while(|candidate| *candidate != index);
+            behind.filter(selected).collect()
+        }
+    }
+}
+
+fn neighbours(
+    rehearsal: &Rehearsal<'_>,
+    rank: Option<usize>,
+    is_in: impl Fn(&usize) -> bool,
+) -> Vec<Neighbour> {
+    const EACH_SIDE: usize = 2;
+    let Some(own) = rank else { return Vec::new() };
+    let ranked = rehearsal.ranked();
+    let last = (own + EACH_SIDE).min(ranked.len() - 1);
+    (own.saturating_sub(EACH_SIDE)..=last)
+        .filter(|&rank| rank != own)
+        .map(|rank| Neighbour {
+            index: ranked[rank],
+            rank,
+            score: rehearsal.score(ranked[rank]),
+            tokens: rehearsal.items()[ranked[rank]].tokens(),
+            included: is_in(&ranked[rank]),
+        })
+        .collect()
+}
+
+/// The explanation as text.
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (index, tokens) = (self.index, self.item.tokens());
+        writeln!(
+            f,
+            "candidate {index}, {tokens} tokens: {}",
+            Excerpt(self.item.content())
+        )?;
+        match &self.decision {
+            Decision::Included { position, reason } => {
+                writeln!(f, "  in, at position {position}: {}", reason.name())?;
+            }
+            Decision::Excluded { stage, reason } => {
+                writeln!(f, "  out at {}: {reason}", stage.name())?;
+            }
+        }
+        if let Some(rank) = self.rank {
+            writeln!(f, "  rank {} of {}", rank + 1, self.ranked)?;
+        }
+        writeln!(
+            f,
+            "  the window holds {} tokens, {} are left of the target",
+            self.tokens_used, self.tokens_left
+        )?;
+        if !self.displaced_by.is_empty() {
+            let displaced_by: Vec<String> =
+                self.displaced_by.iter().map(usize::to_string).collect();
+            writeln!(f, "  displaced by candidate {}", displaced_by.join(", "))?;
+        }
+        if let Some(extra) = self.extra_tokens {
+            writeln!(f, "  in with {extra} tokens more")?;
+        }
+        match &self.parts {
+            Some(parts) => parts.write(f, 1)?,
+            None => writeln!(f, "  score {}", self.score)?,
+        }
+        for neighbour in &self.neighbours {
+            let Neighbour {
+                index,
+                rank,
+                score,
+                tokens,
+                included,
+            } = neighbour;
+            let verdict = if *included { "in" } else { "out" };
+            writeln!(
+                f,
+                "  rank {}: candidate {index}, {tokens} tokens, score {score:.6}, {verdict}",
+                rank + 1
+            )?;
+        }
+        Ok(())
+    }
+}

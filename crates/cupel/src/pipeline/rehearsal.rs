@@ -1,0 +1,87 @@
+//! Many budgets, one scoring pass.
+
+use super::classify::{Classes, classify};
+use super::ledger::Ledger;
+use super::{Policy, deduplicate, place, score, slice, sort};
+use crate::{ContextBudget, ContextItem, CupelError, ScorePart, ScoredRef};
+
+/// The part of a run that does not depend on the budget, done once: classes, scores, ranking.
+pub(crate) struct Rehearsal<'a> {
+    policy: &'a Policy,
+    ledger: Ledger<'a>,
+    classes: Classes,
+    ranked: Vec<usize>,
+}
+
+impl<'a> Rehearsal<'a> {
+    pub(crate) fn new(policy: &'a Policy, items: &'a [ContextItem]) -> Result<Self, CupelError> {
+        let mut ledger = Ledger::new(items);
+        let classes = classify(&mut ledger);
+        score::score(&mut ledger, policy.scorer(), &classes.scoreable)?;
+        let scoreable = &classes.scoreable;
+        let mut ranked = deduplicate::deduplicate(&mut ledger, scoreable, policy.deduplication());
+        sort::sort(&ledger, &mut ranked);
+        Ok(Self {
+            policy,
+            ledger,
+            classes,
+            ranked,
+        })
+    }
+
+    /// The candidates a run with this budget selects: pinned, then by rank. They are not placed.
+    pub(crate) fn select(&self, budget: &ContextBudget) -> Result<Vec<usize>, CupelError> {
+        let effective = budget.effective(self.classes.pinned_tokens(budget)?);
+        let slicer = self.policy.slicer();
+        let selection = slice::select(&self.ledger, slicer, &self.ranked, &effective)?;
+        let mut ranks = selection.kept().to_vec();
+        ranks.sort_unstable();
+        let sliced = ranks.into_iter().map(|rank| self.ranked[rank]);
+        let merged: Vec<usize> = self.classes.pinned.iter().copied().chain(sliced).collect();
+        let strategy = self.policy.overflow_strategy();
+        let merge = place::merge(&self.ledger, &merged, budget, strategy)?;
+        Ok(merge.kept.into_owned())
+    }
+
+    pub(crate) fn pinned(&self) -> &[usize] {
+        &self.classes.pinned
+    }
+
+    /// The candidates in the order the slicer sees them.
+    pub(crate) fn ranked(&self) -> &[usize] {
+        &self.ranked
+    }
+
+    /// What the slicer sees.
+    pub(crate) fn scored(&self) -> Vec<ScoredRef<'a>> {
+        self.ledger.scored(&self.ranked)
+    }
+
+    pub(crate) fn score(&self, candidate: usize) -> f64 {
+        self.ledger.score(candidate)
+    }
+
+    /// How the score of a candidate comes about; `None` for one that is not scored.
+    pub(crate) fn explain_score(&self, candidate: usize) -> Result<Option<ScorePart>, CupelError> {
+        let scoreable = &self.classes.scoreable;
+        let Ok(position) = scoreable.binary_search(&candidate) else {
+            return Ok(None);
+        };
+        let items = score::scoreable_items(self.items(), scoreable);
+        let part = self.policy.scorer().explain(&items, position)?;
+        Ok(Some(part))
+    }
+
+    pub(crate) fn policy(&self) -> &'a Policy {
+        self.policy
+    }
+
+    pub(crate) fn items(&self) -> &'a [ContextItem] {
+        self.ledger.items()
+    }
+
+    /// The exact tokens of the pinned items.
+    pub(crate) fn pinned_tokens(&self) -> i128 {
+        self.classes.total_pinned_tokens()
+    }
+}

@@ -1,0 +1,85 @@
+//! [`ScorePart`]: where a score comes from.
+
+use std::fmt;
+
+/// A score with the scores it was made of.
+///
+/// ```
+/// use cupel::*;
+///
+/// let scorer = CompositeScorer::builder()
+///     .add(ReflexiveScorer, 3.0)
+///     .add(KindScorer::with_default_weights(), 1.0)
+///     .build()?;
+/// let items = [ContextItem::builder("hello", 1).future_relevance_hint(1.0).build()?];
+/// let part = scorer.explain(&items, 0)?;
+/// assert_eq!(part.scorer, "CompositeScorer");
+/// assert_eq!(part.parts[0].contribution, Some(0.75));
+/// assert_eq!(part.parts[1].score, 0.2);
+/// # Ok::<(), CupelError>(())
+/// ```
+#[non_exhaustive]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct ScorePart {
+    /// The scorer.
+    pub scorer: String,
+    /// What it gave.
+    #[cfg_attr(feature = "serde", serde(with = "crate::wire::float"))]
+    pub score: f64,
+    /// Its share in a weighted average.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub weight: Option<f64>,
+    /// What it adds to a weighted average: its score times its weight.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub contribution: Option<f64>,
+    /// What it was made of.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
+    pub parts: Vec<ScorePart>,
+}
+
+impl ScorePart {
+    /// A score that is not made of others.
+    pub fn new(scorer: impl Into<String>, score: f64) -> Self {
+        Self {
+            scorer: scorer.into(),
+            score,
+            weight: None,
+            contribution: None,
+            parts: Vec::new(),
+        }
+    }
+
+    /// The same with the scores it was made of.
+    pub fn with_parts(mut self, parts: Vec<Self>) -> Self {
+        self.parts = parts;
+        self
+    }
+
+    /// The same as a member of a weighted average.
+    pub fn with_weight(mut self, weight: f64) -> Self {
+        self.weight = Some(weight);
+        self.contribution = Some(self.score * weight);
+        self
+    }
+
+    /// One line a part, indented by depth.
+    pub(crate) fn write(&self, f: &mut fmt::Formatter<'_>, depth: usize) -> fmt::Result {
+        let indent = 2 * depth;
+        write!(f, "{:indent$}{} {:.6}", "", self.scorer, self.score)?;
+        if let (Some(weight), Some(contribution)) = (self.weight, self.contribution) {
+            write!(f, " x {weight:.6} = {contribution:.6}")?;
+        }
+        writeln!(f)?;
+        self.parts
+            .iter()
+            .try_for_each(|part| part.write(f, depth + 1))
+    }
+}
+
+/// The tree, one line a part.
+impl fmt::Display for ScorePart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, 0)
+    }
+}
