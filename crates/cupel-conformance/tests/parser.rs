@@ -209,7 +209,7 @@ fn the_level_is_that_of_the_nearest_directory() {
     let text = scoring("recency", "");
     for (path, level) in [
         ("required/scoring/a.toml", Level::Required),
-        ("/home/me/required/optional/scoring/a.toml", Level::Optional),
+        ("/vectors/required/optional/scoring/a.toml", Level::Optional),
         (r"C:\vectors\extension\scoring\a.toml", Level::Extension),
         ("a.toml", Level::Other),
     ] {

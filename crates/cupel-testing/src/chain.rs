@@ -327,8 +327,8 @@ panicking! {
     /// The positions are taken from both ends inward: first, last, second, last but one. Items of
     /// equal score stand in for each other. 0 always passes, more than there are items never does.
     ///
-    /// Says something only if you know the placer; a [`UShapedPlacer`](cupel::UShapedPlacer)
-    /// always passes.
+    /// Says something only if you know the placer; with a [`UShapedPlacer`](cupel::UShapedPlacer)
+    /// it passes for every `n` up to the number of items.
     ///
     /// ```
     /// # use cupel::*;

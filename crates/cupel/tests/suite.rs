@@ -1,6 +1,7 @@
 //! All integration tests of the library, as one binary.
 
 mod adapter;
+mod analysis;
 mod arbitrary;
 mod behaviour;
 mod compat;

@@ -21,7 +21,7 @@ pub(super) fn items() -> Vec<Case<Vec<ContextItem>>> {
         build(ContextItem::builder(content, 1).kind(kind(name)).tag(name))
     };
     vec![
-        case("no items", vec![]),
+        case("empty list", vec![]),
         case("one plain item", vec![item("plain", 1)]),
         case("one item with every field", vec![full("full", 1)]),
         case("ties", vec![tied("a"), tied("b"), tied("c")]),
@@ -72,7 +72,7 @@ pub(super) fn sorted() -> Vec<Case<Vec<ScoredItem>>> {
         score,
     };
     let mut cases = vec![
-        case("no items", vec![]),
+        case("empty list", vec![]),
         case("one item", vec![scored("only", 10, 0.5)]),
         case("one free item", vec![scored("free", 0, 0.5)]),
         case(

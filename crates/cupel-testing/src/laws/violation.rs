@@ -6,6 +6,13 @@ use std::fmt;
 use cupel::StrategyRole;
 
 /// What a strategy has to keep to.
+///
+/// ```
+/// use cupel_testing::laws::Law;
+///
+/// let law = Law::WithinTarget.to_string();
+/// assert_eq!(law, "WithinTarget (the kept tokens are within the target)");
+/// ```
 #[non_exhaustive]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Law {

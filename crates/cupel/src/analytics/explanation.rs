@@ -40,8 +40,9 @@ pub struct Explanation {
     /// The candidates that took its place: the copy that stayed, the pinned items, the items of
     /// its kind that fill the cap, or the selected items that rank behind it.
     pub displaced_by: Vec<usize>,
-    /// By how many tokens both limits of the budget would have to grow for it to be selected;
-    /// `None` if it is selected, no budget selects it, or none was found.
+    /// By how many tokens both limits of the budget would have to grow at least for it to be
+    /// selected; `None` if it is selected, or if the [sweep](Pipeline::sweep) upwards from the budget
+    /// does not find it as long as it is exact.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub extra_tokens: Option<i64>,
     /// The candidates next to it in rank, better ones first.
@@ -179,6 +180,9 @@ impl Pipeline {
             let Ok(sweep) = self.sweep(items, budget, now..=to) else {
                 return Ok(None);
             };
+            if !sweep.exact {
+                return Ok(None);
+            }
             if let Some(least) = sweep.min_budget(index) {
                 return Ok(Some(least - now));
             }

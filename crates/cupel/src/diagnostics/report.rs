@@ -57,11 +57,11 @@ impl SelectionReport {
         excluded.sort_by(|a, b| descending(a.score, b.score));
         let (total_candidates, total_tokens_considered) = totals(&included, &excluded);
         Self {
-            total_candidates,
-            total_tokens_considered,
             events,
             included,
             excluded,
+            total_candidates,
+            total_tokens_considered,
             count_requirement_shortfalls,
         }
     }

@@ -36,8 +36,8 @@ impl<'a> Rehearsal<'a> {
         let selection = slice::select(&self.ledger, slicer, &self.ranked, &effective)?;
         let mut ranks = selection.kept().to_vec();
         ranks.sort_unstable();
-        let sliced = ranks.into_iter().map(|rank| self.ranked[rank]);
-        let merged: Vec<usize> = self.classes.pinned.iter().copied().chain(sliced).collect();
+        let kept = ranks.into_iter().map(|rank| self.ranked[rank]);
+        let merged: Vec<usize> = self.classes.pinned.iter().copied().chain(kept).collect();
         let strategy = self.policy.overflow_strategy();
         let merge = place::merge(&self.ledger, &merged, budget, strategy)?;
         Ok(merge.kept.into_owned())

@@ -363,7 +363,9 @@ fn a_scorer_is_not_asked_when_nothing_is_scoreable() {
         (vec![item("negative", -1), pinned("both", -1)], &[]),
     ];
     for (items, expected) in lists {
-        for scorer in wrapped(score_by(|_, _| unreachable!("there is nothing to score"))) {
+        let by_item = wrapped(score_by(|_, _| unreachable!("there is nothing to score")));
+        let by_batch = wrapped(score_all_by(|_| unreachable!("there is nothing to score")));
+        for scorer in by_item.into_iter().chain(by_batch) {
             let window = outcome(policy().scorer(scorer), &items, &budget(100));
             assert_eq!(window, Ok(owned(expected)));
         }

@@ -1,0 +1,782 @@
+//! Budget simulation, the sweep, policy sensitivity, explanations, figures about reports.
+
+use cupel::*;
+use cupel_conformance::model::{self, Task};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+use crate::{adapter, arbitrary};
+
+fn item(content: &str, tokens: i64, hint: f64) -> ContextItem {
+    let builder = ContextItem::builder(content, tokens).future_relevance_hint(hint);
+    builder.build().unwrap()
+}
+
+fn budget(tokens: i64) -> ContextBudget {
+    ContextBudget::with_target(tokens, tokens).unwrap()
+}
+
+fn pipeline(slicer: impl Slicer + 'static) -> Pipeline {
+    Pipeline::new(ReflexiveScorer, slicer, ChronologicalPlacer)
+}
+
+fn quota() -> QuotaSlice {
+    QuotaSlice::new(Vec::new(), GreedySlice).unwrap()
+}
+
+fn count(inner: impl Slicer + 'static) -> CountQuotaSlice {
+    CountQuotaSlice::new(Vec::new(), inner, ScarcityBehavior::Degrade).unwrap()
+}
+
+fn count_knapsack() -> CountConstrainedKnapsackSlice {
+    let knapsack = KnapsackSlice::new(1).unwrap();
+    CountConstrainedKnapsackSlice::new(Vec::new(), knapsack, ScarcityBehavior::Degrade).unwrap()
+}
+
+fn contents(items: &[ContextItem]) -> Vec<&str> {
+    items.iter().map(ContextItem::content).collect()
+}
+
+/// Calls `check` with random runs whose strategies could be built.
+fn for_random_runs(
+    default_cases: u32,
+    check: impl Fn(&Pipeline, &[ContextItem], &ContextBudget) -> Result<(), TestCaseError>,
+) {
+    let cases = std::env::var("CUPEL_CASES").ok();
+    let config = Config {
+        cases: cases.map_or(default_cases, |cases| cases.parse().unwrap()),
+        failure_persistence: None,
+        max_shrink_iters: 20_000,
+        ..Config::default()
+    };
+    let tasks = arbitrary::run().prop_filter_map("buildable", |task| {
+        let Task::Run {
+            policy,
+            budget,
+            items,
+        } = &task
+        else {
+            return None;
+        };
+        let built = build(policy, budget, items).ok()?;
+        Some((format!("{task:?}"), Opaque(built)))
+    });
+    TestRunner::new(config)
+        .run(&tasks, |(_, Opaque((pipeline, budget, items)))| {
+            check(&pipeline, &items, &budget)
+        })
+        .unwrap_or_else(|error| panic!("{error}"));
+}
+
+type Built = (Pipeline, ContextBudget, Vec<ContextItem>);
+
+/// Printed by its task instead.
+struct Opaque(Built);
+
+impl std::fmt::Debug for Opaque {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("..")
+    }
+}
+
+fn build(
+    policy: &model::Policy,
+    budget: &model::Budget,
+    items: &[model::Item],
+) -> Result<Built, CupelError> {
+    let pipeline = Pipeline::builder()
+        .scorer(adapter::build_scorer(&policy.scorer)?)
+        .slicer(adapter::build_slicer(&policy.slicer)?)
+        .placer(adapter::build_placer(policy.placer))
+        .deduplication(policy.deduplication)
+        .overflow_strategy(match policy.overflow_strategy {
+            model::OverflowStrategy::Throw => OverflowStrategy::Throw,
+            model::OverflowStrategy::Truncate => OverflowStrategy::Truncate,
+            model::OverflowStrategy::Proceed => OverflowStrategy::Proceed,
+        })
+        .build()?;
+    let items: Result<Vec<_>, _> = items.iter().map(adapter::item).collect();
+    Ok((pipeline, adapter::build_budget(budget)?, items?))
+}
+
+/// The selected candidates of a real run, or the code of its error.
+fn selected(
+    pipeline: &Pipeline,
+    items: &[ContextItem],
+    budget: Result<ContextBudget, CupelError>,
+) -> Result<Vec<usize>, &'static str> {
+    let window = budget.and_then(|budget| pipeline.run_indices(items, &budget));
+    let mut window = window.map_err(|error| error.code())?;
+    window.sort_unstable();
+    Ok(window)
+}
+
+#[test]
+fn a_sweep_equals_one_run_per_budget() {
+    for_random_runs(400, |pipeline, items, budget| {
+        let gap = budget.max_tokens() - budget.target_tokens();
+        let from = (budget.target_tokens() - 60).max(0);
+        let targets = from..=from + 260;
+        let sweep = pipeline.sweep(items, budget, targets.clone()).unwrap();
+        prop_assert!(sweep.exact);
+        prop_assert_eq!(sweep.steps[0].from, *targets.start());
+        prop_assert_eq!(sweep.steps.last().unwrap().to, *targets.end());
+        let mut step = sweep.steps.iter().peekable();
+        let mut before = None;
+        for target in targets {
+            while step.peek().unwrap().to < target {
+                let gone = step.next().unwrap();
+                prop_assert_eq!(gone.to + 1, step.peek().unwrap().from);
+            }
+            let now = step.peek().unwrap();
+            let run = selected(pipeline, items, budget.with_limits(target + gap, target));
+            prop_assert_eq!(now.error, run.clone().err(), "at {}", target);
+            let expected = run.clone().unwrap_or_default();
+            prop_assert_eq!(
+                sweep.selection_at(target),
+                expected.clone(),
+                "at {}",
+                target
+            );
+            prop_assert_eq!(now.included, expected.len());
+            prop_assert_eq!(now.excluded, items.len() - expected.len());
+            let tokens: i64 = expected.iter().map(|&index| items[index].tokens()).sum();
+            prop_assert_eq!(now.tokens_used, tokens);
+            if now.from == target {
+                prop_assert!(before.as_ref() != Some(&run), "an empty step at {}", target);
+            }
+            before = Some(run);
+        }
+        for item in &sweep.items {
+            for pair in item.intervals.windows(2) {
+                prop_assert!(pair[0].1 + 1 < pair[1].0, "intervals touch: {:?}", item);
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn the_scores_of_a_step_add_up() {
+    for_random_runs(150, |pipeline, items, budget| {
+        let targets = budget.target_tokens()..=budget.target_tokens() + 40;
+        let sweep = pipeline.sweep(items, budget, targets).unwrap();
+        let gap = budget.max_tokens() - budget.target_tokens();
+        for step in sweep.steps.iter().filter(|step| step.error.is_none()) {
+            let at = budget.with_limits(step.from + gap, step.from).unwrap();
+            let report = pipeline.dry_run(items, &at).unwrap();
+            let total: f64 = report.included.iter().map(|included| included.score).sum();
+            let close = (step.total_score - total).abs() <= 1e-9 * total.abs().max(1.0);
+            let same = step.total_score.is_nan() && total.is_nan() || step.total_score == total;
+            prop_assert!(close || same, "{} against {}", step.total_score, total);
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_sampled_sweep_says_so_and_holds_where_it_looked() {
+    let items: Vec<_> = (1..=9).map(|n| item(&n.to_string(), n * 7, 0.5)).collect();
+    let pipeline = pipeline(quota());
+    let sweep = pipeline
+        .sweep_sampled(&items, &budget(300), 0..=300, 10)
+        .unwrap();
+    assert!(!sweep.exact);
+    for step in &sweep.steps {
+        let run = selected(&pipeline, &items, Ok(budget(step.from))).unwrap();
+        assert_eq!(sweep.selection_at(step.from), run);
+    }
+    assert!(
+        pipeline
+            .sweep_sampled(&items, &budget(300), 0..=300, 301)
+            .unwrap()
+            .exact
+    );
+}
+
+#[test]
+fn a_sweep_ends_where_the_knapsack_table_grows_too_large() {
+    let items: Vec<_> = (0..50).map(|n| item(&n.to_string(), 10 + n, 0.5)).collect();
+    let knapsack = KnapsackSlice::new(1).unwrap();
+    let sweep = pipeline(knapsack)
+        .sweep(&items, &budget(999_999), 999_990..=1_000_010)
+        .unwrap();
+    assert!(sweep.exact);
+    let last = sweep.steps.last().unwrap();
+    assert_eq!((last.from, last.error), (1_000_000, Some("TableTooLarge")));
+    assert_eq!(sweep.items[0].intervals, [(999_990, 999_999)]);
+}
+
+#[test]
+fn a_sweep_over_nonsense_is_refused() {
+    let items = [item("a", 1, 0.5)];
+    for (from, to) in [(-1, 5), (5, 4), (0, i64::MAX)] {
+        let error = pipeline(GreedySlice)
+            .sweep(&items, &budget(5), from..=to)
+            .unwrap_err();
+        assert_eq!(error.code(), "InvalidBudget");
+    }
+}
+
+#[test]
+fn a_sweep_is_written_as_csv() {
+    let items = [item("dense", 10, 1.0), item("filler", 5, 0.4)];
+    let sweep = pipeline(GreedySlice)
+        .sweep(&items, &budget(20), 4..=16)
+        .unwrap();
+    assert_eq!(
+        sweep.steps_csv(),
+        "from,to,tokens_used,total_score,included,excluded,error\n\
+         4,4,0,0,0,2,\n\
+         5,9,5,0.4,1,1,\n\
+         10,14,10,1,1,1,\n\
+         15,16,15,1.4,2,0,\n"
+    );
+    assert_eq!(
+        sweep.intervals_csv(),
+        "index,from,to\n0,10,16\n1,5,9\n1,15,16\n"
+    );
+}
+
+#[cfg(feature = "serde")]
+#[test]
+fn a_sweep_is_written_as_json() {
+    let items = [item("only", 10, 1.0)];
+    let sweep = pipeline(GreedySlice)
+        .sweep(&items, &budget(20), 9..=10)
+        .unwrap();
+    let expected = serde_json::json!({
+        "exact": true,
+        "steps": [
+            {"from": 9, "to": 9, "tokens_used": 0, "total_score": 0.0, "included": 0, "excluded": 1},
+            {"from": 10, "to": 10, "tokens_used": 10, "total_score": 1.0, "included": 1, "excluded": 0},
+        ],
+        "items": [{"index": 0, "intervals": [[10, 10]]}],
+    });
+    assert_eq!(serde_json::to_value(&sweep).unwrap(), expected);
+}
+
+/// The written bisection, one dry run per probe.
+fn written_search(
+    pipeline: &Pipeline,
+    items: &[ContextItem],
+    index: usize,
+    ceiling: i64,
+) -> Result<Option<i64>, CupelError> {
+    let selects = |tokens: i64| match pipeline.run_indices(items, &budget(tokens)) {
+        Ok(window) => Ok(window.contains(&index)),
+        Err(CupelError::PinnedExceedsBudget { .. } | CupelError::Overflow { .. }) => Ok(false),
+        Err(error) => Err(error),
+    };
+    let (mut low, mut high) = (items[index].tokens().max(0), ceiling);
+    while high - low > 1 {
+        let mid = low + (high - low) / 2;
+        if selects(mid)? { high = mid } else { low = mid }
+    }
+    if selects(low)? {
+        return Ok(Some(low));
+    }
+    Ok(selects(high)?.then_some(high))
+}
+
+// proves: SIM-11, SIM-14, SIM-15, SIM-16, SIM-19, R117, R118, R119, R120
+#[test]
+fn the_search_equals_the_written_bisection() {
+    for_random_runs(400, |pipeline, items, budget| {
+        let slicer = pipeline.policy().slicer();
+        if slicer.is_quota() || slicer.is_count_quota() {
+            return Ok(());
+        }
+        for (index, item) in items.iter().enumerate().take(4) {
+            if item.tokens() < 0 || items.iter().position(|other| other == item) != Some(index) {
+                continue;
+            }
+            let ceiling = i32::try_from(item.tokens() + 150).unwrap();
+            let found = pipeline.find_min_budget_for(items, budget, item, ceiling);
+            let expected = written_search(pipeline, items, index, ceiling.into());
+            prop_assert_eq!(found.map(|least| least.map(i64::from)), expected);
+        }
+        Ok(())
+    });
+}
+
+// proves: SIM-1, SIM-3, SIM-5, SIM-6, SIM-7, SIM-8, SIM-9, R121
+#[test]
+fn marginal_items_are_the_difference_of_two_runs() {
+    for_random_runs(400, |pipeline, items, budget| {
+        let slack = 30;
+        if pipeline.policy().slicer().is_quota() {
+            return Ok(());
+        }
+        let found = pipeline.get_marginal_items(items, budget, slack);
+        let slack = i64::from(slack);
+        let expected = pipeline.run_indices(items, budget).and_then(|full| {
+            let (max, target) = (budget.max_tokens() - slack, budget.target_tokens() - slack);
+            let reduced = pipeline.run_indices(items, &budget.with_limits(max, target)?)?;
+            let lost = full.into_iter().filter(|index| !reduced.contains(index));
+            Ok(lost.collect::<Vec<_>>())
+        });
+        match (found, expected) {
+            (Ok(found), Ok(expected)) => {
+                prop_assert_eq!(found.len(), expected.len());
+                for (found, index) in found.iter().zip(expected) {
+                    prop_assert!(found.is_same(&items[index]));
+                }
+            }
+            (found, expected) => prop_assert_eq!(found.err(), expected.err()),
+        }
+        Ok(())
+    });
+}
+
+// proves: SIM-4, R116
+#[test]
+fn the_questions_about_budgets_are_offered() {
+    let items = [item("a", 10, 0.9), item("b", 20, 0.5)];
+    let pipeline = pipeline(GreedySlice);
+    let lost = pipeline.get_marginal_items(&items, &budget(30), 5).unwrap();
+    assert_eq!(contents(&lost), ["b"]);
+    let least = pipeline.find_min_budget_for(&items, &budget(1), &items[1], 100);
+    assert_eq!(least.unwrap(), Some(30));
+}
+
+// proves: SIM-11, R117
+#[test]
+fn the_search_finds_a_budget_and_the_sweep_the_least() {
+    let items = [item("X", 10, 1.0), item("Y", 5, 0.4)];
+    let pipeline = pipeline(GreedySlice);
+    let found = pipeline.find_min_budget_for(&items, &budget(1), &items[1], 20);
+    assert_eq!(found.unwrap(), Some(15));
+    let sweep = pipeline.sweep(&items, &budget(20), 0..=20).unwrap();
+    assert_eq!(sweep.min_budget(1), Some(5));
+    assert_eq!(sweep.items[1].intervals, [(5, 9), (15, 20)]);
+}
+
+// proves: SIM-10, SIM-18, CQ-27, R084, R123, R124
+#[test]
+fn marginal_items_refuse_shares_at_any_depth() {
+    let items = [item("a", 10, 0.9)];
+    let text = "GetMarginalItems requires monotonic item inclusion. QuotaSlice produces non-monotonic inclusion as budget changes shift percentage allocations.";
+    let refused = CupelError::PipelineConfig(text.to_owned());
+    for pipeline in [pipeline(quota()), pipeline(count(quota()))] {
+        // The refusal comes first: the slack is nonsense as well.
+        let error = pipeline
+            .get_marginal_items(&items, &budget(10), -1)
+            .unwrap_err();
+        assert_eq!(error, refused);
+    }
+    for pipeline in [pipeline(count(GreedySlice)), pipeline(count_knapsack())] {
+        assert!(pipeline.get_marginal_items(&items, &budget(10), 5).is_ok());
+    }
+}
+
+// proves: SIM-17, CQ-26, CCK-14, CCK-15, R084, R123, R124
+#[test]
+fn the_search_refuses_shares_and_counts_at_any_depth() {
+    let items = [item("a", 10, 0.9)];
+    let stranger = item("b", 10, 0.9);
+    let text = "FindMinBudgetFor requires monotonic item inclusion. QuotaSlice and CountQuotaSlice produce non-monotonic inclusion as budget changes shift allocations. Use a GreedySlice or KnapsackSlice inner slicer for budget simulation.";
+    let refused = CupelError::PipelineConfig(text.to_owned());
+    for pipeline in [
+        pipeline(quota()),
+        pipeline(count(GreedySlice)),
+        pipeline(count_knapsack()),
+        pipeline(QuotaSlice::new(Vec::new(), count(GreedySlice)).unwrap()),
+    ] {
+        let found = pipeline.find_min_budget_for(&items, &budget(10), &stranger, 1);
+        assert_eq!(found.unwrap_err(), refused);
+    }
+}
+
+// proves: SIM-12, SIM-13, SIM-14, R123
+#[test]
+fn the_search_wants_a_known_target_and_a_ceiling_it_can_reach() {
+    let items = [item("a", 10, 0.9)];
+    let pipeline = pipeline(GreedySlice);
+    let stranger = item("b", 10, 0.9);
+    let search = |target: &ContextItem, ceiling: i32| {
+        let found = pipeline.find_min_budget_for(&items, &budget(10), target, ceiling);
+        found.unwrap_err().to_string()
+    };
+    assert_eq!(
+        search(&stranger, 5),
+        "invalid budget: target item must be an element of items"
+    );
+    assert_eq!(
+        search(&items[0], 9),
+        "invalid budget: search_ceiling (9) must be >= target.tokens() (10)"
+    );
+}
+
+// proves: SIM-8, SIM-12, R125
+#[test]
+fn twins_are_told_apart_by_identity() {
+    let pipeline = Pipeline::builder()
+        .scorer(PriorityScorer)
+        .slicer(GreedySlice)
+        .placer(ChronologicalPlacer)
+        .deduplication(false)
+        .build()
+        .unwrap();
+    let twin = |priority| {
+        let builder = ContextItem::builder("same", 10).priority(priority);
+        builder.build().unwrap()
+    };
+    let items = [twin(1), twin(2)];
+    let least = |target| {
+        pipeline
+            .find_min_budget_for(&items, &budget(1), target, 50)
+            .unwrap()
+    };
+    assert_eq!(least(&items[1]), Some(10));
+    assert_eq!(least(&items[0]), Some(20));
+    assert_eq!(least(&twin(1)), Some(20)); // an equal item, not an equal text
+    let lost = pipeline.get_marginal_items(&items, &budget(20), 5).unwrap();
+    assert!(lost.len() == 1 && lost[0].is_same(&items[0]));
+}
+
+// proves: R120
+#[test]
+fn budgets_below_the_pinned_items_count_as_not_selecting() {
+    let pinned = item("pinned", 50, 0.0)
+        .to_builder()
+        .pinned(true)
+        .build()
+        .unwrap();
+    let items = [pinned, item("wanted", 5, 0.9)];
+    let pipeline = pipeline(GreedySlice);
+    let found = pipeline.find_min_budget_for(&items, &budget(1), &items[1], 90);
+    assert_eq!(found.unwrap(), Some(55));
+    let error = pipeline
+        .get_marginal_items(&items, &budget(55), 10)
+        .unwrap_err();
+    assert_eq!(error.code(), "PinnedExceedsBudget");
+}
+
+// proves: R122
+#[test]
+fn a_slack_is_zero_or_more_and_leaves_a_budget() {
+    let items = [item("a", 10, 0.9)];
+    let pipeline = pipeline(GreedySlice);
+    let lost = |slack| pipeline.get_marginal_items(&items, &budget(10), slack);
+    assert_eq!(lost(0).unwrap(), []);
+    assert_eq!(lost(-1).unwrap_err().code(), "InvalidBudget");
+    assert_eq!(lost(11).unwrap_err().code(), "InvalidBudget");
+    let reserve = ContextBudget::builder(10)
+        .output_reserve(5)
+        .build()
+        .unwrap();
+    let error = pipeline
+        .get_marginal_items(&items, &reserve, 6)
+        .unwrap_err();
+    assert_eq!(error.code(), "InvalidBudget");
+    let wide = pipeline
+        .marginal_items(&items, &budget(10), i64::MAX)
+        .unwrap_err();
+    assert_eq!(wide.code(), "InvalidBudget");
+}
+
+// proves: R126
+#[test]
+fn a_target_that_costs_nothing_or_less_is_searched_from_zero() {
+    let items = [item("free", 0, 0.9), item("broken", -3, 0.9)];
+    let pipeline = pipeline(GreedySlice);
+    let least = |target| {
+        pipeline
+            .find_min_budget_for(&items, &budget(1), target, 20)
+            .unwrap()
+    };
+    assert_eq!(least(&items[0]), Some(1));
+    assert_eq!(least(&items[1]), None);
+}
+
+// proves: SIM-20
+#[test]
+fn the_wide_questions_honour_reserve_slots_and_margin() {
+    let items = [item("a", 40, 0.9)];
+    let budget = ContextBudget::builder(500)
+        .output_reserve(30)
+        .reserved_slot(ContextKind::memory(), 20)
+        .safety_margin_percent(50.0)
+        .build()
+        .unwrap();
+    let pipeline = pipeline(GreedySlice);
+    let least = pipeline
+        .min_budget_for(&items, &budget, &items[0], 1_000)
+        .unwrap();
+    assert_eq!(least, Some(130)); // (130 - 30 - 20) / 2 = 40
+    let sweep = pipeline.sweep(&items, &budget, 0..=1_000).unwrap();
+    assert_eq!(sweep.min_budget(0), Some(130));
+    assert_eq!(sweep.steps[0].error, Some("InvalidBudget")); // the reserve is larger
+}
+
+fn variants() -> (Policy, Policy) {
+    let by_hint = Policy::new(ReflexiveScorer, GreedySlice, ChronologicalPlacer);
+    let by_priority = Policy::new(PriorityScorer, GreedySlice, ChronologicalPlacer);
+    (by_hint, by_priority)
+}
+
+// proves: SENS-1, SENS-5, SENS-6, SENS-7, SENS-8, SENS-10, SENS-11
+#[test]
+fn only_what_swings_is_in_the_diff_with_one_status_per_variant() {
+    let (by_hint, by_priority) = variants();
+    let item = |content: &str, hint, priority| {
+        let builder = item(content, 40, hint).to_builder().priority(priority);
+        builder.build().unwrap()
+    };
+    let items = [item("b", 0.9, 1), item("a", 0.1, 10), item("never", 0.0, 0)];
+    let variants = [("hint", &by_hint), ("priority", &by_priority)];
+    let report = policy_sensitivity(&items, &budget(40), &variants).unwrap();
+    let labels: Vec<_> = report
+        .variants
+        .iter()
+        .map(|(label, _)| label.as_str())
+        .collect();
+    assert_eq!(labels, ["hint", "priority"]);
+    assert_eq!(report.variants[0].1.included[0].item.content(), "b");
+    assert_eq!(report.variants[1].1.included[0].item.content(), "a");
+    let (included, excluded) = (ItemStatus::Included, ItemStatus::Excluded);
+    let diffs: Vec<_> = report
+        .diffs
+        .iter()
+        .map(|diff| {
+            (
+                diff.content.as_str(),
+                diff.statuses[0].1,
+                diff.statuses[1].1,
+            )
+        })
+        .collect();
+    assert_eq!(
+        diffs,
+        [("b", included, excluded), ("a", excluded, included)]
+    );
+}
+
+// proves: SENS-9
+#[test]
+fn diffs_stand_in_the_order_of_the_candidates() {
+    let (by_hint, _) = variants();
+    let nothing = Policy::new(ReflexiveScorer, quota_without_room(), ChronologicalPlacer);
+    let items: Vec<_> = ["z", "a", "m"]
+        .iter()
+        .map(|text| item(text, 1, 0.5))
+        .collect();
+    let variants = [("all", &by_hint), ("none", &nothing)];
+    let report = policy_sensitivity(&items, &budget(10), &variants).unwrap();
+    let order: Vec<_> = report
+        .diffs
+        .iter()
+        .map(|diff| diff.content.as_str())
+        .collect();
+    assert_eq!(order, ["z", "a", "m"]);
+}
+
+fn quota_without_room() -> QuotaSlice {
+    let none = QuotaEntry::new(ContextKind::message(), 0.0, 0.0).unwrap();
+    QuotaSlice::new(vec![none], GreedySlice).unwrap()
+}
+
+// proves: SENS-2, SENS-3, R004, R128
+#[test]
+fn fewer_than_two_variants_are_refused_in_both_forms() {
+    let (policy, _) = variants();
+    let pipeline = Pipeline::from(policy.clone());
+    let refused =
+        CupelError::PipelineConfig("policy_sensitivity requires at least 2 variants".into());
+    let one = policy_sensitivity(&[], &budget(1), &[("one", &policy)]);
+    assert_eq!(one.unwrap_err(), refused);
+    let none: [(&str, &Pipeline); 0] = [];
+    let none = policy_sensitivity_from_pipelines(&[], &budget(1), &none);
+    assert_eq!(none.unwrap_err(), refused);
+    let one = policy_sensitivity_from_pipelines(&[], &budget(1), &[("one", &pipeline)]);
+    assert_eq!(one.unwrap_err(), refused);
+}
+
+// proves: SENS-12, R130
+#[test]
+fn policies_and_pipelines_take_any_slicer() {
+    let entry = CountQuotaEntry::new(ContextKind::message(), 0, 1).unwrap();
+    let one = CountQuotaSlice::new(vec![entry], GreedySlice, ScarcityBehavior::Degrade).unwrap();
+    let policy = Policy::new(ReflexiveScorer, one, ChronologicalPlacer);
+    let (all, _) = variants();
+    let items = [item("a", 1, 0.9), item("b", 1, 0.8)];
+    let by_policy = policy_sensitivity(&items, &budget(9), &[("one", &policy), ("all", &all)]);
+    let (one, all) = (Pipeline::from(policy), Pipeline::from(all));
+    let variants = [("one", &one), ("all", &all)];
+    let by_pipeline = policy_sensitivity_from_pipelines(&items, &budget(9), &variants).unwrap();
+    assert_eq!(by_policy.unwrap().diffs, by_pipeline.diffs);
+    assert_eq!(by_pipeline.diffs.len(), 1);
+}
+
+// proves: R127
+#[test]
+fn copies_have_one_status_and_cause_no_swing() {
+    let policy = PolicyBuilder::new()
+        .scorer(ReflexiveScorer)
+        .slicer(GreedySlice)
+        .placer(ChronologicalPlacer)
+        .deduplication(false)
+        .build()
+        .unwrap();
+    let items = [item("same", 10, 0.9), item("same", 10, 0.1)];
+    let report = policy_sensitivity(&items, &budget(10), &[("a", &policy), ("b", &policy)]);
+    assert_eq!(report.unwrap().diffs, []);
+}
+
+// proves: R129
+#[test]
+fn a_variant_that_fails_fails_the_comparison() {
+    let (policy, _) = variants();
+    let pinned = item("pinned", 50, 0.0)
+        .to_builder()
+        .pinned(true)
+        .build()
+        .unwrap();
+    let report = policy_sensitivity(&[pinned], &budget(9), &[("a", &policy), ("b", &policy)]);
+    assert_eq!(report.unwrap_err().code(), "PinnedExceedsBudget");
+}
+
+// proves: SENS-1, SENS-11
+#[test]
+fn a_dry_run_with_a_policy_uses_nothing_of_the_pipeline() {
+    let (by_hint, by_priority) = variants();
+    let items = [item("a", 10, 0.9), item("b", 10, 0.8)];
+    let strip = |mut report: SelectionReport| {
+        report.events.clear();
+        report
+    };
+    let borrowed = Pipeline::from(by_priority)
+        .dry_run_with_policy(&items, &budget(10), &by_hint)
+        .unwrap();
+    let own = by_hint.dry_run(&items, &budget(10)).unwrap();
+    assert_eq!(strip(borrowed), strip(own));
+}
+
+// proves: ANALYTICS-1, ANALYTICS-2, ANALYTICS-3, R021
+#[test]
+fn figures_about_a_report_are_functions_and_methods() {
+    let at = chrono::DateTime::from_timestamp(0, 0).unwrap();
+    let memory = ContextKind::new("MEMORY").unwrap();
+    let items = [
+        item("a", 10, 0.9)
+            .to_builder()
+            .timestamp(at)
+            .build()
+            .unwrap(),
+        item("b", 10, 0.9)
+            .to_builder()
+            .kind(memory)
+            .build()
+            .unwrap(),
+        item("c", 10, 0.9)
+            .to_builder()
+            .kind(ContextKind::memory())
+            .build()
+            .unwrap(),
+        item("d", 10, 0.9),
+    ];
+    let wide = ContextBudget::with_target(160, 80).unwrap();
+    let report = pipeline(GreedySlice).dry_run(&items, &wide).unwrap();
+    assert_eq!(budget_utilization(&report, &wide), 0.25);
+    assert_eq!(report.budget_utilization(&wide), 0.25);
+    assert_eq!(report.target_utilization(&wide), 0.5);
+    assert_eq!((kind_diversity(&report), report.kind_diversity()), (2, 2));
+    assert_eq!(
+        (timestamp_coverage(&report), report.timestamp_coverage()),
+        (0.25, 0.25)
+    );
+
+    let nothing = budget(0);
+    assert_eq!(report.budget_utilization(&nothing), f64::INFINITY);
+    let empty = pipeline(GreedySlice).dry_run(&[], &nothing).unwrap();
+    assert_eq!(empty.budget_utilization(&nothing), 0.0);
+    assert_eq!(empty.timestamp_coverage(), 0.0);
+}
+
+#[test]
+fn an_explanation_agrees_with_the_run() {
+    for_random_runs(80, |pipeline, items, budget| {
+        let Ok(report) = pipeline.dry_run(items, budget) else {
+            if !items.is_empty() {
+                prop_assert!(pipeline.explain(items, budget, 0).is_err());
+            }
+            return Ok(());
+        };
+        let gap = budget.max_tokens() - budget.target_tokens();
+        let window = pipeline.run_indices(items, budget).unwrap();
+        for index in 0..items.len() {
+            let why = pipeline.explain(items, budget, index).unwrap();
+            match &why.decision {
+                Decision::Included { position, reason } => {
+                    prop_assert_eq!(window[*position], index);
+                    prop_assert_eq!(report.included[*position].reason, *reason);
+                }
+                Decision::Excluded { reason, .. } => {
+                    let entry = |excluded: &&ExcludedItem| excluded.item.is_same(&items[index]);
+                    let entry = report.excluded.iter().find(entry).unwrap();
+                    prop_assert_eq!(&entry.reason, reason);
+                    prop_assert_eq!(entry.score.to_bits(), why.score.to_bits());
+                }
+            }
+            if let Some(parts) = &why.parts {
+                prop_assert!(parts.score == why.score || why.score.is_nan(), "{}", parts);
+            }
+            if let Some(extra) = why.extra_tokens {
+                let at = |extra: i64| {
+                    let target = budget.target_tokens() + extra;
+                    let selected =
+                        selected(pipeline, items, budget.with_limits(target + gap, target));
+                    selected.is_ok_and(|selected| selected.contains(&index))
+                };
+                prop_assert!(at(extra), "{} tokens more are not enough", extra);
+                for less in 0..extra.min(200) {
+                    prop_assert!(!at(less), "{} are enough, not {}", less, extra);
+                }
+            }
+            let opening = format!("candidate {index}, ");
+            prop_assert!(why.to_string().starts_with(&opening));
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn an_explanation_reads_well() {
+    let scorer = CompositeScorer::builder()
+        .add(ReflexiveScorer, 3.0)
+        .add(ScaledScorer::new(PriorityScorer), 1.0)
+        .build()
+        .unwrap();
+    let pipeline = Pipeline::new(scorer, GreedySlice, ChronologicalPlacer);
+    let prioritized = |content: &str, tokens, hint, priority| {
+        let builder = item(content, tokens, hint).to_builder().priority(priority);
+        builder.build().unwrap()
+    };
+    let items = [
+        prioritized("short and dense", 20, 0.5, 1),
+        prioritized("long", 90, 1.0, 2),
+        prioritized("tiny", 1, 0.1, 3),
+    ];
+    let why = pipeline.explain(&items, &budget(100), 1).unwrap();
+    assert_eq!(
+        why.to_string(),
+        "candidate 1, 90 tokens: \"long\"\n  \
+           out at Slice: BudgetExceeded: 90 tokens requested, 79 available\n  \
+           rank 1 of 3\n  \
+           the window holds 21 tokens, 79 are left of the target\n  \
+           displaced by candidate 0, 2\n  \
+           in with 11 tokens more\n  \
+           CompositeScorer 0.875000\n    \
+             ReflexiveScorer 1.000000 x 0.750000 = 0.750000\n    \
+             ScaledScorer 0.500000 x 0.250000 = 0.125000\n      \
+               PriorityScorer 0.500000\n  \
+           rank 2: candidate 0, 20 tokens, score 0.375000, in\n  \
+           rank 3: candidate 2, 1 tokens, score 0.325000, in\n"
+    );
+    let error = pipeline.explain(&items, &budget(100), 3).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "invalid pipeline configuration: there is no candidate 3; there are 3"
+    );
+}
