@@ -1,13 +1,14 @@
 //! [`CupelOtelTraceCollector`]: follows a run and keeps what its spans need.
 
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Instant, SystemTime};
 
 use cupel::{
     ContextBudget, ContextItem, CupelError, ExcludedItem, ExclusionReason, PipelineStage,
     SelectionReport, StageTraceSnapshot, TraceCollector, TraceDetailLevel, TraceEvent,
 };
+use opentelemetry::InstrumentationScope;
 use opentelemetry::global::{self, BoxedTracer, ObjectSafeTracerProvider};
-use opentelemetry::{InstrumentationScope, trace::TracerProvider};
 
 use crate::spans::{FinishedRun, TimedStage, back_to_back};
 use crate::{CupelVerbosity, SOURCE_NAME};
@@ -20,6 +21,29 @@ use crate::{CupelVerbosity, SOURCE_NAME};
 /// A program that calls [`on_pipeline_completed`](TraceCollector::on_pipeline_completed) itself,
 /// without the hooks that say when things begin, gets spans that end with the call and lie
 /// back to back, as long as the snapshots say.
+///
+/// ```
+/// use cupel::*;
+/// use cupel_otel::{CupelOtelTraceCollector, CupelVerbosity};
+/// use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider};
+///
+/// let exporter = InMemorySpanExporter::default();
+/// let provider = SdkTracerProvider::builder().with_simple_exporter(exporter.clone()).build();
+/// opentelemetry::global::set_tracer_provider(provider);
+///
+/// let mut collector = CupelOtelTraceCollector::new(CupelVerbosity::StageOnly);
+/// let pipeline = Pipeline::new(RecencyScorer, GreedySlice, ChronologicalPlacer);
+/// let items = [ContextItem::builder("Be brief.", 3).pinned(true).build()?];
+/// let error = pipeline.run_traced(&items, &ContextBudget::with_target(2, 2)?, &mut collector);
+///
+/// let spans = exporter.get_finished_spans().unwrap();
+/// assert_eq!(spans[0].name, "cupel.pipeline");
+/// assert_eq!(
+///     spans[0].status,
+///     opentelemetry::trace::Status::error(error.unwrap_err().to_string()),
+/// );
+/// # Ok::<(), CupelError>(())
+/// ```
 #[derive(Debug)]
 pub struct CupelOtelTraceCollector {
     verbosity: CupelVerbosity,
@@ -40,7 +64,8 @@ impl CupelOtelTraceCollector {
     }
 
     /// A collector that writes to this provider, which may be any
-    /// [`TracerProvider`] whose tracers and spans are `Send + Sync`.
+    /// [`TracerProvider`](opentelemetry::trace::TracerProvider) whose tracers and spans are
+    /// `Send + Sync`.
     pub fn with_provider(
         verbosity: CupelVerbosity,
         provider: &impl ObjectSafeTracerProvider,
@@ -60,10 +85,16 @@ impl CupelOtelTraceCollector {
     fn write(&self, run: &FinishedRun<'_>) {
         match &self.tracer {
             Some(tracer) => run.write(tracer),
-            None => run.write(&global::tracer_provider().tracer(SOURCE_NAME)),
+            None => run.write(&global::tracer(SOURCE_NAME)),
         }
     }
 }
+
+/// What a run that panicked leaves behind is dropped when the next one starts.
+impl UnwindSafe for CupelOtelTraceCollector {}
+
+/// As above; a shared reference changes nothing.
+impl RefUnwindSafe for CupelOtelTraceCollector {}
 
 impl TraceCollector for CupelOtelTraceCollector {
     fn is_enabled(&self) -> bool {

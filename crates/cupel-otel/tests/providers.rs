@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
@@ -116,7 +117,7 @@ fn a_run_leaves_the_current_context_as_it_was() {
 
 #[test]
 fn a_collector_moves_between_threads() {
-    fn check<T: Send + Sync + 'static>(value: T) -> T {
+    fn check<T: Send + Sync + Unpin + UnwindSafe + RefUnwindSafe + 'static>(value: T) -> T {
         value
     }
     let (provider, exporter) = observed();

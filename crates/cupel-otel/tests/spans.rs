@@ -335,7 +335,7 @@ fn reasons() -> Vec<(&'static str, ExclusionReason)> {
     ]
 }
 
-// proves: OTEL-13, OTEL-14, OTEL-15
+// proves: OTEL-13, OTEL-14
 #[test]
 fn a_reason_is_written_as_its_variants_name_or_as_unknown() {
     for (name, reason) in reasons() {

@@ -37,8 +37,6 @@ pub struct SelectionReportCheck<'a> {
     report: &'a SelectionReport,
 }
 
-type Verdict<'a> = Result<SelectionReportCheck<'a>, SelectionReportAssertionError>;
-
 /// Checks return what failed as a [`SelectionReportAssertionError`].
 #[expect(
     clippy::needless_pass_by_value,
@@ -54,7 +52,10 @@ impl<'a> SelectionReportCheck<'a> {
     }
 
     /// Some included item has the kind.
-    pub fn include_item_with_kind(self, kind: ContextKind) -> Verdict<'a> {
+    pub fn include_item_with_kind(
+        self,
+        kind: ContextKind,
+    ) -> Result<Self, SelectionReportAssertionError> {
         self.verdict(self.included_kinds().any(|other| *other == kind), || {
             format!(
                 "IncludeItemWithKind({kind}) failed: Included contained 0 items with Kind={kind}. \
@@ -66,7 +67,10 @@ impl<'a> SelectionReportCheck<'a> {
     }
 
     /// Some included entry satisfies the predicate.
-    pub fn include_item_matching(self, predicate: impl Fn(&IncludedItem) -> bool) -> Verdict<'a> {
+    pub fn include_item_matching(
+        self,
+        predicate: impl Fn(&IncludedItem) -> bool,
+    ) -> Result<Self, SelectionReportAssertionError> {
         let included = &self.report.included;
         self.verdict(included.iter().any(predicate), || {
             let entries = included
@@ -82,7 +86,11 @@ impl<'a> SelectionReportCheck<'a> {
     }
 
     /// Exactly `n` included items have the kind.
-    pub fn include_exactly_n_items_with_kind(self, kind: ContextKind, n: usize) -> Verdict<'a> {
+    pub fn include_exactly_n_items_with_kind(
+        self,
+        kind: ContextKind,
+        n: usize,
+    ) -> Result<Self, SelectionReportAssertionError> {
         let actual = self
             .included_kinds()
             .filter(|other| **other == kind)
@@ -98,7 +106,10 @@ impl<'a> SelectionReportCheck<'a> {
     }
 
     /// Some excluded item has a reason of that variant.
-    pub fn exclude_item_with_reason(self, reason: ExclusionReason) -> Verdict<'a> {
+    pub fn exclude_item_with_reason(
+        self,
+        reason: ExclusionReason,
+    ) -> Result<Self, SelectionReportAssertionError> {
         self.exclude_for("ExcludeItemWithReason", reason.name(), |other| {
             same_variant(other, &reason)
         })
@@ -109,7 +120,7 @@ impl<'a> SelectionReportCheck<'a> {
         self,
         predicate: impl Fn(&ExcludedItem) -> bool,
         reason: ExclusionReason,
-    ) -> Verdict<'a> {
+    ) -> Result<Self, SelectionReportAssertionError> {
         let matched = self.excluded_matching(predicate);
         let mut reasons = matched.iter().map(|entry| &entry.reason);
         self.verdict(reasons.any(|other| same_variant(other, &reason)), || {
@@ -130,7 +141,7 @@ impl<'a> SelectionReportCheck<'a> {
         predicate: impl Fn(&ExcludedItem) -> bool,
         expected_item_tokens: i64,
         expected_available_tokens: i64,
-    ) -> Verdict<'a> {
+    ) -> Result<Self, SelectionReportAssertionError> {
         let expected = (expected_item_tokens, expected_available_tokens);
         let matched = self.excluded_matching(predicate);
         let details: Vec<(i64, i64)> = matched
@@ -159,24 +170,28 @@ impl<'a> SelectionReportCheck<'a> {
     }
 
     /// No excluded item has the kind.
-    pub fn have_no_exclusions_for_kind(self, kind: ContextKind) -> Verdict<'a> {
+    pub fn have_no_exclusions_for_kind(
+        self,
+        kind: ContextKind,
+    ) -> Result<Self, SelectionReportAssertionError> {
         let matched = self.excluded_matching(|entry| *entry.item.kind() == kind);
         let Some(first) = matched.first() else {
             return Ok(self);
         };
-        self.verdict(false, || {
-            format!(
-                "HaveNoExclusionsForKind({kind}) failed: \
-                 found {} excluded item(s) with Kind={kind}. First: score={:.4}, reason={}.",
-                matched.len(),
-                first.score,
-                first.reason.name(),
-            )
-        })
+        Err(SelectionReportAssertionError::new(format!(
+            "HaveNoExclusionsForKind({kind}) failed: \
+             found {} excluded item(s) with Kind={kind}. First: score={:.4}, reason={}.",
+            matched.len(),
+            first.score,
+            first.reason.name(),
+        )))
     }
 
     /// At least `n` items are excluded.
-    pub fn have_at_least_n_exclusions(self, n: usize) -> Verdict<'a> {
+    pub fn have_at_least_n_exclusions(
+        self,
+        n: usize,
+    ) -> Result<Self, SelectionReportAssertionError> {
         let actual = self.report.excluded.len();
         self.verdict(actual >= n, || {
             format!(
@@ -187,22 +202,22 @@ impl<'a> SelectionReportCheck<'a> {
     }
 
     /// No excluded item has a higher score than the one before it.
-    pub fn excluded_items_are_sorted_by_score_descending(self) -> Verdict<'a> {
+    pub fn excluded_items_are_sorted_by_score_descending(
+        self,
+    ) -> Result<Self, SelectionReportAssertionError> {
         let excluded = &self.report.excluded;
         let mut pairs = excluded.windows(2);
         let Some(index) = pairs.position(|pair| is_higher(pair[1].score, pair[0].score)) else {
             return Ok(self);
         };
-        self.verdict(false, || {
-            format!(
-                "ExcludedItemsAreSortedByScoreDescending failed: \
-                 item at index {} (score={:.6}) is higher than item at index {index} (score={:.6}). \
-                 Expected non-increasing scores.",
-                index + 1,
-                excluded[index + 1].score,
-                excluded[index].score,
-            )
-        })
+        Err(SelectionReportAssertionError::new(format!(
+            "ExcludedItemsAreSortedByScoreDescending failed: \
+             item at index {} (score={:.6}) is higher than item at index {index} (score={:.6}). \
+             Expected non-increasing scores.",
+            index + 1,
+            excluded[index + 1].score,
+            excluded[index].score,
+        )))
     }
 
     /// The included tokens are at least this share of the budget's hard ceiling.
@@ -210,7 +225,7 @@ impl<'a> SelectionReportCheck<'a> {
         self,
         threshold: f64,
         budget: &ContextBudget,
-    ) -> Verdict<'a> {
+    ) -> Result<Self, SelectionReportAssertionError> {
         let actual = budget_utilization(self.report, budget);
         self.verdict(actual >= threshold, || {
             let tokens = self.report.included.iter().map(|entry| entry.item.tokens());
@@ -225,7 +240,7 @@ impl<'a> SelectionReportCheck<'a> {
     }
 
     /// At least `n` distinct kinds are included.
-    pub fn have_kind_coverage_count(self, n: usize) -> Verdict<'a> {
+    pub fn have_kind_coverage_count(self, n: usize) -> Result<Self, SelectionReportAssertionError> {
         let kinds = distinct(self.included_kinds());
         self.verdict(kinds.len() >= n, || {
             format!(
@@ -239,7 +254,10 @@ impl<'a> SelectionReportCheck<'a> {
     }
 
     /// The first or the last included entry satisfies the predicate.
-    pub fn place_item_at_edge(self, predicate: impl Fn(&IncludedItem) -> bool) -> Verdict<'a> {
+    pub fn place_item_at_edge(
+        self,
+        predicate: impl Fn(&IncludedItem) -> bool,
+    ) -> Result<Self, SelectionReportAssertionError> {
         let included = &self.report.included;
         let mut edges = included.first().into_iter().chain(included.last());
         self.verdict(edges.any(&predicate), || match included.iter().position(predicate) {
@@ -255,7 +273,10 @@ impl<'a> SelectionReportCheck<'a> {
     }
 
     /// The `n` outermost positions hold scores no lower than the `n`-th highest.
-    pub fn place_top_n_scored_at_edges(self, n: usize) -> Verdict<'a> {
+    pub fn place_top_n_scored_at_edges(
+        self,
+        n: usize,
+    ) -> Result<Self, SelectionReportAssertionError> {
         let included = &self.report.included;
         let count = included.len();
         let mut top: Vec<usize> = (0..count).collect();
@@ -289,7 +310,7 @@ impl<'a> SelectionReportCheck<'a> {
     }
 
     /// Exactly `n` items are included.
-    pub fn include_exactly_n_items(self, n: usize) -> Verdict<'a> {
+    pub fn include_exactly_n_items(self, n: usize) -> Result<Self, SelectionReportAssertionError> {
         let actual = self.report.included.len();
         self.verdict(actual == n, || {
             format!(
@@ -300,7 +321,10 @@ impl<'a> SelectionReportCheck<'a> {
     }
 
     /// Some included item has the reason.
-    pub fn include_item_with_reason(self, reason: InclusionReason) -> Verdict<'a> {
+    pub fn include_item_with_reason(
+        self,
+        reason: InclusionReason,
+    ) -> Result<Self, SelectionReportAssertionError> {
         let reasons = self.report.included.iter().map(|entry| entry.reason);
         self.verdict(reasons.clone().any(|other| other == reason), || {
             let reason = reason.name();
@@ -314,7 +338,10 @@ impl<'a> SelectionReportCheck<'a> {
     }
 
     /// Some excluded entry satisfies the predicate.
-    pub fn exclude_item_matching(self, predicate: impl Fn(&ExcludedItem) -> bool) -> Verdict<'a> {
+    pub fn exclude_item_matching(
+        self,
+        predicate: impl Fn(&ExcludedItem) -> bool,
+    ) -> Result<Self, SelectionReportAssertionError> {
         let excluded = &self.report.excluded;
         self.verdict(excluded.iter().any(predicate), || {
             let entries = excluded
@@ -330,14 +357,20 @@ impl<'a> SelectionReportCheck<'a> {
     }
 
     /// Some excluded item has a reason of that name.
-    pub fn exclude_item_with_reason_named(self, name: &str) -> Verdict<'a> {
+    pub fn exclude_item_with_reason_named(
+        self,
+        name: &str,
+    ) -> Result<Self, SelectionReportAssertionError> {
         self.exclude_for("ExcludeItemWithReasonNamed", name, |other| {
             other.name() == name
         })
     }
 
     /// Exactly `n` count requirements were not met.
-    pub fn have_exactly_n_shortfalls(self, n: usize) -> Verdict<'a> {
+    pub fn have_exactly_n_shortfalls(
+        self,
+        n: usize,
+    ) -> Result<Self, SelectionReportAssertionError> {
         let shortfalls = &self.report.count_requirement_shortfalls;
         self.verdict(shortfalls.len() == n, || {
             let shortfalls_listed = shortfalls.iter().map(|shortfall| {
@@ -353,7 +386,11 @@ impl<'a> SelectionReportCheck<'a> {
         })
     }
 
-    fn verdict(self, holds: bool, message: impl FnOnce() -> String) -> Verdict<'a> {
+    fn verdict(
+        self,
+        holds: bool,
+        message: impl FnOnce() -> String,
+    ) -> Result<Self, SelectionReportAssertionError> {
         if holds {
             Ok(self)
         } else {
@@ -366,7 +403,7 @@ impl<'a> SelectionReportCheck<'a> {
         assertion: &str,
         reason: &str,
         wanted: impl Fn(&ExclusionReason) -> bool,
-    ) -> Verdict<'a> {
+    ) -> Result<Self, SelectionReportAssertionError> {
         let mut reasons = self.report.excluded.iter().map(|entry| &entry.reason);
         let names = reasons.clone().map(ExclusionReason::name);
         self.verdict(reasons.any(wanted), || {

@@ -61,7 +61,8 @@ fn scorers() -> Result<Vec<Box<dyn Scorer>>, CupelError> {
             (week, 1.0),
             (week * 2, 0.5),
         ])?)?),
-        Box::new(ScaledScorer::new(ScaledScorer::new(composite))),
+        Box::new(composite),
+        Box::new(ScaledScorer::new(ScaledScorer::new(RecencyScorer))),
         Box::new(product),
     ])
 }
@@ -76,10 +77,17 @@ fn every_scorer_keeps_the_laws() {
     }
 }
 
-/// A scorer by two functions; without the second the provided batch is used.
-struct Score<S, B>(S, Option<B>);
+/// A scorer by a function for one item, with the provided batch.
+struct ScoreBy<S>(S);
 
-type Batch = fn(&[ContextItem]) -> Result<Vec<f64>, CupelError>;
+impl<S: Fn(&ContextItem) -> f64 + Send + Sync> Scorer for ScoreBy<S> {
+    fn score(&self, item: &ContextItem, _all_items: &[ContextItem]) -> f64 {
+        self.0(item)
+    }
+}
+
+/// A scorer by a function for one item and another for the batch.
+struct Score<S, B>(S, B);
 
 impl<S, B> Scorer for Score<S, B>
 where
@@ -91,10 +99,7 @@ where
     }
 
     fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
-        match &self.1 {
-            Some(batch) => batch(items),
-            None => Ok(items.iter().map(|item| self.score(item, items)).collect()),
-        }
+        self.1(items)
     }
 }
 
@@ -128,10 +133,7 @@ fn a_scorer_with_a_memory_is_found() {
     let count = counter();
     let violation = scorer_breaks(
         Law::Repeatable,
-        &Score(
-            move |_: &ContextItem, _: &[ContextItem]| count() as f64,
-            None::<Batch>,
-        ),
+        &ScoreBy(move |_: &ContextItem| count() as f64),
     );
     assert_eq!(
         violation.to_string(),
@@ -146,7 +148,7 @@ fn a_scorer_with_a_memory_is_found() {
         Law::Repeatable,
         &Score(
             move |_: &ContextItem, _: &[ContextItem]| count() as f64,
-            Some(|items: &[ContextItem]| Ok(all_tokens(items))),
+            |items: &[ContextItem]| Ok(all_tokens(items)),
         ),
     );
     assert_eq!(
@@ -159,12 +161,12 @@ fn a_scorer_with_a_memory_is_found() {
 fn a_batch_of_another_length_is_found() {
     let violation = scorer_breaks(
         Law::OneScorePerItem,
-        &Score(tokens, Some(|_: &[ContextItem]| Ok(vec![]))),
+        &Score(tokens, |_: &[ContextItem]| Ok(vec![])),
     );
     assert_eq!(violation.finding(), "0 scores for 1 items");
     let violation = scorer_breaks(
         Law::OneScorePerItem,
-        &Score(tokens, Some(|_: &[ContextItem]| Ok(vec![0.5]))),
+        &Score(tokens, |_: &[ContextItem]| Ok(vec![0.5])),
     );
     assert_eq!(violation.input(), "empty list, no items");
 }
@@ -173,18 +175,18 @@ fn a_batch_of_another_length_is_found() {
 fn a_batch_that_differs_from_single_scores_is_found() {
     let last_bit = Score(
         |item: &ContextItem, _: &[ContextItem]| item.tokens() as f64 * 0.1,
-        Some(|items: &[ContextItem]| {
+        |items: &[ContextItem]| {
             Ok(items
                 .iter()
                 .map(|item| item.tokens() as f64 / 10.0)
                 .collect())
-        }),
+        },
     );
     scorer_breaks(Law::BatchEqualsSingle, &last_bit);
 
     let sign_of_zero = Score(
         |_: &ContextItem, _: &[ContextItem]| -0.0,
-        Some(|items: &[ContextItem]| Ok(vec![0.0; items.len()])),
+        |items: &[ContextItem]| Ok(vec![0.0; items.len()]),
     );
     let violation = scorer_breaks(Law::BatchEqualsSingle, &sign_of_zero);
     assert_eq!(
@@ -197,7 +199,7 @@ fn a_batch_that_differs_from_single_scores_is_found() {
         |item: &ContextItem, all: &[ContextItem]| {
             all.iter().position(|other| other == item).unwrap() as f64
         },
-        Some(|items: &[ContextItem]| Ok((0..items.len()).map(|rank| rank as f64).collect())),
+        |items: &[ContextItem]| Ok((0..items.len()).map(|rank| rank as f64).collect()),
     );
     let violation = scorer_breaks(Law::BatchEqualsSingle, &by_value);
     assert!(
@@ -210,17 +212,14 @@ fn a_batch_that_differs_from_single_scores_is_found() {
 fn one_nan_is_as_good_as_another() {
     let scorer = Score(
         |_: &ContextItem, _: &[ContextItem]| -f64::NAN,
-        Some(|items: &[ContextItem]| Ok(vec![f64::NAN; items.len()])),
+        |items: &[ContextItem]| Ok(vec![f64::NAN; items.len()]),
     );
     laws::scorer(&scorer);
 }
 
 #[test]
 fn a_scorer_that_fails_is_found() {
-    let failing = Score(
-        tokens,
-        Some(|_: &[ContextItem]| Err(CupelError::CycleDetected)),
-    );
+    let failing = Score(tokens, |_: &[ContextItem]| Err(CupelError::CycleDetected));
     let violation = check_scorer(&failing, &[item("a", 1)]).unwrap_err();
     assert_eq!(
         violation.to_string(),
@@ -233,7 +232,7 @@ fn a_scorer_that_fails_is_found() {
 #[test]
 fn a_long_input_is_shown_by_its_beginning() {
     let items: Vec<ContextItem> = (0..9).map(|_| item("word ".repeat(9), 1)).collect();
-    let short = Score(tokens, Some(|_: &[ContextItem]| Ok(vec![])));
+    let short = Score(tokens, |_: &[ContextItem]| Ok(vec![]));
     let violation = check_scorer(&short, &items).unwrap_err();
     let shown = r#""word word word word word word word word "... (1 tokens)"#;
     assert_eq!(
@@ -277,8 +276,8 @@ fn slicers() -> Result<Vec<Box<dyn Slicer>>, CupelError> {
         let counted = CountQuotaSlice::new(counts()?, GreedySlice, scarcity)?;
         slicers.push(Box::new(counted.clone()));
         slicers.push(Box::new(QuotaSlice::new(shares()?, counted)?));
-        let shared = QuotaSlice::new(shares()?, GreedySlice)?;
-        slicers.push(Box::new(CountQuotaSlice::new(counts()?, shared, scarcity)?));
+        let within = QuotaSlice::new(shares()?, GreedySlice)?;
+        slicers.push(Box::new(CountQuotaSlice::new(counts()?, within, scarcity)?));
         let knapsack = KnapsackSlice::new(1)?;
         slicers.push(Box::new(CountConstrainedKnapsackSlice::new(
             counts()?,
@@ -299,15 +298,12 @@ fn every_slicer_keeps_the_laws() {
     }
 }
 
-/// A slicer by two functions; without the second the provided selection is used.
-struct Slice<S, C>(S, Option<C>);
+/// A slicer by what it slices, with the provided selection.
+struct SliceBy<S>(S);
 
-type Choice = fn(&[ScoredRef<'_>], &ContextBudget) -> Result<Selection, CupelError>;
-
-impl<S, C> Slicer for Slice<S, C>
+impl<S> Slicer for SliceBy<S>
 where
     S: Fn(&[ScoredItem], &ContextBudget) -> Result<Vec<ContextItem>, CupelError> + Send + Sync,
-    C: Fn(&[ScoredRef<'_>], &ContextBudget) -> Result<Selection, CupelError> + Send + Sync,
 {
     fn slice(
         &self,
@@ -316,45 +312,30 @@ where
     ) -> Result<Vec<ContextItem>, CupelError> {
         self.0(sorted, budget)
     }
+}
+
+/// A slicer by what it selects, which slices greedily.
+struct SelectBy<S>(S);
+
+impl<S> Slicer for SelectBy<S>
+where
+    S: Fn(&[ScoredRef<'_>], &ContextBudget) -> Result<Selection, CupelError> + Send + Sync,
+{
+    fn slice(
+        &self,
+        sorted: &[ScoredItem],
+        budget: &ContextBudget,
+    ) -> Result<Vec<ContextItem>, CupelError> {
+        GreedySlice.slice(sorted, budget)
+    }
 
     fn select(
         &self,
         ranked: &[ScoredRef<'_>],
         budget: &ContextBudget,
     ) -> Result<Selection, CupelError> {
-        match &self.1 {
-            Some(choice) => choice(ranked, budget),
-            None => {
-                let sorted: Vec<_> = ranked
-                    .iter()
-                    .map(|scored| scored.to_scored_item())
-                    .collect();
-                let kept = self.slice(&sorted, budget)?;
-                let rank = |item: &ContextItem| {
-                    sorted
-                        .iter()
-                        .position(|scored| scored.item.is_same(item))
-                        .unwrap()
-                };
-                Ok(Selection::keep(kept.iter().map(rank).collect()))
-            }
-        }
+        self.0(ranked, budget)
     }
-}
-
-/// Slices as given, with the provided selection.
-fn slice_by<S>(slice: S) -> Slice<S, Choice> {
-    Slice(slice, None)
-}
-
-/// Selects as given, and slices greedily.
-fn select_by<C>(
-    choice: C,
-) -> Slice<impl Fn(&[ScoredItem], &ContextBudget) -> Result<Vec<ContextItem>, CupelError>, C> {
-    Slice(
-        |sorted: &[ScoredItem], budget: &ContextBudget| GreedySlice.slice(sorted, budget),
-        Some(choice),
-    )
 }
 
 fn slicer_breaks(law: Law, slicer: &dyn Slicer) -> LawViolation {
@@ -370,7 +351,7 @@ fn slicer_breaks(law: Law, slicer: &dyn Slicer) -> LawViolation {
 // proves: SLICER-1
 #[test]
 fn a_slicer_that_makes_up_an_item_is_found() {
-    let rebuilt = slice_by(|sorted: &[ScoredItem], budget: &ContextBudget| {
+    let rebuilt = SliceBy(|sorted: &[ScoredItem], budget: &ContextBudget| {
         let kept = GreedySlice.slice(sorted, budget)?;
         kept.iter().map(|item| item.to_builder().build()).collect()
     });
@@ -380,7 +361,7 @@ fn a_slicer_that_makes_up_an_item_is_found() {
         "`slice` returned at position 0 what it had not received"
     );
 
-    let beyond = select_by(|ranked: &[ScoredRef<'_>], _: &ContextBudget| {
+    let beyond = SelectBy(|ranked: &[ScoredRef<'_>], _: &ContextBudget| {
         Ok(Selection::keep(vec![ranked.len()]))
     });
     let violation = slicer_breaks(Law::Subset, &beyond);
@@ -393,7 +374,7 @@ fn a_slicer_that_makes_up_an_item_is_found() {
 // proves: SLICER-1
 #[test]
 fn a_slicer_that_keeps_an_item_twice_is_found() {
-    let twice = slice_by(|sorted: &[ScoredItem], budget: &ContextBudget| {
+    let twice = SliceBy(|sorted: &[ScoredItem], budget: &ContextBudget| {
         let mut kept = GreedySlice.slice(sorted, budget)?;
         kept.extend(kept.first().cloned());
         Ok(kept)
@@ -404,7 +385,7 @@ fn a_slicer_that_keeps_an_item_twice_is_found() {
         "`slice` returned at position 1 what it had returned before"
     );
 
-    let twice = select_by(|ranked: &[ScoredRef<'_>], budget: &ContextBudget| {
+    let twice = SelectBy(|ranked: &[ScoredRef<'_>], budget: &ContextBudget| {
         let mut selection = GreedySlice.select(ranked, budget)?;
         selection.extend(selection.kept().first().copied());
         Ok(selection)
@@ -457,7 +438,7 @@ fn a_slicer_that_exceeds_the_target_is_found_unless_it_counts() {
         "slicer breaks WithinTarget (the kept tokens are within the target): `slice` kept 10 tokens; \
          input: one item, target 1, 1 item: \"only\" (10 tokens, score 0.5)"
     );
-    let selects = select_by(|ranked: &[ScoredRef<'_>], budget: &ContextBudget| {
+    let selects = SelectBy(|ranked: &[ScoredRef<'_>], budget: &ContextBudget| {
         Everything {
             is_count_quota: false,
         }
@@ -470,7 +451,7 @@ fn a_slicer_that_exceeds_the_target_is_found_unless_it_counts() {
 // proves: SLICER-4
 #[test]
 fn a_slicer_that_keeps_free_items_on_a_target_of_zero_is_found() {
-    let free = slice_by(|sorted: &[ScoredItem], budget: &ContextBudget| {
+    let free = SliceBy(|sorted: &[ScoredItem], budget: &ContextBudget| {
         if budget.target_tokens() > 0 {
             return GreedySlice.slice(sorted, budget);
         }
@@ -488,7 +469,7 @@ fn a_slicer_that_keeps_free_items_on_a_target_of_zero_is_found() {
 // proves: SLICER-4
 #[test]
 fn a_slicer_may_fail_but_not_where_there_is_nothing_to_choose() {
-    let failing = slice_by(|sorted: &[ScoredItem], budget: &ContextBudget| {
+    let failing = SliceBy(|sorted: &[ScoredItem], budget: &ContextBudget| {
         if sorted.is_empty() || budget.target_tokens() == 0 {
             return Ok(vec![]);
         }
@@ -496,7 +477,7 @@ fn a_slicer_may_fail_but_not_where_there_is_nothing_to_choose() {
     });
     laws::slicer(&failing);
 
-    let always = slice_by(|_: &[ScoredItem], _: &ContextBudget| {
+    let always = SliceBy(|_: &[ScoredItem], _: &ContextBudget| {
         Err(CupelError::SlicerConfig("no".to_owned()))
     });
     let violation = slicer_breaks(Law::NothingFromNothing, &always);
@@ -507,9 +488,66 @@ fn a_slicer_may_fail_but_not_where_there_is_nothing_to_choose() {
     assert_eq!(violation.input(), "empty list, target 1, no items");
 }
 
+// proves: SLICER-4
+#[test]
+fn any_list_is_tried_without_its_items_and_without_a_target() {
+    let failing =
+        |sorted: &[ScoredItem], budget: &ContextBudget| match (sorted, budget.target_tokens()) {
+            ([], _) => Err(CupelError::SlicerConfig("empty".to_owned())),
+            (_, 0) => Err(CupelError::SlicerConfig("no target".to_owned())),
+            _ => Ok(vec![]),
+        };
+    let budget = ContextBudget::with_target(10, 10).unwrap();
+    let violation = check_slicer(&SliceBy(failing), &[scored("a", 1, 0.5)], &budget).unwrap_err();
+    assert_eq!(violation.law(), Law::NothingFromNothing);
+    assert_eq!(violation.input(), "target 10, no items");
+
+    let without_target = |sorted: &[ScoredItem], budget: &ContextBudget| match sorted {
+        [] => Ok(vec![]),
+        _ => failing(sorted, budget),
+    };
+    let violation =
+        check_slicer(&SliceBy(without_target), &[scored("a", 1, 0.5)], &budget).unwrap_err();
+    assert_eq!(violation.law(), Law::NothingFromNothing);
+    assert_eq!(
+        violation.input(),
+        "target 0, 1 item: \"a\" (1 tokens, score 0.5)"
+    );
+}
+
+/// Fails in another way by each method.
+struct Undecided;
+
+impl Slicer for Undecided {
+    fn slice(
+        &self,
+        _sorted: &[ScoredItem],
+        _budget: &ContextBudget,
+    ) -> Result<Vec<ContextItem>, CupelError> {
+        Err(CupelError::SlicerConfig("one".to_owned()))
+    }
+
+    fn select(
+        &self,
+        _ranked: &[ScoredRef<'_>],
+        _budget: &ContextBudget,
+    ) -> Result<Selection, CupelError> {
+        Err(CupelError::SlicerConfig("two".to_owned()))
+    }
+}
+
+#[test]
+fn a_slicer_whose_methods_fail_differently_is_found() {
+    let violation = slicer_breaks(Law::SelectEqualsSlice, &Undecided);
+    assert_eq!(
+        violation.finding(),
+        "`slice` failed: invalid slicer configuration: one, `select` failed: invalid slicer configuration: two"
+    );
+}
+
 #[test]
 fn a_slicer_whose_methods_disagree_is_found() {
-    let nothing = select_by(|_: &[ScoredRef<'_>], _: &ContextBudget| Ok(Selection::default()));
+    let nothing = SelectBy(|_: &[ScoredRef<'_>], _: &ContextBudget| Ok(Selection::default()));
     let violation = slicer_breaks(Law::SelectEqualsSlice, &nothing);
     assert_eq!(
         violation.finding(),
@@ -528,10 +566,10 @@ fn a_slicer_whose_methods_disagree_is_found() {
         };
         Ok(Selection::keep(chosen.kept().iter().map(equal).collect()))
     };
-    let violation = slicer_breaks(Law::SelectEqualsSlice, &select_by(twin));
+    let violation = slicer_breaks(Law::SelectEqualsSlice, &SelectBy(twin));
     assert!(violation.input().starts_with("twins, "), "{violation}");
 
-    let failing = select_by(|ranked: &[ScoredRef<'_>], budget: &ContextBudget| {
+    let failing = SelectBy(|ranked: &[ScoredRef<'_>], budget: &ContextBudget| {
         if ranked.len() == 3 {
             return Err(CupelError::CycleDetected);
         }
@@ -546,7 +584,7 @@ fn a_slicer_whose_methods_disagree_is_found() {
 
 #[test]
 fn the_order_of_the_kept_items_is_free() {
-    let reversed = select_by(|ranked: &[ScoredRef<'_>], budget: &ContextBudget| {
+    let reversed = SelectBy(|ranked: &[ScoredRef<'_>], budget: &ContextBudget| {
         let mut kept = GreedySlice.select(ranked, budget)?.kept().to_vec();
         kept.reverse();
         Ok(Selection::keep(kept))
@@ -558,7 +596,7 @@ fn the_order_of_the_kept_items_is_free() {
 fn a_slicer_with_a_memory_is_found() {
     let count = counter();
     let alternating =
-        slice_by(
+        SliceBy(
             move |sorted: &[ScoredItem], budget: &ContextBudget| match count() % 2 {
                 0 => GreedySlice.slice(sorted, budget),
                 _ => Ok(vec![]),
@@ -572,7 +610,7 @@ fn a_slicer_with_a_memory_is_found() {
 
     // The memory is in the remarks only.
     let count = counter();
-    let remarking = select_by(move |ranked: &[ScoredRef<'_>], budget: &ContextBudget| {
+    let remarking = SelectBy(move |ranked: &[ScoredRef<'_>], budget: &ContextBudget| {
         let mut selection = GreedySlice.select(ranked, budget)?;
         selection.refuse(
             0,
@@ -592,7 +630,7 @@ fn a_slicer_with_a_memory_is_found() {
 
 #[test]
 fn a_remark_on_nan_is_no_change_of_mind() {
-    let remarking = select_by(|ranked: &[ScoredRef<'_>], budget: &ContextBudget| {
+    let remarking = SelectBy(|ranked: &[ScoredRef<'_>], budget: &ContextBudget| {
         let mut selection = GreedySlice.select(ranked, budget)?;
         let too_low = ExclusionReason::ScoredTooLow {
             score: f64::NAN,
@@ -611,7 +649,7 @@ fn an_item_offered_twice_may_be_kept_twice_and_by_either_rank() {
     let budget = |tokens| ContextBudget::with_target(tokens, tokens).unwrap();
     assert_eq!(check_slicer(&GreedySlice, &sorted, &budget(8)), Ok(()));
 
-    let last = select_by(|ranked: &[ScoredRef<'_>], budget: &ContextBudget| {
+    let last = SelectBy(|ranked: &[ScoredRef<'_>], budget: &ContextBudget| {
         let chosen = GreedySlice.select(ranked, budget)?;
         let mirrored = chosen.kept().iter().map(|rank| ranked.len() - 1 - rank);
         Ok(Selection::keep(mirrored.collect()))
@@ -632,7 +670,7 @@ fn every_placer_keeps_the_laws() {
     }
 }
 
-/// A placer by two functions; without the second the items stay in order.
+/// A placer by two functions.
 struct Place<P, A>(P, A);
 
 impl<P, A> Placer for Place<P, A>
@@ -667,11 +705,15 @@ fn placer_breaks(law: Law, placer: &dyn Placer) -> LawViolation {
     violation
 }
 
+/// A way to break the law and what is found.
+type PlaceCase = (fn(&[ScoredItem]) -> Vec<ContextItem>, &'static str);
+type ArrangeCase = (fn(&[ScoredRef<'_>]) -> Vec<usize>, &'static str);
+
 // proves: PLACER-1
 #[test]
 fn a_placer_that_loses_repeats_or_makes_up_an_item_is_found() {
     let arrange = |items: &[ScoredRef<'_>]| Ok(order(items));
-    let cases: [(fn(&[ScoredItem]) -> Vec<ContextItem>, &str); 3] = [
+    let cases: [PlaceCase; 3] = [
         (
             |items| in_order(items).into_iter().skip(1).collect(),
             "`place` returned 0 of 1 items",
@@ -701,7 +743,7 @@ fn a_placer_that_loses_repeats_or_makes_up_an_item_is_found() {
         assert_eq!(violation.finding(), finding);
     }
 
-    let cases: [(fn(&[ScoredRef<'_>]) -> Vec<usize>, &str); 3] = [
+    let cases: [ArrangeCase; 3] = [
         (
             |items| order(items).into_iter().skip(1).collect(),
             "`arrange` returned 0 of 1 items",

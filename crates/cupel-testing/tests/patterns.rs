@@ -795,16 +795,14 @@ fn a_match_within_is_told_by_its_first_index() {
 // proves: TEST-33
 #[test]
 fn position_counts_and_not_score() {
+    let report = report()
+        .included("a", 1, 0.5)
+        .included("b", 1, 0.5)
+        .included("c", 1, 0.5)
+        .build();
     fails!(
-        with_scores(&[0.5, 0.5, 0.5]),
-        place_item_at_edge({
-            let calls = std::cell::Cell::new(0);
-            // The first, the last, then all from the front: only the one in the middle matches.
-            move |_: &IncludedItem| {
-                calls.set(calls.get() + 1);
-                calls.get() == 4
-            }
-        }),
+        report,
+        place_item_at_edge(named("b")),
         "PlaceItemAtEdge failed: item matching predicate was at index 1 (not at edge). Edge positions: 0 and 2. Included had 3 items."
     );
 }

@@ -34,6 +34,9 @@ impl Slicer for OnePerSource {
         let mut selection = Selection::default();
         let mut sources = HashSet::new();
         let mut left = budget.target_tokens();
+        if left <= 0 {
+            return Ok(selection);
+        }
         for (rank, scored) in ranked.iter().enumerate() {
             if sources.contains(scored.item.source()) {
                 let filter_name = format!("one item from {}", scored.item.source());

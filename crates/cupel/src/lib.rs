@@ -59,6 +59,7 @@
 pub mod analytics;
 pub mod diagnostics;
 pub mod error;
+mod hash;
 pub mod model;
 pub mod pipeline;
 pub mod placer;

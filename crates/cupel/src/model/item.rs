@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
-use super::{ContextKind, ContextSource};
+use super::{ContextKind, ContextSource, KnownKind};
 use crate::CupelError;
+use crate::hash::hash;
 
 /// One candidate for the context window: a message, a document, a tool's output, a memory.
 ///
-/// An item is an immutable handle: cloning it costs a counter, and the pipeline
+/// An item is an immutable handle of 64 bytes: cloning it costs a counter, and the pipeline
 /// never copies its text. Two items are equal if all their fields are; whether two
 /// handles are the same item is what [`is_same`](Self::is_same) tells.
 ///
@@ -27,8 +28,22 @@ use crate::CupelError;
 /// assert_eq!(item.source().as_str(), "Chat");
 /// # Ok::<(), cupel::CupelError>(())
 /// ```
-#[derive(Clone, PartialEq)]
-pub struct ContextItem(Arc<Fields>);
+#[derive(Clone)]
+pub struct ContextItem {
+    /// What every run looks at, beside the handle: a pass over a list of items stays in that list.
+    quick: Quick,
+    fields: Arc<Fields>,
+}
+
+#[derive(Clone, Copy)]
+struct Quick {
+    tokens: i64,
+    content_hash: u64,
+    priority: Option<i64>,
+    timestamp: Option<DateTime<Utc>>,
+    kind: Option<KnownKind>,
+    pinned: bool,
+}
 
 #[derive(Clone, PartialEq)]
 struct Fields {
@@ -53,62 +68,62 @@ impl ContextItem {
 
     /// A builder that holds all fields of this item.
     pub fn to_builder(&self) -> ContextItemBuilder {
-        ContextItemBuilder((*self.0).clone())
+        ContextItemBuilder((*self.fields).clone())
     }
 
     /// The text.
     pub fn content(&self) -> &str {
-        &self.0.content
+        &self.fields.content
     }
 
     /// The token count as the caller gave it; the pipeline never counts tokens itself.
     pub fn tokens(&self) -> i64 {
-        self.0.tokens
+        self.quick.tokens
     }
 
     /// What the item is.
     pub fn kind(&self) -> &ContextKind {
-        &self.0.kind
+        &self.fields.kind
     }
 
     /// Where it came from.
     pub fn source(&self) -> &ContextSource {
-        &self.0.source
+        &self.fields.source
     }
 
     /// The caller's priority; higher is more important.
     pub fn priority(&self) -> Option<i64> {
-        self.0.priority
+        self.quick.priority
     }
 
     /// The tags, in order and with repeats.
     pub fn tags(&self) -> &[String] {
-        &self.0.tags
+        &self.fields.tags
     }
 
     /// The caller's own data; no stage reads it.
     pub fn metadata(&self) -> &HashMap<String, String> {
-        &self.0.metadata
+        &self.fields.metadata
     }
 
     /// When the item was made or seen.
     pub fn timestamp(&self) -> Option<DateTime<Utc>> {
-        self.0.timestamp
+        self.quick.timestamp
     }
 
     /// The caller's guess at future relevance, by convention in `[0, 1]`.
     pub fn future_relevance_hint(&self) -> Option<f64> {
-        self.0.future_relevance_hint
+        self.fields.future_relevance_hint
     }
 
     /// Whether the item bypasses scoring and slicing and is always included.
     pub fn pinned(&self) -> bool {
-        self.0.pinned
+        self.quick.pinned
     }
 
     /// The token count before the caller shortened the text.
     pub fn original_tokens(&self) -> Option<i64> {
-        self.0.original_tokens
+        self.fields.original_tokens
     }
 
     /// Whether both handles are one and the same item, not merely equal ones.
@@ -124,18 +139,35 @@ impl ContextItem {
     /// # Ok::<(), cupel::CupelError>(())
     /// ```
     pub fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.fields, &other.fields)
+    }
+
+    /// The hash of the content in this process.
+    pub(crate) fn content_hash(&self) -> u64 {
+        self.quick.content_hash
+    }
+
+    /// The kind, if it is one of the specification's.
+    pub(crate) fn known_kind(&self) -> Option<KnownKind> {
+        self.quick.kind
     }
 
     /// What tells this item's handles from those of every other living item.
     pub(crate) fn identity(&self) -> usize {
-        Arc::as_ptr(&self.0).addr()
+        Arc::as_ptr(&self.fields).addr()
+    }
+}
+
+/// Equal if all fields are.
+impl PartialEq for ContextItem {
+    fn eq(&self, other: &Self) -> bool {
+        self.content_hash() == other.content_hash() && self.fields == other.fields
     }
 }
 
 impl fmt::Debug for ContextItem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.debug(f, "ContextItem")
+        self.fields.debug(f, "ContextItem")
     }
 }
 
@@ -269,12 +301,33 @@ impl ContextItemBuilder {
         if self.0.content.is_empty() {
             return Err(CupelError::EmptyContent);
         }
-        Ok(ContextItem(Arc::new(self.0)))
+        let fields = self.0;
+        Ok(ContextItem {
+            quick: Quick {
+                tokens: fields.tokens,
+                content_hash: hash(&fields.content),
+                priority: fields.priority,
+                timestamp: fields.timestamp,
+                kind: fields.kind.known(),
+                pinned: fields.pinned,
+            },
+            fields: Arc::new(fields),
+        })
     }
 }
 
 impl fmt::Debug for ContextItemBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.debug(f, "ContextItemBuilder")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handle_is_one_cache_line() {
+        assert_eq!(std::mem::size_of::<ContextItem>(), 64);
     }
 }

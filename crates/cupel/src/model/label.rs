@@ -207,6 +207,44 @@ impl ContextKind {
 
 label_traits!(ContextKind, Self::MESSAGE);
 
+/// A kind of the specification, as a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KnownKind {
+    Message,
+    Document,
+    ToolOutput,
+    Memory,
+    SystemPrompt,
+}
+
+impl KnownKind {
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Message,
+        Self::Document,
+        Self::ToolOutput,
+        Self::Memory,
+        Self::SystemPrompt,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Message => ContextKind::MESSAGE,
+            Self::Document => ContextKind::DOCUMENT,
+            Self::ToolOutput => ContextKind::TOOL_OUTPUT,
+            Self::Memory => ContextKind::MEMORY,
+            Self::SystemPrompt => ContextKind::SYSTEM_PROMPT,
+        }
+    }
+}
+
+impl ContextKind {
+    /// Which of the specification's kinds this is, whatever its spelling.
+    pub(crate) fn known(&self) -> Option<KnownKind> {
+        let mut kinds = KnownKind::ALL.into_iter();
+        kinds.find(|kind| Folded(kind.name()) == Folded(self.as_str()))
+    }
+}
+
 impl TryFrom<&str> for ContextKind {
     type Error = ParseContextKindError;
 

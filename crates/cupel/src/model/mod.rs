@@ -15,5 +15,5 @@ pub use overflow::OverflowStrategy;
 pub use scored::{ScoredItem, ScoredRef};
 
 pub(crate) use budget::floor_tokens;
-pub(crate) use label::Folded;
-pub(crate) use scored::{descending, reported};
+pub(crate) use label::{Folded, KnownKind};
+pub(crate) use scored::{descending, descending_key, reported};

@@ -63,6 +63,21 @@ pub(crate) fn descending(a: f64, b: f64) -> Ordering {
         .unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
 }
 
+/// A number that sorts ascending as [`descending`] sorts scores.
+pub(crate) fn descending_key(score: f64) -> u64 {
+    const SIGN: u64 = 1 << 63;
+    if score.is_nan() {
+        return u64::MAX;
+    }
+    // Zero added to minus zero is zero.
+    let bits = (score + 0.0).to_bits();
+    if bits & SIGN == 0 {
+        !(bits | SIGN)
+    } else {
+        bits
+    }
+}
+
 /// An exact token sum as a report or error can carry it.
 pub(crate) fn reported(tokens: i128) -> i64 {
     i64::try_from(tokens).unwrap_or(if tokens < 0 { i64::MIN } else { i64::MAX })
@@ -81,5 +96,31 @@ mod tests {
         assert!(scores[3].is_nan() && scores[4].is_nan());
         assert_eq!(descending(0.0, -0.0), Ordering::Equal);
         assert_eq!(descending(f64::NAN, -f64::NAN), Ordering::Equal);
+    }
+
+    #[test]
+    fn keys_sort_as_scores_do() {
+        let scores = [
+            f64::INFINITY,
+            f64::MAX,
+            1.0,
+            0.5,
+            f64::MIN_POSITIVE,
+            5e-324,
+            0.0,
+            -0.0,
+            -5e-324,
+            -0.5,
+            f64::MIN,
+            f64::NEG_INFINITY,
+            f64::NAN,
+            -f64::NAN,
+        ];
+        for a in scores {
+            for b in scores {
+                let (key_a, key_b) = (descending_key(a), descending_key(b));
+                assert_eq!(key_a.cmp(&key_b), descending(a, b), "{a} and {b}");
+            }
+        }
     }
 }

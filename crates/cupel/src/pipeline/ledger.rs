@@ -9,7 +9,8 @@ use crate::{
 /// What has become of every candidate, by its position in the input.
 ///
 /// A fate is written once and holds numbers, never text. The window and the report are both
-/// projections of the ledger, so they cannot disagree.
+/// projections of the ledger, so they cannot disagree. When nobody listens, slicing may leave the
+/// fates of what it passes over unwritten; then only the window is read.
 pub(crate) struct Ledger<'a> {
     items: &'a [ContextItem],
     scores: Vec<f64>,
@@ -32,7 +33,7 @@ pub(crate) struct Ledger<'a> {
 pub(super) enum Cause {
     /// Classify: its token count is negative.
     NegativeTokens,
-    /// Deduplicate: it is a copy of this candidate.
+    /// Deduplicate: it is a copy of this candidate, which may itself have lost to a later one.
     CopyOf(usize),
     /// Slice: it found no room.
     NoRoom,
@@ -78,6 +79,11 @@ impl<'a> Ledger<'a> {
 
     pub(crate) fn score(&self, candidate: usize) -> f64 {
         self.scores[candidate]
+    }
+
+    /// Takes over the scores of all candidates.
+    pub(super) fn set_scores(&mut self, scores: Vec<f64>) {
+        self.scores = scores;
     }
 
     pub(super) fn set_score(&mut self, candidate: usize, score: f64) {
@@ -134,10 +140,10 @@ impl<'a> Ledger<'a> {
         self.exclusions[candidate].map(Cause::stage)
     }
 
-    /// The candidate that an excluded one is a copy of.
+    /// The candidate that stayed in place of a copy.
     pub(crate) fn survivor(&self, candidate: usize) -> Option<usize> {
         match self.exclusions[candidate] {
-            Some(Cause::CopyOf(survivor)) => Some(survivor),
+            Some(Cause::CopyOf(winner)) => Some(self.survivor(winner).unwrap_or(winner)),
             _ => None,
         }
     }

@@ -23,8 +23,8 @@ pub(crate) use rehearsal::Rehearsal;
 pub(crate) use self::ledger::Ledger;
 use self::stages::{EventLog, Trace};
 use crate::{
-    ContextBudget, ContextItem, CupelError, NullTraceCollector, OverflowEvent, OverflowStrategy,
-    PipelineStage, Placer, Scorer, SelectionReport, Slicer, TraceCollector,
+    ContextBudget, ContextItem, CupelError, OverflowEvent, OverflowStrategy, PipelineStage, Placer,
+    Scorer, SelectionReport, Slicer, TraceCollector,
 };
 
 /// Turns candidates and a budget into the items of a context window, in order.
@@ -113,7 +113,7 @@ impl Pipeline {
         items: &[ContextItem],
         budget: &ContextBudget,
     ) -> Result<Vec<usize>, CupelError> {
-        Ok(decide(&self.policy, items, budget)?.into_window())
+        self.policy.run_indices(items, budget)
     }
 
     /// The window, with `collector` told how it came about.
@@ -185,7 +185,7 @@ impl fmt::Debug for Pipeline {
 ///     .unwrap_err();
 /// assert_eq!(error.to_string(), "invalid pipeline configuration: placer is required");
 /// ```
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct PipelineBuilder(PolicyBuilder);
 
 impl PipelineBuilder {
@@ -235,13 +235,13 @@ impl fmt::Debug for PipelineBuilder {
     }
 }
 
-/// What a run decides about every candidate.
+/// What a run decides about every candidate, in full.
 pub(crate) fn decide<'a>(
     policy: &Policy,
     items: &'a [ContextItem],
     budget: &ContextBudget,
 ) -> Result<Ledger<'a>, CupelError> {
-    execute(policy, items, budget, &mut NullTraceCollector)
+    execute(policy, items, budget, &mut EventLog::default())
 }
 
 /// One run: the six stages, each told to the collector. Every entry point ends here.
@@ -277,15 +277,30 @@ fn six_stages<'a, C: TraceCollector + ?Sized>(
     trace.leave(stage, &ledger, scoreable.iter().copied(), scoreable.len());
 
     let stage = trace.enter(PipelineStage::Deduplicate);
-    let mut ranked = deduplicate::deduplicate(&mut ledger, &scoreable, policy.deduplication());
-    trace.leave(stage, &ledger, scoreable.iter().copied(), ranked.len());
+    let considered = trace.keep(&scoreable);
+    let mut ranked = deduplicate::deduplicate(&mut ledger, scoreable, policy.deduplication());
+    trace.leave(stage, &ledger, considered.into_iter(), ranked.len());
 
-    sort::sort(&ledger, &mut ranked);
-
-    let stage = trace.enter(PipelineStage::Slice);
-    let sliced = slice::slice(&mut ledger, policy.slicer(), &ranked, budget, pinned_tokens)?;
-    trace.leave(stage, &ledger, ranked.iter().copied(), sliced.len());
-    trace.fell_short(&ledger);
+    let effective = budget.effective(pinned_tokens);
+    let sliced = if let Some(sliced) =
+        slice::slice_unheard(&ledger, policy.slicer(), &ranked, &effective, trace)?
+    {
+        sliced
+    } else {
+        sort::sort(&ledger, &mut ranked);
+        let stage = trace.enter(PipelineStage::Slice);
+        let without_pinned = budget.effective(0);
+        let sliced = slice::slice(
+            &mut ledger,
+            policy.slicer(),
+            &ranked,
+            &effective,
+            &without_pinned,
+        )?;
+        trace.leave(stage, &ledger, ranked.iter().copied(), sliced.len());
+        trace.fell_short(&ledger);
+        sliced
+    };
 
     let stage = trace.enter(PipelineStage::Place);
     let merged: Vec<usize> = classes.pinned.into_iter().chain(sliced).collect();

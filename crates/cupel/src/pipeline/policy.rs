@@ -105,6 +105,19 @@ impl Policy {
         self.run_traced(items, budget, &mut NullTraceCollector)
     }
 
+    /// The window as positions in `items`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Pipeline::run`](crate::Pipeline::run).
+    pub fn run_indices(
+        &self,
+        items: &[ContextItem],
+        budget: &ContextBudget,
+    ) -> Result<Vec<usize>, CupelError> {
+        Ok(execute(self, items, budget, &mut NullTraceCollector)?.into_window())
+    }
+
     /// The window, with `collector` told how it came about.
     ///
     /// # Errors

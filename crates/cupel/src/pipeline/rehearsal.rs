@@ -3,6 +3,8 @@
 use super::classify::{Classes, classify};
 use super::ledger::Ledger;
 use super::{Policy, deduplicate, place, score, slice, sort};
+use crate::error::StrategyRole;
+use crate::slicer::{PreparedSlice, check_distinct_positions};
 use crate::{ContextBudget, ContextItem, CupelError, ScorePart, ScoredRef};
 
 /// The part of a run that does not depend on the budget, done once: classes, scores, ranking.
@@ -11,6 +13,7 @@ pub(crate) struct Rehearsal<'a> {
     ledger: Ledger<'a>,
     classes: Classes,
     ranked: Vec<usize>,
+    prepared: Option<PreparedSlice<'a>>,
 }
 
 impl<'a> Rehearsal<'a> {
@@ -18,23 +21,34 @@ impl<'a> Rehearsal<'a> {
         let mut ledger = Ledger::new(items);
         let classes = classify(&mut ledger);
         score::score(&mut ledger, policy.scorer(), &classes.scoreable)?;
-        let scoreable = &classes.scoreable;
+        let scoreable = classes.scoreable.clone();
         let mut ranked = deduplicate::deduplicate(&mut ledger, scoreable, policy.deduplication());
         sort::sort(&ledger, &mut ranked);
+        let prepared = policy.slicer().prepare(&ledger.scored(&ranked));
         Ok(Self {
             policy,
             ledger,
             classes,
             ranked,
+            prepared,
         })
     }
 
     /// The candidates a run with this budget selects: pinned, then by rank. They are not placed.
     pub(crate) fn select(&self, budget: &ContextBudget) -> Result<Vec<usize>, CupelError> {
         let effective = budget.effective(self.classes.pinned_tokens(budget)?);
-        let slicer = self.policy.slicer();
-        let selection = slice::select(&self.ledger, slicer, &self.ranked, &effective)?;
-        let mut ranks = selection.kept().to_vec();
+        let mut ranks = match &self.prepared {
+            Some(prepared) => {
+                let ranks = prepared(&effective);
+                check_distinct_positions(&ranks, self.ranked.len(), StrategyRole::Slicer)?;
+                ranks
+            }
+            None => {
+                let slicer = self.policy.slicer();
+                let selection = slice::select(&self.ledger, slicer, &self.ranked, &effective)?;
+                selection.kept().to_vec()
+            }
+        };
         ranks.sort_unstable();
         let kept = ranks.into_iter().map(|rank| self.ranked[rank]);
         let merged: Vec<usize> = self.classes.pinned.iter().copied().chain(kept).collect();

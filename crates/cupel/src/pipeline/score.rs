@@ -16,8 +16,13 @@ pub(super) fn score(
         return Ok(());
     }
     let items = scoreable_items(ledger.items(), scoreable);
-    for (&candidate, score) in scoreable.iter().zip(column(scorer, &items)?) {
-        ledger.set_score(candidate, score);
+    let scores = column(scorer, &items)?;
+    if scores.len() == ledger.items().len() {
+        ledger.set_scores(scores);
+    } else {
+        for (&candidate, score) in scoreable.iter().zip(scores) {
+            ledger.set_score(candidate, score);
+        }
     }
     Ok(())
 }

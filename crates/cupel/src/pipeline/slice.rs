@@ -1,8 +1,12 @@
 //! Stage 5: what fits into the effective budget?
 
 use super::ledger::{Cause, Ledger};
+use super::sort::sort;
+use super::stages::Trace;
+use crate::error::StrategyRole;
 use crate::model::reported;
-use crate::{ContextBudget, CupelError, Selection, Slicer};
+use crate::slicer::check_distinct_positions;
+use crate::{ContextBudget, CupelError, Selection, Slicer, TraceCollector};
 
 /// The slicer's choice from the ranking.
 pub(super) fn select(
@@ -16,17 +20,41 @@ pub(super) fn select(
     Ok(selection)
 }
 
+/// The candidates the slicer keeps, by rank, if nobody listens and it can do without the ranking
+/// of the rest: then sorting what is kept is enough.
+pub(super) fn slice_unheard<C: TraceCollector + ?Sized>(
+    ledger: &Ledger<'_>,
+    slicer: &dyn Slicer,
+    candidates: &[usize],
+    effective: &ContextBudget,
+    trace: &Trace<'_, C>,
+) -> Result<Option<Vec<usize>>, CupelError> {
+    if trace.is_enabled() {
+        return Ok(None);
+    }
+    let Some(kept) = slicer.select_unsorted(&ledger.scored(candidates), effective) else {
+        return Ok(None);
+    };
+    check_distinct_positions(&kept, candidates.len(), StrategyRole::Slicer)?;
+    let mut kept: Vec<usize> = kept
+        .into_iter()
+        .map(|position| candidates[position])
+        .collect();
+    sort(ledger, &mut kept);
+    Ok(Some(kept))
+}
+
 /// The candidates the slicer kept, in the order of the ranking whatever order it kept them in
-/// (PLACE-2). The rest is written into the ledger with the slicer's reason, or for want of room.
+/// (PLACE-2). The rest is written into the ledger with the slicer's reason, or for want of room,
+/// which the pinned items may be the cause of.
 pub(super) fn slice(
     ledger: &mut Ledger<'_>,
     slicer: &dyn Slicer,
     ranked: &[usize],
-    budget: &ContextBudget,
-    pinned_tokens: i64,
+    effective: &ContextBudget,
+    without_pinned: &ContextBudget,
 ) -> Result<Vec<usize>, CupelError> {
-    let effective = budget.effective(pinned_tokens);
-    let selection = select(ledger, slicer, ranked, &effective)?;
+    let selection = select(ledger, slicer, ranked, effective)?;
 
     let mut verdicts = vec![Verdict::Nothing; ranked.len()];
     for (index, (rank, _)) in selection.refusals().iter().enumerate() {
@@ -37,7 +65,7 @@ pub(super) fn slice(
     }
     (ledger.refusals, ledger.shortfalls) = selection.into_remarks();
 
-    let without_pinned = budget.effective(0).target_tokens();
+    let without_pinned = without_pinned.target_tokens();
     let room = effective.target_tokens();
     let mut kept = Vec::new();
     let mut kept_tokens: i128 = 0;

@@ -52,6 +52,10 @@ impl<'c, C: TraceCollector + ?Sized> Trace<'c, C> {
         }
     }
 
+    pub(super) fn is_enabled(&self) -> bool {
+        self.enabled
+    }
+
     pub(super) fn enter(&mut self, stage: PipelineStage) -> Entered {
         if !self.enabled {
             return Entered { stage, since: None };
@@ -60,6 +64,15 @@ impl<'c, C: TraceCollector + ?Sized> Trace<'c, C> {
         #[expect(clippy::disallowed_methods, reason = "this is the one stage timer")]
         let since = Some(Instant::now());
         Entered { stage, since }
+    }
+
+    /// A list that a stage consumes, kept for [`leave`](Self::leave) if anybody listens.
+    pub(super) fn keep(&self, considered: &[usize]) -> Vec<usize> {
+        if self.enabled {
+            considered.to_vec()
+        } else {
+            Vec::new()
+        }
     }
 
     /// A stage has looked at `considered`, in that order, and passed on `passed` of them.

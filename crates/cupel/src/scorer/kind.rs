@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 use super::{Scorer, check_weight};
+use crate::model::KnownKind;
 use crate::{ContextItem, ContextKind, CupelError};
 
 /// Scores by kind: every kind has a weight, and a kind without one scores 0.0.
@@ -23,21 +24,21 @@ use crate::{ContextItem, ContextKind, CupelError};
 #[derive(Clone)]
 pub struct KindScorer {
     weights: HashMap<ContextKind, f64>,
+    /// The weights of the specification's kinds, by [`KnownKind`].
+    known: [f64; KnownKind::ALL.len()],
 }
 
 impl KindScorer {
     /// The specification's weights: system prompt 1.0, memory 0.8, tool output 0.6,
     /// document 0.4, message 0.2 (KIND-2).
     pub fn with_default_weights() -> Self {
-        Self {
-            weights: HashMap::from([
-                (ContextKind::system_prompt(), 1.0),
-                (ContextKind::memory(), 0.8),
-                (ContextKind::tool_output(), 0.6),
-                (ContextKind::document(), 0.4),
-                (ContextKind::message(), 0.2),
-            ]),
-        }
+        Self::of(HashMap::from([
+            (ContextKind::system_prompt(), 1.0),
+            (ContextKind::memory(), 0.8),
+            (ContextKind::tool_output(), 0.6),
+            (ContextKind::document(), 0.4),
+            (ContextKind::message(), 0.2),
+        ]))
     }
 
     /// Weights of your own.
@@ -70,10 +71,21 @@ impl KindScorer {
             }
             checked.insert(kind, weight);
         }
-        Ok(Self { weights: checked })
+        Ok(Self::of(checked))
+    }
+
+    fn of(weights: HashMap<ContextKind, f64>) -> Self {
+        let mut known = [0.0; KnownKind::ALL.len()];
+        for kind in KnownKind::ALL {
+            let weight = ContextKind::try_from(kind.name()).ok();
+            let weight = weight.and_then(|kind| weights.get(&kind).copied());
+            known[kind as usize] = weight.unwrap_or(0.0);
+        }
+        Self { weights, known }
     }
 }
 
+#[expect(clippy::missing_fields_in_debug, reason = "the weights say it all")]
 impl fmt::Debug for KindScorer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let weights: BTreeMap<_, _> = self.weights.iter().collect();
@@ -85,6 +97,9 @@ impl fmt::Debug for KindScorer {
 
 impl Scorer for KindScorer {
     fn score(&self, item: &ContextItem, _all_items: &[ContextItem]) -> f64 {
-        self.weights.get(item.kind()).copied().unwrap_or(0.0)
+        match item.known_kind() {
+            Some(kind) => self.known[kind as usize],
+            None => self.weights.get(item.kind()).copied().unwrap_or(0.0),
+        }
     }
 }

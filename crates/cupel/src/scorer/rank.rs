@@ -1,5 +1,7 @@
 //! [`RecencyScorer`] and [`PriorityScorer`]: one rank algorithm over two fields.
 
+use chrono::{DateTime, Utc};
+
 use super::Scorer;
 use crate::{ContextItem, CupelError};
 
@@ -32,7 +34,16 @@ impl Scorer for RecencyScorer {
     }
 
     fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
-        Ok(rank_all(items, ContextItem::timestamp))
+        // Whole seconds are as good as instants where no instant has a fraction.
+        let whole_seconds = |item: &ContextItem| {
+            let fraction = item.timestamp().map(|time| time.timestamp_subsec_nanos());
+            fraction.unwrap_or(0) == 0
+        };
+        Ok(if items.iter().all(whole_seconds) {
+            rank_all(items, |item| item.timestamp().map(|time| time.timestamp()))
+        } else {
+            rank_all(items, ContextItem::timestamp)
+        })
     }
 }
 
@@ -79,25 +90,82 @@ fn rank<K: Ord>(
 }
 
 /// Sorts the keys once; the rank of a key is the position of its first copy.
-fn rank_all<K: Ord + Copy>(
-    items: &[ContextItem],
-    key: impl Fn(&ContextItem) -> Option<K>,
-) -> Vec<f64> {
-    let mut keys: Vec<(K, usize)> = items
-        .iter()
-        .enumerate()
-        .filter_map(|(index, item)| Some((key(item)?, index)))
-        .collect();
-    keys.sort_unstable();
+fn rank_all<K: Key>(items: &[ContextItem], key: impl Fn(&ContextItem) -> Option<K>) -> Vec<f64> {
+    let keyed = || {
+        items
+            .iter()
+            .enumerate()
+            .filter_map(|(index, item)| Some((key(item)?, index)))
+    };
     let mut scores = vec![0.0; items.len()];
-    let mut lower = 0;
-    for (position, &(own, index)) in keys.iter().enumerate() {
-        if own != keys[lower].0 {
-            lower = position;
+    match K::packed(keyed(), items.len()) {
+        Some((mut keys, index_bits)) => {
+            keys.sort_unstable();
+            let index_mask = (1 << index_bits) - 1;
+            write_ranks(
+                keys.iter()
+                    .map(|&key| (key >> index_bits, (key & index_mask) as usize)),
+                &mut scores,
+            );
         }
-        scores[index] = normalized(lower, keys.len());
+        None => {
+            let mut keys: Vec<(K, usize)> = keyed().collect();
+            keys.sort_unstable();
+            write_ranks(keys.into_iter(), &mut scores);
+        }
     }
     scores
+}
+
+/// Writes the scores of sorted keys to the positions beside them.
+fn write_ranks<K: PartialEq + Copy>(
+    sorted: impl ExactSizeIterator<Item = (K, usize)>,
+    scores: &mut [f64],
+) {
+    let keyed = sorted.len();
+    let mut first = None;
+    for (position, (own, index)) in sorted.enumerate() {
+        let lower = match first {
+            Some((key, lower)) if key == own => lower,
+            _ => position,
+        };
+        first = Some((own, lower));
+        scores[index] = normalized(lower, keyed);
+    }
+}
+
+/// What items can be ranked by.
+trait Key: Ord + Copy {
+    /// Keys and positions in one number each, which sort alike, and the bits the position takes;
+    /// `None` if they have no room.
+    fn packed(
+        _keyed: impl Iterator<Item = (Self, usize)> + Clone,
+        _positions: usize,
+    ) -> Option<(Vec<u64>, u32)> {
+        None
+    }
+}
+
+impl Key for DateTime<Utc> {}
+
+impl Key for i64 {
+    fn packed(
+        keyed: impl Iterator<Item = (Self, usize)> + Clone,
+        positions: usize,
+    ) -> Option<(Vec<u64>, u32)> {
+        let (mut least, mut greatest) = (i64::MAX, i64::MIN);
+        for (key, _) in keyed.clone() {
+            least = least.min(key);
+            greatest = greatest.max(key);
+        }
+        let index_bits = usize::BITS - positions.leading_zeros();
+        let key_bits = u64::BITS - greatest.abs_diff(least).leading_zeros();
+        if key_bits + index_bits > u64::BITS {
+            return None;
+        }
+        let pack = |(key, index): (i64, usize)| key.abs_diff(least) << index_bits | index as u64;
+        Some((keyed.map(pack).collect(), index_bits))
+    }
 }
 
 /// A rank among `keyed` items as a score; the only keyed item is the best by definition.

@@ -2,8 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use super::{Selection, Slicer, TargetSweep, slice_by_selection};
-use crate::model::descending;
+use super::{PreparedSlice, Selection, Slicer, TargetSweep, slice_by_selection};
+use crate::model::descending_key;
 use crate::{ContextBudget, ContextItem, CupelError, ScoredItem, ScoredRef};
 
 /// Fills the budget by score per token, best first.
@@ -57,6 +57,63 @@ impl Slicer for GreedySlice {
         Ok(Selection::keep(kept))
     }
 
+    /// Looks at the densest items first, a few at a time, and drops what no longer fits before it
+    /// looks at more: of a long list only a short part is ever sorted.
+    fn select_unsorted(
+        &self,
+        scored: &[ScoredRef<'_>],
+        budget: &ContextBudget,
+    ) -> Option<Vec<usize>> {
+        const FIRST: usize = 256;
+        let mut remaining = i128::from(budget.target_tokens());
+        let mut kept = Vec::new();
+        if remaining <= 0 {
+            return Some(kept);
+        }
+        let mut waiting: Vec<Waiting> = scored.iter().enumerate().map(Waiting::new).collect();
+        let mut next = FIRST;
+        while !waiting.is_empty() {
+            let count = next.min(waiting.len());
+            if count < waiting.len() {
+                waiting.select_nth_unstable(count - 1);
+            }
+            waiting[..count].sort_unstable();
+            for item in &waiting[..count] {
+                let tokens = i128::from(item.tokens);
+                if tokens <= remaining {
+                    kept.push(item.position);
+                    remaining -= tokens;
+                }
+            }
+            let mut index = 0;
+            waiting.retain(|item| {
+                index += 1;
+                index > count && i128::from(item.tokens) <= remaining
+            });
+            next *= 2;
+        }
+        Some(kept)
+    }
+
+    /// Sorts once; every budget is one walk.
+    fn prepare<'a>(&'a self, ranked: &[ScoredRef<'_>]) -> Option<PreparedSlice<'a>> {
+        let tokens = |rank: usize| (rank, ranked[rank].item.tokens());
+        let order: Vec<(usize, i64)> = by_density(ranked).into_iter().map(tokens).collect();
+        Some(Box::new(move |budget| {
+            let mut remaining = i128::from(budget.target_tokens());
+            let mut kept = Vec::new();
+            if remaining > 0 {
+                for &(rank, tokens) in &order {
+                    if i128::from(tokens) <= remaining {
+                        kept.push(rank);
+                        remaining -= i128::from(tokens);
+                    }
+                }
+            }
+            kept
+        }))
+    }
+
     /// Fills all targets at once. Two targets part only at an item that fits one and not the
     /// other; until then their choices are made together.
     fn sweep(&self, ranked: &[ScoredRef<'_>], targets: RangeInclusive<i64>) -> Option<TargetSweep> {
@@ -73,14 +130,12 @@ impl Slicer for GreedySlice {
         if last <= 0 {
             return Some(sweep);
         }
-        let mut order = by_density(ranked);
-        order.retain(|&rank| {
-            let is_free = tokens(rank) == 0;
-            if is_free {
-                sweep.keep(rank, first.max(1), end);
-            }
-            !is_free
-        });
+        let (free, order): (Vec<usize>, Vec<usize>) = by_density(ranked)
+            .into_iter()
+            .partition(|&rank| tokens(rank) == 0);
+        for &rank in &free {
+            sweep.keep(rank, first.max(1), end);
+        }
         let fits = NextFit::new(order.iter().map(|&rank| tokens(rank)).collect());
 
         let mut pieces = vec![Piece {
@@ -105,9 +160,32 @@ impl Slicer for GreedySlice {
                 }
                 piece.next = position + 1;
             }
-            sweep.step(piece.from);
+            // A target of one with nothing kept chooses what a target of zero does.
+            if first > 0 || piece.spent > 0 || !free.is_empty() {
+                sweep.step(piece.from);
+            }
         }
         Some(sweep)
+    }
+}
+
+/// An item that has not been looked at; the denser sorts first, then the better, then the earlier.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Waiting {
+    density: u64,
+    score: u64,
+    position: usize,
+    tokens: i64,
+}
+
+impl Waiting {
+    fn new((position, scored): (usize, &ScoredRef<'_>)) -> Self {
+        Self {
+            density: descending_key(density(scored)),
+            score: descending_key(scored.score),
+            position,
+            tokens: scored.item.tokens(),
+        }
     }
 }
 
@@ -173,10 +251,14 @@ impl NextFit {
 
 /// The ranks in visiting order: highest density first, ties by rank.
 fn by_density(ranked: &[ScoredRef<'_>]) -> Vec<usize> {
-    let densities = ranked.iter().map(density).enumerate();
-    let mut densities: Vec<(f64, usize)> = densities.map(|(rank, key)| (key, rank)).collect();
-    densities.sort_unstable_by(|a, b| descending(a.0, b.0).then(a.1.cmp(&b.1)));
-    densities.into_iter().map(|(_, rank)| rank).collect()
+    let mut keys: Vec<u128> = ranked
+        .iter()
+        .enumerate()
+        .map(|(rank, scored)| u128::from(descending_key(density(scored))) << 64 | rank as u128)
+        .collect();
+    keys.sort_unstable();
+    #[expect(clippy::cast_possible_truncation, reason = "the lower half is a rank")]
+    keys.into_iter().map(|key| key as usize).collect()
 }
 
 /// Score per token; free items come before every finite density.

@@ -60,10 +60,10 @@ use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredItem, Sco
 ///         let mut left = budget.target_tokens();
 ///         let mut kept = Vec::new();
 ///         for scored in sorted {
-///             left -= scored.item.tokens();
-///             if left < 0 {
+///             if left <= 0 || scored.item.tokens() > left {
 ///                 break;
 ///             }
+///             left -= scored.item.tokens();
 ///             kept.push(scored.item.clone());
 ///         }
 ///         Ok(kept)
@@ -114,6 +114,25 @@ pub trait Slicer: Send + Sync {
         Selection::by_identity(ranked, &kept)
     }
 
+    /// The kept positions of a list in any order, if the slicer can choose from it as it would from
+    /// the list sorted by score, ties in list order, without sorting it. What is refused cannot be
+    /// explained on this way, so the pipeline takes it only when nobody listens.
+    ///
+    /// `None`, as by default, means that the list has to be sorted.
+    fn select_unsorted(
+        &self,
+        _scored: &[ScoredRef<'_>],
+        _budget: &ContextBudget,
+    ) -> Option<Vec<usize>> {
+        None
+    }
+
+    /// A function that chooses for one budget after another, if the slicer can do part of the work
+    /// once for all of them; it has to choose as [`select`](Self::select) does.
+    fn prepare<'a>(&'a self, _ranked: &[ScoredRef<'_>]) -> Option<PreparedSlice<'a>> {
+        None
+    }
+
     /// The choices for all targets of a range at once, if the slicer knows a cheaper way than
     /// [`select`](Self::select) for each; it has to give the same choices. The maximum of the budget
     /// must not matter.
@@ -148,6 +167,9 @@ pub trait Slicer: Send + Sync {
     }
 }
 
+/// Chooses ranks for a budget, see [`Slicer::prepare`].
+pub type PreparedSlice<'a> = Box<dyn Fn(&ContextBudget) -> Vec<usize> + 'a>;
+
 /// A pointer to a slicer is a slicer.
 macro_rules! forward {
     ($($pointer:ty),*) => {$(
@@ -166,6 +188,18 @@ macro_rules! forward {
                 budget: &ContextBudget,
             ) -> Result<Selection, CupelError> {
                 (**self).select(ranked, budget)
+            }
+
+            fn select_unsorted(
+                &self,
+                scored: &[ScoredRef<'_>],
+                budget: &ContextBudget,
+            ) -> Option<Vec<usize>> {
+                (**self).select_unsorted(scored, budget)
+            }
+
+            fn prepare<'a>(&'a self, ranked: &[ScoredRef<'_>]) -> Option<PreparedSlice<'a>> {
+                (**self).prepare(ranked)
             }
 
             fn sweep(

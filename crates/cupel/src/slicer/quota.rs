@@ -240,12 +240,14 @@ fn token_sum(ranks: &[usize], ranked: &[ScoredRef<'_>]) -> i128 {
 
 /// `floor(amount * part / whole)`, exact for every token sum there can be.
 ///
-/// `amount` is below 2^63 and `part` at most `whole`, so the quotient is small even where the
-/// product is not; then it is built up bit by bit.
+/// `amount` is below 2^63 and `whole` positive. Where the product has no room, the quotient is
+/// built up bit by bit from the part of `part` that is less than `whole`.
 fn proportion(amount: i128, part: i128, whole: i128) -> i128 {
     if let Some(product) = amount.checked_mul(part) {
         return product.div_euclid(whole);
     }
+    let times = amount.saturating_mul(part.div_euclid(whole));
+    let part = part.rem_euclid(whole);
     let (mut quotient, mut rest) = (0, 0);
     for bit in (0..i64::BITS).rev() {
         quotient *= 2;
@@ -258,7 +260,7 @@ fn proportion(amount: i128, part: i128, whole: i128) -> i128 {
             quotient += 1;
         }
     }
-    quotient
+    times.saturating_add(quotient)
 }
 
 #[cfg(test)]
@@ -274,5 +276,7 @@ mod tests {
         assert_eq!(proportion(huge, whole / 5, whole), huge / 5);
         assert_eq!(proportion(huge, whole - 1, whole), huge - 1);
         assert_eq!(proportion(7, 2, 3), 4);
+        assert_eq!(proportion(huge, huge * 3, 1), huge * huge * 3);
+        assert_eq!(proportion(huge, -whole, whole), -huge);
     }
 }

@@ -86,6 +86,10 @@ impl Selection {
     }
 
     /// The kept items of `ranked`, the list the choice was made from.
+    ///
+    /// # Panics
+    ///
+    /// If a kept rank is beyond the list.
     pub fn items(&self, ranked: &[ScoredRef<'_>]) -> Vec<ContextItem> {
         self.kept
             .iter()
@@ -100,6 +104,10 @@ impl Selection {
 
     /// Takes over what a wrapped slicer said about a part of the list, except its choice,
     /// which is returned in ranks of the whole list. `ranks` holds the part's ranks.
+    ///
+    /// # Panics
+    ///
+    /// If a rank of the part is beyond `ranks`.
     pub fn adopt(&mut self, part: Self, ranks: &[usize]) -> Vec<usize> {
         let refusals = part.refusals.into_iter();
         self.refusals

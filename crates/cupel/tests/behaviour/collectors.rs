@@ -454,6 +454,23 @@ fn pointers_and_pairs_forward_every_call() {
     }
 }
 
+#[test]
+fn only_the_half_of_a_pair_that_wants_a_report_gets_one() {
+    let (policy, items, budget) = eventful();
+    let silent = || Log {
+        without_report: true,
+        ..Log::default()
+    };
+    let mut first = (silent(), Log::default());
+    let mut last = (Log::default(), silent());
+    let mut none = (silent(), silent());
+    policy.run_traced(&items, &budget, &mut first).unwrap();
+    policy.run_traced(&items, &budget, &mut last).unwrap();
+    policy.run_traced(&items, &budget, &mut none).unwrap();
+    let got = [first.0, first.1, last.0, last.1, none.0, none.1].map(|log| log.completed.is_some());
+    assert_eq!(got, [false, true, true, false, false, false]);
+}
+
 // proves: TRACE-6, R099
 #[test]
 fn each_of_a_pair_gets_the_events_of_its_own_level() {

@@ -504,6 +504,18 @@ fn scores_that_differ_in_the_last_bit_are_different_scores() {
     assert_eq!(report.excluded[0].score, low);
 }
 
+// proves: GEN-3, GEN-4, GREEDY-1, GREEDY-2
+#[test]
+fn densities_are_told_apart_beyond_single_precision() {
+    let tokens = 1 << 24;
+    let items = [
+        hinted("heavier", tokens + 1, 0.5),
+        hinted("lighter", tokens, 0.5),
+    ];
+    let window = outcome(policy(), &items, &budget(tokens + 1));
+    assert_eq!(window, Ok(owned(&["lighter"])));
+}
+
 // proves: GEN-5, GREEDY-6, R008
 #[test]
 fn token_counts_beyond_binary64_are_compared_exactly() {
