@@ -40,13 +40,13 @@ fn main() -> Result<(), CupelError> {
         items.len()
     );
     for excluded in &report.excluded {
+        let index = items.iter().position(|item| item.is_same(&excluded.item));
+        let why = pipeline.explain(&items, &budget, index.unwrap_or_default())?;
         let advice = match &excluded.reason {
-            ExclusionReason::BudgetExceeded {
-                item_tokens,
-                available_tokens,
-            } => {
-                format!("raise the target by {}", item_tokens - available_tokens)
-            }
+            ExclusionReason::BudgetExceeded { .. } => match why.extra_tokens {
+                Some(extra) => format!("raise the budget by {extra}"),
+                None => "no budget in sight selects it".to_owned(),
+            },
             ExclusionReason::PinnedOverride { displaced_by } => {
                 format!("shorten {displaced_by:?}, which is pinned")
             }

@@ -13,7 +13,7 @@ pub(crate) fn hash(text: &str) -> u64 {
     let [first, second] = *seeds();
     let bytes = text.as_bytes();
     let mut blocks = bytes.chunks_exact(32);
-    let (mut left, mut right) = (first ^ bytes.len() as u64, second);
+    let (mut left, mut right) = (first ^ bytes.len() as u64, second.rotate_left(32));
     for block in &mut blocks {
         left = fold(word(block, 0) ^ left, word(block, 8) ^ first);
         right = fold(word(block, 16) ^ right, word(block, 24) ^ second);

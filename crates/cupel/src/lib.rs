@@ -53,6 +53,7 @@
 //! - `serde`: [`ContextItem`], [`ContextBudget`], [`SelectionReport`] and their parts can be written
 //!   and read. Adds serde.
 //! - `stream`: `StreamSlice` selects from an asynchronous stream. Adds futures-core.
+//! - `rayon`: large inputs are scored and sorted, and [`Policy::run_many`] runs, on all cores. Adds rayon.
 //!
 //! Names like `SORT-4` in these pages are rows of the specification's requirements.
 
@@ -61,6 +62,8 @@ pub mod diagnostics;
 pub mod error;
 mod hash;
 pub mod model;
+mod order;
+mod parallel;
 pub mod pipeline;
 pub mod placer;
 pub mod scorer;
@@ -76,7 +79,7 @@ pub use analytics::{
 };
 pub use diagnostics::{
     CountRequirementShortfall, DiagnosticTraceCollector, ExcludedItem, ExclusionReason,
-    IncludedItem, InclusionReason, NullTraceCollector, OverflowEvent, PipelineStage,
+    IncludedItem, InclusionReason, NullTraceCollector, OverflowEvent, PipelineStage, RawValue,
     SelectionReport, StageTraceSnapshot, TraceCollector, TraceDetailLevel, TraceEvent, UnknownName,
     UnknownReason,
 };

@@ -11,17 +11,17 @@ use chrono::{DateTime, Utc};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};
 
-use crate::diagnostics::{Value, totals};
+use crate::diagnostics::totals;
 use crate::{
     ContextBudget, ContextItem, ContextItemBuilder, ContextKind, ContextSource,
     CountRequirementShortfall, DiagnosticTraceCollector, ExcludedItem, ExclusionReason,
-    IncludedItem, InclusionReason, PipelineStage, QuotaEntry, SelectionReport, TraceDetailLevel,
-    TraceEvent, UnknownReason,
+    IncludedItem, InclusionReason, PipelineStage, QuotaEntry, RawValue, SelectionReport,
+    TraceDetailLevel, TraceEvent, UnknownReason,
 };
 
 /// A binary64 number; one that is not finite is written as the text `NaN`, `inf` or `-inf`.
 pub(crate) mod float {
-    use super::{Deserialize, Deserializer, Serializer, de};
+    use super::{Deserialize, Deserializer, RawValue, Serializer, de};
 
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
     pub(crate) fn serialize<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
@@ -30,6 +30,15 @@ pub(crate) mod float {
         } else {
             serializer.collect_str(value)
         }
+    }
+
+    /// For numbers that may be absent, which are then left out before they come here.
+    #[expect(clippy::ref_option, reason = "serde's signature")]
+    pub(crate) fn serialize_some<S: Serializer>(
+        value: &Option<f64>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serialize(&value.unwrap_or(f64::NAN), serializer)
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
@@ -41,26 +50,26 @@ pub(crate) mod float {
 
     impl<'de> Deserialize<'de> for Float {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            #[derive(serde::Deserialize)]
-            #[serde(
-                untagged,
-                expecting = "expected a number, or one of the texts \"NaN\", \"inf\", \"-inf\""
-            )]
-            enum Spelling {
-                Number(f64),
-                Text(String),
-            }
-            match Spelling::deserialize(deserializer)? {
-                Spelling::Number(number) => Ok(Self(number)),
-                Spelling::Text(text) => match text.as_str() {
-                    "NaN" => Ok(Self(f64::NAN)),
-                    "inf" => Ok(Self(f64::INFINITY)),
-                    "-inf" => Ok(Self(f64::NEG_INFINITY)),
-                    _ => Err(de::Error::custom(format!(
-                        "{text:?} is not a number; write one, or \"NaN\", \"inf\", \"-inf\""
-                    ))),
-                },
-            }
+            let wrong = "expected a number, or one of the texts \"NaN\", \"inf\", \"-inf\"";
+            let value = RawValue::deserialize(deserializer)?;
+            from_raw(&value)
+                .map(Self)
+                .ok_or_else(|| de::Error::custom(wrong))
+        }
+    }
+
+    /// The number a value stands for.
+    pub(super) fn from_raw(value: &RawValue) -> Option<f64> {
+        match value {
+            RawValue::Float(number) => Some(*number),
+            RawValue::Integer(number) => Some(*number as f64),
+            RawValue::Text(text) => match text.as_str() {
+                "NaN" => Some(f64::NAN),
+                "inf" => Some(f64::INFINITY),
+                "-inf" => Some(f64::NEG_INFINITY),
+                _ => None,
+            },
+            _ => None,
         }
     }
 
@@ -125,7 +134,7 @@ impl<'de> Deserialize<'de> for ContextItem {
             #[serde(default)]
             tags: Option<Vec<String>>,
             #[serde(default)]
-            metadata: Option<BTreeMap<String, Value>>,
+            metadata: Option<BTreeMap<String, RawValue>>,
             #[serde(default)]
             timestamp: Option<DateTime<Utc>>,
             #[serde(default, alias = "futureRelevanceHint")]
@@ -240,7 +249,7 @@ impl Serialize for PipelineStage {
 impl<'de> Deserialize<'de> for PipelineStage {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = String::deserialize(deserializer)?;
-        Self::from_name(&name).ok_or_else(|| unknown_name("stage", &name))
+        Ok(Self::from_name(&name))
     }
 }
 
@@ -260,15 +269,8 @@ impl<'de> Deserialize<'de> for InclusionReason {
             reason: String,
         }
         let name = Fields::deserialize(deserializer)?.reason;
-        Self::from_name(&name).ok_or_else(|| unknown_name("inclusion reason", &name))
+        Ok(Self::from_name(&name))
     }
-}
-
-fn unknown_name<E: de::Error>(what: &str, name: &str) -> E {
-    E::custom(format!(
-        "unknown {what} of {} bytes cannot be kept; names have at most 256 bytes",
-        name.len()
-    ))
 }
 
 impl Serialize for ExclusionReason {
@@ -322,7 +324,7 @@ impl Serialize for ExclusionReason {
 
 impl<'de> Deserialize<'de> for ExclusionReason {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut fields = ReasonFields(Vec::<(String, Value)>::from(Entries::deserialize(
+        let mut fields = ReasonFields(Vec::<(String, RawValue)>::from(Entries::deserialize(
             deserializer,
         )?));
         let name: String = fields.text("reason")?;
@@ -372,10 +374,10 @@ impl<'de> Deserialize<'de> for ExclusionReason {
 }
 
 /// The fields of a reason, to be taken out one by one.
-struct ReasonFields(Vec<(String, Value)>);
+struct ReasonFields(Vec<(String, RawValue)>);
 
 impl ReasonFields {
-    fn take<E: de::Error>(&mut self, key: &'static str) -> Result<Value, E> {
+    fn take<E: de::Error>(&mut self, key: &'static str) -> Result<RawValue, E> {
         let named = |spelling: &str| spelling == key || is_camel_case_of(spelling, key);
         match self.0.iter().position(|(spelling, _)| named(spelling)) {
             Some(index) => Ok(self.0.remove(index).1),
@@ -385,7 +387,7 @@ impl ReasonFields {
 
     fn text<E: de::Error>(&mut self, key: &'static str) -> Result<String, E> {
         match self.take(key)? {
-            Value::Text(text) => Ok(text),
+            RawValue::Text(text) => Ok(text),
             _ => Err(E::custom(format!("field `{key}` must be a string"))),
         }
     }
@@ -393,20 +395,14 @@ impl ReasonFields {
     fn integer<T: TryFrom<i128>, E: de::Error>(&mut self, key: &'static str) -> Result<T, E> {
         let wrong = || E::custom(format!("field `{key}` must be a whole number in range"));
         match self.take(key)? {
-            Value::Integer(number) => T::try_from(number).map_err(|_| wrong()),
+            RawValue::Integer(number) => T::try_from(number).map_err(|_| wrong()),
             _ => Err(wrong()),
         }
     }
 
     fn float<E: de::Error>(&mut self, key: &'static str) -> Result<f64, E> {
-        match self.take(key)? {
-            Value::Float(number) => Ok(number),
-            Value::Integer(number) => Ok(number as f64),
-            Value::Text(text) if text == "NaN" => Ok(f64::NAN),
-            Value::Text(text) if text == "inf" => Ok(f64::INFINITY),
-            Value::Text(text) if text == "-inf" => Ok(f64::NEG_INFINITY),
-            _ => Err(E::custom(format!("field `{key}` must be a number"))),
-        }
+        float::from_raw(&self.take(key)?)
+            .ok_or_else(|| E::custom(format!("field `{key}` must be a number")))
     }
 }
 
@@ -493,7 +489,7 @@ impl<'de> Deserialize<'de> for DiagnosticTraceCollector {
     }
 }
 
-impl Value {
+impl RawValue {
     /// The plain text form; `None` for nothing.
     fn into_text(self) -> Option<String> {
         match self {
@@ -505,14 +501,14 @@ impl Value {
 }
 
 /// As JSON.
-impl fmt::Display for Value {
+impl fmt::Display for RawValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Null => f.write_str("null"),
             Self::Bool(value) => value.fmt(f),
             Self::Integer(number) => number.fmt(f),
             Self::Float(number) => write!(f, "{number:?}"),
-            Self::Text(text) => write!(f, "{text:?}"),
+            Self::Text(text) => write_json(f, text),
             Self::List(values) => {
                 f.write_str("[")?;
                 for (index, value) in values.iter().enumerate() {
@@ -523,7 +519,9 @@ impl fmt::Display for Value {
             Self::Map(entries) => {
                 f.write_str("{")?;
                 for (index, (key, value)) in entries.iter().enumerate() {
-                    write!(f, "{}{key:?}:{value}", if index > 0 { "," } else { "" })?;
+                    f.write_str(if index > 0 { "," } else { "" })?;
+                    write_json(f, key)?;
+                    write!(f, ":{value}")?;
                 }
                 f.write_str("}")
             }
@@ -531,7 +529,22 @@ impl fmt::Display for Value {
     }
 }
 
-impl Serialize for Value {
+/// A text as JSON has it.
+fn write_json(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    f.write_str("\"")?;
+    for c in text.chars() {
+        match c {
+            '"' => f.write_str("\\\"")?,
+            '\\' => f.write_str("\\\\")?,
+            '\n' => f.write_str("\\n")?,
+            c if c < ' ' => write!(f, "\\u{:04x}", u32::from(c))?,
+            c => write!(f, "{c}")?,
+        }
+    }
+    f.write_str("\"")
+}
+
+impl Serialize for RawValue {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Null => serializer.serialize_unit(),
@@ -551,7 +564,7 @@ impl Serialize for Value {
     }
 }
 
-impl<'de> Deserialize<'de> for Value {
+impl<'de> Deserialize<'de> for RawValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(ValueVisitor)
     }
@@ -560,73 +573,86 @@ impl<'de> Deserialize<'de> for Value {
 struct ValueVisitor;
 
 impl<'de> Visitor<'de> for ValueVisitor {
-    type Value = Value;
+    type Value = RawValue;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a value")
     }
 
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
+    fn visit_unit<E>(self) -> Result<RawValue, E> {
+        Ok(RawValue::Null)
     }
 
-    fn visit_none<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
+    fn visit_none<E>(self) -> Result<RawValue, E> {
+        Ok(RawValue::Null)
     }
 
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        Value::deserialize(deserializer)
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<RawValue, D::Error> {
+        RawValue::deserialize(deserializer)
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(Value::Bool(value))
+    fn visit_bool<E>(self, value: bool) -> Result<RawValue, E> {
+        Ok(RawValue::Bool(value))
     }
 
-    fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
-        Ok(Value::Integer(number.into()))
+    fn visit_i64<E>(self, number: i64) -> Result<RawValue, E> {
+        Ok(RawValue::Integer(number.into()))
     }
 
-    fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
-        Ok(Value::Integer(number.into()))
+    fn visit_u64<E>(self, number: u64) -> Result<RawValue, E> {
+        Ok(RawValue::Integer(number.into()))
     }
 
-    fn visit_i128<E>(self, number: i128) -> Result<Value, E> {
-        Ok(Value::Integer(number))
+    fn visit_i128<E>(self, number: i128) -> Result<RawValue, E> {
+        Ok(RawValue::Integer(number))
     }
 
-    fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
-        Ok(Value::Float(number))
+    fn visit_f64<E>(self, number: f64) -> Result<RawValue, E> {
+        Ok(RawValue::Float(number))
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
-        Ok(Value::Text(text.to_owned()))
+    fn visit_str<E>(self, text: &str) -> Result<RawValue, E> {
+        Ok(RawValue::Text(text.to_owned()))
     }
 
-    fn visit_string<E>(self, text: String) -> Result<Value, E> {
-        Ok(Value::Text(text))
+    fn visit_string<E>(self, text: String) -> Result<RawValue, E> {
+        Ok(RawValue::Text(text))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<RawValue, A::Error> {
         let mut values = Vec::new();
         while let Some(value) = list.next_element()? {
             values.push(value);
         }
-        Ok(Value::List(values))
+        Ok(RawValue::List(values))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawValue, A::Error> {
         let mut entries = Vec::new();
-        while let Some(entry) = map.next_entry()? {
+        while let Some(entry) = map.next_entry::<String, RawValue>()? {
             entries.push(entry);
         }
-        Ok(Value::Map(entries))
+        Ok(number(&entries).unwrap_or(RawValue::Map(entries)))
+    }
+}
+
+/// The number that a map stands for in a reader that keeps numbers as they were written
+/// (`serde_json` with `arbitrary_precision`).
+fn number(entries: &[(String, RawValue)]) -> Option<RawValue> {
+    match entries {
+        [(key, RawValue::Text(text))] if key == "$serde_json::private::Number" => {
+            let integer = text.parse().map(RawValue::Integer);
+            let value = integer.or_else(|_| text.parse().map(RawValue::Float));
+            value.ok()
+        }
+        _ => None,
     }
 }
 
 /// A document that has to be a map.
-struct Entries(Vec<(String, Value)>);
+struct Entries(Vec<(String, RawValue)>);
 
-impl From<Entries> for Vec<(String, Value)> {
+impl From<Entries> for Vec<(String, RawValue)> {
     fn from(entries: Entries) -> Self {
         entries.0
     }
@@ -635,7 +661,7 @@ impl From<Entries> for Vec<(String, Value)> {
 impl<'de> Deserialize<'de> for Entries {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match deserializer.deserialize_map(ValueVisitor)? {
-            Value::Map(entries) => Ok(Self(entries)),
+            RawValue::Map(entries) => Ok(Self(entries)),
             _ => Err(de::Error::custom(
                 "expected an object with a field `reason`",
             )),

@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use super::sweep::least_growth;
 use crate::diagnostics::Excerpt;
-use crate::pipeline::{Ledger, Rehearsal, decide};
+use crate::pipeline::{Ledger, Rehearsal};
 use crate::{
     ContextBudget, ContextItem, CupelError, ExclusionReason, InclusionReason, Pipeline,
     PipelineStage, ScorePart,
@@ -41,8 +42,8 @@ pub struct Explanation {
     /// its kind that fill the cap, or the selected items that rank behind it.
     pub displaced_by: Vec<usize>,
     /// By how many tokens both limits of the budget would have to grow at least for it to be
-    /// selected; `None` if it is selected, or if the [sweep](Pipeline::sweep) upwards from the budget
-    /// does not find it as long as it is exact.
+    /// selected; `None` if room is not what it lacks, or if it takes more than 131,072 tokens, or 2,048
+    /// for slicers whose budgets have to be tried one by one.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub extra_tokens: Option<i64>,
     /// The candidates next to it in rank, better ones first.
@@ -131,8 +132,8 @@ impl Pipeline {
                 items.len()
             )));
         };
-        let ledger = decide(self.policy(), items, budget)?;
         let rehearsal = Rehearsal::new(self.policy(), items)?;
+        let ledger = rehearsal.decide(budget)?;
         let window = ledger.window();
         let decision = Decision::of(&ledger, index);
         let rank = rehearsal.ranked().iter().position(|&c| c == index);
@@ -143,7 +144,14 @@ impl Pipeline {
             index,
             item: item.clone(),
             displaced_by: displaced_by(&ledger, &rehearsal, &decision, index),
-            extra_tokens: self.extra_tokens(items, budget, index, &decision)?,
+            extra_tokens: match &decision {
+                Decision::Excluded {
+                    reason:
+                        ExclusionReason::BudgetExceeded { .. } | ExclusionReason::PinnedOverride { .. },
+                    ..
+                } => least_growth(&rehearsal, budget, index),
+                _ => None,
+            },
             decision,
             score: rehearsal.score(index),
             parts: rehearsal.explain_score(index)?,
@@ -153,44 +161,6 @@ impl Pipeline {
             tokens_left: crate::model::reported(tokens_left),
             neighbours: neighbours(&rehearsal, rank, is_in),
         })
-    }
-
-    /// Sweeps upwards from the budget, twice as far each time, until the candidate is in.
-    fn extra_tokens(
-        &self,
-        items: &[ContextItem],
-        budget: &ContextBudget,
-        index: usize,
-        decision: &Decision,
-    ) -> Result<Option<i64>, CupelError> {
-        const FARTHEST: i64 = 1 << 22;
-        let Decision::Excluded { reason, .. } = decision else {
-            return Ok(None);
-        };
-        if !matches!(
-            reason,
-            ExclusionReason::BudgetExceeded { .. } | ExclusionReason::PinnedOverride { .. }
-        ) {
-            return Ok(None);
-        }
-        let now = budget.target_tokens();
-        let mut span: i64 = 1 << 10;
-        loop {
-            let to = now.saturating_add(span);
-            let Ok(sweep) = self.sweep(items, budget, now..=to) else {
-                return Ok(None);
-            };
-            if !sweep.exact {
-                return Ok(None);
-            }
-            if let Some(least) = sweep.min_budget(index) {
-                return Ok(Some(least - now));
-            }
-            if span >= FARTHEST || sweep.steps.last().is_some_and(|step| step.error.is_some()) {
-                return Ok(None);
-            }
-            span *= 2;
-        }
     }
 }
 
@@ -281,7 +251,12 @@ impl fmt::Display for Explanation {
         )?;
         match &self.decision {
             Decision::Included { position, reason } => {
-                writeln!(f, "  in, at position {position}: {}", reason.name())?;
+                writeln!(
+                    f,
+                    "  in, item {} of the window: {}",
+                    position + 1,
+                    reason.name()
+                )?;
             }
             Decision::Excluded { stage, reason } => {
                 writeln!(f, "  out at {}: {reason}", stage.name())?;
@@ -296,9 +271,14 @@ impl fmt::Display for Explanation {
             self.tokens_used, self.tokens_left
         )?;
         if !self.displaced_by.is_empty() {
-            let displaced_by: Vec<String> =
-                self.displaced_by.iter().map(usize::to_string).collect();
-            writeln!(f, "  displaced by candidate {}", displaced_by.join(", "))?;
+            const SHOWN: usize = 8;
+            let shown = self.displaced_by.iter().take(SHOWN);
+            let shown: Vec<String> = shown.map(usize::to_string).collect();
+            write!(f, "  displaced by candidate {}", shown.join(", "))?;
+            match self.displaced_by.len().saturating_sub(SHOWN) {
+                0 => writeln!(f)?,
+                more => writeln!(f, " and {more} more")?,
+            }
         }
         if let Some(extra) = self.extra_tokens {
             writeln!(f, "  in with {extra} tokens more")?;

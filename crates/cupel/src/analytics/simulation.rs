@@ -6,8 +6,8 @@ use crate::{ContextBudget, ContextItem, CupelError, Pipeline};
 impl Pipeline {
     /// The items that a budget smaller by `slack_tokens` would lose, in the order of the window.
     ///
-    /// The smaller budget has both limits lowered and keeps reserve, slots and margin. No slicer
-    /// keeps everything it kept when it gets more, so this is the difference between two runs, not a
+    /// The smaller budget has both limits lowered and keeps reserve, slots and margin. Slicers need
+    /// not keep what they kept when they get more, so this is the difference between two runs, not a
     /// claim about the budgets in between.
     ///
     /// # Errors
@@ -49,13 +49,14 @@ impl Pipeline {
         if slack_tokens == 0 {
             return Ok(Vec::new());
         }
-        let window = self.run_indices(items, budget)?;
+        let rehearsal = Rehearsal::new(self.policy(), items)?;
+        let window = rehearsal.window(budget)?;
         let reduced = budget.with_limits(
             budget.max_tokens().saturating_sub(slack_tokens),
             budget.target_tokens().saturating_sub(slack_tokens),
         )?;
         let mut is_kept = vec![false; items.len()];
-        for candidate in Rehearsal::new(self.policy(), items)?.select(&reduced)? {
+        for candidate in rehearsal.select(&reduced)? {
             is_kept[candidate] = true;
         }
         let lost = window.into_iter().filter(|&candidate| !is_kept[candidate]);
@@ -82,8 +83,8 @@ impl Pipeline {
     /// at which there is no valid budget, the pinned items do not fit or the run overflows counts as
     /// not selecting the target.
     ///
-    /// No slicer selects more with every larger budget, so a smaller budget that also selects the
-    /// target may exist: [`sweep`](Self::sweep) knows them all.
+    /// Slicers need not select more with every larger budget, so a smaller budget that also selects
+    /// the target may exist: [`sweep`](Self::sweep) knows them all.
     ///
     /// # Errors
     ///

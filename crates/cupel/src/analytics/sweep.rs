@@ -34,6 +34,7 @@ pub struct SweepStep {
     /// The tokens of the window.
     pub tokens_used: i64,
     /// The scores of the window's items added up, 1.0 for every pinned one.
+    #[cfg_attr(feature = "serde", serde(with = "crate::wire::float"))]
     pub total_score: f64,
     /// The items in the window.
     pub included: usize,
@@ -176,6 +177,39 @@ impl Pipeline {
     }
 }
 
+/// By how many tokens both limits of `budget` have to grow at least for `candidate` to be selected;
+/// `None` if that is farther than anybody wants to look, or cannot be told.
+pub(super) fn least_growth(
+    rehearsal: &Rehearsal<'_>,
+    budget: &ContextBudget,
+    candidate: usize,
+) -> Option<i64> {
+    const FARTHEST: i64 = 1 << 17;
+    const FARTHEST_ONE_BY_ONE: i64 = 1 << 11;
+    let rank = rehearsal.ranked().iter().position(|&c| c == candidate)?;
+    let now = budget.target_tokens();
+    let slicer = rehearsal.policy().slicer();
+    let scored = rehearsal.scored();
+    let mut span: i64 = 1 << 10;
+    while span <= FARTHEST {
+        let axis = Axis::new(budget, &(now..=now.checked_add(span)?)).ok()?;
+        let Some(known) = slicer.sweep(&scored, axis.effective_targets(rehearsal)) else {
+            return (0..FARTHEST_ONE_BY_ONE).find(|growth| {
+                let selected = now.checked_add(*growth).map(|target| axis.at(target));
+                let selected = selected.and_then(Result::ok);
+                let selected = selected.and_then(|budget| rehearsal.select(&budget).ok());
+                selected.is_some_and(|selected| selected.contains(&candidate))
+            });
+        };
+        let pieces = known.kept().iter().filter(|(kept, ..)| *kept == rank);
+        if let Some(target) = pieces.map(|(_, from, _)| *from).min() {
+            return Some(axis.first_with_effective(target, rehearsal) - now);
+        }
+        span *= 2;
+    }
+    None
+}
+
 /// The budgets of a sweep.
 struct Axis<'a> {
     budget: &'a ContextBudget,
@@ -298,10 +332,9 @@ impl<'a, 'r> Course<'a, 'r> {
             self.add(candidate, works, end);
         }
         for &(rank, from, to) in known.kept() {
-            self.add(rehearsal.ranked()[rank], to_budget(from), to_budget(to));
-        }
-        for intervals in &mut self.intervals {
-            intervals.sort_unstable();
+            if let Some(&candidate) = rehearsal.ranked().get(rank) {
+                self.add(candidate, to_budget(from), to_budget(to));
+            }
         }
     }
 
@@ -332,68 +365,123 @@ impl<'a, 'r> Course<'a, 'r> {
         }
     }
 
-    /// The candidate is in from `from` up to, but without, `to`.
+    /// The candidate is in from `from` up to, but without, `to`; called in ascending order.
     fn add(&mut self, candidate: usize, from: i64, to: i64) {
-        if from < to {
-            self.intervals[candidate].push((from, to - 1));
+        if from >= to {
+            return;
+        }
+        match self.intervals[candidate].last_mut() {
+            Some((_, last)) if *last + 1 >= from => *last = (to - 1).max(*last),
+            _ => self.intervals[candidate].push((from, to - 1)),
         }
     }
 
-    fn finish(mut self, axis: &Axis<'_>, exact: bool) -> BudgetSweep {
-        self.intervals.iter_mut().for_each(join);
+    fn finish(self, axis: &Axis<'_>, exact: bool) -> BudgetSweep {
         let ends = self.starts.iter().skip(1).map(|(start, _)| start - 1);
         let ends = ends.chain([axis.to]);
-        let mut steps: Vec<SweepStep> = self
-            .starts
-            .iter()
-            .zip(ends)
-            .map(|(&(from, error), to)| SweepStep {
-                from,
-                to,
-                tokens_used: 0,
-                total_score: 0.0,
-                included: 0,
-                excluded: self.intervals.len(),
-                error,
-            })
-            .collect();
-        let items = self.rehearsal.items();
-        let mut tokens = vec![0_i128; steps.len()];
-        for (candidate, intervals) in self.intervals.iter().enumerate() {
-            for (from, to) in intervals {
-                let first = steps.partition_point(|step| step.from < *from);
-                for (step, tokens) in steps[first..].iter_mut().zip(&mut tokens[first..]) {
-                    if step.from > *to {
-                        break;
-                    }
-                    *tokens += i128::from(items[candidate].tokens());
-                    step.total_score += self.rehearsal.score(candidate);
-                    step.included += 1;
-                    step.excluded -= 1;
-                }
-            }
-        }
-        for (step, tokens) in steps.iter_mut().zip(tokens) {
-            step.tokens_used = crate::model::reported(tokens);
-        }
-        let intervals = self.intervals.into_iter().enumerate();
+        let starts: Vec<i64> = self.starts.iter().map(|(start, _)| *start).collect();
+        let windows = Windows::of(&self, &starts);
+        let steps = self.starts.iter().zip(ends).zip(windows.0);
+        let steps = steps.map(|((&(from, error), to), window)| SweepStep {
+            from,
+            to,
+            tokens_used: crate::model::reported(window.tokens),
+            total_score: window.score.value(),
+            included: window.items,
+            excluded: self.intervals.len() - window.items,
+            error,
+        });
         BudgetSweep {
             exact,
-            steps,
-            items: intervals
+            steps: steps.collect(),
+            items: self
+                .intervals
+                .into_iter()
+                .enumerate()
                 .map(|(index, intervals)| ItemIntervals { index, intervals })
                 .collect(),
         }
     }
 }
 
-/// Joins intervals that touch.
-fn join(intervals: &mut Vec<(i64, i64)>) {
-    intervals.dedup_by(|next, before| {
-        let touches = before.1 + 1 == next.0;
-        if touches {
-            before.1 = next.1;
+/// What the window holds at every step, added up from what enters and leaves.
+struct Windows(Vec<Window>);
+
+#[derive(Clone, Copy, Default)]
+struct Window {
+    items: usize,
+    tokens: i128,
+    score: Sum,
+}
+
+impl Windows {
+    fn of(course: &Course<'_, '_>, starts: &[i64]) -> Self {
+        // Who enters and who leaves at every step.
+        let mut entering: Vec<Vec<usize>> = vec![Vec::new(); starts.len()];
+        let mut leaving: Vec<Vec<usize>> = vec![Vec::new(); starts.len() + 1];
+        for (candidate, intervals) in course.intervals.iter().enumerate() {
+            for (from, to) in intervals {
+                entering[starts.partition_point(|start| start < from)].push(candidate);
+                leaving[starts.partition_point(|start| start <= to)].push(candidate);
+            }
         }
-        touches
-    });
+        let rehearsal = course.rehearsal;
+        let mut window = Window::default();
+        let mut windows = Vec::with_capacity(starts.len());
+        for (entering, leaving) in entering.iter().zip(&leaving) {
+            for &candidate in leaving {
+                window.items -= 1;
+                window.tokens -= i128::from(rehearsal.items()[candidate].tokens());
+                window.score.add(rehearsal.score(candidate), -1);
+            }
+            for &candidate in entering {
+                window.items += 1;
+                window.tokens += i128::from(rehearsal.items()[candidate].tokens());
+                window.score.add(rehearsal.score(candidate), 1);
+            }
+            windows.push(window);
+        }
+        Self(windows)
+    }
+}
+
+/// A sum of scores from which scores can be taken away again without a trace.
+///
+/// Finite scores are added as multiples of 2^-64, exactly; what is not finite is counted.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    multiples: i128,
+    nan: i64,
+    infinite: i64,
+    negative_infinite: i64,
+}
+
+impl Sum {
+    const UNIT: f64 = 18_446_744_073_709_551_616.0;
+
+    #[expect(clippy::cast_possible_truncation, reason = "the cast saturates")]
+    fn add(&mut self, score: f64, times: i64) {
+        if score.is_nan() {
+            self.nan += times;
+        } else if score == f64::INFINITY {
+            self.infinite += times;
+        } else if score == f64::NEG_INFINITY {
+            self.negative_infinite += times;
+        } else {
+            let multiples = (score * Self::UNIT) as i128;
+            self.multiples = self
+                .multiples
+                .saturating_add(multiples.saturating_mul(times.into()));
+        }
+    }
+
+    fn value(self) -> f64 {
+        let finite = self.multiples as f64 / Self::UNIT;
+        match (self.nan > 0, self.infinite > 0, self.negative_infinite > 0) {
+            (true, ..) | (_, true, true) => f64::NAN,
+            (_, true, _) => f64::INFINITY,
+            (_, _, true) => f64::NEG_INFINITY,
+            _ => finite,
+        }
+    }
 }

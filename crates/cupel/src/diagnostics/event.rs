@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use super::ExcludedItem;
 use crate::{ContextBudget, ContextItem};
 
-/// A stage of the pipeline that reports. Sorting belongs to slicing and reports nothing itself.
+/// A stage of the pipeline that reports. Sorting, between Deduplicate and Slice, reports nothing.
 ///
 /// A name this version does not know survives reading and writing as
 /// [`Unknown`](Self::Unknown) (EVENT-9).
@@ -58,18 +58,24 @@ impl PipelineStage {
         }
     }
 
-    /// The stage of that name; `None` if the name is unknown and cannot be kept either, as
-    /// [`UnknownName::new`] explains.
-    pub fn from_name(name: &str) -> Option<Self> {
+    /// The stage of that name.
+    pub fn from_name(name: &str) -> Self {
         let known = Self::ALL.into_iter().find(|stage| stage.name() == name);
-        known.or_else(|| UnknownName::new(name).map(Self::Unknown))
+        known.unwrap_or_else(|| Self::Unknown(UnknownName::new(name)))
+    }
+}
+
+impl fmt::Display for PipelineStage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 
 /// The name of a stage or reason this version does not know.
 ///
 /// The types it lives in are `Copy`, so each distinct name is stored once for the life of
-/// the process. The store is bounded, so that documents from strangers cannot fill the memory.
+/// the process. The store is bounded, so that documents from strangers cannot fill the memory: a name
+/// of more than 256 bytes, or one too many after 4096 others, is read as `Unknown`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UnknownName(&'static str);
 
@@ -77,19 +83,19 @@ impl UnknownName {
     const MAX_BYTES: usize = 256;
     const MAX_NAMES: usize = 4096;
 
-    /// Stores a name; `None` if it is longer than 256 bytes or 4096 others are stored already.
-    pub fn new(name: &str) -> Option<Self> {
+    /// Stores a name.
+    pub fn new(name: &str) -> Self {
         static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
         let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = names.get(name) {
-            return Some(Self(known));
+            return Self(known);
         }
         if name.len() > Self::MAX_BYTES || names.len() >= Self::MAX_NAMES {
-            return None;
+            return Self("Unknown");
         }
         let stored: &'static str = Box::leak(name.into());
         names.insert(stored);
-        Some(Self(stored))
+        Self(stored)
     }
 
     /// The name.
@@ -115,7 +121,10 @@ pub struct TraceEvent {
     /// The stage.
     pub stage: PipelineStage,
     /// Milliseconds.
-    #[cfg_attr(feature = "serde", serde(alias = "durationMs"))]
+    #[cfg_attr(
+        feature = "serde",
+        serde(alias = "durationMs", with = "crate::wire::float")
+    )]
     pub duration_ms: f64,
     /// Items.
     #[cfg_attr(feature = "serde", serde(alias = "itemCount"))]

@@ -12,7 +12,7 @@ pub mod trace_collector;
 
 pub use event::{OverflowEvent, PipelineStage, StageTraceSnapshot, TraceEvent, UnknownName};
 pub(crate) use reason::Excerpt;
-pub use reason::{ExclusionReason, InclusionReason, UnknownReason, Value};
+pub use reason::{ExclusionReason, InclusionReason, RawValue, UnknownReason};
 #[cfg(feature = "serde")]
 pub(crate) use report::totals;
 pub use report::{CountRequirementShortfall, ExcludedItem, IncludedItem, SelectionReport};

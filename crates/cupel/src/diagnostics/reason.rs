@@ -58,7 +58,8 @@ pub enum ExclusionReason {
         /// The count.
         tokens: i64,
     },
-    /// It would have fitted without the pinned items.
+    /// It would have fitted without the pinned items. Every item with this reason carries the pinned
+    /// item's text.
     PinnedOverride {
         /// The content of the first pinned item that takes room.
         displaced_by: String,
@@ -167,12 +168,12 @@ pub struct UnknownReason {
     /// The name.
     pub name: String,
     /// The fields beside the name, in order.
-    pub fields: Vec<(String, Value)>,
+    pub fields: Vec<(String, RawValue)>,
 }
 
 /// A value of a document, kept without knowing what it means.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Value {
+pub enum RawValue {
     /// Nothing.
     Null,
     /// A truth value.
@@ -184,9 +185,9 @@ pub enum Value {
     /// A text.
     Text(String),
     /// A list.
-    List(Vec<Value>),
+    List(Vec<RawValue>),
     /// A map, in order.
-    Map(Vec<(String, Value)>),
+    Map(Vec<(String, RawValue)>),
 }
 
 /// Why an item is in the window.
@@ -222,10 +223,15 @@ impl InclusionReason {
         }
     }
 
-    /// The reason of that name; `None` if the name is unknown and cannot be kept either, as
-    /// [`UnknownName::new`] explains.
-    pub fn from_name(name: &str) -> Option<Self> {
+    /// The reason of that name.
+    pub fn from_name(name: &str) -> Self {
         let known = Self::KNOWN.into_iter().find(|reason| reason.name() == name);
-        known.or_else(|| UnknownName::new(name).map(Self::Unknown))
+        known.unwrap_or_else(|| Self::Unknown(UnknownName::new(name)))
+    }
+}
+
+impl fmt::Display for InclusionReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }

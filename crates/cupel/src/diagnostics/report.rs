@@ -2,7 +2,8 @@
 
 use super::{ExclusionReason, InclusionReason, TraceEvent};
 use crate::ContextItem;
-use crate::model::{descending, reported};
+use crate::model::reported;
+use crate::order::descending;
 
 /// What a run decided about every candidate.
 ///

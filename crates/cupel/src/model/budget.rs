@@ -1,6 +1,7 @@
 //! [`ContextBudget`]: the limits of a run and what is left of them for slicing.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 
 use super::{ContextKind, reported};
 use crate::CupelError;
@@ -30,7 +31,7 @@ use crate::CupelError;
 /// );
 /// # Ok::<(), cupel::CupelError>(())
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct ContextBudget {
     max_tokens: i64,
     target_tokens: i64,
@@ -97,13 +98,7 @@ impl ContextBudget {
 
     /// Starts a budget from the hard ceiling; see [`ContextBudgetBuilder`].
     pub fn builder(max_tokens: i64) -> ContextBudgetBuilder {
-        ContextBudgetBuilder {
-            max_tokens,
-            target_tokens: max_tokens,
-            output_reserve: 0,
-            reserved_slots: HashMap::new(),
-            estimation_safety_margin_percent: 0.0,
-        }
+        ContextBudgetBuilder(Self::unchecked(max_tokens, max_tokens))
     }
 
     /// A budget of a ceiling and a goal, everything else at its default.
@@ -209,6 +204,10 @@ impl ContextBudget {
     /// A budget of two limits that are known to be valid.
     pub(crate) fn limits(max_tokens: i64, target_tokens: i64) -> Self {
         debug_assert!(0 <= target_tokens && target_tokens <= max_tokens);
+        Self::unchecked(max_tokens, target_tokens)
+    }
+
+    fn unchecked(max_tokens: i64, target_tokens: i64) -> Self {
         Self {
             max_tokens,
             target_tokens,
@@ -220,6 +219,22 @@ impl ContextBudget {
 
     fn slot_tokens(&self) -> i128 {
         self.reserved_slots.values().copied().map(i128::from).sum()
+    }
+}
+
+impl fmt::Debug for ContextBudget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let slots: BTreeMap<_, _> = self.reserved_slots.iter().collect();
+        f.debug_struct("ContextBudget")
+            .field("max_tokens", &self.max_tokens)
+            .field("target_tokens", &self.target_tokens)
+            .field("output_reserve", &self.output_reserve)
+            .field("reserved_slots", &slots)
+            .field(
+                "estimation_safety_margin_percent",
+                &self.estimation_safety_margin_percent,
+            )
+            .finish()
     }
 }
 
@@ -240,36 +255,30 @@ pub(crate) fn floor_tokens(tokens: f64) -> i64 {
 /// # Ok::<(), cupel::CupelError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
-pub struct ContextBudgetBuilder {
-    max_tokens: i64,
-    target_tokens: i64,
-    output_reserve: i64,
-    reserved_slots: HashMap<ContextKind, i64>,
-    estimation_safety_margin_percent: f64,
-}
+pub struct ContextBudgetBuilder(ContextBudget);
 
 impl ContextBudgetBuilder {
     /// Sets the soft goal; the ceiling unless set.
     pub fn target_tokens(mut self, tokens: i64) -> Self {
-        self.target_tokens = tokens;
+        self.0.target_tokens = tokens;
         self
     }
 
     /// Sets what is kept free for the model's answer; 0 unless set.
     pub fn output_reserve(mut self, tokens: i64) -> Self {
-        self.output_reserve = tokens;
+        self.0.output_reserve = tokens;
         self
     }
 
     /// Keeps tokens free for a kind.
     pub fn reserved_slot(mut self, kind: ContextKind, tokens: i64) -> Self {
-        self.reserved_slots.insert(kind, tokens);
+        self.0.reserved_slots.insert(kind, tokens);
         self
     }
 
     /// Sets the percentage taken off the effective limits; 0 unless set.
     pub fn safety_margin_percent(mut self, percent: f64) -> Self {
-        self.estimation_safety_margin_percent = percent;
+        self.0.estimation_safety_margin_percent = percent;
         self
     }
 
@@ -280,11 +289,11 @@ impl ContextBudgetBuilder {
     /// As [`ContextBudget::new`].
     pub fn build(self) -> Result<ContextBudget, CupelError> {
         ContextBudget::new(
-            self.max_tokens,
-            self.target_tokens,
-            self.output_reserve,
-            self.reserved_slots,
-            self.estimation_safety_margin_percent,
+            self.0.max_tokens,
+            self.0.target_tokens,
+            self.0.output_reserve,
+            self.0.reserved_slots,
+            self.0.estimation_safety_margin_percent,
         )
     }
 }

@@ -12,8 +12,7 @@ use crate::hash::hash;
 
 /// One candidate for the context window: a message, a document, a tool's output, a memory.
 ///
-/// An item is an immutable handle of 64 bytes: cloning it costs a counter, and the pipeline
-/// never copies its text. Two items are equal if all their fields are; whether two
+/// An item is an immutable handle: cloning it costs a counter, and a run never copies its text. Two items are equal if all their fields are; whether two
 /// handles are the same item is what [`is_same`](Self::is_same) tells.
 ///
 /// ```
@@ -327,7 +326,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_handle_is_one_cache_line() {
-        assert_eq!(std::mem::size_of::<ContextItem>(), 64);
+    fn a_handle_fits_a_cache_line() {
+        assert!(std::mem::size_of::<ContextItem>() <= 64);
     }
 }

@@ -16,4 +16,4 @@ pub use scored::{ScoredItem, ScoredRef};
 
 pub(crate) use budget::floor_tokens;
 pub(crate) use label::{Folded, KnownKind};
-pub(crate) use scored::{descending, descending_key, reported};
+pub(crate) use scored::reported;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::ledger::{Cause, Ledger};
 use crate::ContextItem;
+use crate::order::low_bits;
 
 /// The survivors, in input order. Contents are compared byte by byte (DEDUP-3); a later copy
 /// wins only with a strictly greater score (DEDUP-5).
@@ -73,16 +74,14 @@ impl<'a> Contents<'a> {
             let position = u32::try_from(candidate + 1).ok()?;
             let hash = self.items[candidate].content_hash();
             let tag = hash & !u64::from(u32::MAX);
-            #[expect(clippy::cast_possible_truncation, reason = "only low bits matter")]
-            let mut at = hash as usize & mask;
+            let mut at = low_bits(hash) & mask;
             loop {
                 let slot = self.slots[at];
                 if slot == 0 {
                     self.slots[at] = tag | u64::from(position);
                     break;
                 }
-                #[expect(clippy::cast_possible_truncation, reason = "the lower half")]
-                let other = slot as u32 as usize - 1;
+                let other = low_bits(slot & u64::from(u32::MAX)) - 1;
                 if slot & !u64::from(u32::MAX) == tag && self.items[other].content_hash() == hash {
                     if self.items[other].content() == self.items[candidate].content() {
                         copies.push((other, candidate));

@@ -11,6 +11,7 @@ use crate::{
 /// A fate is written once and holds numbers, never text. The window and the report are both
 /// projections of the ledger, so they cannot disagree. When nobody listens, slicing may leave the
 /// fates of what it passes over unwritten; then only the window is read.
+#[derive(Clone)]
 pub(crate) struct Ledger<'a> {
     items: &'a [ContextItem],
     scores: Vec<f64>,
@@ -142,10 +143,13 @@ impl<'a> Ledger<'a> {
 
     /// The candidate that stayed in place of a copy.
     pub(crate) fn survivor(&self, candidate: usize) -> Option<usize> {
-        match self.exclusions[candidate] {
-            Some(Cause::CopyOf(winner)) => Some(self.survivor(winner).unwrap_or(winner)),
-            _ => None,
+        let mut survivor = None;
+        let mut at = candidate;
+        while let Some(Cause::CopyOf(winner)) = self.exclusions[at] {
+            survivor = Some(winner);
+            at = winner;
         }
+        survivor
     }
 
     /// A candidate of the window.

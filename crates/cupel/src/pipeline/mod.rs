@@ -235,16 +235,8 @@ impl fmt::Debug for PipelineBuilder {
     }
 }
 
-/// What a run decides about every candidate, in full.
-pub(crate) fn decide<'a>(
-    policy: &Policy,
-    items: &'a [ContextItem],
-    budget: &ContextBudget,
-) -> Result<Ledger<'a>, CupelError> {
-    execute(policy, items, budget, &mut EventLog::default())
-}
-
-/// One run: the six stages, each told to the collector. Every entry point ends here.
+/// One run: the six stages, each told to the collector. Every kind of run ends here; questions about
+/// many budgets rehearse the same stages.
 fn execute<'a, C: TraceCollector + ?Sized>(
     policy: &Policy,
     items: &'a [ContextItem],

@@ -100,14 +100,17 @@ pub(super) fn place(
     for (candidate, cause) in merge.dropped {
         ledger.exclude(candidate, cause);
     }
-    arrange(ledger, policy, &merge.kept)
+    let window = arrange(ledger, policy, &merge.kept)?;
+    ledger.set_window(window);
+    Ok(())
 }
 
-fn arrange(
-    ledger: &mut Ledger<'_>,
+/// The window: the placer's order of the candidates.
+pub(super) fn arrange(
+    ledger: &Ledger<'_>,
     policy: &Policy,
     candidates: &[usize],
-) -> Result<(), CupelError> {
+) -> Result<Vec<usize>, CupelError> {
     let order = policy.placer().arrange(&ledger.scored(candidates))?;
     if order.len() != candidates.len() {
         return Err(CupelError::Contract {
@@ -119,11 +122,6 @@ fn arrange(
         });
     }
     check_distinct_positions(&order, candidates.len(), StrategyRole::Placer)?;
-    ledger.set_window(
-        order
-            .into_iter()
-            .map(|position| candidates[position])
-            .collect(),
-    );
-    Ok(())
+    let window = order.into_iter().map(|position| candidates[position]);
+    Ok(window.collect())
 }

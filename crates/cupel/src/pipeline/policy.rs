@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{EventLog, execute};
 use crate::{
     ContextBudget, ContextItem, CupelError, NullTraceCollector, OverflowEvent, OverflowStrategy,
-    Placer, Scorer, SelectionReport, Slicer, TraceCollector,
+    Placer, Scorer, SelectionReport, Slicer, TraceCollector, parallel,
 };
 
 /// How to run: which scorer, slicer and placer, and what to do about copies and overflow.
@@ -58,6 +58,11 @@ impl Policy {
             overflow_strategy: OverflowStrategy::default(),
             overflow_observer: None,
         }
+    }
+
+    /// Starts a policy; see [`PolicyBuilder`].
+    pub fn builder() -> PolicyBuilder {
+        PolicyBuilder::new()
     }
 
     /// What scores.
@@ -132,6 +137,26 @@ impl Policy {
         let ledger = execute(self, items, budget, collector)?;
         let window = ledger.window().iter();
         Ok(window.map(|&candidate| items[candidate].clone()).collect())
+    }
+
+    /// The windows of many runs, in order; with the feature `rayon` on all cores.
+    ///
+    /// ```
+    /// use cupel::*;
+    ///
+    /// let policy = Policy::new(ReflexiveScorer, GreedySlice, ChronologicalPlacer);
+    /// let items = [ContextItem::builder("hello", 2).build()?];
+    /// let (wide, narrow) = (ContextBudget::with_target(9, 9)?, ContextBudget::with_target(1, 1)?);
+    /// let windows = policy.run_many(&[(&items, &wide), (&items, &narrow)]);
+    /// assert_eq!(windows[0].as_ref().map(Vec::len), Ok(1));
+    /// assert_eq!(windows[1].as_ref().map(Vec::len), Ok(0));
+    /// # Ok::<(), CupelError>(())
+    /// ```
+    pub fn run_many(
+        &self,
+        requests: &[(&[ContextItem], &ContextBudget)],
+    ) -> Vec<Result<Vec<ContextItem>, CupelError>> {
+        parallel::map_each(requests, |(items, budget)| self.run(items, budget))
     }
 
     /// The report of a run, without its window.

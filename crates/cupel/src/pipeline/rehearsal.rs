@@ -57,6 +57,29 @@ impl<'a> Rehearsal<'a> {
         Ok(merge.kept.into_owned())
     }
 
+    /// What a run with this budget decides about every candidate.
+    pub(crate) fn decide(&self, budget: &ContextBudget) -> Result<Ledger<'a>, CupelError> {
+        let mut ledger = self.ledger.clone();
+        let effective = budget.effective(self.classes.pinned_tokens(budget)?);
+        let without_pinned = budget.effective(0);
+        let slicer = self.policy.slicer();
+        let sliced = slice::slice(
+            &mut ledger,
+            slicer,
+            &self.ranked,
+            &effective,
+            &without_pinned,
+        )?;
+        let merged: Vec<usize> = self.classes.pinned.iter().copied().chain(sliced).collect();
+        place::place(&mut ledger, self.policy, &merged, budget, |_| ())?;
+        Ok(ledger)
+    }
+
+    /// The window of a run with this budget.
+    pub(crate) fn window(&self, budget: &ContextBudget) -> Result<Vec<usize>, CupelError> {
+        place::arrange(&self.ledger, self.policy, &self.select(budget)?)
+    }
+
     pub(crate) fn pinned(&self) -> &[usize] {
         &self.classes.pinned
     }

@@ -1,7 +1,7 @@
 //! [`UShapedPlacer`].
 
 use super::{Placer, placed};
-use crate::model::descending;
+use crate::order::descending;
 use crate::{ContextItem, CupelError, ScoredItem, ScoredRef};
 
 /// Best scores at both ends, worst in the middle, for models that read the ends more closely.

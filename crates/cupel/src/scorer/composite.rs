@@ -104,7 +104,7 @@ impl Scorer for CompositeScorer {
             .collect::<Result<_, CupelError>>()?;
         let contributions = parts.iter().filter_map(|part| part.contribution);
         let score = contributions.fold(0.0, |sum, contribution| sum + contribution);
-        Ok(ScorePart::new(self.name(), score).with_parts(parts))
+        Ok(ScorePart::new(self.scorer_name(), score).with_parts(parts))
     }
 }
 

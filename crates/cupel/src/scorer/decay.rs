@@ -5,7 +5,7 @@ use std::fmt;
 use chrono::{DateTime, Duration, Utc};
 
 use super::Scorer;
-use crate::{ContextItem, CupelError};
+use crate::{ContextItem, CupelError, parallel};
 
 /// Says what time it is.
 ///
@@ -226,6 +226,6 @@ impl Scorer for DecayScorer {
 
     fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
         let now = self.provider.now();
-        Ok(items.iter().map(|item| self.score_at(now, item)).collect())
+        Ok(parallel::map(items, |_, item| self.score_at(now, item)))
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
-use super::{Scorer, check_weight};
+use super::{Scorer, check_weight, one_by_one};
 use crate::model::KnownKind;
 use crate::{ContextItem, ContextKind, CupelError};
 
@@ -101,5 +101,9 @@ impl Scorer for KindScorer {
             Some(kind) => self.known[kind as usize],
             None => self.weights.get(item.kind()).copied().unwrap_or(0.0),
         }
+    }
+
+    fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
+        Ok(one_by_one(self, items))
     }
 }

@@ -1,6 +1,6 @@
 //! [`MetadataTrustScorer`] and [`MetadataKeyScorer`]: scores the caller put into metadata.
 
-use super::Scorer;
+use super::{Scorer, one_by_one};
 use crate::{ContextItem, CupelError};
 
 /// Scores by the trust value the caller stored under `cupel:trust`, clamped to `[0, 1]`.
@@ -48,6 +48,10 @@ impl Scorer for MetadataTrustScorer {
             Some(trust) if trust.is_finite() => trust.clamp(0.0, 1.0),
             _ => self.default_score,
         }
+    }
+
+    fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
+        Ok(one_by_one(self, items))
     }
 }
 
@@ -108,5 +112,9 @@ impl Scorer for MetadataKeyScorer {
         } else {
             1.0
         }
+    }
+
+    fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
+        Ok(one_by_one(self, items))
     }
 }

@@ -44,7 +44,7 @@ pub use scaled::ScaledScorer;
 pub use tag::{TagComparison, TagScorer};
 
 use crate::error::{ContractViolation, StrategyRole};
-use crate::{ContextItem, CupelError};
+use crate::{ContextItem, CupelError, parallel};
 
 /// Gives every item a score.
 ///
@@ -93,7 +93,7 @@ pub trait Scorer: Send + Sync {
     }
 
     /// What explanations call this scorer: the name of its type, unless written.
-    fn name(&self) -> &str {
+    fn scorer_name(&self) -> &str {
         let path = std::any::type_name::<Self>();
         let path = path.split('<').next().unwrap_or(path);
         path.rsplit("::").next().unwrap_or(path)
@@ -108,7 +108,7 @@ pub trait Scorer: Send + Sync {
     fn explain(&self, items: &[ContextItem], index: usize) -> Result<ScorePart, CupelError> {
         let scores = self.score_all(items)?;
         let score = scores.get(index).copied().unwrap_or(f64::NAN);
-        Ok(ScorePart::new(self.name(), score))
+        Ok(ScorePart::new(self.scorer_name(), score))
     }
 }
 
@@ -124,8 +124,8 @@ macro_rules! forward {
                 (**self).score_all(items)
             }
 
-            fn name(&self) -> &str {
-                (**self).name()
+            fn scorer_name(&self) -> &str {
+                (**self).scorer_name()
             }
 
             fn explain(
@@ -162,6 +162,11 @@ pub(crate) fn column(scorer: &dyn Scorer, items: &[ContextItem]) -> Result<Vec<f
             returned: column.len(),
         },
     })
+}
+
+/// The scores of a scorer that looks at one item at a time.
+fn one_by_one(scorer: &impl Scorer, items: &[ContextItem]) -> Vec<f64> {
+    parallel::map(items, |_, item| scorer.score(item, items))
 }
 
 /// Refuses a weight that is negative or not finite.

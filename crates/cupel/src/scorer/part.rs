@@ -31,7 +31,13 @@ pub struct ScorePart {
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub weight: Option<f64>,
     /// What it adds to a weighted average: its score times its weight.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(
+        feature = "serde",
+        serde(
+            skip_serializing_if = "Option::is_none",
+            serialize_with = "crate::wire::float::serialize_some"
+        )
+    )]
     pub contribution: Option<f64>,
     /// What it was made of.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]

@@ -76,6 +76,6 @@ impl Scorer for ProductScorer {
             .map(|scorer| scorer.explain(items, index))
             .collect::<Result<_, CupelError>>()?;
         let score = parts.iter().fold(1.0, |product, part| product * part.score);
-        Ok(ScorePart::new(self.name(), score).with_parts(parts))
+        Ok(ScorePart::new(self.scorer_name(), score).with_parts(parts))
     }
 }

@@ -3,7 +3,8 @@
 use chrono::{DateTime, Utc};
 
 use super::Scorer;
-use crate::{ContextItem, CupelError};
+use crate::order::low_bits;
+use crate::{ContextItem, CupelError, parallel};
 
 /// Scores by age rank: the newest timestamped item 1.0, the oldest 0.0.
 ///
@@ -100,17 +101,17 @@ fn rank_all<K: Key>(items: &[ContextItem], key: impl Fn(&ContextItem) -> Option<
     let mut scores = vec![0.0; items.len()];
     match K::packed(keyed(), items.len()) {
         Some((mut keys, index_bits)) => {
-            keys.sort_unstable();
+            parallel::sort(&mut keys);
             let index_mask = (1 << index_bits) - 1;
             write_ranks(
                 keys.iter()
-                    .map(|&key| (key >> index_bits, (key & index_mask) as usize)),
+                    .map(|&key| (key >> index_bits, low_bits(key & index_mask))),
                 &mut scores,
             );
         }
         None => {
             let mut keys: Vec<(K, usize)> = keyed().collect();
-            keys.sort_unstable();
+            parallel::sort(&mut keys);
             write_ranks(keys.into_iter(), &mut scores);
         }
     }
@@ -135,7 +136,7 @@ fn write_ranks<K: PartialEq + Copy>(
 }
 
 /// What items can be ranked by.
-trait Key: Ord + Copy {
+trait Key: Ord + Copy + Send {
     /// Keys and positions in one number each, which sort alike, and the bits the position takes;
     /// `None` if they have no room.
     fn packed(

@@ -1,7 +1,7 @@
 //! [`ReflexiveScorer`].
 
-use super::Scorer;
-use crate::ContextItem;
+use super::{Scorer, one_by_one};
+use crate::{ContextItem, CupelError};
 
 /// Scores by the caller's own hint, clamped to `[0, 1]`.
 ///
@@ -24,5 +24,9 @@ impl Scorer for ReflexiveScorer {
             Some(hint) if hint.is_finite() => hint.clamp(0.0, 1.0),
             _ => 0.0,
         }
+    }
+
+    fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
+        Ok(one_by_one(self, items))
     }
 }

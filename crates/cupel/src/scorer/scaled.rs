@@ -65,7 +65,7 @@ impl Scorer for ScaledScorer {
     fn explain(&self, items: &[ContextItem], index: usize) -> Result<ScorePart, CupelError> {
         let inner = self.inner.explain(items, index)?;
         let range = Range::of(&super::column(&self.inner, items)?);
-        Ok(ScorePart::new(self.name(), range.scale(inner.score)).with_parts(vec![inner]))
+        Ok(ScorePart::new(self.scorer_name(), range.scale(inner.score)).with_parts(vec![inner]))
     }
 }
 

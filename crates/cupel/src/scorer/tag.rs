@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
-use super::{Scorer, check_weight};
+use super::{Scorer, check_weight, one_by_one};
 use crate::{ContextItem, CupelError};
 
 /// Scores by tags: the weight of an item's tags over the weight of all configured tags.
@@ -142,5 +142,9 @@ impl Scorer for TagScorer {
             .filter_map(|tag| self.weight(tag))
             .fold(0.0, |sum, weight| sum + weight);
         (matched / self.total_weight).min(1.0)
+    }
+
+    fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
+        Ok(one_by_one(self, items))
     }
 }

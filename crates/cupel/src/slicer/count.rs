@@ -13,7 +13,8 @@ use super::{
     check_distinct, ranks_by_kind, slice_by_selection,
 };
 use crate::diagnostics::CountRequirementShortfall;
-use crate::model::{descending, reported};
+use crate::model::reported;
+use crate::order::descending;
 use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredItem, ScoredRef};
 
 /// How many items of one kind there must and may be.
@@ -351,8 +352,7 @@ impl Counts {
         let left = reported((i128::from(budget.target_tokens()) - committed_tokens).max(0));
         let part_budget = ContextBudget::limits(budget.max_tokens(), left.min(budget.max_tokens()));
         let chosen = inner.select(&part, &part_budget)?;
-        chosen.check(part.len())?;
-        let mut chosen = selection.adopt(chosen, &rest);
+        let mut chosen = selection.adopt(chosen, &rest)?;
 
         reorder(&mut chosen);
         let caps: HashMap<&ContextKind, usize> = self

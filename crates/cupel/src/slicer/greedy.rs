@@ -3,7 +3,8 @@
 use std::ops::RangeInclusive;
 
 use super::{PreparedSlice, Selection, Slicer, TargetSweep, slice_by_selection};
-use crate::model::descending_key;
+use crate::order::{Ranked, descending_key};
+use crate::parallel;
 use crate::{ContextBudget, ContextItem, CupelError, ScoredItem, ScoredRef};
 
 /// Fills the budget by score per token, best first.
@@ -70,7 +71,7 @@ impl Slicer for GreedySlice {
         if remaining <= 0 {
             return Some(kept);
         }
-        let mut waiting: Vec<Waiting> = scored.iter().enumerate().map(Waiting::new).collect();
+        let mut waiting: Vec<Waiting> = parallel::map(scored, Waiting::new);
         let mut next = FIRST;
         while !waiting.is_empty() {
             let count = next.min(waiting.len());
@@ -117,6 +118,7 @@ impl Slicer for GreedySlice {
     /// Fills all targets at once. Two targets part only at an item that fits one and not the
     /// other; until then their choices are made together.
     fn sweep(&self, ranked: &[ScoredRef<'_>], targets: RangeInclusive<i64>) -> Option<TargetSweep> {
+        const MOST_PIECES: usize = 1 << 22;
         let (first, last) = targets.into_inner();
         let end = last.checked_add(1)?;
         let tokens = |rank: usize| ranked[rank].item.tokens();
@@ -145,6 +147,9 @@ impl Slicer for GreedySlice {
             next: 0,
         }];
         while let Some(mut piece) = pieces.pop() {
+            if sweep.len() > MOST_PIECES {
+                return None;
+            }
             while let Some(position) = fits.first(piece.next, piece.to - 1 - piece.spent) {
                 let needed = piece.spent + fits.tokens[position];
                 if needed > piece.from {
@@ -179,7 +184,7 @@ struct Waiting {
 }
 
 impl Waiting {
-    fn new((position, scored): (usize, &ScoredRef<'_>)) -> Self {
+    fn new(position: usize, scored: &ScoredRef<'_>) -> Self {
         Self {
             density: descending_key(density(scored)),
             score: descending_key(scored.score),
@@ -251,14 +256,9 @@ impl NextFit {
 
 /// The ranks in visiting order: highest density first, ties by rank.
 fn by_density(ranked: &[ScoredRef<'_>]) -> Vec<usize> {
-    let mut keys: Vec<u128> = ranked
-        .iter()
-        .enumerate()
-        .map(|(rank, scored)| u128::from(descending_key(density(scored))) << 64 | rank as u128)
-        .collect();
-    keys.sort_unstable();
-    #[expect(clippy::cast_possible_truncation, reason = "the lower half is a rank")]
-    keys.into_iter().map(|key| key as usize).collect()
+    let mut order = parallel::map(ranked, |rank, scored| Ranked::new(density(scored), rank));
+    parallel::sort(&mut order);
+    order.into_iter().map(Ranked::position).collect()
 }
 
 /// Score per token; free items come before every finite density.

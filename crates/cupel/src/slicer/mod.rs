@@ -114,11 +114,14 @@ pub trait Slicer: Send + Sync {
         Selection::by_identity(ranked, &kept)
     }
 
+    /// For the built-in slicers, not part of the contract.
+    ///
     /// The kept positions of a list in any order, if the slicer can choose from it as it would from
     /// the list sorted by score, ties in list order, without sorting it. What is refused cannot be
     /// explained on this way, so the pipeline takes it only when nobody listens.
     ///
     /// `None`, as by default, means that the list has to be sorted.
+    #[doc(hidden)]
     fn select_unsorted(
         &self,
         _scored: &[ScoredRef<'_>],
@@ -127,17 +130,23 @@ pub trait Slicer: Send + Sync {
         None
     }
 
+    /// For the built-in slicers, not part of the contract.
+    ///
     /// A function that chooses for one budget after another, if the slicer can do part of the work
     /// once for all of them; it has to choose as [`select`](Self::select) does.
+    #[doc(hidden)]
     fn prepare<'a>(&'a self, _ranked: &[ScoredRef<'_>]) -> Option<PreparedSlice<'a>> {
         None
     }
 
+    /// For the built-in slicers, not part of the contract.
+    ///
     /// The choices for all targets of a range at once, if the slicer knows a cheaper way than
-    /// [`select`](Self::select) for each; it has to give the same choices. The maximum of the budget
-    /// must not matter.
+    /// [`select`](Self::select) for each, its choice depends on the target alone, and it never goes
+    /// beyond it.
     ///
     /// `None`, as by default, leaves it to the caller to try targets one by one.
+    #[doc(hidden)]
     fn sweep(
         &self,
         _ranked: &[ScoredRef<'_>],
@@ -168,6 +177,7 @@ pub trait Slicer: Send + Sync {
 }
 
 /// Chooses ranks for a budget, see [`Slicer::prepare`].
+#[doc(hidden)]
 pub type PreparedSlice<'a> = Box<dyn Fn(&ContextBudget) -> Vec<usize> + 'a>;
 
 /// A pointer to a slicer is a slicer.

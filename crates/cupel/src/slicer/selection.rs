@@ -102,18 +102,20 @@ impl Selection {
         (self.refusals, self.shortfalls)
     }
 
-    /// Takes over what a wrapped slicer said about a part of the list, except its choice,
-    /// which is returned in ranks of the whole list. `ranks` holds the part's ranks.
+    /// Takes over what a wrapped slicer said about a part of the list, except its choice, which is
+    /// returned in ranks of the whole list. `ranks` holds the part's ranks.
     ///
-    /// # Panics
+    /// # Errors
     ///
-    /// If a rank of the part is beyond `ranks`.
-    pub fn adopt(&mut self, part: Self, ranks: &[usize]) -> Vec<usize> {
+    /// [`CupelError::Contract`] if the wrapped slicer named a rank it was not offered, or kept one
+    /// twice.
+    pub fn adopt(&mut self, part: Self, ranks: &[usize]) -> Result<Vec<usize>, CupelError> {
+        part.check(ranks.len())?;
         let refusals = part.refusals.into_iter();
         self.refusals
             .extend(refusals.map(|(rank, refusal)| (ranks[rank], refusal)));
         self.shortfalls.extend(part.shortfalls);
-        part.kept.into_iter().map(|rank| ranks[rank]).collect()
+        Ok(part.kept.into_iter().map(|rank| ranks[rank]).collect())
     }
 
     /// The choice that `items` is of `ranked`, handle by handle.

@@ -14,6 +14,7 @@ use crate::CupelError;
 /// assert_eq!(sweep.steps(), [0, 10]);
 /// assert_eq!(sweep.kept(), [(0, 10, 20)]);
 /// ```
+#[doc(hidden)]
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TargetSweep {
     steps: Vec<i64>,
@@ -37,6 +38,16 @@ impl TargetSweep {
     /// From this target on the slicer fails.
     pub fn fail(&mut self, target: i64, error: CupelError) {
         self.failure = Some((target, error));
+    }
+
+    /// The number of steps and pieces.
+    pub fn len(&self) -> usize {
+        self.steps.len() + self.kept.len()
+    }
+
+    /// Whether nothing is known yet.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// The targets at which the choice changes, ascending.
