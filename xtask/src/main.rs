@@ -6,6 +6,7 @@
     reason = "a command talks to its terminal"
 )]
 
+mod bench;
 mod coverage;
 mod test;
 mod tidy;
@@ -19,6 +20,7 @@ Usage: cargo xtask COMMAND
 Commands:
   test      runs every check and every test: formatting, lints, docs, all tests
   coverage  writes spec/coverage.md: which vector or test proves which requirement
+  bench     measures the library beside its peers: [--quick] [--check] [--bars 1,2,3]
 ";
 
 fn main() -> ExitCode {
@@ -27,6 +29,7 @@ fn main() -> ExitCode {
     let result = match arguments[..] {
         ["test"] => test::run(),
         ["coverage"] => coverage::write(),
+        ["bench", ref rest @ ..] => bench::run(rest),
         ["--help" | "-h"] => {
             print!("{USAGE}");
             Ok(())

@@ -99,6 +99,12 @@ pub trait TraceCollector {
         true
     }
 
+    /// Whether the run has to build an entry for [`record_excluded`](Self::record_excluded) and the
+    /// stage snapshots.
+    fn wants_exclusions(&self) -> bool {
+        true
+    }
+
     /// A run begins.
     fn on_run_started(&mut self, _budget: &ContextBudget) {}
 
@@ -324,6 +330,10 @@ macro_rules! forward {
                 (**self).wants_report()
             }
 
+            fn wants_exclusions(&self) -> bool {
+                (**self).wants_exclusions()
+            }
+
             fn on_run_started(&mut self, budget: &ContextBudget) {
                 (**self).on_run_started(budget);
             }
@@ -422,6 +432,11 @@ impl<A: TraceCollector, B: TraceCollector> TraceCollector for (A, B) {
 
     fn wants_report(&self) -> bool {
         self.0.is_enabled() && self.0.wants_report() || self.1.is_enabled() && self.1.wants_report()
+    }
+
+    fn wants_exclusions(&self) -> bool {
+        self.0.is_enabled() && self.0.wants_exclusions()
+            || self.1.is_enabled() && self.1.wants_exclusions()
     }
 
     fn on_run_started(&mut self, budget: &ContextBudget) {

@@ -1,5 +1,6 @@
 //! The one record of every candidate's fate.
 
+use crate::order::descending_key;
 use crate::slicer::Refusal;
 use crate::{
     ContextItem, CountRequirementShortfall, ExcludedItem, ExclusionReason, IncludedItem,
@@ -126,14 +127,9 @@ impl<'a> Ledger<'a> {
 
     /// An excluded candidate with its reason in words; `None` for one that is not excluded.
     pub(crate) fn excluded(&self, candidate: usize) -> Option<ExcludedItem> {
-        let cause = self.exclusions[candidate]?;
-        let item = &self.items[candidate];
-        let reason = self.reason(item, cause);
-        Some(ExcludedItem::new(
-            item.clone(),
-            self.scores[candidate],
-            reason,
-        ))
+        let reason = self.reason(candidate)?;
+        let item = self.items[candidate].clone();
+        Some(ExcludedItem::new(item, self.scores[candidate], reason))
     }
 
     /// The stage that excluded a candidate.
@@ -172,7 +168,10 @@ impl<'a> Ledger<'a> {
         let mut excluded: Vec<usize> = (0..self.items.len())
             .filter(|&candidate| self.is_excluded(candidate))
             .collect();
-        excluded.sort_by_key(|&candidate| self.stage_of_exclusion(candidate));
+        excluded.sort_by_cached_key(|&candidate| {
+            let score = descending_key(self.scores[candidate]);
+            (score, self.stage_of_exclusion(candidate))
+        });
         let excluded = excluded.into_iter();
         SelectionReport::new(
             events,
@@ -182,12 +181,15 @@ impl<'a> Ledger<'a> {
         )
     }
 
-    fn reason(&self, item: &ContextItem, cause: Cause) -> ExclusionReason {
+    /// Why a candidate is excluded; `None` for one that is not.
+    pub(crate) fn reason(&self, candidate: usize) -> Option<ExclusionReason> {
+        let cause = self.exclusions[candidate]?;
+        let item = &self.items[candidate];
         let too_large = |available_tokens| ExclusionReason::BudgetExceeded {
             item_tokens: item.tokens(),
             available_tokens,
         };
-        match cause {
+        Some(match cause {
             Cause::NegativeTokens => ExclusionReason::NegativeTokens {
                 tokens: item.tokens(),
             },
@@ -209,6 +211,6 @@ impl<'a> Ledger<'a> {
                 },
                 Refusal::Because(reason) => reason.clone(),
             },
-        }
+        })
     }
 }

@@ -1,5 +1,6 @@
 //! The only code that times, counts and reports a stage.
 
+use std::fmt::Write as _;
 use std::time::Instant;
 
 use super::ledger::Ledger;
@@ -15,6 +16,7 @@ pub(super) struct Trace<'c, C: ?Sized> {
     collector: &'c mut C,
     enabled: bool,
     item_events: bool,
+    wants_exclusions: bool,
     /// What the completion hook will get, if it wants anything.
     completion: Option<Completion>,
 }
@@ -47,6 +49,7 @@ impl<'c, C: TraceCollector + ?Sized> Trace<'c, C> {
         Self {
             enabled,
             item_events: enabled && collector.detail_level() >= TraceDetailLevel::Item,
+            wants_exclusions: enabled && collector.wants_exclusions(),
             completion: (enabled && collector.wants_report()).then(Completion::default),
             collector,
         }
@@ -92,16 +95,24 @@ impl<'c, C: TraceCollector + ?Sized> Trace<'c, C> {
         };
         let duration_ms = since.elapsed().as_secs_f64() * 1e3;
         let mut snapshot = StageTraceSnapshot::new(stage, considered.len(), passed, duration_ms);
-        for excluded in considered.filter_map(|candidate| ledger.excluded(candidate)) {
+        for candidate in considered.filter(|&candidate| ledger.is_excluded(candidate)) {
             if self.item_events {
-                let event = TraceEvent::item(stage, excluded.reason.to_string());
-                self.record(event, C::record_item_event);
+                let mut message = String::with_capacity(64);
+                if let Some(reason) = ledger.reason(candidate) {
+                    let _ = write!(message, "{reason}");
+                }
+                self.record(TraceEvent::item(stage, message), C::record_item_event);
             }
-            if self.completion.is_some() {
-                snapshot.excluded.push(excluded.clone());
+            if !self.wants_exclusions {
+                continue;
             }
-            self.collector
-                .record_excluded(excluded.item, excluded.score, excluded.reason);
+            if let Some(excluded) = ledger.excluded(candidate) {
+                if self.completion.is_some() {
+                    snapshot.excluded.push(excluded.clone());
+                }
+                self.collector
+                    .record_excluded(excluded.item, excluded.score, excluded.reason);
+            }
         }
         let event = TraceEvent::stage(stage, duration_ms, passed);
         self.record(event, C::record_stage_event);
@@ -190,6 +201,10 @@ impl TraceCollector for EventLog {
     }
 
     fn wants_report(&self) -> bool {
+        false
+    }
+
+    fn wants_exclusions(&self) -> bool {
         false
     }
 }
