@@ -16,7 +16,8 @@
 //! let budget = ContextBudget::with_target(40, 40)?;
 //!
 //! let window = pipeline.run(&items, &budget)?;
-//! assert_eq!(window.len(), 2);
+//! let contents: Vec<_> = window.iter().map(ContextItem::content).collect();
+//! assert_eq!(contents, ["You are a helpful assistant.", "Where are my keys?"]);
 //!
 //! let report = pipeline.dry_run(&items, &budget)?;
 //! assert_eq!(
@@ -37,6 +38,14 @@
 //! | Slice | what fits is selected | a [`Slicer`]: [`slicer`] lists them |
 //! | Place | pinned and selected items are merged, overflow handled, the order chosen | an [`OverflowStrategy`] and a [`Placer`]: [`placer`] lists them |
 //!
+//! # Questions
+//!
+//! - What is in, what is out, and why? [`Pipeline::dry_run`] gives a [`SelectionReport`];
+//!   [`Pipeline::run_traced`] tells a [`TraceCollector`] while it runs.
+//! - Why this item, and what would it take? [`Pipeline::explain`].
+//! - What if the budget were another? [`Pipeline::sweep`] knows all of them;
+//!   [`analytics`] lists more questions.
+//!
 //! # Words
 //!
 //! - **candidate**: an item offered to a run; **pinned**: included whatever it scores.
@@ -55,7 +64,7 @@
 //! - `stream`: `StreamSlice` selects from an asynchronous stream. Adds futures-core.
 //! - `rayon`: large inputs are scored and sorted, and [`Policy::run_many`] runs, on all cores. Adds rayon.
 //!
-//! Names like `SORT-4` in these pages are rows of the specification's requirements.
+//! Names like `SORT-4` in these pages are rows of `spec/requirements.md` in the repository.
 
 pub mod analytics;
 pub mod diagnostics;

@@ -39,6 +39,23 @@ pub struct PolicySensitivityReport {
 /// # Errors
 ///
 /// [`CupelError::PipelineConfig`] for fewer than two variants; whatever one of the runs fails with.
+///
+/// ```
+/// use cupel::*;
+///
+/// let by_hint = Policy::new(ReflexiveScorer, GreedySlice, ChronologicalPlacer);
+/// let by_priority = Policy::new(PriorityScorer, GreedySlice, ChronologicalPlacer);
+/// let items = [
+///     ContextItem::builder("likely", 40).priority(1).future_relevance_hint(0.9).build()?,
+///     ContextItem::builder("urgent", 40).priority(9).future_relevance_hint(0.1).build()?,
+/// ];
+/// let variants = [("hint", &by_hint), ("priority", &by_priority)];
+/// let report = policy_sensitivity(&items, &ContextBudget::with_target(40, 40)?, &variants)?;
+/// assert_eq!(report.diffs[0].content, "likely");
+/// assert_eq!(report.diffs[0].statuses[0], ("hint".to_owned(), ItemStatus::Included));
+/// assert_eq!(report.diffs[0].statuses[1], ("priority".to_owned(), ItemStatus::Excluded));
+/// # Ok::<(), CupelError>(())
+/// ```
 pub fn policy_sensitivity(
     items: &[ContextItem],
     budget: &ContextBudget,

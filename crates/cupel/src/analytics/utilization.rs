@@ -8,7 +8,8 @@ use crate::{
 
 /// The share of the hard ceiling that the window uses: its tokens over `max_tokens`.
 ///
-/// With a ceiling of zero it is 0 for an empty window and infinite for any other.
+/// With a ceiling of zero it is 0 for an empty window and infinite for any other. There is an
+/// example at [`SelectionReport::budget_utilization`].
 pub fn budget_utilization(report: &SelectionReport, budget: &ContextBudget) -> f64 {
     share(
         included_tokens(report, |_| true),
@@ -47,6 +48,21 @@ pub struct KindQuotaUtilization {
 }
 
 /// How the limits of a slicer were used, one row per constraint, sorted by the kind's text.
+///
+/// ```
+/// use std::sync::Arc;
+/// use cupel::*;
+///
+/// let half = QuotaEntry::new(ContextKind::message(), 0.0, 50.0)?;
+/// let slicer = Arc::new(QuotaSlice::new(vec![half], GreedySlice)?);
+/// let pipeline = Pipeline::new(RecencyScorer, slicer.clone(), ChronologicalPlacer);
+/// let items = [ContextItem::builder("hello", 40).build()?];
+/// let budget = ContextBudget::with_target(100, 100)?;
+/// let report = pipeline.dry_run(&items, &budget)?;
+/// let rows = quota_utilization(&report, &*slicer, &budget);
+/// assert_eq!((rows[0].actual, rows[0].utilization), (40.0, 0.8));
+/// # Ok::<(), CupelError>(())
+/// ```
 pub fn quota_utilization(
     report: &SelectionReport,
     policy: &dyn QuotaPolicy,
@@ -111,6 +127,21 @@ impl SelectionReport {
     }
 
     /// [`kind_diversity`] of this report.
+    ///
+    /// ```
+    /// use cupel::*;
+    ///
+    /// let pipeline = Pipeline::new(RecencyScorer, GreedySlice, ChronologicalPlacer);
+    /// let items = [
+    ///     ContextItem::builder("a", 1).build()?,
+    ///     ContextItem::builder("b", 1).kind(ContextKind::new("MESSAGE")?).build()?,
+    ///     ContextItem::builder("c", 1).kind(ContextKind::memory()).build()?,
+    /// ];
+    /// let report = pipeline.dry_run(&items, &ContextBudget::with_target(9, 9)?)?;
+    /// assert_eq!(report.kind_diversity(), 2);
+    /// assert_eq!(report.timestamp_coverage(), 0.0);
+    /// # Ok::<(), CupelError>(())
+    /// ```
     pub fn kind_diversity(&self) -> usize {
         kind_diversity(self)
     }

@@ -121,6 +121,20 @@ impl Pipeline {
     /// # Errors
     ///
     /// As [`run`](Self::run).
+    ///
+    /// ```
+    /// use cupel::*;
+    ///
+    /// let pipeline = Pipeline::new(RecencyScorer, GreedySlice, ChronologicalPlacer);
+    /// let items = [ContextItem::builder("hello", 2).build()?];
+    /// let budget = ContextBudget::with_target(10, 10)?;
+    /// let mut collector = DiagnosticTraceCollector::new(TraceDetailLevel::Stage);
+    /// let window = pipeline.run_traced(&items, &budget, &mut collector)?;
+    /// let stages: Vec<_> = collector.into_report().events.iter().map(|e| e.stage.name()).collect();
+    /// assert_eq!(stages, ["Classify", "Score", "Deduplicate", "Slice", "Place"]);
+    /// assert_eq!(window[0].content(), "hello");
+    /// # Ok::<(), CupelError>(())
+    /// ```
     pub fn run_traced<C: TraceCollector + ?Sized>(
         &self,
         items: &[ContextItem],
@@ -215,6 +229,24 @@ impl PipelineBuilder {
     }
 
     /// Sets who is told of an overflow accepted under [`OverflowStrategy::Proceed`].
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicI64, Ordering};
+    /// use cupel::*;
+    ///
+    /// static OVER: AtomicI64 = AtomicI64::new(0);
+    /// let pipeline = Pipeline::builder()
+    ///     .scorer(RecencyScorer)
+    ///     .slicer(GreedySlice)
+    ///     .placer(ChronologicalPlacer)
+    ///     .overflow_strategy(OverflowStrategy::Proceed)
+    ///     .on_overflow(|event| OVER.store(event.tokens_over_budget, Ordering::Relaxed))
+    ///     .build()?;
+    /// let items = [ContextItem::builder("pinned", 70).pinned(true).build()?];
+    /// pipeline.run(&items, &ContextBudget::with_target(100, 50)?)?;
+    /// assert_eq!(OVER.load(Ordering::Relaxed), 20);
+    /// # Ok::<(), CupelError>(())
+    /// ```
     pub fn on_overflow(self, observer: impl Fn(&OverflowEvent) + Send + Sync + 'static) -> Self {
         Self(self.0.on_overflow(observer))
     }

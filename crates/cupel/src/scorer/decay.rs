@@ -52,6 +52,19 @@ impl TimeProvider for SystemTimeProvider {
 ///
 /// The functions refuse nonsense; a variant written by hand is checked again by
 /// [`DecayScorer::new`], so no scorer ever holds an invalid curve (DECAY-12).
+///
+/// ```
+/// use chrono::Duration;
+/// use cupel::DecayCurve;
+///
+/// let steps = vec![(Duration::hours(1), 0.9), (Duration::hours(24), 0.5)];
+/// assert!(DecayCurve::step(steps).is_ok());
+/// let error = DecayCurve::window(Duration::zero()).unwrap_err();
+/// assert_eq!(
+///     error.to_string(),
+///     "invalid scorer configuration: maxAge must be strictly positive"
+/// );
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum DecayCurve {
     /// Halves with every half-life: `2^(-age / half_life)`.
