@@ -1,0 +1,25 @@
+//! This project's library.
+
+use ::cupel as api;
+
+use crate::recipe::Scoring;
+
+#[path = "library.rs"]
+mod library;
+pub(crate) use library::*;
+
+/// The knapsack with its guard against large tables lifted.
+pub(crate) fn knapsack(bucket: i64) -> api::KnapsackSlice {
+    let knapsack = api::KnapsackSlice::new(bucket).expect("a positive size");
+    knapsack.cell_limit(u64::MAX)
+}
+
+/// [`pipeline`], with or without deduplication.
+pub(crate) fn pipeline_with(scoring: Scoring, deduplicates: bool) -> api::Pipeline {
+    finished(builder_of_pipeline(scoring).deduplication(deduplicates))
+}
+
+/// [`pipeline`], placing the best items at both ends.
+pub(crate) fn u_shaped_pipeline(scoring: Scoring) -> api::Pipeline {
+    finished(builder_of_pipeline(scoring).placer(api::UShapedPlacer))
+}

@@ -1,0 +1,115 @@
+//! What is run, in no library's own terms.
+
+/// A scorer as it is configured in every bar.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Scoring {
+    Recency,
+    Priority,
+    Kind,
+    Tag,
+    Frequency,
+    /// Recency, priority and kind at 0.5, 0.3 and 0.2.
+    Composite,
+    /// Recency within one wrapper.
+    Scaled,
+    /// Recency within two.
+    ScaledTwice,
+    Decay,
+}
+
+impl Scoring {
+    pub(crate) const ALL: [Self; 9] = [
+        Self::Recency,
+        Self::Priority,
+        Self::Kind,
+        Self::Tag,
+        Self::Frequency,
+        Self::Composite,
+        Self::Scaled,
+        Self::ScaledTwice,
+        Self::Decay,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Recency => "recency",
+            Self::Priority => "priority",
+            Self::Kind => "kind",
+            Self::Tag => "tag",
+            Self::Frequency => "frequency",
+            Self::Composite => "composite",
+            Self::Scaled => "scaled",
+            Self::ScaledTwice => "scaled2",
+            Self::Decay => "decay",
+        }
+    }
+
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|scoring| scoring.name() == name)
+    }
+}
+
+/// Which entry point of a pipeline is called.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Entry {
+    Run,
+    /// A traced run whose collector records nothing.
+    Null,
+    DryRun,
+}
+
+impl Entry {
+    const ALL: [Self; 3] = [Self::Run, Self::Null, Self::DryRun];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Null => "null",
+            Self::DryRun => "dry",
+        }
+    }
+
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|entry| entry.name() == name)
+    }
+}
+
+/// Whose code runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Side {
+    Ours,
+    #[cfg(feature = "full")]
+    Peer,
+}
+
+impl Side {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Ours => "ours",
+            #[cfg(feature = "full")]
+            Self::Peer => "peer",
+        }
+    }
+
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        match name {
+            "ours" => Some(Self::Ours),
+            #[cfg(feature = "full")]
+            "peer" => Some(Self::Peer),
+            _ => None,
+        }
+    }
+}
+
+/// The budgets of the bars: maximum and target, no reserve.
+pub(crate) const BUDGET: i64 = 128_000;
+/// The ceiling of the search for the least budget.
+pub(crate) const CEILING: i32 = 1_000_000;
+
+/// A number by which two choices can be told apart.
+pub(crate) fn digest(positions: &[usize]) -> u64 {
+    let start = 0xcbf2_9ce4_8422_2325;
+    positions.iter().fold(start, |digest: u64, &position| {
+        (digest ^ position as u64).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}

@@ -1,0 +1,76 @@
+//! The inner loop, written so that the compiler turns it into vector code.
+
+use std::ops::{Add, BitAnd, BitOr, Shl, Shr};
+
+/// Cells that are handled side by side.
+pub(super) const LANES: usize = 8;
+
+/// An integer that holds the total value of a problem.
+pub(super) trait Lane:
+    Copy
+    + Default
+    + Ord
+    + Add<Output = Self>
+    + BitAnd<Output = Self>
+    + BitOr<Output = Self>
+    + Shl<usize, Output = Self>
+    + Shr<usize, Output = Self>
+    + From<bool>
+    + TryFrom<i64>
+    + TryInto<i64>
+{
+    const BITS: usize = 8 * size_of::<Self>();
+
+    /// Cells whose bits fill one word of each lane.
+    const BLOCK: usize = LANES * Self::BITS;
+}
+
+impl Lane for i16 {}
+impl Lane for i32 {}
+impl Lane for i64 {}
+impl Lane for i128 {}
+
+/// Evaluates an expression with the narrowest lane that holds the total value of the rows.
+macro_rules! with_lane {
+    ($rows:expr, $lane:ident => $result:expr) => {{
+        let total: i128 = $rows.iter().map(|row| i128::from(row.value)).sum();
+        if i16::try_from(total).is_ok() {
+            type $lane = i16;
+            $result
+        } else if i32::try_from(total).is_ok() {
+            type $lane = i32;
+            $result
+        } else if i64::try_from(total).is_ok() {
+            type $lane = i64;
+            $result
+        } else {
+            type $lane = i128;
+            $result
+        }
+    }};
+}
+pub(super) use with_lane;
+
+/// Offers a row to one block of cells: `best` are the values without it, `before` those of the
+/// capacities that are smaller by its weight. A cell takes the row only for a strictly greater
+/// value (KNAP-9). Returned are the bits of the cells that took it, lane by lane, the first cell
+/// in the highest bit.
+pub(super) fn improve<V: Lane>(best: &mut [V], before: &[V], value: V) -> [V; LANES] {
+    let mut kept = [V::default(); LANES];
+    let before = before.as_chunks::<LANES>().0;
+    for (best, before) in best.as_chunks_mut::<LANES>().0.iter_mut().zip(before) {
+        for lane in 0..LANES {
+            let with_row = before[lane] + value;
+            let is_better = with_row > best[lane];
+            best[lane] = if is_better { with_row } else { best[lane] };
+            kept[lane] = kept[lane] << 1 | V::from(is_better);
+        }
+    }
+    kept
+}
+
+/// Whether a cell of a block took the row.
+pub(super) fn is_kept<V: Lane>(kept: &[V], cell: usize) -> bool {
+    let bit = V::BITS - 1 - cell / LANES;
+    kept[cell % LANES] >> bit & V::from(true) == V::from(true)
+}

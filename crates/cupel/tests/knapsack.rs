@@ -1,0 +1,455 @@
+//! The knapsack against the specification's pseudocode, taken word for word.
+//!
+//! `CUPEL_CASES` sets the number of random problems of each test. Random scores hardly ever tie, and
+//! without ties most mistakes go unseen, so most classes of problems are made of ties.
+
+use std::collections::BTreeSet;
+
+use cupel::{ContextBudget, ContextItem, CupelError, KnapsackSlice, ScoredItem, ScoredRef, Slicer};
+
+#[derive(Debug, Clone)]
+struct Problem {
+    /// Tokens and scores.
+    items: Vec<(i64, f64)>,
+    target: i64,
+    bucket_size: i64,
+}
+
+impl Problem {
+    fn knapsack(&self) -> KnapsackSlice {
+        KnapsackSlice::new(self.bucket_size).unwrap()
+    }
+
+    fn scored(&self) -> Vec<ScoredItem> {
+        let scored = |&(tokens, score): &(i64, f64)| ScoredItem {
+            item: ContextItem::builder("x", tokens).build().unwrap(),
+            score,
+        };
+        self.items.iter().map(scored).collect()
+    }
+
+    fn choice_of(&self, knapsack: KnapsackSlice) -> Result<Vec<usize>, CupelError> {
+        let scored = self.scored();
+        let ranked: Vec<_> = scored.iter().map(ScoredItem::borrowed).collect();
+        choice(knapsack, &ranked, self.target)
+    }
+
+    fn choice(&self) -> Vec<usize> {
+        self.choice_of(self.knapsack()).unwrap()
+    }
+
+    /// KNAPSACK-SLICE(scoredItems, budget, bucketSize), with positions for items.
+    fn literal_choice(&self) -> Vec<usize> {
+        if self.items.is_empty() || self.target <= 0 {
+            return Vec::new();
+        }
+        let mut zero_token_items = Vec::new();
+        let mut candidates = Vec::new();
+        for (position, (tokens, _)) in self.items.iter().enumerate() {
+            if *tokens == 0 {
+                zero_token_items.push(position);
+            } else if *tokens > 0 {
+                candidates.push(position);
+            }
+        }
+        if candidates.is_empty() {
+            return zero_token_items;
+        }
+        let n = candidates.len();
+        let capacity = index(self.target / self.bucket_size);
+        if capacity == 0 {
+            return zero_token_items;
+        }
+        let mut values = Vec::new();
+        let mut discretized_weights = Vec::new();
+        for &candidate in &candidates {
+            let (tokens, score) = self.items[candidate];
+            values.push(literal_value(score));
+            discretized_weights.push(index((tokens + self.bucket_size - 1) / self.bucket_size));
+        }
+        let mut dp = vec![0_i128; capacity + 1];
+        let mut keep = vec![vec![false; capacity + 1]; n];
+        for i in 0..n {
+            let dw = discretized_weights[i];
+            let dv = values[i];
+            for w in (dw..=capacity).rev() {
+                let with_item = dp[w - dw] + dv;
+                if with_item > dp[w] {
+                    dp[w] = with_item;
+                    keep[i][w] = true;
+                }
+            }
+        }
+        let mut result = zero_token_items;
+        let mut remaining_capacity = capacity;
+        for i in (0..n).rev() {
+            if keep[i][remaining_capacity] {
+                result.push(candidates[i]);
+                remaining_capacity -= discretized_weights[i];
+            }
+        }
+        result
+    }
+
+    /// The same problem with fewer items, as long as they show the fault.
+    fn shrunk(mut self, is_faulty: impl Fn(&Self) -> bool) -> Self {
+        let mut position = 0;
+        while position < self.items.len() {
+            let mut fewer = self.clone();
+            fewer.items.remove(position);
+            if is_faulty(&fewer) {
+                self = fewer;
+            } else {
+                position += 1;
+            }
+        }
+        self
+    }
+}
+
+fn choice(
+    knapsack: KnapsackSlice,
+    ranked: &[ScoredRef<'_>],
+    target: i64,
+) -> Result<Vec<usize>, CupelError> {
+    let budget = ContextBudget::with_target(target, target).unwrap();
+    Ok(knapsack.select(ranked, &budget)?.kept().to_vec())
+}
+
+fn index(count: i64) -> usize {
+    usize::try_from(count).unwrap()
+}
+
+/// max(0, floor(score * 10000)), within 64 bits (R010).
+#[expect(clippy::cast_possible_truncation, reason = "the number is whole")]
+fn literal_value(score: f64) -> i128 {
+    let value = (score * 10_000.0).floor();
+    if value > 0.0 {
+        (value.min(1e30) as i128).min(i64::MAX.into())
+    } else {
+        0
+    }
+}
+
+/// How scores come about, from a weight and what else there is.
+#[derive(Debug, Clone, Copy)]
+enum Class {
+    FiveLevels,
+    Constant,
+    Weight,
+    Proportional,
+    Steps,
+    Ranks,
+    StronglyCorrelated,
+    InverselyCorrelated,
+    WeaklyCorrelated,
+    RoundedUp,
+    TwoOffsets,
+    NextToNothing,
+    Uniform,
+    AnyMagnitude,
+    LargeTies,
+    Odd,
+}
+
+impl Class {
+    const ALL: [Self; 16] = [
+        Self::FiveLevels,
+        Self::Constant,
+        Self::Weight,
+        Self::Proportional,
+        Self::Steps,
+        Self::Ranks,
+        Self::StronglyCorrelated,
+        Self::InverselyCorrelated,
+        Self::WeaklyCorrelated,
+        Self::RoundedUp,
+        Self::TwoOffsets,
+        Self::NextToNothing,
+        Self::Uniform,
+        Self::AnyMagnitude,
+        Self::LargeTies,
+        Self::Odd,
+    ];
+
+    /// Scores for items of these weights; `offset` is a weight, too.
+    fn scores(self, weights: &[i64], offset: i64, random: &mut Random) -> Vec<f64> {
+        let heaviest = weights.iter().copied().max().unwrap_or(1);
+        let magnitude = random.one_of(&[0.01, 1.0, 1e3, 1e6, 1e9, 1e12]);
+        let score = |(position, &weight): (usize, &i64)| match self {
+            Self::FiveLevels => random.one_of(&[0.2, 0.4, 0.6, 0.8, 1.0]),
+            Self::Constant => 0.5,
+            Self::Weight => worth(weight),
+            Self::Proportional => weight as f64 / heaviest as f64,
+            Self::Steps => worth(weight / 4 * 1000),
+            Self::Ranks => (weights.len() - position) as f64 / weights.len() as f64,
+            Self::StronglyCorrelated => worth(weight + offset),
+            Self::InverselyCorrelated => worth(weight - offset),
+            Self::WeaklyCorrelated => worth(weight + random.within(0, offset)),
+            Self::RoundedUp => worth((weight + 2) / 3 * 3),
+            Self::TwoOffsets if weight % 6 == 0 => worth(weight + offset),
+            Self::TwoOffsets => worth(weight + offset / 2),
+            Self::NextToNothing => worth(random.within(0, 2)),
+            Self::Uniform => random.unit(),
+            Self::AnyMagnitude => random.unit() * magnitude,
+            Self::LargeTies => (weight + random.within(0, 2)) as f64 * magnitude,
+            Self::Odd => {
+                let usual = [random.unit(), worth(weight)];
+                let odd = [f64::INFINITY, f64::NAN, -1.0, -0.0, 1e300, 9e14];
+                random.one_of(&[&usual[..], &usual[..], &odd[..]].concat())
+            }
+        };
+        weights.iter().enumerate().map(score).collect()
+    }
+}
+
+/// The score of this value.
+fn worth(value: i64) -> f64 {
+    (value as f64 + 0.5) / 10_000.0
+}
+
+/// `SplitMix64`.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut bits = self.0;
+        bits = (bits ^ bits >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        bits = (bits ^ bits >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        bits ^ bits >> 31
+    }
+
+    fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn within(&mut self, least: i64, most: i64) -> i64 {
+        least + i64::try_from(self.next() >> 1).unwrap() % (most - least + 1)
+    }
+
+    fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
+        let last = i64::try_from(choices.len()).unwrap() - 1;
+        choices[index(self.within(0, last))]
+    }
+
+    /// A problem of any class, small for the most part.
+    fn problem(&mut self) -> Problem {
+        let class = self.one_of(&Class::ALL);
+        let (most_items, most_cells) = match self.within(1, 40) {
+            1 => (250, 1_000_000),
+            2..8 => (60, 100_000),
+            _ => (16, 10_000),
+        };
+        let count = self.within(1, most_items);
+        let heaviest = self.one_of(&[3, 8, 12, 40, 100, 300, 900]);
+        let bucket_size = self.one_of(&[1, 1, 1, 2, 7, 10]);
+        let weights = self.weights(count, heaviest);
+        let mut problem = self.problem_of(class, weights);
+        let all: i64 = problem.items.iter().map(|(tokens, _)| tokens).sum();
+        let most_target = (all + all / 10 + 1).min(most_cells / count * bucket_size);
+        problem.target = self.within(0, most_target);
+        problem.bucket_size = bucket_size;
+        if self.within(1, 4) == 1 {
+            for (tokens, _) in &mut problem.items {
+                *tokens = self.one_of(&[*tokens, *tokens, *tokens, 0, -*tokens]);
+            }
+        }
+        problem
+    }
+
+    /// A problem of a class, three times in four in the order of the Sort stage.
+    fn problem_of(&mut self, class: Class, weights: Vec<i64>) -> Problem {
+        let heaviest = weights.iter().copied().max().unwrap_or(1);
+        let offset = self.within(1, heaviest);
+        let scores = class.scores(&weights, offset, self);
+        let mut items: Vec<_> = weights.into_iter().zip(scores).collect();
+        if self.within(1, 4) > 1 {
+            sort(&mut items);
+        }
+        let target = items.iter().map(|(tokens, _)| tokens).sum::<i64>() / 3;
+        Problem {
+            items,
+            target,
+            bucket_size: 1,
+        }
+    }
+
+    /// Weights of any step within any range up to `heaviest`.
+    fn weights(&mut self, count: i64, heaviest: i64) -> Vec<i64> {
+        let lightest = self.within(1, heaviest);
+        let step = self.one_of(&[1, 1, 1, 2, 3, 5]);
+        let weights = (0..count).map(|_| self.within(lightest, heaviest) * step);
+        weights.collect()
+    }
+}
+
+/// In the order of the Sort stage.
+fn sort(items: &mut [(i64, f64)]) {
+    items.sort_by(|(_, a), (_, b)| {
+        let by_score = b.partial_cmp(a);
+        by_score.unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+    });
+}
+
+/// Compares a way to choose with the literal one on random problems.
+fn check(default_cases: u64, seed: u64, choice: impl Fn(&Problem) -> Vec<usize>) {
+    let cases = std::env::var("CUPEL_CASES").ok();
+    let cases = cases.map_or(default_cases, |cases| {
+        cases.parse().expect("CUPEL_CASES is a number")
+    });
+    let mut random = Random(seed);
+    for _ in 0..cases {
+        let problem = random.problem();
+        let is_wrong = |problem: &Problem| choice(problem) != problem.literal_choice();
+        if is_wrong(&problem) {
+            let problem = problem.shrunk(is_wrong);
+            let (chosen, expected) = (choice(&problem), problem.literal_choice());
+            panic!("chose {chosen:?} instead of {expected:?} from {problem:?}");
+        }
+    }
+}
+
+// proves: KNAP-3, KNAP-4, KNAP-6, KNAP-7, KNAP-8, KNAP-9, KNAP-10, KNAP-11, KNAP-12, R009, R010, R061, R063
+#[test]
+fn choices_are_those_of_the_literal_table() {
+    check(40_000, 1, Problem::choice);
+}
+
+/// The choice with no more memory than it takes.
+fn choice_within_least_memory(problem: &Problem) -> Vec<usize> {
+    let mut bytes = 256;
+    loop {
+        match problem.choice_of(problem.knapsack().memory_limit(bytes)) {
+            Ok(choice) => return choice,
+            Err(CupelError::TableOverLimit { cells, limit }) => {
+                assert!(
+                    cells > limit && limit == bytes as u64 * 8,
+                    "{cells} {limit}"
+                );
+                bytes += bytes / 8;
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+// proves: KNAP-9, KNAP-11, KNAP-18
+#[test]
+fn choices_within_little_memory_are_those_of_the_literal_table() {
+    check(10_000, 2, choice_within_least_memory);
+}
+
+// proves: KNAP-9, KNAP-11
+#[test]
+fn choices_from_many_items_are_those_of_the_literal_table() {
+    let mut random = Random(3);
+    for class in Class::ALL {
+        let weights = random.weights(500, 100);
+        let mut problem = random.problem_of(class, weights);
+        problem.target = problem.target.min(20_000);
+        let expected = problem.literal_choice();
+        assert_eq!(problem.choice(), expected, "{class:?}");
+        assert_eq!(choice_within_least_memory(&problem), expected, "{class:?}");
+    }
+}
+
+// proves: KNAP-9, KNAP-11
+#[test]
+fn one_sweep_chooses_as_the_literal_table_for_every_target() {
+    let mut random = Random(4);
+    for _ in 0..300 {
+        let class = random.one_of(&Class::ALL);
+        let weights = random.weights(12, 20);
+        let mut problem = random.problem_of(class, weights);
+        problem.bucket_size = random.one_of(&[1, 2, 7]);
+        if let Some(first) = problem.items.first_mut() {
+            first.0 = 0;
+        }
+        let first = random.within(0, problem.target);
+        let last = random.within(first, 2 * problem.target);
+        let scored = problem.scored();
+        let ranked: Vec<_> = scored.iter().map(ScoredItem::borrowed).collect();
+        let knapsack = problem.knapsack();
+        let sweep = knapsack.sweep(&ranked, first..=last).unwrap();
+        assert_eq!(
+            Some(&sweep),
+            knapsack
+                .memory_limit(1 << 20)
+                .sweep(&ranked, first..=last)
+                .as_ref()
+        );
+        let mut before = None;
+        for target in first..=last {
+            problem.target = target;
+            let expected: BTreeSet<usize> = problem.literal_choice().into_iter().collect();
+            let kept = sweep.kept().iter();
+            let kept = kept.filter(|(_, from, to)| (*from..*to).contains(&target));
+            let kept: Vec<usize> = kept.map(|(rank, _, _)| *rank).collect();
+            assert_eq!(kept.len(), expected.len(), "{problem:?}");
+            assert_eq!(
+                kept.into_iter().collect::<BTreeSet<_>>(),
+                expected,
+                "{problem:?}"
+            );
+            if before.replace(expected.clone()) != Some(expected) {
+                assert!(sweep.steps().contains(&target), "{problem:?}");
+            }
+        }
+    }
+}
+
+// proves: KNAP-18, R064
+#[test]
+fn what_is_refused_does_not_depend_on_what_could_be_solved() {
+    // One item dominates all others, so there is nothing to search.
+    let problem = Problem {
+        items: vec![(600_000, 0.5); 100],
+        target: 1_000_000,
+        bucket_size: 1,
+    };
+    let error = CupelError::TableTooLarge {
+        candidates: 100,
+        capacity: 1_000_000,
+        cells: 100_000_100,
+    };
+    assert_eq!(problem.choice_of(problem.knapsack()), Err(error));
+    let knapsack = problem.knapsack().memory_limit(1 << 10);
+    assert_eq!(problem.choice_of(knapsack), Ok(vec![0]));
+}
+
+#[test]
+fn ten_thousand_items_in_a_million_tokens_need_little_memory() {
+    let mut random = Random(5);
+    for class in [Class::FiveLevels, Class::Ranks, Class::Uniform] {
+        let weights = (0..10_000).map(|_| random.within(20, 1_500)).collect();
+        let mut problem = random.problem_of(class, weights);
+        problem.target = 1_000_000;
+        sort(&mut problem.items);
+        let choice_within = |bytes| problem.choice_of(problem.knapsack().memory_limit(bytes));
+        let choice = choice_within(8 << 20).unwrap();
+        let tokens: i64 = choice.iter().map(|&rank| problem.items[rank].0).sum();
+        assert!(
+            (999_000..=1_000_000).contains(&tokens),
+            "{class:?}: {tokens}"
+        );
+        assert_eq!(choice_within(3 << 20), Ok(choice), "{class:?}");
+    }
+}
+
+#[test]
+fn the_last_limit_counts_and_is_shown() {
+    let knapsack = KnapsackSlice::new(10).unwrap();
+    let shown = |knapsack: KnapsackSlice| format!("{knapsack:?}");
+    assert_eq!(shown(knapsack), "KnapsackSlice { bucket_size: 10 }");
+    assert_eq!(knapsack.memory_limit(1).cell_limit(0), knapsack);
+    assert_ne!(knapsack.memory_limit(1), knapsack);
+    assert_eq!(
+        shown(knapsack.cell_limit(60_000_000).memory_limit(4096)),
+        "KnapsackSlice { bucket_size: 10, memory_limit: 4096 }"
+    );
+    assert_eq!(
+        shown(knapsack.memory_limit(4096).cell_limit(60_000_000)),
+        "KnapsackSlice { bucket_size: 10, cell_limit: 60000000 }"
+    );
+}
