@@ -75,16 +75,16 @@ impl Class {
         Self::ALL.into_iter().find(|class| class.name() == name)
     }
 
-    /// Scores and tokens of so many items of 20 to 1500 tokens, highest score first.
+    /// Scores and tokens of so many items of 20 to 1500 tokens, highest score first. Where tokens
+    /// are worth less by a constant, they start higher by that constant.
     pub(crate) fn instance(self, count: usize) -> Instance {
         let mut random = Random::new(0x4b4a_0000 + count as u64);
         let ranks = random.permutation(count);
         let item = |rank: u32| {
-            let tokens = random.within(20, 1_500);
-            let tokens = if self == Self::Even {
-                tokens / 2 * 2
-            } else {
-                tokens
+            let tokens = match self {
+                Self::Even => random.within(10, 750) * 2,
+                Self::Inverse => random.within(170, 1_500),
+                _ => random.within(20, 1_500),
             };
             (self.score(&mut random, rank, count, tokens), tokens)
         };
@@ -109,7 +109,7 @@ impl Class {
             Self::Equal => 0.5,
             Self::Weak => worth((tokens + random.within(-150, 150)).max(1)),
             Self::Strong | Self::Even => worth(tokens + 150),
-            Self::Inverse => worth((tokens - 150).max(1)),
+            Self::Inverse => worth(tokens - 150),
             Self::Proportional => tokens as f64 / 1_500.0,
             Self::SubsetSum => worth(tokens),
             Self::Levels => (tokens / 150) as f64 / 10.0,

@@ -51,11 +51,11 @@ use crate::{ContextBudget, ContextItem, CupelError, ScoredItem, ScoredRef};
 /// # Cost
 ///
 /// The specification's table has a cell for every candidate and bucket; above 50,000,000 cells it is
-/// refused with [`CupelError::TableTooLarge`]. The choice is that table's, but only the few
-/// cells that can matter are calculated: 10,000 candidates in 128,000 buckets take well under a
-/// millisecond with usual scores, and some with scores made to be difficult. So the refusal
-/// can be lifted: [`memory_limit`](Self::memory_limit) accepts what can be solved within so many
-/// bytes, [`cell_limit`](Self::cell_limit) a larger table.
+/// refused with [`CupelError::TableTooLarge`]. The choice is that of the table, but only cells that
+/// can matter are calculated, and they are few: 10,000 candidates in 128,000 buckets take a fraction of a
+/// millisecond with usual scores, and a few milliseconds with scores made to be difficult. So
+/// the refusal can be lifted: [`memory_limit`](Self::memory_limit) accepts whatever can be solved
+/// within so many bytes, [`cell_limit`](Self::cell_limit) a larger table.
 ///
 /// ```
 /// use cupel::{ContextBudget, ContextItem, KnapsackSlice, ScoredItem, Slicer};
@@ -125,9 +125,9 @@ impl KnapsackSlice {
     /// Accepts tables of any size, as long as the choice can be found with so many bytes for tables.
     /// Replaces a cell limit.
     ///
-    /// Usual problems need some kilobytes. The most difficult need a few times the four
-    /// bytes that a bucket of the budget takes, and time for every cell: if the bits of the cells do
-    /// not fit, they are calculated again in parts. About a hundred bytes a candidate come on top. What
+    /// Usual problems need much less than a megabyte. The most difficult need some twenty bytes
+    /// a bucket, and time for all cells: bits that do not fit the memory are calculated
+    /// again, part by part. About a hundred bytes a candidate come on top of the limit. What
     /// cannot be solved is refused with [`CupelError::TableOverLimit`], which counts a bit as a cell.
     ///
     /// ```
