@@ -6,7 +6,7 @@
 //! | [`PriorityScorer`] | priority | rank among the prioritized, highest 1.0 | one sort |
 //! | [`KindScorer`] | kind | the kind's weight | one lookup an item |
 //! | [`TagScorer`] | tags | matched weight over total weight | one lookup a tag |
-//! | [`FrequencyScorer`] | tags | share of the peers with a tag in common | grows with the items, not their square |
+//! | [`FrequencyScorer`] | tags | share of the peers with a tag in common | grows with the items, and with the square of those that have more than six tags |
 //! | [`ReflexiveScorer`] | future relevance hint | the hint, clamped to `[0, 1]` | nothing |
 //! | [`MetadataTrustScorer`] | metadata `cupel:trust` | the value, clamped to `[0, 1]` | one parse an item |
 //! | [`MetadataKeyScorer`] | one metadata key | the boost on a match, else 1.0 | one lookup an item |
