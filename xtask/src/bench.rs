@@ -36,7 +36,7 @@ fn finish(command: &mut Command) -> Result<(), String> {
     if status.success() {
         Ok(())
     } else {
-        Err("the benchmarks failed".to_owned())
+        Err(format!("the benchmarks ended with {status}"))
     }
 }
 

@@ -1,0 +1,1 @@
+//! Real chats for Cupel: provider messages as items and back, groups, token counting.

@@ -1,0 +1,1 @@
+//! All integration tests of cupel-chat, one binary.

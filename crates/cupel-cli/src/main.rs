@@ -1,0 +1,3 @@
+//! The command `cupel`.
+
+fn main() {}
