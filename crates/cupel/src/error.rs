@@ -75,11 +75,13 @@ pub enum CupelError {
         cells: u64,
     },
     /// The knapsack table would be larger than the limit the caller raised it to.
-    #[error("KnapsackSlice DP table exceeds the raised limit of {limit} cells: cells={cells}")]
+    #[error(
+        "KnapsackSlice DP table exceeds the raised limit of {limit} cells: cells={cells}; raise the limit or the bucket size"
+    )]
     TableOverLimit {
         /// The cells of the table.
         cells: u64,
-        /// The limit set by the caller.
+        /// The limit set by the caller. A limit in bytes is a limit of eight cells a byte.
         limit: u64,
     },
     /// A custom scorer, slicer or placer broke its contract (SLICER-1, PLACER-1).
@@ -175,7 +177,10 @@ impl fmt::Display for ContractViolation {
                 "the item at position {position} of its result was already returned; return every item at most once"
             ),
             Self::WrongLength { expected, returned } => {
-                write!(f, "it returned {returned} values for {expected} items")
+                write!(
+                    f,
+                    "it returned {returned} values for {expected} items; return one for every item"
+                )
             }
         }
     }

@@ -6,6 +6,7 @@ use crate::{ContextBudget, ContextItem, CupelError, Pipeline, Policy, SelectionR
 
 /// Whether a variant selected an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum ItemStatus {
     /// It did.
     Included,
@@ -15,6 +16,7 @@ pub enum ItemStatus {
 
 /// An item on which the variants disagree.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct PolicySensitivityDiffEntry {
     /// The item's content.
     pub content: String,
@@ -24,6 +26,7 @@ pub struct PolicySensitivityDiffEntry {
 
 /// What several variants made of the same items.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct PolicySensitivityReport {
     /// Every variant's label and report, in the order given.
     pub variants: Vec<(String, SelectionReport)>,
