@@ -150,6 +150,7 @@ pub fn exclusion_reason_name(reason: &ExclusionReason) -> &'static str {
         ExclusionReason::CountRequireCandidatesExhausted { .. } => {
             "CountRequireCandidatesExhausted"
         }
+        ExclusionReason::GroupExcluded { .. } => "GroupExcluded",
         _ => "Unknown",
     }
 }

@@ -325,6 +325,14 @@ fn reasons() -> Vec<(&'static str, ExclusionReason)> {
             ExclusionReason::CountRequireCandidatesExhausted { kind: text.clone() },
         ),
         (
+            "GroupExcluded",
+            ExclusionReason::GroupExcluded {
+                group_size: 2,
+                group_tokens: 3,
+                available_tokens: 1,
+            },
+        ),
+        (
             "Unknown",
             ExclusionReason::Unknown(UnknownReason {
                 name: "FromTheFuture".to_owned(),

@@ -62,7 +62,7 @@ fn unknown(name: &str) -> ExclusionReason {
     })
 }
 
-fn every_reason() -> [ExclusionReason; 11] {
+fn every_reason() -> [ExclusionReason; 12] {
     let text = String::new;
     [
         over_budget(),
@@ -92,6 +92,11 @@ fn every_reason() -> [ExclusionReason; 11] {
             count: 0,
         },
         ExclusionReason::CountRequireCandidatesExhausted { kind: text() },
+        ExclusionReason::GroupExcluded {
+            group_size: 0,
+            group_tokens: 0,
+            available_tokens: 0,
+        },
         unknown("FromTomorrow"),
     ]
 }

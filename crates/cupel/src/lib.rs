@@ -108,9 +108,9 @@ pub use scorer::{
 #[cfg(feature = "stream")]
 pub use slicer::StreamSlice;
 pub use slicer::{
-    CountConstrainedKnapsackSlice, CountQuotaEntry, CountQuotaSlice, GreedySlice, KnapsackSlice,
-    QuotaConstraint, QuotaConstraintMode, QuotaEntry, QuotaPolicy, QuotaSlice, Refusal,
-    ScarcityBehavior, Selection, Slicer, TargetSweep,
+    CountConstrainedKnapsackSlice, CountQuotaEntry, CountQuotaSlice, GreedySlice, GroupScore,
+    GroupSlice, KnapsackSlice, QuotaConstraint, QuotaConstraintMode, QuotaEntry, QuotaPolicy,
+    QuotaSlice, Refusal, ScarcityBehavior, Selection, Slicer, TargetSweep,
 };
 
 /// Compiles and runs the example of the README.

@@ -311,6 +311,15 @@ impl Serialize for ExclusionReason {
                 map.serialize_entry("count", count)?;
             }
             Self::CountRequireCandidatesExhausted { kind } => map.serialize_entry("kind", kind)?,
+            Self::GroupExcluded {
+                group_size,
+                group_tokens,
+                available_tokens,
+            } => {
+                map.serialize_entry("group_size", group_size)?;
+                map.serialize_entry("group_tokens", group_tokens)?;
+                map.serialize_entry("available_tokens", available_tokens)?;
+            }
             Self::Unknown(unknown) => {
                 for (key, value) in &unknown.fields {
                     map.serialize_entry(key, value)?;
@@ -364,6 +373,11 @@ impl<'de> Deserialize<'de> for ExclusionReason {
             },
             "CountRequireCandidatesExhausted" => Self::CountRequireCandidatesExhausted {
                 kind: fields.text("kind")?,
+            },
+            "GroupExcluded" => Self::GroupExcluded {
+                group_size: fields.integer("group_size")?,
+                group_tokens: fields.integer("group_tokens")?,
+                available_tokens: fields.integer("available_tokens")?,
             },
             _ => Self::Unknown(UnknownReason {
                 name,

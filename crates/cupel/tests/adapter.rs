@@ -311,7 +311,7 @@ pub(crate) fn item(item: &model::Item) -> Result<ContextItem, CupelError> {
     builder.build()
 }
 
-fn scored_item(scored: &model::ScoredItem) -> Result<ScoredItem, CupelError> {
+pub(crate) fn scored_item(scored: &model::ScoredItem) -> Result<ScoredItem, CupelError> {
     Ok(ScoredItem {
         item: item(&scored.item)?,
         score: scored.score,
@@ -393,6 +393,14 @@ pub(crate) fn build_scorer(scorer: &model::Scorer) -> Result<Box<dyn Scorer>, Cu
 }
 
 pub(crate) fn build_slicer(slicer: &model::Slicer) -> Result<Box<dyn Slicer>, CupelError> {
+    build_slicer_with(slicer, |innermost| innermost)
+}
+
+/// The slicer with its innermost one replaced by what `wrap` makes of it.
+pub(crate) fn build_slicer_with(
+    slicer: &model::Slicer,
+    wrap: fn(Box<dyn Slicer>) -> Box<dyn Slicer>,
+) -> Result<Box<dyn Slicer>, CupelError> {
     let knapsack = |bucket_size: &Option<i64>| match bucket_size {
         Some(size) => KnapsackSlice::new(*size),
         None => Ok(KnapsackSlice::with_default_bucket_size()),
@@ -415,13 +423,13 @@ pub(crate) fn build_slicer(slicer: &model::Slicer) -> Result<Box<dyn Slicer>, Cu
         model::Scarcity::Throw => ScarcityBehavior::Throw,
     };
     Ok(match slicer {
-        model::Slicer::Greedy => Box::new(GreedySlice),
-        model::Slicer::Knapsack { bucket_size } => Box::new(knapsack(bucket_size)?),
+        model::Slicer::Greedy => wrap(Box::new(GreedySlice)),
+        model::Slicer::Knapsack { bucket_size } => wrap(Box::new(knapsack(bucket_size)?)),
         model::Slicer::Quota { quotas, inner } => {
             let quotas = all(quotas, |quota| {
                 QuotaEntry::new(ContextKind::new(&quota.kind)?, quota.require, quota.cap)
             })?;
-            Box::new(QuotaSlice::new(quotas, build_slicer(inner)?)?)
+            Box::new(QuotaSlice::new(quotas, build_slicer_with(inner, wrap)?)?)
         }
         model::Slicer::CountQuota {
             entries,
@@ -429,18 +437,18 @@ pub(crate) fn build_slicer(slicer: &model::Slicer) -> Result<Box<dyn Slicer>, Cu
             inner,
         } => Box::new(CountQuotaSlice::new(
             counts(entries)?,
-            build_slicer(inner)?,
+            build_slicer_with(inner, wrap)?,
             scarcity(*behavior),
         )?),
         model::Slicer::CountConstrainedKnapsack {
             entries,
             scarcity: behavior,
             bucket_size,
-        } => Box::new(CountConstrainedKnapsackSlice::new(
+        } => wrap(Box::new(CountConstrainedKnapsackSlice::new(
             counts(entries)?,
             knapsack(bucket_size)?,
             scarcity(*behavior),
-        )?),
+        )?)),
     })
 }
 

@@ -6,6 +6,7 @@ mod arbitrary;
 mod behaviour;
 mod compat;
 mod conformance;
+mod groups;
 mod knapsack;
 mod oracle;
 mod properties;

@@ -634,6 +634,14 @@ fn an_exclusion_reason_is_its_name_beside_its_fields() {
         },
         r#"{"reason":"CountRequireCandidatesExhausted","kind":"Memory"}"#,
     );
+    check(
+        &ExclusionReason::GroupExcluded {
+            group_size: 3,
+            group_tokens: 812,
+            available_tokens: -4,
+        },
+        r#"{"reason":"GroupExcluded","group_size":3,"group_tokens":812,"available_tokens":-4}"#,
+    );
     let unknown = r#"{"reason":"_Unknown"}"#;
     assert_eq!(write(&ExclusionReason::_Unknown), unknown);
     check_rewritten::<ExclusionReason>(unknown, unknown);
@@ -660,6 +668,7 @@ fn an_exclusion_reason_is_read_in_camel_case_in_any_order_with_strange_fields() 
         r#"{"reason":"QuotaRequireDisplaced","displaced_by_kind":"Memory"}"#,
         r#"{"reason":"PinnedOverride","displaced_by":"rules"}"#,
         r#"{"reason":"Filtered","filter_name":"age"}"#,
+        r#"{"reason":"GroupExcluded","group_size":3,"group_tokens":9,"available_tokens":1}"#,
     ] {
         check_camel_case::<ExclusionReason>(json);
     }
@@ -720,6 +729,10 @@ fn a_known_exclusion_reason_without_its_fields_is_refused_by_name() {
             "cap",
         ),
         (r#"{"reason":"CountRequireCandidatesExhausted"}"#, "kind"),
+        (
+            r#"{"reason":"GroupExcluded","group_size":2,"group_tokens":3}"#,
+            "available_tokens",
+        ),
     ] {
         check_field_named::<Reason>(json, field);
     }

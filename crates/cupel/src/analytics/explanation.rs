@@ -147,7 +147,9 @@ impl Pipeline {
             extra_tokens: match &decision {
                 Decision::Excluded {
                     reason:
-                        ExclusionReason::BudgetExceeded { .. } | ExclusionReason::PinnedOverride { .. },
+                        ExclusionReason::BudgetExceeded { .. }
+                        | ExclusionReason::PinnedOverride { .. }
+                        | ExclusionReason::GroupExcluded { .. },
                     ..
                 } => least_growth(&rehearsal, budget, index),
                 _ => None,

@@ -113,8 +113,8 @@ impl Pipeline {
     ///
     /// The budgets are `targets`; the other limit of `budget` moves along, its reserve, slots and
     /// margin stay. Scoring happens once. [`GreedySlice`](crate::GreedySlice) and
-    /// [`KnapsackSlice`](crate::KnapsackSlice) find all steps without trying every budget; other
-    /// slicers are tried at every budget if there are at most [`SWEEP_SAMPLES`](Self::SWEEP_SAMPLES)
+    /// [`KnapsackSlice`](crate::KnapsackSlice), and groups through them, find all steps without trying
+    /// every budget; other slicers are tried at every budget if there are at most [`SWEEP_SAMPLES`](Self::SWEEP_SAMPLES)
     /// of them, else at so many spread over the range, and [`BudgetSweep::exact`] says so.
     ///
     /// A budget whose run fails has no window and its step carries the error.

@@ -6,8 +6,8 @@ use super::UnknownName;
 
 /// Why an item is not in the window, with the numbers behind it.
 ///
-/// Built-in stages emit `BudgetExceeded`, `Deduplicated`, `NegativeTokens`, `PinnedOverride` and
-/// `CountCapExceeded`. The others are there for custom slicers, which may give any reason
+/// Built-in stages emit `BudgetExceeded`, `Deduplicated`, `NegativeTokens`, `PinnedOverride`,
+/// `CountCapExceeded` and `GroupExcluded`. The others are there for custom slicers, which may give any reason
 /// through [`Refusal::Because`](crate::Refusal::Because).
 ///
 /// ```
@@ -83,6 +83,15 @@ pub enum ExclusionReason {
         /// The kind.
         kind: String,
     },
+    /// The group it is kept or dropped with did not fit; see [`GroupSlice`](crate::GroupSlice).
+    GroupExcluded {
+        /// The number of items in the group.
+        group_size: usize,
+        /// What they need together.
+        group_tokens: i64,
+        /// What was left when the slicer had finished; negative after over-commitment.
+        available_tokens: i64,
+    },
     /// A reason of another version or implementation, kept as it was read.
     Unknown(UnknownReason),
     #[doc(hidden)]
@@ -103,6 +112,7 @@ impl ExclusionReason {
             Self::Filtered { .. } => "Filtered",
             Self::CountCapExceeded { .. } => "CountCapExceeded",
             Self::CountRequireCandidatesExhausted { .. } => "CountRequireCandidatesExhausted",
+            Self::GroupExcluded { .. } => "GroupExcluded",
             Self::Unknown(unknown) => &unknown.name,
             Self::_Unknown => "_Unknown",
         }
@@ -144,6 +154,14 @@ impl fmt::Display for ExclusionReason {
             Self::CountRequireCandidatesExhausted { kind } => {
                 write!(f, "kind '{kind}' has no candidates left")
             }
+            Self::GroupExcluded {
+                group_size,
+                group_tokens,
+                available_tokens,
+            } => write!(
+                f,
+                "its group of {group_size} items ({group_tokens} tokens) did not fit, {available_tokens} available"
+            ),
             Self::Unknown(_) | Self::_Unknown => f.write_str("not known to this version"),
         }
     }

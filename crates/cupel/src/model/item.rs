@@ -141,6 +141,23 @@ impl ContextItem {
         Arc::ptr_eq(&self.fields, &other.fields)
     }
 
+    /// An item that stands for several: this one with other tokens, another kind, and without the
+    /// metadata entry that is `used_up`.
+    pub(crate) fn stand_in(&self, tokens: i64, kind: &ContextKind, used_up: &str) -> Self {
+        let mut fields = (*self.fields).clone();
+        fields.tokens = tokens;
+        fields.kind = kind.clone();
+        fields.metadata.remove(used_up);
+        Self {
+            quick: Quick {
+                tokens,
+                kind: kind.known(),
+                ..self.quick
+            },
+            fields: Arc::new(fields),
+        }
+    }
+
     /// The hash of the content in this process.
     pub(crate) fn content_hash(&self) -> u64 {
         self.quick.content_hash

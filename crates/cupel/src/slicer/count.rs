@@ -8,9 +8,10 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+use super::group::select_groups;
 use super::{
-    KnapsackSlice, QuotaConstraint, QuotaConstraintMode, QuotaPolicy, Refusal, Selection, Slicer,
-    check_distinct, ranks_by_kind, slice_by_selection,
+    GroupScore, KnapsackSlice, QuotaConstraint, QuotaConstraintMode, QuotaPolicy, Refusal,
+    Selection, Slicer, check_distinct, ranks_by_kind, slice_by_selection,
 };
 use crate::diagnostics::CountRequirementShortfall;
 use crate::model::reported;
@@ -177,7 +178,13 @@ impl Slicer for CountQuotaSlice {
         ranked: &[ScoredRef<'_>],
         budget: &ContextBudget,
     ) -> Result<Selection, CupelError> {
-        self.counts.select(ranked, budget, &self.inner, |_| ())
+        select_groups(self.inner.group_score(), ranked, budget, |ranked| {
+            self.counts.select(ranked, budget, &self.inner, |_| ())
+        })
+    }
+
+    fn group_score(&self) -> Option<GroupScore> {
+        self.inner.group_score()
     }
 
     fn is_quota(&self) -> bool {

@@ -7,12 +7,14 @@
 //! | [`QuotaSlice`] | within percentage shares per kind, through an inner slicer | the inner slicer per kind |
 //! | [`CountQuotaSlice`] | with item counts per kind, through an inner slicer | one sort and the inner slicer |
 //! | [`CountConstrainedKnapsackSlice`] | with item counts per kind, through a knapsack | one sort and the knapsack |
+//! | [`GroupSlice`] | whole groups of items, through an inner slicer | one sort and the inner slicer |
 //! | `StreamSlice` (feature `stream`) | from an asynchronous stream, batch by batch | one sort per batch |
 //!
-//! All are the specification's.
+//! All but [`GroupSlice`] are the specification's.
 
 mod count;
 mod greedy;
+mod group;
 mod knapsack;
 mod quota;
 mod selection;
@@ -28,6 +30,7 @@ pub use count::{
     CountConstrainedKnapsackSlice, CountQuotaEntry, CountQuotaSlice, ScarcityBehavior,
 };
 pub use greedy::GreedySlice;
+pub use group::{GroupScore, GroupSlice};
 pub use knapsack::KnapsackSlice;
 pub use quota::{QuotaEntry, QuotaSlice};
 pub use selection::{Refusal, Selection};
@@ -155,6 +158,15 @@ pub trait Slicer: Send + Sync {
         None
     }
 
+    /// For the built-in slicers, not part of the contract.
+    ///
+    /// What a group scores, if a [`GroupSlice`] takes part in the choice, here or in a wrapped slicer:
+    /// whoever wraps it makes the groups before doing anything else.
+    #[doc(hidden)]
+    fn group_score(&self) -> Option<GroupScore> {
+        None
+    }
+
     /// Whether this is a [`KnapsackSlice`], which [`CountQuotaSlice`] refuses to wrap.
     fn is_knapsack(&self) -> bool {
         false
@@ -218,6 +230,10 @@ macro_rules! forward {
                 targets: RangeInclusive<i64>,
             ) -> Option<TargetSweep> {
                 (**self).sweep(ranked, targets)
+            }
+
+            fn group_score(&self) -> Option<GroupScore> {
+                (**self).group_score()
             }
 
             fn is_knapsack(&self) -> bool {

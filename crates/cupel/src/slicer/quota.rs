@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+use super::group::select_groups;
 use super::{
-    QuotaConstraint, QuotaConstraintMode, QuotaPolicy, Selection, Slicer, check_distinct,
-    ranks_by_kind, slice_by_selection,
+    GroupScore, QuotaConstraint, QuotaConstraintMode, QuotaPolicy, Selection, Slicer,
+    check_distinct, ranks_by_kind, slice_by_selection,
 };
 use crate::model::{floor_tokens, reported};
 use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredItem, ScoredRef};
@@ -124,6 +125,36 @@ impl QuotaSlice {
         &self.quotas
     }
 
+    /// Lets the inner slicer choose within the share of each kind.
+    fn share_out(
+        &self,
+        ranked: &[ScoredRef<'_>],
+        budget: &ContextBudget,
+    ) -> Result<Selection, CupelError> {
+        let mut selection = Selection::default();
+        if budget.target_tokens() <= 0 {
+            return Ok(selection);
+        }
+        let partitions = ranks_by_kind(ranked);
+        let masses: Vec<_> = partitions
+            .iter()
+            .map(|(kind, ranks)| (*kind, token_sum(ranks, ranked)))
+            .collect();
+        let budgets = self.distribute(&masses, budget.target_tokens());
+        for ((_, ranks), (target, cap)) in partitions.iter().zip(budgets) {
+            if target <= 0 {
+                continue;
+            }
+            let part: Vec<_> = ranks.iter().map(|&rank| ranked[rank]).collect();
+            let chosen = self
+                .inner
+                .select(&part, &ContextBudget::limits(cap, target))?;
+            let kept = selection.adopt(chosen, ranks)?;
+            selection.extend(kept);
+        }
+        Ok(selection)
+    }
+
     /// The budget of every kind: its share as target, its cap as maximum.
     fn distribute(&self, masses: &[(&ContextKind, i128)], target: i64) -> Vec<(i64, i64)> {
         let share = |percent: f64| floor_tokens(percent / 100.0 * target as f64);
@@ -183,28 +214,13 @@ impl Slicer for QuotaSlice {
         ranked: &[ScoredRef<'_>],
         budget: &ContextBudget,
     ) -> Result<Selection, CupelError> {
-        let mut selection = Selection::default();
-        if budget.target_tokens() <= 0 {
-            return Ok(selection);
-        }
-        let partitions = ranks_by_kind(ranked);
-        let masses: Vec<_> = partitions
-            .iter()
-            .map(|(kind, ranks)| (*kind, token_sum(ranks, ranked)))
-            .collect();
-        let budgets = self.distribute(&masses, budget.target_tokens());
-        for ((_, ranks), (target, cap)) in partitions.iter().zip(budgets) {
-            if target <= 0 {
-                continue;
-            }
-            let part: Vec<_> = ranks.iter().map(|&rank| ranked[rank]).collect();
-            let chosen = self
-                .inner
-                .select(&part, &ContextBudget::limits(cap, target))?;
-            let kept = selection.adopt(chosen, ranks)?;
-            selection.extend(kept);
-        }
-        Ok(selection)
+        select_groups(self.inner.group_score(), ranked, budget, |ranked| {
+            self.share_out(ranked, budget)
+        })
+    }
+
+    fn group_score(&self) -> Option<GroupScore> {
+        self.inner.group_score()
     }
 
     fn is_quota(&self) -> bool {
