@@ -82,7 +82,7 @@ mod wire;
 
 pub use analytics::{
     BudgetSweep, Decision, Explanation, ItemIntervals, ItemStatus, KindQuotaUtilization, Neighbour,
-    PolicySensitivityDiffEntry, PolicySensitivityReport, SweepStep, budget_utilization,
+    PolicySensitivityDiffEntry, PolicySensitivityReport, SweepStep, Verdict, budget_utilization,
     kind_diversity, policy_sensitivity, policy_sensitivity_from_pipelines, quota_utilization,
     timestamp_coverage,
 };

@@ -705,8 +705,15 @@ fn an_explanation_agrees_with_the_run() {
         };
         let gap = budget.max_tokens() - budget.target_tokens();
         let window = pipeline.run_indices(items, budget).unwrap();
-        for index in 0..items.len() {
+        let verdicts = pipeline.verdicts(items, budget).unwrap();
+        prop_assert_eq!(verdicts.len(), items.len());
+        for (index, verdict) in verdicts.iter().enumerate() {
             let why = pipeline.explain(items, budget, index).unwrap();
+            prop_assert_eq!(&verdict.decision, &why.decision);
+            prop_assert_eq!(verdict.score.to_bits(), why.score.to_bits());
+            prop_assert_eq!(verdict.rank, why.rank);
+            let text = |parts: &Option<ScorePart>| parts.as_ref().map(ScorePart::to_string);
+            prop_assert_eq!(text(&verdict.parts), text(&why.parts));
             match &why.decision {
                 Decision::Included { position, reason } => {
                     prop_assert_eq!(window[*position], index);
@@ -717,6 +724,12 @@ fn an_explanation_agrees_with_the_run() {
                     let entry = report.excluded.iter().find(entry).unwrap();
                     prop_assert_eq!(&entry.reason, reason);
                     prop_assert_eq!(entry.score.to_bits(), why.score.to_bits());
+                    let is_copy = matches!(reason, ExclusionReason::Deduplicated { .. });
+                    prop_assert_eq!(verdict.copy_of.is_some(), is_copy);
+                    if let Some(survivor) = verdict.copy_of {
+                        prop_assert_eq!(items[survivor].content(), items[index].content());
+                        prop_assert!(verdicts[survivor].rank.is_some());
+                    }
                 }
             }
             if let Some(parts) = &why.parts {

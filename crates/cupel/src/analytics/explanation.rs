@@ -74,6 +74,27 @@ pub enum Decision {
     },
 }
 
+/// What a run decides about one of its candidates; see [`Pipeline::verdicts`].
+#[non_exhaustive]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Verdict {
+    /// What was decided, and where.
+    pub decision: Decision,
+    /// The score it was judged by.
+    #[cfg_attr(feature = "serde", serde(with = "crate::wire::float"))]
+    pub score: f64,
+    /// How the score came about; `None` for a candidate that is not scored.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub parts: Option<ScorePart>,
+    /// Its rank among the ranked candidates, from 0; `None` for one that is not ranked.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub rank: Option<usize>,
+    /// The candidate of the same content that stayed, if this one is a copy.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub copy_of: Option<usize>,
+}
+
 /// A candidate next to another in rank.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -135,7 +156,8 @@ impl Pipeline {
         let rehearsal = Rehearsal::new(self.policy(), items)?;
         let ledger = rehearsal.decide(budget)?;
         let window = ledger.window();
-        let decision = Decision::of(&ledger, index);
+        let position = window.iter().position(|&candidate| candidate == index);
+        let decision = Decision::of(&ledger, index, position);
         let rank = rehearsal.ranked().iter().position(|&c| c == index);
         let is_in = |candidate: &usize| window.contains(candidate);
         let tokens_used: i128 = window.iter().map(|&c| i128::from(items[c].tokens())).sum();
@@ -156,7 +178,7 @@ impl Pipeline {
             },
             decision,
             score: rehearsal.score(index),
-            parts: rehearsal.explain_score(index)?,
+            parts: rehearsal.explain_scores()?.swap_remove(index),
             rank,
             ranked: rehearsal.ranked().len(),
             tokens_used: crate::model::reported(tokens_used),
@@ -166,12 +188,59 @@ impl Pipeline {
     }
 }
 
+impl Pipeline {
+    /// What a run decides about every candidate, by its position in `items`: the answers of
+    /// [`dry_run`](Self::dry_run) for callers that keep data beside their items, with the parts of
+    /// every score.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    ///
+    /// ```
+    /// use cupel::*;
+    ///
+    /// let pipeline = Pipeline::new(ReflexiveScorer, GreedySlice, ChronologicalPlacer);
+    /// let items = [
+    ///     ContextItem::builder("long", 90).future_relevance_hint(0.3).build()?,
+    ///     ContextItem::builder("short", 20).future_relevance_hint(0.9).build()?,
+    /// ];
+    /// let verdicts = pipeline.verdicts(&items, &ContextBudget::with_target(100, 100)?)?;
+    /// assert!(matches!(verdicts[0].decision, Decision::Excluded { .. }));
+    /// assert!(matches!(verdicts[1].decision, Decision::Included { position: 0, .. }));
+    /// assert_eq!(verdicts[1].rank, Some(0));
+    /// # Ok::<(), CupelError>(())
+    /// ```
+    pub fn verdicts(
+        &self,
+        items: &[ContextItem],
+        budget: &ContextBudget,
+    ) -> Result<Vec<Verdict>, CupelError> {
+        let rehearsal = Rehearsal::new(self.policy(), items)?;
+        let ledger = rehearsal.decide(budget)?;
+        let by_candidate = |candidates: &[usize]| {
+            let mut positions = vec![None; items.len()];
+            for (position, &candidate) in candidates.iter().enumerate() {
+                positions[candidate] = Some(position);
+            }
+            positions
+        };
+        let positions = by_candidate(ledger.window());
+        let ranks = by_candidate(rehearsal.ranked());
+        let parts = rehearsal.explain_scores()?.into_iter();
+        let verdicts = parts.enumerate().map(|(index, parts)| Verdict {
+            decision: Decision::of(&ledger, index, positions[index]),
+            score: rehearsal.score(index),
+            parts,
+            rank: ranks[index],
+            copy_of: ledger.survivor(index),
+        });
+        Ok(verdicts.collect())
+    }
+}
+
 impl Decision {
-    fn of(ledger: &Ledger<'_>, index: usize) -> Self {
-        let position = ledger
-            .window()
-            .iter()
-            .position(|&candidate| candidate == index);
+    fn of(ledger: &Ledger<'_>, index: usize, position: Option<usize>) -> Self {
         match (
             position,
             ledger.excluded(index),

@@ -4,6 +4,7 @@ use super::classify::{Classes, classify};
 use super::ledger::Ledger;
 use super::{Policy, deduplicate, place, score, slice, sort};
 use crate::error::StrategyRole;
+use crate::scorer::explained;
 use crate::slicer::{PreparedSlice, check_distinct_positions};
 use crate::{ContextBudget, ContextItem, CupelError, ScorePart, ScoredRef};
 
@@ -98,15 +99,18 @@ impl<'a> Rehearsal<'a> {
         self.ledger.score(candidate)
     }
 
-    /// How the score of a candidate comes about; `None` for one that is not scored.
-    pub(crate) fn explain_score(&self, candidate: usize) -> Result<Option<ScorePart>, CupelError> {
+    /// How every candidate's score comes about; `None` for one that is not scored.
+    pub(crate) fn explain_scores(&self) -> Result<Vec<Option<ScorePart>>, CupelError> {
         let scoreable = &self.classes.scoreable;
-        let Ok(position) = scoreable.binary_search(&candidate) else {
-            return Ok(None);
-        };
-        let items = score::scoreable_items(self.items(), scoreable);
-        let part = self.policy.scorer().explain(&items, position)?;
-        Ok(Some(part))
+        let mut parts = vec![None; self.items().len()];
+        if !scoreable.is_empty() {
+            let items = score::scoreable_items(self.items(), scoreable);
+            let explained = explained(self.policy.scorer(), &items)?;
+            for (&candidate, part) in scoreable.iter().zip(explained) {
+                parts[candidate] = Some(part);
+            }
+        }
+        Ok(parts)
     }
 
     pub(crate) fn policy(&self) -> &'a Policy {

@@ -97,14 +97,14 @@ impl Scorer for CompositeScorer {
         Ok(sums)
     }
 
-    fn explain(&self, items: &[ContextItem], index: usize) -> Result<ScorePart, CupelError> {
-        let children = self.scorers.iter().zip(&self.normalized_weights);
-        let parts: Vec<ScorePart> = children
-            .map(|(scorer, weight)| Ok(scorer.explain(items, index)?.with_weight(*weight)))
-            .collect::<Result<_, CupelError>>()?;
-        let contributions = parts.iter().filter_map(|part| part.contribution);
-        let score = contributions.fold(0.0, |sum, contribution| sum + contribution);
-        Ok(ScorePart::new(self.scorer_name(), score).with_parts(parts))
+    fn explain_all(&self, items: &[ContextItem]) -> Result<Vec<ScorePart>, CupelError> {
+        super::explain_combined(self.scorer_name(), &self.scorers, items, |parts| {
+            let weighted = parts.iter_mut().zip(&self.normalized_weights);
+            weighted.fold(0.0, |sum, (part, weight)| {
+                part.set_weight(*weight);
+                sum + part.score * weight
+            })
+        })
     }
 }
 

@@ -99,16 +99,27 @@ pub trait Scorer: Send + Sync {
         path.rsplit("::").next().unwrap_or(path)
     }
 
-    /// How the score of the item at `index` comes about. A scorer that combines others writes this to
+    /// How the scores of all items come about, in order. A scorer that combines others writes this to
     /// show their parts.
     ///
     /// # Errors
     ///
     /// As [`score_all`](Self::score_all).
+    fn explain_all(&self, items: &[ContextItem]) -> Result<Vec<ScorePart>, CupelError> {
+        let scores = self.score_all(items)?.into_iter();
+        Ok(scores
+            .map(|score| ScorePart::new(self.scorer_name(), score))
+            .collect())
+    }
+
+    /// How the score of the item at `index` comes about: one of [`explain_all`](Self::explain_all).
+    ///
+    /// # Errors
+    ///
+    /// As [`score_all`](Self::score_all).
     fn explain(&self, items: &[ContextItem], index: usize) -> Result<ScorePart, CupelError> {
-        let scores = self.score_all(items)?;
-        let score = scores.get(index).copied().unwrap_or(f64::NAN);
-        Ok(ScorePart::new(self.scorer_name(), score))
+        let part = self.explain_all(items)?.into_iter().nth(index);
+        Ok(part.unwrap_or_else(|| ScorePart::new(self.scorer_name(), f64::NAN)))
     }
 }
 
@@ -126,6 +137,13 @@ macro_rules! forward {
 
             fn scorer_name(&self) -> &str {
                 (**self).scorer_name()
+            }
+
+            fn explain_all(
+                &self,
+                items: &[ContextItem],
+            ) -> Result<Vec<ScorePart>, CupelError> {
+                (**self).explain_all(items)
             }
 
             fn explain(
@@ -151,17 +169,48 @@ fn position(item: &ContextItem, all_items: &[ContextItem]) -> Option<usize> {
 
 /// One score per item from `scorer`, which may be anybody's.
 pub(crate) fn column(scorer: &dyn Scorer, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
-    let column = scorer.score_all(items)?;
-    if column.len() == items.len() {
-        return Ok(column);
+    one_each(scorer.score_all(items)?, items)
+}
+
+/// One explained score per item from `scorer`, which may be anybody's.
+pub(crate) fn explained(
+    scorer: &dyn Scorer,
+    items: &[ContextItem],
+) -> Result<Vec<ScorePart>, CupelError> {
+    one_each(scorer.explain_all(items)?, items)
+}
+
+fn one_each<T>(answers: Vec<T>, items: &[ContextItem]) -> Result<Vec<T>, CupelError> {
+    if answers.len() == items.len() {
+        return Ok(answers);
     }
     Err(CupelError::Contract {
         strategy: StrategyRole::Scorer,
         violation: ContractViolation::WrongLength {
             expected: items.len(),
-            returned: column.len(),
+            returned: answers.len(),
         },
     })
+}
+
+/// What a scorer that combines `children` says about every item: `combine` is given one item's parts.
+fn explain_combined(
+    name: &str,
+    children: &[Box<dyn Scorer>],
+    items: &[ContextItem],
+    combine: impl Fn(&mut [ScorePart]) -> f64,
+) -> Result<Vec<ScorePart>, CupelError> {
+    let mut parts: Vec<Vec<ScorePart>> = vec![Vec::new(); items.len()];
+    for child in children {
+        for (parts, part) in parts.iter_mut().zip(explained(child, items)?) {
+            parts.push(part);
+        }
+    }
+    let parts = parts.into_iter().map(|mut parts| {
+        let score = combine(&mut parts);
+        ScorePart::new(name, score).with_parts(parts)
+    });
+    Ok(parts.collect())
 }
 
 /// The scores of a scorer that looks at one item at a time.

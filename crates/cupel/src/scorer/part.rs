@@ -64,9 +64,13 @@ impl ScorePart {
 
     /// The same as a member of a weighted average.
     pub fn with_weight(mut self, weight: f64) -> Self {
+        self.set_weight(weight);
+        self
+    }
+
+    pub(super) fn set_weight(&mut self, weight: f64) {
         self.weight = Some(weight);
         self.contribution = Some(self.score * weight);
-        self
     }
 
     /// One line a part, indented by depth.

@@ -69,13 +69,9 @@ impl Scorer for ProductScorer {
         Ok(products)
     }
 
-    fn explain(&self, items: &[ContextItem], index: usize) -> Result<ScorePart, CupelError> {
-        let parts: Vec<ScorePart> = self
-            .scorers
-            .iter()
-            .map(|scorer| scorer.explain(items, index))
-            .collect::<Result<_, CupelError>>()?;
-        let score = parts.iter().fold(1.0, |product, part| product * part.score);
-        Ok(ScorePart::new(self.scorer_name(), score).with_parts(parts))
+    fn explain_all(&self, items: &[ContextItem]) -> Result<Vec<ScorePart>, CupelError> {
+        super::explain_combined(self.scorer_name(), &self.scorers, items, |parts| {
+            parts.iter().fold(1.0, |product, part| product * part.score)
+        })
     }
 }

@@ -62,10 +62,14 @@ impl Scorer for ScaledScorer {
         Ok(scores)
     }
 
-    fn explain(&self, items: &[ContextItem], index: usize) -> Result<ScorePart, CupelError> {
-        let inner = self.inner.explain(items, index)?;
-        let range = Range::of(&super::column(&self.inner, items)?);
-        Ok(ScorePart::new(self.scorer_name(), range.scale(inner.score)).with_parts(vec![inner]))
+    fn explain_all(&self, items: &[ContextItem]) -> Result<Vec<ScorePart>, CupelError> {
+        let inner = super::explained(&self.inner, items)?;
+        let raw: Vec<f64> = inner.iter().map(|part| part.score).collect();
+        let range = Range::of(&raw);
+        let scaled = inner.into_iter().map(|part| {
+            ScorePart::new(self.scorer_name(), range.scale(part.score)).with_parts(vec![part])
+        });
+        Ok(scaled.collect())
     }
 }
 
