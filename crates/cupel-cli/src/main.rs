@@ -1,3 +1,6 @@
 //! The command `cupel`.
 
+#[cfg_attr(not(test), expect(dead_code, reason = "`explain` writes it"))]
+mod page;
+
 fn main() {}

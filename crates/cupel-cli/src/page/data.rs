@@ -1,0 +1,494 @@
+//! What the page shows, as data.
+
+use std::ops::RangeInclusive;
+
+use cupel::{
+    BudgetSweep, ContextBudget, ContextItem, ContextKind, CupelError, Decision, ExclusionReason,
+    Pipeline, PipelineStage, Placer, ScorePart, ScoredRef, Verdict,
+};
+use serde::{Serialize, Serializer};
+
+/// Everything the page needs. Candidates are named by their position in the input.
+#[derive(Serialize)]
+pub(super) struct PageData<'a> {
+    title: &'a str,
+    budget: Budget<'a>,
+    /// Whether the windows between `0` and `last` are known for every budget. If not, they are known
+    /// at the first budget of every step.
+    exact: bool,
+    /// The last budget that was looked at.
+    last: Int,
+    /// The first budget of every step: from there to the next one the window stays the same.
+    steps: Vec<Int>,
+    failures: Vec<Failure>,
+    kinds: Vec<&'a str>,
+    order: Order,
+    /// All candidates, best score first: the order in which excluded ones are listed.
+    by_score: Vec<usize>,
+    /// How many candidates are ranked.
+    ranked: usize,
+    /// The ways in which scores are made of parts; items name theirs.
+    scorers: Vec<Vec<ScorerNode>>,
+    items: Vec<Item<'a>>,
+}
+
+#[derive(Serialize)]
+struct Budget<'a> {
+    target: Int,
+    max: Int,
+    reserve: Int,
+    slots: Vec<(&'a str, Int)>,
+    margin: Float,
+}
+
+/// Budgets without a window.
+#[derive(Serialize)]
+struct Failure {
+    from: Int,
+    to: Int,
+    why: String,
+}
+
+#[derive(Serialize)]
+struct Item<'a> {
+    text: &'a str,
+    /// Its place in `kinds`.
+    kind: usize,
+    tokens: Int,
+    score: Float,
+    /// Which of `scorers`, and the scores in that order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parts: Option<(usize, Vec<Float>)>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rank: Option<usize>,
+    pinned: bool,
+    /// Its position in the window at the given budget.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    position: Option<usize>,
+    /// Why it is out at the given budget.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// Whether that holds at every budget.
+    always: bool,
+    /// The budgets at which it is in.
+    intervals: Vec<(Int, Int)>,
+    facts: Vec<(&'a str, String)>,
+}
+
+/// A scorer in a tree of scorers, which is written from the root down.
+#[derive(Serialize, PartialEq)]
+struct ScorerNode {
+    depth: usize,
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    weight: Option<Float>,
+}
+
+/// How any window is ordered.
+#[derive(Serialize, Debug, PartialEq)]
+pub(super) struct Order {
+    pub(super) shape: Shape,
+    pub(super) sequence: Vec<usize>,
+}
+
+/// What the sequence of an [`Order`] means.
+#[derive(Serialize, Debug, Clone, Copy, PartialEq)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Shape {
+    /// A window stands in the order of the sequence.
+    Line,
+    /// The members of a window go, in the order of the sequence, to its left and its right end in turn.
+    UShaped,
+    /// The placer follows another rule; the sequence is the order of the input.
+    Unknown,
+}
+
+impl<'a> PageData<'a> {
+    pub(super) fn new(
+        title: &'a str,
+        items: &'a [ContextItem],
+        budget: &'a ContextBudget,
+        pipeline: &Pipeline,
+    ) -> Result<Self, CupelError> {
+        let verdicts = pipeline.verdicts(items, budget)?;
+        let samples = (WORTH / items.len().max(1)).clamp(64, Pipeline::SWEEP_SAMPLES);
+        let targets = targets(items, budget);
+        let last = *targets.end();
+        let sweep = pipeline.sweep_sampled(items, budget, targets, samples)?;
+        let mut kinds: Vec<&ContextKind> = items.iter().map(ContextItem::kind).collect();
+        kinds.sort();
+        kinds.dedup();
+        let mut scorers = Vec::new();
+        let items_of_page = items.iter().zip(&verdicts).zip(&sweep.items);
+        let items_of_page = items_of_page.map(|((item, verdict), swept)| {
+            let kind = kinds.iter().position(|kind| *kind == item.kind());
+            let intervals = swept.intervals.iter();
+            let intervals = intervals.map(|&(from, to)| (Int(from), Int(to)));
+            Item::new(item, verdict, kind, intervals.collect(), &mut scorers)
+        });
+        Ok(Self {
+            title,
+            budget: Budget::new(budget),
+            exact: sweep.exact,
+            last: Int(last),
+            steps: sweep.steps.iter().map(|step| Int(step.from)).collect(),
+            failures: failures(&sweep, items),
+            items: items_of_page.collect(),
+            kinds: kinds.iter().map(|kind| kind.as_str()).collect(),
+            order: order(pipeline.policy().placer(), items, &verdicts, &sweep),
+            by_score: by_score(&verdicts),
+            ranked: verdicts
+                .iter()
+                .filter(|verdict| verdict.rank.is_some())
+                .count(),
+            scorers,
+        })
+    }
+
+    /// As JSON that can stand in a script element whatever its texts say.
+    pub(super) fn to_json(&self) -> String {
+        let json = serde_json::to_string(self).expect("the data holds nothing JSON cannot say");
+        json.replace('<', "\\u003c")
+    }
+}
+
+/// Candidates times budgets that may be tried one by one.
+const WORTH: usize = 4_000_000;
+
+/// The budgets of the slider: up to where everything is in, but not beyond four times the budget.
+fn targets(items: &[ContextItem], budget: &ContextBudget) -> RangeInclusive<i64> {
+    let tokens = |pinned: bool| -> i128 {
+        let items = items
+            .iter()
+            .filter(|item| item.pinned() == pinned && item.tokens() > 0);
+        items.map(|item| i128::from(item.tokens())).sum()
+    };
+    let gap = budget.max_tokens() - budget.target_tokens();
+    let slots = i128::from(budget.total_reserved()) - i128::from(budget.output_reserve());
+    let share = 1.0 - budget.estimation_safety_margin_percent() / 100.0;
+    #[expect(clippy::cast_possible_truncation, reason = "the cast saturates")]
+    let others = (tokens(false) as f64 / share).ceil() as i128;
+    let everything = tokens(true)
+        .saturating_add(others)
+        .saturating_add(slots)
+        .saturating_add(i128::from((budget.output_reserve() - gap).max(0)));
+    let target = i128::from(budget.target_tokens());
+    let last = everything.min(4 * target.max(250)).max(target);
+    // Both limits of every budget stay below the largest number.
+    let last = last.min(i128::from(i64::MAX - 1 - gap));
+    0..=i64::try_from(last).unwrap_or(budget.target_tokens())
+}
+
+impl<'a> Budget<'a> {
+    fn new(budget: &'a ContextBudget) -> Self {
+        let slots = budget.reserved_slots().iter();
+        let mut slots: Vec<_> = slots
+            .map(|(kind, tokens)| (kind.as_str(), Int(*tokens)))
+            .collect();
+        slots.sort_by_key(|(kind, _)| *kind);
+        Self {
+            target: Int(budget.target_tokens()),
+            max: Int(budget.max_tokens()),
+            reserve: Int(budget.output_reserve()),
+            slots,
+            margin: Float(budget.estimation_safety_margin_percent()),
+        }
+    }
+}
+
+impl<'a> Item<'a> {
+    fn new(
+        item: &'a ContextItem,
+        verdict: &Verdict,
+        kind: Option<usize>,
+        intervals: Vec<(Int, Int)>,
+        scorers: &mut Vec<Vec<ScorerNode>>,
+    ) -> Self {
+        let (position, reason, always) = match &verdict.decision {
+            Decision::Included { position, .. } => (Some(*position), None, false),
+            Decision::Excluded { stage, reason } => {
+                let always = *stage < PipelineStage::Slice;
+                (None, Some(in_words(reason, verdict)), always)
+            }
+        };
+        Self {
+            text: item.content(),
+            kind: kind.unwrap_or_default(),
+            tokens: Int(item.tokens()),
+            score: Float(verdict.score),
+            parts: verdict.parts.as_ref().map(|parts| flat(parts, scorers)),
+            rank: verdict.rank,
+            pinned: item.pinned(),
+            position,
+            reason,
+            always,
+            intervals,
+            facts: facts(item),
+        }
+    }
+}
+
+/// A reason as a sentence without its subject.
+fn in_words(reason: &ExclusionReason, verdict: &Verdict) -> String {
+    match reason {
+        ExclusionReason::BudgetExceeded {
+            item_tokens,
+            available_tokens,
+        } => format!(
+            "needs {} tokens, {} were left",
+            grouped((*item_tokens).into()),
+            grouped((*available_tokens).into())
+        ),
+        ExclusionReason::PinnedOverride { .. } => {
+            "would have fitted without the pinned items".to_owned()
+        }
+        ExclusionReason::Deduplicated { .. } => match verdict.copy_of {
+            Some(survivor) => format!("has the same text as #{survivor}"),
+            None => "has the same text as another item".to_owned(),
+        },
+        ExclusionReason::NegativeTokens { .. } => "its token count is negative".to_owned(),
+        ExclusionReason::CountCapExceeded { kind, cap, count } => {
+            format!("kind {kind} has {count} items, and may have {cap}")
+        }
+        other => {
+            let text = other.to_string();
+            let words = text.split_once(": ").map_or(&*text, |(_, words)| words);
+            words.to_owned()
+        }
+    }
+}
+
+/// A number as the page writes numbers: `1,234,567`.
+fn grouped(number: i128) -> String {
+    let number = number.to_string();
+    let digits = number.trim_start_matches('-').len();
+    let mut text = String::new();
+    for (place, character) in number.char_indices() {
+        let left = number.len() - place;
+        if left < digits && left.is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(character);
+    }
+    text
+}
+
+/// The scores of a tree, and the place of its shape among `scorers`.
+fn flat(root: &ScorePart, scorers: &mut Vec<Vec<ScorerNode>>) -> (usize, Vec<Float>) {
+    fn walk(part: &ScorePart, depth: usize, nodes: &mut Vec<ScorerNode>, scores: &mut Vec<Float>) {
+        nodes.push(ScorerNode {
+            depth,
+            name: part.scorer.clone(),
+            weight: part.weight.map(Float),
+        });
+        scores.push(Float(part.score));
+        for part in &part.parts {
+            walk(part, depth + 1, nodes, scores);
+        }
+    }
+    let (mut nodes, mut scores) = (Vec::new(), Vec::new());
+    walk(root, 0, &mut nodes, &mut scores);
+    let known = scorers.iter().position(|known| *known == nodes);
+    let shape = known.unwrap_or_else(|| {
+        scorers.push(nodes);
+        scorers.len() - 1
+    });
+    (shape, scores)
+}
+
+/// What else is known of an item.
+fn facts(item: &ContextItem) -> Vec<(&str, String)> {
+    let mut facts = vec![("source", item.source().to_string())];
+    let mut add = |name, value: Option<String>| facts.extend(value.map(|value| (name, value)));
+    add("time", item.timestamp().map(|time| time.to_rfc3339()));
+    add(
+        "priority",
+        item.priority().map(|priority| priority.to_string()),
+    );
+    add(
+        "tags",
+        Some(item.tags().join(", ")).filter(|tags| !tags.is_empty()),
+    );
+    add(
+        "relevance hint",
+        item.future_relevance_hint().map(|hint| hint.to_string()),
+    );
+    add(
+        "tokens before shortening",
+        item.original_tokens().map(|tokens| tokens.to_string()),
+    );
+    let metadata = item.metadata().iter();
+    let mut metadata: Vec<_> = metadata
+        .map(|(key, value)| (key.as_str(), value.clone()))
+        .collect();
+    metadata.sort();
+    facts.extend(metadata);
+    facts
+}
+
+fn failures(sweep: &BudgetSweep, items: &[ContextItem]) -> Vec<Failure> {
+    let pinned = items
+        .iter()
+        .filter(|item| item.pinned() && item.tokens() > 0);
+    let pinned: i128 = pinned.map(|item| i128::from(item.tokens())).sum();
+    let failing = sweep
+        .steps
+        .iter()
+        .filter_map(|step| Some((step, step.error?)));
+    failing
+        .map(|(step, code)| Failure {
+            from: Int(step.from),
+            to: Int(step.to),
+            why: match code {
+                "InvalidBudget" => "the output reserve is larger than the window".to_owned(),
+                "PinnedExceedsBudget" => {
+                    format!(
+                        "the pinned items alone need {} tokens, more than the window has",
+                        grouped(pinned)
+                    )
+                }
+                "Overflow" => {
+                    "what has to be in exceeds the budget, which the policy refuses".to_owned()
+                }
+                "TableTooLarge" => "the knapsack's table would be too large".to_owned(),
+                code => format!("the run ends with {code}"),
+            },
+        })
+        .collect()
+}
+
+/// As the report lists excluded items: by score, then by the stage that decided, then by position.
+fn by_score(verdicts: &[Verdict]) -> Vec<usize> {
+    let mut candidates: Vec<usize> = (0..verdicts.len()).collect();
+    let stage = |candidate: usize| match verdicts[candidate].decision {
+        Decision::Excluded { stage, .. } => stage,
+        Decision::Included { .. } => PipelineStage::Slice,
+    };
+    candidates.sort_by(|&a, &b| {
+        let (left, right) = (verdicts[a].score, verdicts[b].score);
+        let by_score = right.partial_cmp(&left);
+        let by_score = by_score.unwrap_or_else(|| left.is_nan().cmp(&right.is_nan()));
+        by_score.then_with(|| stage(a).cmp(&stage(b)))
+    });
+    candidates
+}
+
+/// Finds the rule a placer follows, by its answer for all candidates together and for the windows
+/// of the sweep: for all of them, or for so many that a coincidence is out of the question.
+pub(super) fn order(
+    placer: &dyn Placer,
+    items: &[ContextItem],
+    verdicts: &[Verdict],
+    sweep: &BudgetSweep,
+) -> Order {
+    // A placer is given the pinned items, then the others by rank.
+    let place = |candidate: usize| {
+        let pinned = items[candidate].pinned() && items[candidate].tokens() >= 0;
+        let place = verdicts[candidate].rank.map(|rank| (1, rank));
+        place.or(pinned.then_some((0, candidate)))
+    };
+    let arrange = |mut candidates: Vec<usize>| -> Option<Vec<usize>> {
+        candidates.sort_by_key(|&candidate| place(candidate));
+        let scored = candidates.iter().map(|&candidate| ScoredRef {
+            item: &items[candidate],
+            score: verdicts[candidate].score,
+        });
+        let positions = placer.arrange(&scored.collect::<Vec<_>>()).ok()?;
+        positions
+            .into_iter()
+            .map(|position| candidates.get(position).copied())
+            .collect()
+    };
+    let candidates = (0..items.len()).filter(|&candidate| place(candidate).is_some());
+    let all = arrange(candidates.collect()).unwrap_or_default();
+    let probes = (WORTH / items.len().max(1)).max(16);
+    let stride = sweep.steps.len() / probes + 1;
+    let windows = sweep.steps.iter().step_by(stride);
+    let windows: Vec<(Vec<usize>, Option<Vec<usize>>)> = windows
+        .map(|step| sweep.selection_at(step.from))
+        .map(|window| (window.clone(), arrange(window)))
+        .collect();
+    let rules = [
+        Order {
+            shape: Shape::Line,
+            sequence: all.clone(),
+        },
+        Order {
+            shape: Shape::UShaped,
+            sequence: unfolded(&all),
+        },
+    ];
+    let holds = |rule: &Order| {
+        let mut windows = windows.iter();
+        windows.all(|(window, placed)| placed.as_ref() == Some(&rule.of(window, items.len())))
+    };
+    let unknown = || Order {
+        shape: Shape::Unknown,
+        sequence: (0..items.len()).collect(),
+    };
+    rules.into_iter().find(holds).unwrap_or_else(unknown)
+}
+
+impl Order {
+    /// A window in order, as the page finds it.
+    pub(super) fn of(&self, window: &[usize], candidates: usize) -> Vec<usize> {
+        let mut is_in = vec![false; candidates];
+        for &candidate in window {
+            is_in[candidate] = true;
+        }
+        let sequence = self.sequence.iter().copied();
+        let members: Vec<usize> = sequence.filter(|&candidate| is_in[candidate]).collect();
+        match self.shape {
+            Shape::Line | Shape::Unknown => members,
+            Shape::UShaped => {
+                let left = members.iter().step_by(2);
+                let right = members.iter().skip(1).step_by(2).rev();
+                left.chain(right).copied().collect()
+            }
+        }
+    }
+}
+
+/// The sequence that folds into `placed`: its left and its right end in turn.
+fn unfolded(placed: &[usize]) -> Vec<usize> {
+    let mut rest = placed.iter().copied();
+    let mut sequence = Vec::with_capacity(placed.len());
+    while let Some(left) = rest.next() {
+        sequence.push(left);
+        sequence.extend(rest.next_back());
+    }
+    sequence
+}
+
+/// A whole number that survives a reader whose numbers are binary64: beyond 2^53 it is text.
+#[derive(Clone, Copy)]
+struct Int(i64);
+
+impl Serialize for Int {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        const LARGEST_SAFE: u64 = (1 << 53) - 1;
+        if self.0.unsigned_abs() <= LARGEST_SAFE {
+            serializer.serialize_i64(self.0)
+        } else {
+            serializer.collect_str(&self.0)
+        }
+    }
+}
+
+/// A number; one that is not finite is text as JavaScript reads it.
+#[derive(Clone, Copy, PartialEq)]
+struct Float(f64);
+
+impl Serialize for Float {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.0.is_finite() {
+            serializer.serialize_f64(self.0)
+        } else if self.0.is_nan() {
+            serializer.serialize_str("NaN")
+        } else if self.0 > 0.0 {
+            serializer.serialize_str("Infinity")
+        } else {
+            serializer.serialize_str("-Infinity")
+        }
+    }
+}

@@ -1,0 +1,493 @@
+//! Every statement of a page is compared with one run per budget. The cases are also what the browser
+//! test opens: with `CUPEL_PAGES` set, pages and expectations are written there.
+
+use cupel::*;
+use serde_json::{Value, json};
+
+use super::render;
+
+struct Case {
+    name: &'static str,
+    items: Vec<ContextItem>,
+    budget: ContextBudget,
+    pipeline: Pipeline,
+}
+
+fn cases() -> Vec<Case> {
+    let (items, budget) = incident();
+    vec![
+        Case {
+            name: "incident",
+            items: items.clone(),
+            budget: budget.clone(),
+            pipeline: Pipeline::new(relevance(), GreedySlice, ChronologicalPlacer),
+        },
+        Case {
+            name: "u-shaped",
+            items: items.clone(),
+            budget: ContextBudget::builder(1_500)
+                .target_tokens(1_300)
+                .output_reserve(250)
+                .reserved_slot(ContextKind::memory(), 40)
+                .safety_margin_percent(5.0)
+                .build()
+                .unwrap(),
+            pipeline: Pipeline::new(relevance(), KnapsackSlice::new(1).unwrap(), UShapedPlacer),
+        },
+        sampled(&items),
+        hostile(),
+        many(),
+    ]
+}
+
+/// An incident, as an assistant on call sees it.
+fn incident() -> (Vec<ContextItem>, ContextBudget) {
+    let document: Value =
+        serde_json::from_str(include_str!("../../tests/browser/incident.json")).unwrap();
+    let items = serde_json::from_value(document["items"].clone()).unwrap();
+    let budget = serde_json::from_value(document["budget"].clone()).unwrap();
+    (items, budget)
+}
+
+fn relevance() -> CompositeScorer {
+    CompositeScorer::builder()
+        .add(ReflexiveScorer, 3.0)
+        .add(RecencyScorer, 2.0)
+        .add(ScaledScorer::new(KindScorer::with_default_weights()), 1.0)
+        .build()
+        .unwrap()
+}
+
+/// Shares have to be tried budget by budget, and there are too many budgets to try all.
+fn sampled(items: &[ContextItem]) -> Case {
+    let enlarged = |item: &ContextItem| {
+        let mut builder = ContextItem::builder(item.content(), item.tokens() * 17)
+            .kind(item.kind().clone())
+            .pinned(item.pinned());
+        if let Some(hint) = item.future_relevance_hint() {
+            builder = builder.future_relevance_hint(hint);
+        }
+        builder.build().unwrap()
+    };
+    let quotas = vec![
+        QuotaEntry::new(ContextKind::tool_output(), 10.0, 40.0).unwrap(),
+        QuotaEntry::new(ContextKind::memory(), 5.0, 100.0).unwrap(),
+    ];
+    let slicer = QuotaSlice::new(quotas, Box::new(GreedySlice)).unwrap();
+    Case {
+        name: "sampled",
+        items: items.iter().map(enlarged).collect(),
+        budget: ContextBudget::with_target(20_011, 20_011).unwrap(),
+        pipeline: Pipeline::new(ReflexiveScorer, slicer, UShapedPlacer),
+    }
+}
+
+/// Texts that would like to be something else, and numbers at the ends of their range.
+fn hostile() -> Case {
+    let long = "x".repeat(5_000);
+    let texts: [(&str, i64, f64); 14] = [
+        (
+            "</script><script>document.title = 'taken'</script>",
+            10,
+            0.9,
+        ),
+        (
+            "<img src=x onerror=\"document.title = 'taken'\"><b>bold</b>",
+            12,
+            0.8,
+        ),
+        (
+            "<!-- <script> --> {{script}} {{data}} ${1+1} &lt;&amp;",
+            9,
+            0.7,
+        ),
+        ("</pre></details></li></template><h1>broken</h1>", 8, 0.65),
+        ("javascript:alert(1) 'quotes\" \\u003c \\", 7, 0.6),
+        ("Emoji: 👩‍👩‍👧‍👦 🏳️‍🌈 é 𝔘", 11, 0.55),
+        ("שלום עולם, זה טקסט מימין לשמאל (123)", 14, 0.5),
+        ("left \u{202e}detrever\u{202c} right", 6, 0.45),
+        (&long, 900, 0.4),
+        (" \n\t ", 1, 0.35),
+        (
+            "nul \0 bell \u{7} escape \u{1b}[31m delete \u{7f} line\u{2028}separator\r\nnext",
+            13,
+            0.3,
+        ),
+        ("free of charge", 0, f64::NAN),
+        ("larger than anything", i64::MAX, 0.2),
+        ("in debt", -5, 0.1),
+    ];
+    let kinds = ["Message", "message", "<i>Odd</i>", "Memory"];
+    let mut items: Vec<ContextItem> = texts
+        .iter()
+        .enumerate()
+        .map(|(index, (text, tokens, hint))| {
+            ContextItem::builder(*text, *tokens)
+                .kind(ContextKind::new(kinds[index % 4]).unwrap())
+                .future_relevance_hint(*hint)
+                .meta("<key>", "</dd><script>1</script>")
+                .priority(i64::MIN)
+                .build()
+                .unwrap()
+        })
+        .collect();
+    // The same handle twice, and a copy of its own.
+    items.push(items[1].clone());
+    items.push(items[1].to_builder().build().unwrap());
+    Case {
+        name: "hostile",
+        items,
+        budget: ContextBudget::with_target(100, 60).unwrap(),
+        pipeline: Pipeline::new(ReflexiveScorer, GreedySlice, UShapedPlacer),
+    }
+}
+
+fn many() -> Case {
+    let mut seed: u64 = 7;
+    let mut random = |below: u64| -> usize {
+        seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from((seed >> 33) % below).unwrap()
+    };
+    let kinds = ["Message", "Document", "ToolOutput", "Memory"];
+    let items = (0..10_000).map(|index| {
+        let words = 12 + random(120);
+        let text = format!("passage {index} {}", "lorem ipsum dolor ".repeat(words / 3));
+        ContextItem::builder(text, i64::try_from(words).unwrap())
+            .kind(ContextKind::new(kinds[random(4)]).unwrap())
+            .future_relevance_hint(random(1_000_000) as f64 / 1e6)
+            .build()
+            .unwrap()
+    });
+    Case {
+        name: "many",
+        items: items.collect(),
+        budget: ContextBudget::with_target(32_000, 32_000).unwrap(),
+        pipeline: Pipeline::new(ReflexiveScorer, GreedySlice, ChronologicalPlacer),
+    }
+}
+
+impl Case {
+    fn page(&self) -> String {
+        let title = format!("{}.json", self.name);
+        render(&title, &self.items, &self.budget, &self.pipeline).unwrap()
+    }
+
+    /// What a run of its own says about this budget.
+    fn expectation(&self, target: i64) -> Value {
+        let gap = self.budget.max_tokens() - self.budget.target_tokens();
+        let budget = self.budget.with_limits(target + gap, target);
+        match budget.and_then(|budget| self.pipeline.run_indices(&self.items, &budget)) {
+            Ok(window) => {
+                let tokens: i128 = window
+                    .iter()
+                    .map(|&index| i128::from(self.items[index].tokens()))
+                    .sum();
+                json!({"budget": target, "window": window, "tokens": tokens.to_string()})
+            }
+            Err(error) => {
+                json!({"budget": target, "window": [], "tokens": "0", "error": error.code()})
+            }
+        }
+    }
+
+    /// Budgets the slider can be moved to: all of them, or the given one, some steps, and some between.
+    fn probes(&self, data: &Value) -> Vec<i64> {
+        let last = int(&data["last"]);
+        if data["exact"] == true && last < 5_000 {
+            return (0..=last).collect();
+        }
+        let steps = data["steps"].as_array().unwrap();
+        let stride = steps.len() / 40 + 1;
+        let steps = steps.iter().step_by(stride).map(int);
+        let mut probes: Vec<i64> = steps.chain([self.budget.target_tokens()]).collect();
+        if data["exact"] == true {
+            probes.extend((0..=20).map(|part| last / 20 * part));
+        }
+        probes.sort_unstable();
+        probes.dedup();
+        probes
+    }
+}
+
+/// What a page holds.
+fn embedded(page: &str) -> Value {
+    let opening = "<script type=\"application/json\" id=\"data\">";
+    let (_, data) = page.split_once(opening).unwrap();
+    let (data, rest) = data.split_once("</script>").unwrap();
+    assert_eq!(
+        rest.matches("<script").count(),
+        1,
+        "only the page's own script follows"
+    );
+    assert!(!data.contains('<'));
+    serde_json::from_str(data).unwrap()
+}
+
+fn int(value: &Value) -> i64 {
+    let text = value.as_str().map(str::to_owned);
+    text.unwrap_or_else(|| value.to_string()).parse().unwrap()
+}
+
+/// The window at a budget, read off the page's data as its script does.
+fn window_at(data: &Value, budget: i64) -> Vec<u64> {
+    let items = data["items"].as_array().unwrap();
+    let at_target = budget == int(&data["budget"]["target"]);
+    let is_in = |item: &Value| {
+        let intervals = item["intervals"].as_array().unwrap();
+        let mut intervals = intervals.iter();
+        intervals.any(|interval| int(&interval[0]) <= budget && budget <= int(&interval[1]))
+    };
+    let sequence = data["order"]["sequence"].as_array().unwrap().iter();
+    let sequence = sequence.map(|index| index.as_u64().unwrap());
+    let item = |index: &u64| &items[usize::try_from(*index).unwrap()];
+    if at_target {
+        let mut members: Vec<u64> = sequence
+            .filter(|index| !item(index)["position"].is_null())
+            .collect();
+        members.sort_by_key(|index| item(index)["position"].as_u64());
+        return members;
+    }
+    let members: Vec<u64> = sequence.filter(|index| is_in(item(index))).collect();
+    match data["order"]["shape"].as_str().unwrap() {
+        "line" => members,
+        "u_shaped" => {
+            let left = members.iter().step_by(2);
+            left.chain(members.iter().skip(1).step_by(2).rev())
+                .copied()
+                .collect()
+        }
+        shape => panic!("the order is {shape}"),
+    }
+}
+
+#[test]
+fn a_page_says_what_a_run_says_at_every_budget() {
+    for case in cases() {
+        let data = embedded(&case.page());
+        assert_eq!(data["exact"], case.name != "sampled");
+        for budget in case.probes(&data) {
+            let expected = case.expectation(budget);
+            let name = case.name;
+            assert_eq!(
+                json!(window_at(&data, budget)),
+                expected["window"],
+                "{name} at {budget}"
+            );
+            let failures = data["failures"].as_array().unwrap();
+            let fails = failures
+                .iter()
+                .any(|failure| int(&failure["from"]) <= budget && budget <= int(&failure["to"]));
+            assert_eq!(fails, expected["error"].is_string(), "{name} at {budget}");
+        }
+    }
+}
+
+#[test]
+fn a_page_lists_what_is_out_as_the_report_does() {
+    for case in cases() {
+        let data = embedded(&case.page());
+        let report = case.pipeline.dry_run(&case.items, &case.budget).unwrap();
+        let listed = data["by_score"].as_array().unwrap().iter();
+        let listed = listed.map(|index| usize::try_from(index.as_u64().unwrap()).unwrap());
+        let listed: Vec<usize> = listed
+            .filter(|&index| data["items"][index]["position"].is_null())
+            .collect();
+        assert_eq!(listed.len(), report.excluded.len());
+        for (index, excluded) in listed.into_iter().zip(&report.excluded) {
+            let item = &data["items"][index];
+            assert!(
+                case.items[index].is_same(&excluded.item),
+                "{} #{index}",
+                case.name
+            );
+            assert!(item["reason"].is_string());
+            let always = matches!(
+                excluded.reason,
+                ExclusionReason::Deduplicated { .. } | ExclusionReason::NegativeTokens { .. }
+            );
+            assert_eq!(item["always"], always);
+        }
+    }
+}
+
+#[test]
+fn reasons_read_well() {
+    let case = hostile();
+    let data = embedded(&case.page());
+    let reason = |index: usize| {
+        data["items"][index]["reason"]
+            .as_str()
+            .unwrap_or("in")
+            .to_owned()
+    };
+    // By density 9, 0, 4, 3, 2, 7 and 1 take 53 of 60 tokens.
+    assert_eq!(reason(8), "needs 900 tokens, 7 were left");
+    assert_eq!(
+        reason(12),
+        "needs 9,223,372,036,854,775,807 tokens, 7 were left"
+    );
+    assert_eq!(reason(13), "its token count is negative");
+    assert_eq!(reason(14), "has the same text as #1");
+    assert_eq!(reason(15), "has the same text as #1");
+    assert_eq!(reason(11), "in");
+}
+
+#[test]
+fn scores_come_with_their_parts() {
+    let (items, budget) = incident();
+    let pipeline = Pipeline::new(relevance(), GreedySlice, ChronologicalPlacer);
+    let data = embedded(&render("parts", &items, &budget, &pipeline).unwrap());
+    let names: Vec<_> = data["scorers"][0]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|node| {
+            (
+                node["depth"].as_u64().unwrap(),
+                node["name"].as_str().unwrap(),
+                node["weight"].as_f64(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        names,
+        [
+            (0, "CompositeScorer", None),
+            (1, "ReflexiveScorer", Some(3.0 / 6.0)),
+            (1, "RecencyScorer", Some(2.0 / 6.0)),
+            (1, "ScaledScorer", Some(1.0 / 6.0)),
+            (2, "KindScorer", None),
+        ]
+    );
+    assert_eq!(data["scorers"].as_array().unwrap().len(), 1);
+    // The last message: hint 1.0, the newest; its kind has the lowest weight.
+    let last = items.len() - 1;
+    let (shape, scores) = (
+        &data["items"][last]["parts"][0],
+        &data["items"][last]["parts"][1],
+    );
+    assert_eq!(shape, 0);
+    assert_eq!(scores[1], 1.0);
+    assert_eq!(scores[2], 1.0);
+    assert_eq!(scores[3], 0.0);
+    assert!((scores[0].as_f64().unwrap() - 5.0 / 6.0).abs() < 1e-12);
+}
+
+#[test]
+fn an_order_nobody_knows_is_called_unknown() {
+    struct ByLength;
+    impl Placer for ByLength {
+        fn place(&self, items: &[ScoredItem]) -> Vec<ContextItem> {
+            let mut placed: Vec<_> = items.iter().map(|scored| scored.item.clone()).collect();
+            placed.sort_by_key(|item| item.content().len());
+            if placed.len() % 3 == 1 {
+                placed.reverse();
+            }
+            placed
+        }
+    }
+    let (items, budget) = incident();
+    let shape = |pipeline: &Pipeline| {
+        let data = embedded(&render("order", &items, &budget, pipeline).unwrap());
+        data["order"]["shape"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(
+        shape(&Pipeline::new(relevance(), GreedySlice, ByLength)),
+        "unknown"
+    );
+    assert_eq!(
+        shape(&Pipeline::new(relevance(), GreedySlice, UShapedPlacer)),
+        "u_shaped"
+    );
+    assert_eq!(
+        shape(&Pipeline::new(
+            relevance(),
+            GreedySlice,
+            ChronologicalPlacer
+        )),
+        "line"
+    );
+}
+
+#[test]
+fn the_same_input_gives_the_same_page() {
+    for case in cases() {
+        assert!(case.page() == case.page(), "{}", case.name);
+    }
+}
+
+#[test]
+fn the_ends_of_the_range_have_a_page() {
+    let item = |tokens| {
+        ContextItem::builder(format!("{tokens} tokens"), tokens)
+            .future_relevance_hint(0.5)
+            .build()
+            .unwrap()
+    };
+    let pipeline = Pipeline::new(ReflexiveScorer, GreedySlice, ChronologicalPlacer);
+    for (max, target) in [
+        (i64::MAX, i64::MAX),
+        (i64::MAX, 8),
+        (0, 0),
+        (1 << 60, 1 << 54),
+    ] {
+        let budget = ContextBudget::with_target(max, target).unwrap();
+        let items = [item(i64::MAX), item(1 << 53), item(1)];
+        let data = embedded(&render("ends", &items, &budget, &pipeline).unwrap());
+        let window = pipeline.run_indices(&items, &budget).unwrap();
+        assert_eq!(json!(window_at(&data, target)), json!(window));
+        assert_eq!(data["items"][0]["tokens"], "9223372036854775807");
+    }
+    let nothing = render(
+        "nothing",
+        &[],
+        &ContextBudget::with_target(10, 10).unwrap(),
+        &pipeline,
+    );
+    assert_eq!(embedded(&nothing.unwrap())["items"], json!([]));
+}
+
+#[test]
+fn the_browser_gets_its_pages() {
+    let own;
+    let directory = match std::env::var_os("CUPEL_PAGES") {
+        Some(directory) => std::path::PathBuf::from(directory),
+        None => {
+            own = tempfile::tempdir().unwrap();
+            own.path().to_owned()
+        }
+    };
+    let mut expectations = serde_json::Map::new();
+    for case in cases() {
+        let page = case.page();
+        let probes = case.probes(&embedded(&page)).into_iter();
+        let report = case.pipeline.dry_run(&case.items, &case.budget).unwrap();
+        let window = case
+            .pipeline
+            .run_indices(&case.items, &case.budget)
+            .unwrap();
+        // A handle may be in the input twice; the other one is in the window.
+        let position = |excluded: &ExcludedItem| {
+            let mut items = case.items.iter().enumerate();
+            items.position(|(index, item)| item.is_same(&excluded.item) && !window.contains(&index))
+        };
+        let kinds: Vec<_> = case
+            .items
+            .iter()
+            .map(|item| item.kind().as_str().to_lowercase())
+            .collect();
+        let expected = json!({
+            "target": case.budget.target_tokens(),
+            "kinds": kinds,
+            "tokens": case.items.iter().map(|item| item.tokens().to_string()).collect::<Vec<_>>(),
+            "excluded": report.excluded.iter().map(position).collect::<Vec<_>>(),
+            "runs": probes.map(|budget| case.expectation(budget)).collect::<Vec<_>>(),
+        });
+        expectations.insert(case.name.to_owned(), expected);
+        std::fs::write(directory.join(format!("{}.html", case.name)), page).unwrap();
+    }
+    let expectations = Value::Object(expectations).to_string();
+    std::fs::write(directory.join("expectations.json"), expectations).unwrap();
+}
