@@ -7,6 +7,7 @@
 )]
 
 mod bench;
+mod browser;
 mod coverage;
 mod test;
 mod tidy;
@@ -19,6 +20,8 @@ Usage: cargo xtask COMMAND
 
 Commands:
   test      runs every check and every test: formatting, lints, docs, all tests
+  browser   opens the pages of `cupel explain --html` in Chromium and drives them
+  screenshot  writes docs/explain.png, the picture of such a page
   coverage  writes spec/coverage.md: which vector or test proves which requirement
   bench     measures the library beside its peers: [--quick] [--check] [--bars 1,2,3]
 ";
@@ -28,6 +31,8 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match arguments[..] {
         ["test"] => test::run(),
+        ["browser"] => browser::test(),
+        ["screenshot"] => browser::screenshot(),
         ["coverage"] => coverage::write(),
         ["bench", ref rest @ ..] => bench::run(rest),
         ["--help" | "-h"] => {
@@ -65,7 +70,8 @@ fn files_below(directory: &Path, extension: &str) -> Result<Vec<PathBuf>, String
     for entry in std::fs::read_dir(directory).map_err(fault)? {
         let path = entry.map_err(fault)?.path();
         if path.is_dir() {
-            if path.file_name().is_some_and(|name| name != "target") {
+            let name = path.file_name().unwrap_or_default();
+            if name != "target" && name != "node_modules" {
                 found.extend(files_below(&path, extension)?);
             }
         } else if path.extension().is_some_and(|found| found == extension) {

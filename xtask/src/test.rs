@@ -15,6 +15,7 @@ const STEPS: &[(&str, bool)] = &[
     ("test --workspace --all-features", false),
     ("test --package cupel", false),
     ("run --quiet --package cupel --example first_run", false),
+    ("run --quiet --package xtask -- browser", false),
 ];
 
 pub(crate) fn run() -> Result<(), String> {
