@@ -60,13 +60,17 @@
 //! None is on by default.
 //!
 //! - `serde`: [`ContextItem`], [`ContextBudget`], [`SelectionReport`] and their parts can be written
-//!   and read. Adds serde.
+//!   and read, and policies are data: `config`. Adds serde.
+//! - `documents`: policies and requests from JSON, TOML and YAML texts, presets. Adds `serde_json`,
+//!   toml and granit-parser.
 //! - `stream`: `StreamSlice` selects from an asynchronous stream. Adds futures-core.
 //! - `rayon`: large inputs are scored and sorted, and [`Policy::run_many`] runs, on all cores. Adds rayon.
 //!
 //! Names like `SORT-4` in these pages are rows of `spec/requirements.md` in the repository.
 
 pub mod analytics;
+#[cfg(feature = "serde")]
+pub mod config;
 pub mod diagnostics;
 pub mod error;
 mod hash;

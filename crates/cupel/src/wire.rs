@@ -59,7 +59,7 @@ pub(crate) mod float {
     }
 
     /// The number a value stands for.
-    pub(super) fn from_raw(value: &RawValue) -> Option<f64> {
+    pub(crate) fn from_raw(value: &RawValue) -> Option<f64> {
         match value {
             RawValue::Float(number) => Some(*number),
             RawValue::Integer(number) => Some(*number as f64),
@@ -505,7 +505,7 @@ impl<'de> Deserialize<'de> for DiagnosticTraceCollector {
 
 impl RawValue {
     /// The plain text form; `None` for nothing.
-    fn into_text(self) -> Option<String> {
+    pub(crate) fn into_text(self) -> Option<String> {
         match self {
             Self::Null => None,
             Self::Text(text) => Some(text),

@@ -6,6 +6,9 @@ use cupel::*;
 use cupel_conformance::model::{self, Observation, Task};
 use cupel_conformance::{Adapter, Unsupported};
 
+#[cfg(feature = "documents")]
+use crate::config::vectors;
+
 /// An entry point of the library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Surface {
@@ -24,6 +27,9 @@ pub(crate) enum Surface {
     /// Items and budget written as JSON and read back, then `Pipeline::dry_run`.
     #[cfg(feature = "serde")]
     Json,
+    /// The policy read from a document, then as `Batch`.
+    #[cfg(feature = "documents")]
+    Document,
 }
 
 impl Surface {
@@ -36,6 +42,8 @@ impl Surface {
         Self::Custom,
         #[cfg(feature = "serde")]
         Self::Json,
+        #[cfg(feature = "documents")]
+        Self::Document,
     ];
 }
 
@@ -50,6 +58,8 @@ impl Adapter for Surface {
             Self::Custom => "provided methods",
             #[cfg(feature = "serde")]
             Self::Json => "json",
+            #[cfg(feature = "documents")]
+            Self::Document => "document",
         }
     }
 
@@ -63,12 +73,16 @@ impl Adapter for Surface {
 
 impl Surface {
     fn attempt(self, task: &Task) -> Result<Option<Observation>, model::Failure> {
+        #[cfg(feature = "documents")]
+        if self == Self::Document && !vectors::can_be_written(task) {
+            return Ok(None);
+        }
         Ok(Some(match task {
             Task::Score { scorer, items } => {
                 let items = all(items, item).map_err(construction)?;
-                let scorer = build_scorer(scorer).map_err(construction)?;
+                let scorer = self.scorer(scorer)?;
                 let one_by_one = items.iter().map(|item| scorer.score(item, &items));
-                Observation::Scores(match self {
+                Observation::Scores(match self.entry_point() {
                     Self::Plain => one_by_one.collect(),
                     Self::Batch => scorer.score_all(&items).map_err(run)?,
                     Self::Custom => Legacy(scorer).score_all(&items).map_err(run)?,
@@ -82,9 +96,9 @@ impl Surface {
             } => {
                 let scored = all(items, scored_item).map_err(construction)?;
                 let budget = build_budget(budget).map_err(construction)?;
-                let slicer = build_slicer(slicer).map_err(construction)?;
+                let slicer = self.slicer(slicer)?;
                 let ranked: Vec<_> = scored.iter().map(ScoredItem::borrowed).collect();
-                Observation::Selected(match self {
+                Observation::Selected(match self.entry_point() {
                     Self::Plain => model::Selected {
                         kept: positions(&scored, &slicer.slice(&scored, &budget).map_err(run)?),
                         ..Default::default()
@@ -103,9 +117,9 @@ impl Surface {
             }
             Task::Place { placer, items } => {
                 let scored = all(items, scored_item).map_err(construction)?;
-                let placer = build_placer(*placer);
+                let placer = self.placer(*placer)?;
                 let refs: Vec<_> = scored.iter().map(ScoredItem::borrowed).collect();
-                Observation::Placed(match self {
+                Observation::Placed(match self.entry_point() {
                     Self::Plain => positions(&scored, &placer.place(&scored)),
                     Self::Batch => placer.arrange(&refs).map_err(run)?,
                     Self::Custom => Legacy(placer).arrange(&refs).map_err(run)?,
@@ -119,15 +133,59 @@ impl Surface {
             } => {
                 let items = all(items, item).map_err(construction)?;
                 let budget = build_budget(budget).map_err(construction)?;
-                let policy = self.build_policy(policy).map_err(construction)?;
-                Observation::Ran(self.run(policy, &items, &budget).map_err(run)?)
+                let policy = self.build_policy(policy)?;
+                let ran = self.entry_point().run(policy, &items, &budget);
+                Observation::Ran(ran.map_err(run)?)
             }
         }))
     }
 
-    fn build_policy(self, policy: &model::Policy) -> Result<PolicyBuilder, CupelError> {
-        let scorer = build_scorer(&policy.scorer)?;
-        let slicer = build_slicer(&policy.slicer)?;
+    /// How the strategies are called.
+    fn entry_point(self) -> Self {
+        match self {
+            #[cfg(feature = "documents")]
+            Self::Document => Self::Batch,
+            other => other,
+        }
+    }
+
+    fn scorer(self, scorer: &model::Scorer) -> Result<Box<dyn Scorer>, model::Failure> {
+        #[cfg(feature = "documents")]
+        if self == Self::Document {
+            return Ok(vectors::scorer(scorer)?.build().unwrap());
+        }
+        build_scorer(scorer).map_err(construction)
+    }
+
+    fn slicer(self, slicer: &model::Slicer) -> Result<Box<dyn Slicer>, model::Failure> {
+        #[cfg(feature = "documents")]
+        if self == Self::Document {
+            return Ok(vectors::slicer(slicer)?.build().unwrap());
+        }
+        build_slicer(slicer).map_err(construction)
+    }
+
+    fn placer(self, placer: model::Placer) -> Result<Box<dyn Placer>, model::Failure> {
+        #[cfg(feature = "documents")]
+        if self == Self::Document {
+            return Ok(vectors::placer(placer)?.build());
+        }
+        Ok(build_placer(placer))
+    }
+
+    fn build_policy(self, policy: &model::Policy) -> Result<PolicyBuilder, model::Failure> {
+        #[cfg(feature = "documents")]
+        if self == Self::Document {
+            let config = vectors::policy(policy)?;
+            return Ok(PolicyBuilder::new()
+                .scorer(config.scorer.build().unwrap())
+                .slicer(config.slicer.build().unwrap())
+                .placer(config.placer.build())
+                .deduplication(config.deduplication)
+                .overflow_strategy(config.overflow_strategy));
+        }
+        let scorer = self.scorer(&policy.scorer)?;
+        let slicer = self.slicer(&policy.slicer)?;
         let placer = build_placer(policy.placer);
         let builder = PolicyBuilder::new()
             .deduplication(policy.deduplication)
@@ -193,6 +251,9 @@ impl Surface {
                 let report = relabelled(&report, &json(&report));
                 Ok(ran(&items, &report))
             }
+            // Policies of documents are run as a batch, see `entry_point`.
+            #[cfg(feature = "documents")]
+            Self::Document => Self::Batch.run(policy, items, budget),
             Self::TracedStage | Self::TracedItem | Self::Completion => {
                 let level = match self {
                     Self::TracedStage => TraceDetailLevel::Stage,

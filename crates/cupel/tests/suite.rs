@@ -5,6 +5,8 @@ mod analysis;
 mod arbitrary;
 mod behaviour;
 mod compat;
+#[cfg(feature = "documents")]
+mod config;
 mod conformance;
 mod groups;
 mod knapsack;

@@ -34,6 +34,11 @@ impl Placer for ChronologicalPlacer {
     fn arrange(&self, items: &[ScoredRef<'_>]) -> Result<Vec<usize>, CupelError> {
         Ok(order(items))
     }
+
+    #[cfg(feature = "serde")]
+    fn to_config(&self) -> Result<super::PlacerConfig, super::ConfigError> {
+        Ok(super::PlacerConfig::Chronological)
+    }
 }
 
 fn order(items: &[ScoredRef<'_>]) -> Vec<usize> {

@@ -15,6 +15,8 @@ use std::sync::Arc;
 pub use chronological::ChronologicalPlacer;
 pub use u_shaped::UShapedPlacer;
 
+#[cfg(feature = "serde")]
+use crate::config::{ConfigError, PlacerConfig};
 use crate::error::StrategyRole;
 use crate::slicer::match_handles;
 use crate::{ContextItem, CupelError, ScoredItem, ScoredRef};
@@ -63,6 +65,16 @@ pub trait Placer: Send + Sync {
         let owned: Vec<ScoredItem> = items.iter().map(|scored| scored.to_scored_item()).collect();
         match_handles(items, &self.place(&owned), StrategyRole::Placer)
     }
+
+    /// This placer as data, for [`PolicyConfig::of`](crate::config::PolicyConfig::of).
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::not_data`], as provided, for a placer that no document can name.
+    #[cfg(feature = "serde")]
+    fn to_config(&self) -> Result<PlacerConfig, ConfigError> {
+        Err(ConfigError::not_data(std::any::type_name::<Self>()))
+    }
 }
 
 /// A pointer to a placer is a placer.
@@ -75,6 +87,11 @@ macro_rules! forward {
 
             fn arrange(&self, items: &[ScoredRef<'_>]) -> Result<Vec<usize>, CupelError> {
                 (**self).arrange(items)
+            }
+
+            #[cfg(feature = "serde")]
+            fn to_config(&self) -> Result<PlacerConfig, ConfigError> {
+                (**self).to_config()
             }
         }
     )*};

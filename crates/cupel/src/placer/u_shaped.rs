@@ -33,6 +33,11 @@ impl Placer for UShapedPlacer {
     fn arrange(&self, items: &[ScoredRef<'_>]) -> Result<Vec<usize>, CupelError> {
         Ok(order(items))
     }
+
+    #[cfg(feature = "serde")]
+    fn to_config(&self) -> Result<super::PlacerConfig, super::ConfigError> {
+        Ok(super::PlacerConfig::UShaped)
+    }
 }
 
 fn order(items: &[ScoredRef<'_>]) -> Vec<usize> {

@@ -26,6 +26,9 @@ use crate::{ContextItem, CupelError};
 /// ```
 pub struct CompositeScorer {
     scorers: Vec<Box<dyn Scorer>>,
+    /// As they were given.
+    #[cfg(feature = "serde")]
+    weights: Vec<f64>,
     normalized_weights: Vec<f64>,
 }
 
@@ -58,6 +61,8 @@ impl CompositeScorer {
         Ok(Self {
             scorers,
             normalized_weights: weights.iter().map(|weight| weight / total).collect(),
+            #[cfg(feature = "serde")]
+            weights,
         })
     }
 
@@ -69,6 +74,13 @@ impl CompositeScorer {
     }
 }
 
+#[cfg_attr(
+    feature = "serde",
+    expect(
+        clippy::missing_fields_in_debug,
+        reason = "the normalized weights say it all"
+    )
+)]
 impl fmt::Debug for CompositeScorer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CompositeScorer")
@@ -105,6 +117,18 @@ impl Scorer for CompositeScorer {
                 sum + part.score * weight
             })
         })
+    }
+
+    #[cfg(feature = "serde")]
+    fn to_config(&self) -> Result<super::ScorerConfig, super::ConfigError> {
+        let mut entries = Vec::with_capacity(self.scorers.len());
+        for (index, (scorer, &weight)) in self.scorers.iter().zip(&self.weights).enumerate() {
+            let scorer = scorer
+                .to_config()
+                .map_err(|error| error.within("scorer").within(index).within("entries"))?;
+            entries.push(crate::config::ScorerEntry { scorer, weight });
+        }
+        Ok(super::ScorerConfig::Composite { entries })
     }
 }
 

@@ -28,12 +28,27 @@ use crate::{ContextItem, CupelError, parallel};
 pub trait TimeProvider: Send + Sync {
     /// The current instant.
     fn now(&self) -> DateTime<Utc>;
+
+    /// This clock as data: the instant at which it stands still, or nothing for the machine's clock.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::not_data`](crate::config::ConfigError::not_data), as provided, for any other clock.
+    #[cfg(feature = "serde")]
+    fn to_config(&self) -> Result<Option<DateTime<Utc>>, super::ConfigError> {
+        Err(super::ConfigError::not_data(std::any::type_name::<Self>()))
+    }
 }
 
 /// A fixed instant is a clock that stands still.
 impl TimeProvider for DateTime<Utc> {
     fn now(&self) -> DateTime<Utc> {
         *self
+    }
+
+    #[cfg(feature = "serde")]
+    fn to_config(&self) -> Result<Option<DateTime<Utc>>, super::ConfigError> {
+        Ok(Some(*self))
     }
 }
 
@@ -45,6 +60,11 @@ impl TimeProvider for SystemTimeProvider {
     #[expect(clippy::disallowed_methods, reason = "this is the one system clock")]
     fn now(&self) -> DateTime<Utc> {
         Utc::now()
+    }
+
+    #[cfg(feature = "serde")]
+    fn to_config(&self) -> Result<Option<DateTime<Utc>>, super::ConfigError> {
+        Ok(None)
     }
 }
 
@@ -240,5 +260,27 @@ impl Scorer for DecayScorer {
     fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
         let now = self.provider.now();
         Ok(parallel::map(items, |_, item| self.score_at(now, item)))
+    }
+
+    #[cfg(feature = "serde")]
+    fn to_config(&self) -> Result<super::ScorerConfig, super::ConfigError> {
+        use crate::config::{CurveConfig, StepWindow};
+        let window = |(max_age, score): &(Duration, f64)| StepWindow {
+            max_age: *max_age,
+            score: *score,
+        };
+        Ok(super::ScorerConfig::Decay {
+            curve: match &self.curve {
+                DecayCurve::Exponential(half_life) => CurveConfig::Exponential {
+                    half_life: *half_life,
+                },
+                DecayCurve::Window(max_age) => CurveConfig::Window { max_age: *max_age },
+                DecayCurve::Step(windows) => CurveConfig::Step {
+                    windows: windows.iter().map(window).collect(),
+                },
+            },
+            null_timestamp_score: self.null_timestamp_score,
+            reference_time: self.provider.to_config()?,
+        })
     }
 }

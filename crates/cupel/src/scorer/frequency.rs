@@ -53,6 +53,11 @@ impl Scorer for FrequencyScorer {
         };
         Ok(sets.of_item.iter().map(score).collect())
     }
+
+    #[cfg(feature = "serde")]
+    fn to_config(&self) -> Result<super::ScorerConfig, super::ConfigError> {
+        Ok(super::ScorerConfig::Frequency)
+    }
 }
 
 fn shares_any_tag(left: &[String], right: &[String]) -> bool {

@@ -106,4 +106,14 @@ impl Scorer for KindScorer {
     fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
         Ok(one_by_one(self, items))
     }
+
+    #[cfg(feature = "serde")]
+    fn to_config(&self) -> Result<super::ScorerConfig, super::ConfigError> {
+        let weights = self.weights.iter();
+        Ok(super::ScorerConfig::Kind {
+            weights: weights
+                .map(|(kind, weight)| (kind.clone(), *weight))
+                .collect(),
+        })
+    }
 }

@@ -53,6 +53,13 @@ impl Scorer for MetadataTrustScorer {
     fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
         Ok(one_by_one(self, items))
     }
+
+    #[cfg(feature = "serde")]
+    fn to_config(&self) -> Result<super::ScorerConfig, super::ConfigError> {
+        Ok(super::ScorerConfig::MetadataTrust {
+            default_score: self.default_score,
+        })
+    }
 }
 
 /// Scores a boost where a metadata key has a given value, and 1.0 everywhere else.
@@ -116,5 +123,14 @@ impl Scorer for MetadataKeyScorer {
 
     fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
         Ok(one_by_one(self, items))
+    }
+
+    #[cfg(feature = "serde")]
+    fn to_config(&self) -> Result<super::ScorerConfig, super::ConfigError> {
+        Ok(super::ScorerConfig::MetadataKey {
+            key: self.key.clone(),
+            value: self.value.clone(),
+            boost: self.boost,
+        })
     }
 }

@@ -43,6 +43,8 @@ pub use reflexive::ReflexiveScorer;
 pub use scaled::ScaledScorer;
 pub use tag::{TagComparison, TagScorer};
 
+#[cfg(feature = "serde")]
+use crate::config::{ConfigError, ScorerConfig};
 use crate::error::{ContractViolation, StrategyRole};
 use crate::{ContextItem, CupelError, parallel};
 
@@ -121,6 +123,16 @@ pub trait Scorer: Send + Sync {
         let part = self.explain_all(items)?.into_iter().nth(index);
         Ok(part.unwrap_or_else(|| ScorePart::new(self.scorer_name(), f64::NAN)))
     }
+
+    /// This scorer as data, for [`PolicyConfig::of`](crate::config::PolicyConfig::of).
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::not_data`], as provided, for a scorer that no document can name.
+    #[cfg(feature = "serde")]
+    fn to_config(&self) -> Result<ScorerConfig, ConfigError> {
+        Err(ConfigError::not_data(self.scorer_name()))
+    }
 }
 
 /// A pointer to a scorer is a scorer.
@@ -152,6 +164,11 @@ macro_rules! forward {
                 index: usize,
             ) -> Result<ScorePart, CupelError> {
                 (**self).explain(items, index)
+            }
+
+            #[cfg(feature = "serde")]
+            fn to_config(&self) -> Result<ScorerConfig, ConfigError> {
+                (**self).to_config()
             }
         }
     )*};

@@ -74,4 +74,14 @@ impl Scorer for ProductScorer {
             parts.iter().fold(1.0, |product, part| product * part.score)
         })
     }
+
+    #[cfg(feature = "serde")]
+    fn to_config(&self) -> Result<super::ScorerConfig, super::ConfigError> {
+        let mut scorers = Vec::with_capacity(self.scorers.len());
+        for (index, scorer) in self.scorers.iter().enumerate() {
+            let factor = scorer.to_config();
+            scorers.push(factor.map_err(|error| error.within(index).within("scorers"))?);
+        }
+        Ok(super::ScorerConfig::Product { scorers })
+    }
 }

@@ -46,6 +46,11 @@ impl Scorer for RecencyScorer {
             rank_all(items, ContextItem::timestamp)
         })
     }
+
+    #[cfg(feature = "serde")]
+    fn to_config(&self) -> Result<super::ScorerConfig, super::ConfigError> {
+        Ok(super::ScorerConfig::Recency)
+    }
 }
 
 /// Scores by priority rank: the highest priority 1.0, the lowest 0.0.
@@ -73,6 +78,11 @@ impl Scorer for PriorityScorer {
 
     fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
         Ok(rank_all(items, ContextItem::priority))
+    }
+
+    #[cfg(feature = "serde")]
+    fn to_config(&self) -> Result<super::ScorerConfig, super::ConfigError> {
+        Ok(super::ScorerConfig::Priority)
     }
 }
 

@@ -29,4 +29,9 @@ impl Scorer for ReflexiveScorer {
     fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
         Ok(one_by_one(self, items))
     }
+
+    #[cfg(feature = "serde")]
+    fn to_config(&self) -> Result<super::ScorerConfig, super::ConfigError> {
+        Ok(super::ScorerConfig::Reflexive)
+    }
 }

@@ -71,6 +71,14 @@ impl Scorer for ScaledScorer {
         });
         Ok(scaled.collect())
     }
+
+    #[cfg(feature = "serde")]
+    fn to_config(&self) -> Result<super::ScorerConfig, super::ConfigError> {
+        let inner = self.inner.to_config();
+        Ok(super::ScorerConfig::Scaled {
+            inner: inner.map_err(|error| error.within("inner"))?.into(),
+        })
+    }
 }
 
 const NO_INFORMATION: f64 = 0.5;

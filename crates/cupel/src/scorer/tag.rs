@@ -147,4 +147,15 @@ impl Scorer for TagScorer {
     fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
         Ok(one_by_one(self, items))
     }
+
+    #[cfg(feature = "serde")]
+    fn to_config(&self) -> Result<super::ScorerConfig, super::ConfigError> {
+        let weights = self.tag_weights.iter();
+        Ok(super::ScorerConfig::Tag {
+            tag_weights: weights
+                .map(|(tag, weight)| (tag.clone(), *weight))
+                .collect(),
+            ignore_case: self.comparison == TagComparison::IgnoreAsciiCase,
+        })
+    }
 }

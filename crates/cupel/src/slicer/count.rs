@@ -203,6 +203,16 @@ impl Slicer for CountQuotaSlice {
         }
         caps
     }
+
+    #[cfg(feature = "serde")]
+    fn to_config(&self) -> Result<super::SlicerConfig, super::ConfigError> {
+        let inner = self.inner.to_config();
+        Ok(super::SlicerConfig::CountQuota {
+            entries: self.counts.entries.clone(),
+            scarcity: self.counts.scarcity,
+            inner: inner.map_err(|error| error.within("inner"))?.into(),
+        })
+    }
 }
 
 impl QuotaPolicy for CountQuotaSlice {
@@ -301,6 +311,15 @@ impl Slicer for CountConstrainedKnapsackSlice {
         let caps = self.counts.entries.iter();
         caps.map(|entry| (entry.kind.clone(), entry.cap_count))
             .collect()
+    }
+
+    #[cfg(feature = "serde")]
+    fn to_config(&self) -> Result<super::SlicerConfig, super::ConfigError> {
+        Ok(super::SlicerConfig::CountConstrainedKnapsack {
+            entries: self.counts.entries.clone(),
+            scarcity: self.counts.scarcity,
+            knapsack: self.knapsack.data(),
+        })
     }
 }
 

@@ -172,6 +172,11 @@ impl Slicer for GreedySlice {
         }
         Some(sweep)
     }
+
+    #[cfg(feature = "serde")]
+    fn to_config(&self) -> Result<super::SlicerConfig, super::ConfigError> {
+        Ok(super::SlicerConfig::Greedy)
+    }
 }
 
 /// An item that has not been looked at; the denser sorts first, then the better, then the earlier.

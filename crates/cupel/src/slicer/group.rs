@@ -220,6 +220,15 @@ impl Slicer for GroupSlice {
     fn group_score(&self) -> Option<GroupScore> {
         Some(self.score)
     }
+
+    #[cfg(feature = "serde")]
+    fn to_config(&self) -> Result<super::SlicerConfig, super::ConfigError> {
+        let inner = self.inner.to_config();
+        Ok(super::SlicerConfig::Group {
+            score: self.score,
+            inner: inner.map_err(|error| error.within("inner"))?.into(),
+        })
+    }
 }
 
 /// The choice of `select` among the groups of `ranked`, expanded; its choice from `ranked` as it is

@@ -39,6 +39,8 @@ pub(crate) use selection::{check_distinct_positions, match_handles};
 pub use stream::StreamSlice;
 pub use sweep::TargetSweep;
 
+#[cfg(feature = "serde")]
+use crate::config::{ConfigError, SlicerConfig};
 use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredItem, ScoredRef};
 
 /// Chooses a subset of the ranked items that fits a budget.
@@ -186,6 +188,16 @@ pub trait Slicer: Send + Sync {
     fn count_cap_map(&self) -> HashMap<ContextKind, usize> {
         HashMap::new()
     }
+
+    /// This slicer as data, for [`PolicyConfig::of`](crate::config::PolicyConfig::of).
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::not_data`], as provided, for a slicer that no document can name.
+    #[cfg(feature = "serde")]
+    fn to_config(&self) -> Result<SlicerConfig, ConfigError> {
+        Err(ConfigError::not_data(std::any::type_name::<Self>()))
+    }
 }
 
 /// Chooses ranks for a budget, see [`Slicer::prepare`].
@@ -250,6 +262,11 @@ macro_rules! forward {
 
             fn count_cap_map(&self) -> HashMap<ContextKind, usize> {
                 (**self).count_cap_map()
+            }
+
+            #[cfg(feature = "serde")]
+            fn to_config(&self) -> Result<SlicerConfig, ConfigError> {
+                (**self).to_config()
             }
         }
     )*};

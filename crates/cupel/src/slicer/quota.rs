@@ -234,6 +234,15 @@ impl Slicer for QuotaSlice {
     fn count_cap_map(&self) -> HashMap<ContextKind, usize> {
         self.inner.count_cap_map()
     }
+
+    #[cfg(feature = "serde")]
+    fn to_config(&self) -> Result<super::SlicerConfig, super::ConfigError> {
+        let inner = self.inner.to_config();
+        Ok(super::SlicerConfig::Quota {
+            quotas: self.quotas.clone(),
+            inner: inner.map_err(|error| error.within("inner"))?.into(),
+        })
+    }
 }
 
 impl QuotaPolicy for QuotaSlice {

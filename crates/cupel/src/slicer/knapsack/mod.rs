@@ -151,6 +151,21 @@ impl KnapsackSlice {
         self.bucket_size
     }
 
+    #[cfg(feature = "serde")]
+    pub(super) fn data(&self) -> crate::config::KnapsackConfig {
+        crate::config::KnapsackConfig {
+            bucket_size: self.bucket_size,
+            cell_limit: match self.limit {
+                Limit::Cells(Self::DEFAULT_CELL_LIMIT) | Limit::Memory(_) => None,
+                Limit::Cells(cells) => Some(cells),
+            },
+            memory_limit: match self.limit {
+                Limit::Cells(_) => None,
+                Limit::Memory(bytes) => Some(bytes),
+            },
+        }
+    }
+
     /// The rows of the table that the choice can contain. A candidate that is worth nothing or larger
     /// than the whole capacity has none: no cell of it can be a strict improvement.
     fn rows(&self, ranked: &[ScoredRef<'_>], capacity: i64) -> Vec<Row> {
@@ -261,6 +276,11 @@ impl Slicer for KnapsackSlice {
 
     fn is_knapsack(&self) -> bool {
         true
+    }
+
+    #[cfg(feature = "serde")]
+    fn to_config(&self) -> Result<super::SlicerConfig, super::ConfigError> {
+        Ok(super::SlicerConfig::Knapsack(self.data()))
     }
 }
 

@@ -1,0 +1,263 @@
+//! Policies and requests as JSON, TOML and YAML texts (feature `documents`).
+
+mod json;
+mod toml;
+mod yaml;
+
+use std::ops::Range;
+use std::path::Path;
+
+use super::error::{ConfigError, ConfigErrorKind, Step};
+use super::tree::{Entry, Node, Value, duplicate_key, repeated};
+use super::{PolicyConfig, RequestConfig, read, request};
+use crate::{Policy, RawValue};
+
+/// How deep maps and lists may be nested.
+const DEEPEST: usize = 128;
+
+/// A language for documents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// JSON.
+    Json,
+    /// TOML.
+    Toml,
+    /// YAML 1.2: only `true` and `false` are booleans, `no` is a text.
+    Yaml,
+}
+
+impl Format {
+    /// The format that the name of a file tells, if it does.
+    ///
+    /// ```
+    /// use cupel::config::Format;
+    ///
+    /// assert_eq!(Format::of_path("policies/chat.yml"), Some(Format::Yaml));
+    /// assert_eq!(Format::of_path("chat"), None);
+    /// ```
+    pub fn of_path(path: impl AsRef<Path>) -> Option<Self> {
+        let extension = path.as_ref().extension()?.to_str()?.to_ascii_lowercase();
+        match extension.as_str() {
+            "json" | "jsonl" => Some(Self::Json),
+            "toml" => Some(Self::Toml),
+            "yaml" | "yml" => Some(Self::Yaml),
+            _ => None,
+        }
+    }
+
+    /// The format that a text looks like: JSON if it begins with `{`, or with `[` and is no TOML header;
+    /// TOML if its first line is a header or an assignment; YAML otherwise.
+    ///
+    /// ```
+    /// use cupel::config::Format;
+    ///
+    /// assert_eq!(Format::of_text(r#"{"scorer": {"type": "recency"}}"#), Format::Json);
+    /// assert_eq!(Format::of_text("[scorer]\ntype = \"recency\""), Format::Toml);
+    /// assert_eq!(Format::of_text("scorer: {type: recency}"), Format::Yaml);
+    /// ```
+    pub fn of_text(text: &str) -> Self {
+        let lines = text.trim_start_matches('\u{feff}').lines().map(str::trim);
+        let mut lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let Some(line) = lines.next() else {
+            return Self::Json;
+        };
+        let bare =
+            |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '$' | '"' | ' ');
+        let header = line.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+        match (line.split_once('='), header) {
+            _ if line.starts_with('{') => Self::Json,
+            (_, Some((name, _)))
+                if name.starts_with(|c: char| c == '[' || c.is_ascii_alphabetic()) =>
+            {
+                Self::Toml
+            }
+            _ if line.starts_with('[') => Self::Json,
+            (Some((key, _)), _) if key.chars().all(bare) => Self::Toml,
+            _ => Self::Yaml,
+        }
+    }
+}
+
+/// A text in one of the formats, read but not yet understood.
+///
+/// ```
+/// use cupel::config::{Document, Format};
+///
+/// let document = Document::parse("scorer:\n  type: composite\n  entrys: []\n", Format::Yaml)?;
+/// let error = document.policy().unwrap_err();
+/// assert_eq!(
+///     error.to_string(),
+///     r#"line 3, column 3: scorer.entrys: unknown key "entrys"; did you mean "entries"?"#
+/// );
+/// let place = error.position().unwrap();
+/// assert_eq!(&document.text()[place.span.clone()], "entrys");
+/// # Ok::<(), cupel::config::ConfigError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Document<'a> {
+    text: &'a str,
+    root: Node<'a>,
+}
+
+impl<'a> Document<'a> {
+    /// Reads a text; a byte order mark in front is passed over.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigErrorKind::Syntax`] or [`ConfigErrorKind::DuplicateKey`] with the position.
+    pub fn parse(text: &'a str, format: Format) -> Result<Self, ConfigError> {
+        let root = match format {
+            Format::Json => json::parse(text),
+            Format::Toml => toml::parse(text),
+            Format::Yaml => yaml::parse(text),
+        }?;
+        Ok(Self { text, root })
+    }
+
+    /// The text it was read from.
+    pub fn text(&self) -> &'a str {
+        self.text
+    }
+
+    /// The document as a policy's data: names and types are right, and it builds.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong, with its position.
+    pub fn policy_config(&self) -> Result<PolicyConfig, ConfigError> {
+        let config = read::policy(&self.root).map_err(|error| self.locate(error))?;
+        config.build().map_err(|error| self.locate(error))?;
+        Ok(config)
+    }
+
+    /// The document as a policy.
+    ///
+    /// # Errors
+    ///
+    /// As [`policy_config`](Self::policy_config).
+    pub fn policy(&self) -> Result<Policy, ConfigError> {
+        let policy = read::policy(&self.root).and_then(|config| config.build());
+        policy.map_err(|error| self.locate(error))
+    }
+
+    /// The document as a request; a list is one of items only.
+    ///
+    /// # Errors
+    ///
+    /// As [`policy_config`](Self::policy_config).
+    pub fn request(&self) -> Result<RequestConfig, ConfigError> {
+        let request = request::request(&self.root).map_err(|error| self.locate(error))?;
+        if let Some(policy) = &request.policy {
+            let built = policy.build();
+            built.map_err(|error| self.locate(error.within("policy")))?;
+        }
+        Ok(request)
+    }
+
+    fn locate(&self, error: ConfigError) -> ConfigError {
+        let span = self.root.span_of(&error);
+        error.at(self.text, span)
+    }
+}
+
+impl PolicyConfig {
+    /// The policy as a text that [`Document`] reads back as this data.
+    ///
+    /// # Errors
+    ///
+    /// As [`build`](Self::build): what is written can be used.
+    ///
+    /// ```
+    /// use cupel::config::{Format, PolicyConfig, ScorerConfig};
+    ///
+    /// let text = PolicyConfig::new(ScorerConfig::Recency).to_text(Format::Yaml)?;
+    /// assert!(text.starts_with("scorer:\n  type: recency\n"));
+    /// # Ok::<(), cupel::config::ConfigError>(())
+    /// ```
+    pub fn to_text(&self, format: Format) -> Result<String, ConfigError> {
+        self.build()?;
+        let fault = |error: &dyn std::fmt::Display| syntax(error.to_string());
+        let json = || serde_json::to_string_pretty(self).map_err(|error| fault(&error));
+        match format {
+            Format::Json => Ok(json()? + "\n"),
+            Format::Toml => ::toml::to_string_pretty(self).map_err(|error| fault(&error)),
+            Format::Yaml => Ok(yaml::write(&json::parse(&json()?)?)),
+        }
+    }
+}
+
+impl Node<'_> {
+    /// The bytes that `error` is about: the place at the end of its path, or as near as there is one.
+    fn span_of(&self, error: &ConfigError) -> Range<usize> {
+        let mut node = self;
+        let mut span = self.span.clone();
+        for step in error.steps() {
+            let next = match (&node.value, step) {
+                (Value::Map(entries), Step::Key(key)) => entries
+                    .iter()
+                    .find(|entry| entry.key == *key)
+                    .map(|entry| (&entry.value, &entry.key_span)),
+                (Value::List(nodes), Step::Index(index)) => {
+                    nodes.get(*index).map(|node| (node, &node.span))
+                }
+                _ => None,
+            };
+            let Some((value, key_span)) = next else { break };
+            node = value;
+            span = match error.kind() {
+                ConfigErrorKind::UnknownKey => key_span.clone(),
+                _ => value.span.clone(),
+            };
+        }
+        span
+    }
+
+    /// The same without places.
+    pub(crate) fn to_raw(&self) -> RawValue {
+        match &self.value {
+            Value::Null => RawValue::Null,
+            Value::Bool(value) => RawValue::Bool(*value),
+            Value::Integer(number) => RawValue::Integer(*number),
+            Value::Float(number) => RawValue::Float(*number),
+            Value::Text(text) => RawValue::Text(text.clone().into_owned()),
+            Value::List(nodes) => RawValue::List(nodes.iter().map(Node::to_raw).collect()),
+            Value::Map(entries) => {
+                let entries = entries.iter();
+                let pair = |entry: &Entry<'_>| (entry.key.to_string(), entry.value.to_raw());
+                RawValue::Map(entries.map(pair).collect())
+            }
+        }
+    }
+}
+
+fn syntax(message: impl Into<String>) -> ConfigError {
+    ConfigError::new(ConfigErrorKind::Syntax, message)
+}
+
+fn too_deep() -> ConfigError {
+    syntax(format!("nested more than {DEEPEST} deep; flatten it"))
+}
+
+fn empty(text: &str) -> ConfigError {
+    syntax("the text is empty; a policy is at least {\"scorer\": {\"type\": \"recency\"}}")
+        .at(text, 0..0)
+}
+
+/// Entries with every key once.
+fn distinct<'a>(text: &str, entries: Vec<Entry<'a>>) -> Result<Vec<Entry<'a>>, ConfigError> {
+    match repeated(&entries) {
+        None => Ok(entries),
+        Some(Entry { key, key_span, .. }) => Err(duplicate_key(key).at(text, key_span.clone())),
+    }
+}
+
+/// The byte order mark, if the text has one.
+fn without_mark(text: &str) -> Range<usize> {
+    let mark = '\u{feff}';
+    let start = if text.starts_with(mark) {
+        mark.len_utf8()
+    } else {
+        0
+    };
+    start..text.len()
+}

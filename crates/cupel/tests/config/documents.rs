@@ -1,0 +1,170 @@
+//! What documents say, in every format.
+
+use std::collections::BTreeMap;
+
+use chrono::TimeDelta;
+use cupel::config::{
+    CurveConfig, Document, Format, KnapsackConfig, PlacerConfig, PolicyConfig, ScorerConfig,
+    ScorerEntry, SlicerConfig, StepWindow, presets,
+};
+use cupel::{ContextKind, OverflowStrategy, QuotaEntry};
+
+const JSON: &str = r#"
+{"$schema": "policy.schema.json",
+ "scorer": {"type": "composite", "entries": [
+    {"scorer": {"type": "recency"}, "weight": 3},
+    {"scorer": {"type": "scaled", "inner": {"type": "kind", "weights": {"Memory": 0.9}}}, "weight": 1},
+    {"scorer": {"type": "decay", "curve": {"type": "step", "windows": [
+        {"max_age": "1h", "score": 0.9}, {"max_age": 86400, "score": 0.5}, {"max_age": "P7D", "score": 0}]}}}]},
+ "slicer": {"type": "quota", "quotas": [{"kind": "ToolOutput", "require": 20, "cap": 60}], "inner": {"type": "knapsack", "bucket_size": 1}},
+ "placer": {"type": "u-shaped"}, "deduplication": true, "overflow_strategy": "truncate"}
+"#;
+
+const TOML: &str = r#"
+"$schema" = "policy.schema.json"
+placer = { type = "u-shaped" }
+overflow_strategy = "truncate"
+
+[scorer]
+type = "composite"
+
+[[scorer.entries]]
+scorer = { type = "recency" }
+weight = 3
+
+[[scorer.entries]]
+scorer = { type = "scaled", inner = { type = "kind", weights = { Memory = 0.9 } } }
+
+[[scorer.entries]]
+weight = 1.0
+[scorer.entries.scorer]
+type = "decay"
+curve.type = "step"
+curve.windows = [
+    { max_age = "60m", score = 0.9 },
+    { max_age = "1d", score = 0.5 },
+    { max_age = 604800.0, score = 0 },
+]
+
+[slicer]
+type = "quota"
+inner = { type = "knapsack", bucket_size = 1 }
+quotas = [{ kind = "ToolOutput", require = 20, cap = 60 }]
+"#;
+
+const YAML: &str = r#"
+$schema: policy.schema.json
+scorer:
+  type: composite
+  entries:
+    - scorer: &newest {type: recency}
+      weight: 3
+    - scorer:
+        type: scaled
+        inner:
+          type: kind
+          weights: {Memory: 0.9}
+    - scorer:
+        type: decay
+        curve:
+          type: step
+          windows:
+            - {max_age: 3600, score: 0.9}
+            - {max_age: PT24H, score: 0.5}
+            - {max_age: "168h", score: 0}
+slicer:
+  type: quota
+  quotas:
+    - kind: ToolOutput
+      require: 20
+      cap: 60
+  inner: {type: knapsack, bucket_size: 1}
+placer: {type: u-shaped}
+overflow_strategy: truncate
+"#;
+
+fn built_in_rust() -> PolicyConfig {
+    let memory = BTreeMap::from([(ContextKind::memory(), 0.9)]);
+    let window = |hours, score| StepWindow {
+        max_age: TimeDelta::hours(hours),
+        score,
+    };
+    let entry = |scorer, weight| ScorerEntry { scorer, weight };
+    let scaled = ScorerConfig::Scaled {
+        inner: ScorerConfig::Kind { weights: memory }.into(),
+    };
+    let decay = ScorerConfig::Decay {
+        curve: CurveConfig::Step {
+            windows: vec![window(1, 0.9), window(24, 0.5), window(168, 0.0)],
+        },
+        null_timestamp_score: 0.5,
+        reference_time: None,
+    };
+    PolicyConfig {
+        slicer: SlicerConfig::Quota {
+            quotas: vec![QuotaEntry::new(ContextKind::tool_output(), 20.0, 60.0).unwrap()],
+            inner: SlicerConfig::Knapsack(KnapsackConfig {
+                bucket_size: 1,
+                ..KnapsackConfig::default()
+            })
+            .into(),
+        },
+        placer: PlacerConfig::UShaped,
+        overflow_strategy: OverflowStrategy::Truncate,
+        ..PolicyConfig::new(ScorerConfig::Composite {
+            entries: vec![
+                entry(ScorerConfig::Recency, 3.0),
+                entry(scaled, 1.0),
+                entry(decay, 1.0),
+            ],
+        })
+    }
+}
+
+#[track_caller]
+fn read(text: &str, format: Format) -> PolicyConfig {
+    Document::parse(text, format)
+        .and_then(|document| document.policy_config())
+        .unwrap_or_else(|error| panic!("{error} in\n{text}"))
+}
+
+#[test]
+fn the_formats_say_the_same() {
+    for (text, format) in [
+        (JSON, Format::Json),
+        (TOML, Format::Toml),
+        (YAML, Format::Yaml),
+    ] {
+        assert_eq!(Format::of_text(text), format);
+        assert_eq!(read(text, format), built_in_rust());
+        let policy = Document::parse(text, format).unwrap().policy().unwrap();
+        assert_eq!(PolicyConfig::of(&policy), Ok(built_in_rust()));
+    }
+    assert_eq!(
+        serde_json::from_str::<PolicyConfig>(JSON).unwrap(),
+        built_in_rust()
+    );
+}
+
+#[test]
+fn json_is_yaml() {
+    assert_eq!(read(JSON, Format::Yaml), built_in_rust());
+}
+
+#[test]
+fn every_preset_is_a_policy_that_says_what_it_is_and_reads_no_clock() {
+    for preset in presets() {
+        let config = read(preset.text(), Format::Json);
+        assert_eq!(config.name.as_deref(), Some(preset.name()));
+        assert_eq!(config.version, Some(preset.version()));
+        assert!(preset.description().len() > 40, "{}", preset.name());
+        assert!(!preset.text().contains("decay"), "{}", preset.name());
+        let data = PolicyConfig {
+            name: None,
+            version: None,
+            description: None,
+            ..config.clone()
+        };
+        assert_eq!(PolicyConfig::of(&config.build().unwrap()), Ok(data));
+    }
+}

@@ -1,0 +1,4 @@
+//! Policies and requests as data.
+
+mod documents;
+pub(crate) mod vectors;
