@@ -1,1 +1,55 @@
 //! Real chats for Cupel: provider messages as items and back, groups, token counting.
+//!
+//! [`Chat::parse`] reads OpenAI Chat, OpenAI Responses, Anthropic Messages and LangChain messages, and
+//! plain items; [`Chat::fit`] chooses what stays within a budget; [`Fitted::to_json`] writes it back in
+//! the same shape, to the byte. What comes out is valid for its provider.
+//!
+//! ```
+//! use cupel::ContextBudget;
+//! use cupel_chat::{Chat, Encoding, default_policy, parse_budget};
+//!
+//! let text = r#"{"model": "gpt-4o", "messages": [
+//!   {"role": "system", "content": "You are a helpful assistant."},
+//!   {"role": "user", "content": "What is the weather in Paris and in Rome?"},
+//!   {"role": "assistant", "content": null, "tool_calls": [
+//!     {"id": "a", "type": "function", "function": {"name": "weather", "arguments": "{\"city\":\"Paris\"}"}},
+//!     {"id": "b", "type": "function", "function": {"name": "weather", "arguments": "{\"city\":\"Rome\"}"}}]},
+//!   {"role": "tool", "tool_call_id": "a", "content": "12 degrees and rain, wind from the west"},
+//!   {"role": "tool", "tool_call_id": "b", "content": "21 degrees and sun, no wind"},
+//!   {"role": "assistant", "content": "Rain in Paris, sun in Rome."},
+//!   {"role": "user", "content": "And in Oslo?"}
+//! ]}"#;
+//! let chat = Chat::parse(text, None)?;
+//! let tokens = parse_budget("60", None)?;
+//! let budget = ContextBudget::with_target(tokens, tokens)?;
+//! let fitted = chat.fit(&default_policy(), &budget, &Encoding::O200k)?;
+//! // The call and both results go together.
+//! assert_eq!(fitted.kept, [0, 1, 5, 6]);
+//! assert!(fitted.dropped[0].reason.to_string().contains("its group of 3 items"));
+//! assert!(fitted.tokens_after <= 60);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod budget;
+mod chat;
+mod error;
+mod fit;
+mod layout;
+mod models;
+mod read;
+mod shape;
+mod threads;
+mod tokens;
+mod turn;
+
+pub use budget::{BudgetError, parse_budget};
+pub use chat::{Chat, Message};
+pub use error::{ChatError, Place};
+pub use fit::{BestFirst, Dropped, FitError, Fitted, MustKeep, default_policy, for_chats};
+pub use models::{MODELS, MODELS_AS_OF, Model, UnknownModel};
+pub use shape::{Shape, UnknownShape};
+pub use tokens::{
+    Calibration, Encoding, Heuristic, InvalidFactor, InvalidUsage, Scaled, TokenCounter,
+    UnknownEncoding,
+};
+pub use turn::Role;

@@ -65,6 +65,27 @@ impl Policy {
         PolicyBuilder::new()
     }
 
+    /// A builder that holds everything of this policy, to make another one from.
+    ///
+    /// ```
+    /// use cupel::{ChronologicalPlacer, GreedySlice, GroupSlice, Policy, RecencyScorer};
+    ///
+    /// let policy = Policy::new(RecencyScorer, GreedySlice, ChronologicalPlacer);
+    /// let grouped = policy.to_builder().map_slicer(GroupSlice::new).deduplication(false).build()?;
+    /// assert!(policy.deduplication() && !grouped.deduplication());
+    /// # Ok::<(), cupel::CupelError>(())
+    /// ```
+    pub fn to_builder(&self) -> PolicyBuilder {
+        PolicyBuilder {
+            scorer: Some(self.scorer.clone()),
+            slicer: Some(self.slicer.clone()),
+            placer: Some(self.placer.clone()),
+            deduplication: self.deduplication,
+            overflow_strategy: self.overflow_strategy,
+            overflow_observer: self.overflow_observer.clone(),
+        }
+    }
+
     /// What scores.
     pub fn scorer(&self) -> &dyn Scorer {
         &*self.scorer
@@ -231,6 +252,17 @@ impl PolicyBuilder {
     /// Sets what selects.
     pub fn slicer(mut self, slicer: impl Slicer + 'static) -> Self {
         self.slicer = Some(Arc::new(slicer));
+        self
+    }
+
+    /// Replaces what selects by something made of it; nothing happens if it is not set.
+    pub fn map_slicer<S: Slicer + 'static>(
+        mut self,
+        wrap: impl FnOnce(Arc<dyn Slicer>) -> S,
+    ) -> Self {
+        self.slicer = self
+            .slicer
+            .map(|slicer| Arc::new(wrap(slicer)) as Arc<dyn Slicer>);
         self
     }
 

@@ -1,0 +1,126 @@
+//! Budgets as people write them.
+
+/// Why a text is no budget.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{text:?} is no budget: {problem}; write tokens as 8000, 200_000, 128k (128,000) or 1.5M, or a share of a model's window as 70%"
+)]
+pub struct BudgetError {
+    text: String,
+    problem: String,
+}
+
+/// The most tokens a budget may have: more than any window, and far from what arithmetic minds.
+const MOST: i64 = 1_000_000_000_000;
+
+/// The tokens of a budget: a number, with `k` for 1,000 and `M` for 1,000,000 as in "128k", or a share
+/// of `window`, a model's, as in "70%".
+///
+/// # Errors
+///
+/// [`BudgetError`] if the text is neither, is not a whole number of tokens from 1 to 10^12, or is a
+/// share and no window is known.
+///
+/// ```
+/// use cupel_chat::parse_budget;
+///
+/// assert_eq!(parse_budget("128k", None), Ok(128_000));
+/// assert_eq!(parse_budget("200_000", None), Ok(200_000));
+/// assert_eq!(parse_budget("1.5k", None), Ok(1_500));
+/// assert_eq!(parse_budget("70%", Some(128_000)), Ok(89_600));
+/// assert_eq!(
+///     parse_budget("-5", None).unwrap_err().to_string(),
+///     "\"-5\" is no budget: it is negative; write tokens as 8000, 200_000, 128k (128,000) or 1.5M, \
+///      or a share of a model's window as 70%"
+/// );
+/// ```
+pub fn parse_budget(text: &str, window: Option<i64>) -> Result<i64, BudgetError> {
+    tokens(text.trim(), window).map_err(|problem| BudgetError {
+        text: text.to_owned(),
+        problem: problem.to_owned(),
+    })
+}
+
+fn tokens(text: &str, window: Option<i64>) -> Result<i64, &'static str> {
+    if text.is_empty() {
+        return Err("it is empty");
+    }
+    if text.starts_with('-') {
+        return Err("it is negative");
+    }
+    let (digits, unit) = match text.char_indices().last() {
+        Some((end, unit)) if !unit.is_ascii_digit() => (text[..end].trim_end(), Some(unit)),
+        _ => (text, None),
+    };
+    let number = Decimal::parse(digits).ok_or("it is not a number")?;
+    let tokens = match unit {
+        None => number.times(1)?,
+        Some('k' | 'K') => number.times(1_000)?,
+        Some('m' | 'M') => number.times(1_000_000)?,
+        Some('%') => {
+            let window = window.ok_or("a share needs a model whose window is known")?;
+            if number.is_above(100) {
+                return Err("a share is at most 100%");
+            }
+            number.share(window)
+        }
+        Some(_) => return Err("its unit is not k, M or %"),
+    };
+    match tokens {
+        ..=0 => Err("it leaves no tokens"),
+        tokens if tokens > i128::from(MOST) => Err("it is larger than any window"),
+        tokens => i64::try_from(tokens).map_err(|_| "it is larger than any window"),
+    }
+}
+
+/// A number as it was written: `digits / 10^decimals`.
+struct Decimal {
+    digits: i128,
+    decimals: u32,
+}
+
+impl Decimal {
+    fn parse(text: &str) -> Option<Self> {
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+        let grouped = |part: &str| {
+            part.bytes()
+                .all(|sign| sign.is_ascii_digit() || sign == b'_')
+                && !part.starts_with('_')
+                && !part.ends_with('_')
+        };
+        if whole.is_empty() || text.ends_with('.') || !grouped(whole) || !grouped(fraction) {
+            return None;
+        }
+        let digits: String = format!("{whole}{fraction}").replace('_', "");
+        let decimals = fraction.bytes().filter(u8::is_ascii_digit).count();
+        if digits.len() > 24 {
+            // Beyond every limit, and still a number.
+            return (decimals == 0).then_some(Self {
+                digits: i128::MAX >> 24,
+                decimals: 0,
+            });
+        }
+        Some(Self {
+            digits: digits.parse().ok()?,
+            decimals: u32::try_from(decimals).ok()?,
+        })
+    }
+
+    fn times(&self, factor: i128) -> Result<i128, &'static str> {
+        let scale = 10_i128.pow(self.decimals);
+        let product = self.digits.saturating_mul(factor);
+        if product % scale != 0 {
+            return Err("it is not a whole number of tokens");
+        }
+        Ok(product / scale)
+    }
+
+    fn is_above(&self, limit: i128) -> bool {
+        self.digits > limit * 10_i128.pow(self.decimals)
+    }
+
+    /// That many percent, rounded down.
+    fn share(&self, of: i64) -> i128 {
+        self.digits.saturating_mul(of.into()) / (10_i128.pow(self.decimals) * 100)
+    }
+}

@@ -1,0 +1,467 @@
+//! [`Chat::fit`]: what stays of a chat within a budget.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
+
+use cupel::{
+    ChronologicalPlacer, ContextBudget, ContextItem, ContextKind, CupelError, ExcludedItem,
+    ExclusionReason, GroupSlice, OverflowStrategy, Policy, RecencyScorer, ScoredItem, ScoredRef,
+    Selection, SelectionReport, Slicer,
+};
+
+use crate::chat::Chat;
+use crate::shape::Shape;
+use crate::tokens::TokenCounter;
+use crate::turn::{Role, Turn};
+
+/// Takes items in the order of their rank as long as they fit, and passes over what does not.
+///
+/// [`GreedySlice`](cupel::GreedySlice) goes by score per token and so prefers short messages; in a
+/// conversation the newest count, long or short.
+///
+/// ```
+/// use cupel::{ContextBudget, ContextItem, ScoredItem, Slicer};
+/// use cupel_chat::BestFirst;
+///
+/// let scored = |content: &str, tokens, score| -> Result<_, cupel::CupelError> {
+///     Ok(ScoredItem { item: ContextItem::builder(content, tokens).build()?, score })
+/// };
+/// let sorted = [scored("new", 90, 0.9)?, scored("older", 20, 0.8)?, scored("old", 10, 0.7)?];
+/// let kept = BestFirst.slice(&sorted, &ContextBudget::with_target(100, 100)?)?;
+/// assert_eq!(kept.iter().map(ContextItem::content).collect::<Vec<_>>(), ["new", "old"]);
+/// # Ok::<(), cupel::CupelError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct BestFirst;
+
+impl Slicer for BestFirst {
+    fn slice(
+        &self,
+        sorted: &[ScoredItem],
+        budget: &ContextBudget,
+    ) -> Result<Vec<ContextItem>, CupelError> {
+        let ranked: Vec<ScoredRef<'_>> = sorted.iter().map(ScoredItem::borrowed).collect();
+        Ok(self.select(&ranked, budget)?.items(&ranked))
+    }
+
+    fn select(
+        &self,
+        ranked: &[ScoredRef<'_>],
+        budget: &ContextBudget,
+    ) -> Result<Selection, CupelError> {
+        let mut left = i128::from(budget.target_tokens());
+        let mut selection = Selection::default();
+        if left <= 0 {
+            return Ok(selection);
+        }
+        for (rank, scored) in ranked.iter().enumerate() {
+            let tokens = i128::from(scored.item.tokens());
+            if tokens <= left {
+                left -= tokens;
+                selection.push(rank);
+            }
+        }
+        Ok(selection)
+    }
+}
+
+/// The policy for chats: the newest first, in whole groups.
+pub fn default_policy() -> Policy {
+    for_chats(&Policy::new(RecencyScorer, BestFirst, ChronologicalPlacer))
+}
+
+/// A policy as [`Chat::fit`] uses it: groups stay whole, copies stay, and an overflow is an error.
+///
+/// ```
+/// use cupel::{ChronologicalPlacer, GreedySlice, Policy, RecencyScorer};
+///
+/// let policy = Policy::new(RecencyScorer, GreedySlice, ChronologicalPlacer);
+/// assert!(!cupel_chat::for_chats(&policy).deduplication());
+/// ```
+pub fn for_chats(policy: &Policy) -> Policy {
+    let builder = policy
+        .to_builder()
+        .map_slicer(GroupSlice::new)
+        .deduplication(false)
+        .overflow_strategy(OverflowStrategy::Throw);
+    // A policy has all its parts.
+    builder.build().unwrap_or_else(|_| policy.clone())
+}
+
+/// What stays of a chat; see [`Chat::fit`].
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Fitted<'a> {
+    chat: &'a Chat,
+    /// The positions of what stays, ascending.
+    pub kept: Vec<usize>,
+    /// What does not, in order.
+    pub dropped: Vec<Dropped>,
+    /// The tokens of the whole request before and after.
+    pub tokens_before: i64,
+    /// The tokens of what is written.
+    pub tokens_after: i64,
+    /// The run behind it. What goes along with any choice of messages is in it as a pinned item of the
+    /// kind `Request`; what no run could have kept is excluded as `Filtered`.
+    pub report: SelectionReport,
+}
+
+/// A message that does not stay.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Dropped {
+    /// Its position.
+    pub index: usize,
+    /// Its role as it is written.
+    pub role: String,
+    /// Its tokens.
+    pub tokens: i64,
+    /// Why.
+    pub reason: ExclusionReason,
+}
+
+impl Fitted<'_> {
+    /// The chat in its own shape with what stays of it, to the byte.
+    pub fn to_json(&self) -> String {
+        self.chat.write(&self.kept)
+    }
+}
+
+/// Why a chat cannot be made to fit.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum FitError {
+    /// What has to be kept is larger than the budget.
+    TooLarge {
+        /// The tokens there are for the request.
+        available: i64,
+        /// The tokens of what has to be kept, the overhead included.
+        needed: i64,
+        /// The tokens of what goes along with any choice of messages.
+        overhead: i64,
+        /// The messages that have to be kept.
+        messages: Vec<MustKeep>,
+    },
+    /// A message that has to be kept is part of a call or answer that is not whole.
+    Orphan {
+        /// Its position.
+        index: usize,
+        /// Its role as it is written.
+        role: String,
+        /// What it is.
+        orphan: &'static str,
+    },
+    /// The shape wants the user to speak first, and no user does.
+    NoUserTurn(Shape),
+    /// The policy failed.
+    Policy(CupelError),
+}
+
+/// A message that has to be kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MustKeep {
+    /// Its position.
+    pub index: usize,
+    /// Its role as it is written.
+    pub role: String,
+    /// Its tokens.
+    pub tokens: i64,
+}
+
+impl fmt::Display for FitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLarge {
+                available,
+                needed,
+                overhead,
+                messages,
+            } => {
+                let over = needed.saturating_sub(*available);
+                write!(
+                    f,
+                    "what has to be kept needs {needed} tokens, {over} more than the {available} there are:"
+                )?;
+                for (position, message) in messages.iter().enumerate() {
+                    let MustKeep {
+                        index,
+                        role,
+                        tokens,
+                    } = message;
+                    let comma = if position > 0 { "," } else { "" };
+                    write!(f, "{comma} message {index} ({role}, {tokens} tokens)")?;
+                }
+                let and = if messages.is_empty() { "" } else { " and" };
+                write!(
+                    f,
+                    "{and} {overhead} tokens around the messages; raise the budget or shorten these"
+                )
+            }
+            Self::Orphan {
+                index,
+                role,
+                orphan,
+            } => write!(
+                f,
+                "message {index} ({role}) has to be kept and is part of an {orphan}; complete the chat"
+            ),
+            Self::NoUserTurn(shape) => {
+                write!(
+                    f,
+                    "a chat of the shape {shape} starts on a user turn, and there is none that can be kept"
+                )
+            }
+            Self::Policy(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for FitError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Policy(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// The reason of what stood before the first user turn that is kept.
+const BEFORE_USER: &str = "starts on a user turn";
+
+impl Chat {
+    /// What has to be kept: the system's messages, the last user turn with its group, and, where a
+    /// chat has to start on a user turn, the user turn before that group.
+    pub(crate) fn must_keep(&self) -> Result<BTreeSet<usize>, FitError> {
+        let of = |role: Role| move |index: &usize| self.turns[*index].role() == role;
+        let mut kept: BTreeSet<usize> = (0..self.turns.len()).filter(of(Role::System)).collect();
+        if self.shape == Shape::Items {
+            return Ok(kept);
+        }
+        let user_turn = |index: &usize| self.turns[*index].is_user_turn();
+        let mut next = (0..self.turns.len()).rfind(user_turn);
+        if next.is_none() && self.shape == Shape::Anthropic && !self.is_empty() {
+            return Err(FitError::NoUserTurn(self.shape));
+        }
+        while let Some(index) = next {
+            if let Some(orphan) = self.threads.orphan(index) {
+                return Err(FitError::Orphan {
+                    index,
+                    role: self.turns[index].label.clone(),
+                    orphan: orphan.describe(),
+                });
+            }
+            let first = self.threads.group(index);
+            kept.extend(self.threads.members(first));
+            if !self.shape.starts_on_user() || user_turn(&first) {
+                break;
+            }
+            let whole = |index: &usize| self.threads.orphan(*index).is_none();
+            next = (0..first).rev().filter(user_turn).find(whole);
+            if next.is_none() {
+                return Err(FitError::NoUserTurn(self.shape));
+            }
+        }
+        Ok(kept)
+    }
+
+    /// What of the chat stays within a budget, so that the result is valid for its provider.
+    ///
+    /// The whole request counts: messages with their overhead, tool definitions, the system prompt,
+    /// wherever it stands. The rules:
+    ///
+    /// - The system's messages and the last user turn stay. If they alone are too large, that is an
+    ///   error that names them.
+    /// - A turn with calls and all their results stay or go together, as does reasoning with what it
+    ///   leads to. What follows the last user turn competes like everything else: it is the newest, so
+    ///   the default policy takes it first, but a result larger than the budget cannot stay.
+    /// - A call without its result, a result without its call, and reasoning that leads nowhere are
+    ///   dropped with their group: no provider accepts them.
+    /// - Where the shape starts on a user turn, groups that begin before the first user turn that
+    ///   stays are dropped; the room they leave stays free.
+    /// - The order is the input's. The policy's placer is not asked.
+    ///
+    /// Items ([`Shape::Items`]) have no rules but their own pins and groups.
+    ///
+    /// # Errors
+    ///
+    /// [`FitError`].
+    ///
+    /// ```
+    /// use cupel::ContextBudget;
+    /// use cupel_chat::{Chat, Encoding, default_policy};
+    ///
+    /// let chat = Chat::parse(r#"[
+    ///   {"role": "system", "content": "Be brief."},
+    ///   {"role": "user", "content": "A long story, long ago and far away, that nobody needs any more."},
+    ///   {"role": "assistant", "content": "I see."},
+    ///   {"role": "user", "content": "What is 2 + 2?"}
+    /// ]"#, None)?;
+    /// let budget = ContextBudget::with_target(40, 40)?;
+    /// let fitted = chat.fit(&default_policy(), &budget, &Encoding::O200k)?;
+    /// assert_eq!(fitted.kept, [0, 2, 3]);
+    /// assert_eq!((fitted.tokens_before, fitted.tokens_after), (49, 29));
+    /// assert_eq!((fitted.dropped[0].index, fitted.dropped[0].tokens), (1, 20));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn fit(
+        &self,
+        policy: &Policy,
+        budget: &ContextBudget,
+        counter: &dyn TokenCounter,
+    ) -> Result<Fitted<'_>, FitError> {
+        let must_keep = self.must_keep()?;
+        let items = self.items(counter);
+        let overhead = self.overhead(counter);
+        check_room(self, &items, &must_keep, overhead, budget)?;
+
+        // What no run may keep is not offered; positions lead back to the messages.
+        let whole = |index: &usize| self.threads.orphan(*index).is_none();
+        let mut offered: Vec<usize> = (0..items.len()).filter(whole).collect();
+        let mut candidates: Vec<ContextItem> =
+            offered.iter().map(|&index| items[index].clone()).collect();
+        if overhead > 0 {
+            let kind = ContextKind::new("Request").map_err(FitError::Policy)?;
+            let request = ContextItem::builder("[request]", overhead).kind(kind);
+            candidates.push(request.pinned(true).build().map_err(FitError::Policy)?);
+            offered.push(items.len());
+        }
+        let run = for_chats(policy).dry_run(&candidates, budget);
+        let mut report = run.map_err(FitError::Policy)?;
+
+        let index_of = Positions::new(&candidates, &offered);
+        let included = report
+            .included
+            .iter()
+            .map(|entry| index_of.get(&entry.item));
+        let mut kept: BTreeSet<usize> = included.filter(|&index| index < items.len()).collect();
+        let mut barred: Vec<(usize, &str)> = Vec::new();
+        if self.shape.starts_on_user() && self.turns.iter().any(Turn::is_user_turn) {
+            for group in self.before_first_user(&kept) {
+                let members = self.threads.members(group).iter();
+                let members = members.filter(|index| kept.remove(index));
+                barred.extend(members.map(|&index| (index, BEFORE_USER)));
+            }
+        }
+        let orphans =
+            (0..items.len()).filter_map(|index| Some((index, self.threads.orphan(index)?)));
+        barred.extend(orphans.map(|(index, orphan)| (index, orphan.describe())));
+
+        report.included.retain(|entry| {
+            let index = index_of.get(&entry.item);
+            index == items.len() || kept.contains(&index)
+        });
+        report
+            .included
+            .sort_by_key(|entry| index_of.get(&entry.item));
+        for (index, filter) in barred {
+            let reason = ExclusionReason::Filtered {
+                filter_name: filter.to_owned(),
+            };
+            let item = items[index].clone();
+            report.excluded.push(ExcludedItem::new(item, 0.0, reason));
+        }
+        let SelectionReport {
+            events,
+            included,
+            excluded,
+            count_requirement_shortfalls,
+            ..
+        } = report;
+        let report = SelectionReport::new(events, included, excluded, count_requirement_shortfalls);
+
+        let index_of = Positions::new(&items, &(0..items.len()).collect::<Vec<_>>());
+        let mut dropped: Vec<Dropped> = report
+            .excluded
+            .iter()
+            .map(|entry| self.dropped(index_of.get(&entry.item), entry))
+            .collect();
+        dropped.sort_by_key(|dropped| dropped.index);
+        let cost = |index: &usize| items[*index].tokens();
+        let sum = |tokens: i64, more: i64| tokens.saturating_add(more);
+        Ok(Fitted {
+            chat: self,
+            tokens_before: items.iter().map(ContextItem::tokens).fold(overhead, sum),
+            tokens_after: kept.iter().map(cost).fold(overhead, sum),
+            kept: kept.into_iter().collect(),
+            dropped,
+            report,
+        })
+    }
+
+    /// The groups that begin before the first user turn that is kept with all of its group; without
+    /// them that turn comes first.
+    fn before_first_user(&self, kept: &BTreeSet<usize>) -> BTreeSet<usize> {
+        let mut groups = BTreeSet::new();
+        for &index in kept {
+            let group = self.threads.group(index);
+            if self.turns[index].role() == Role::System || groups.contains(&group) {
+                continue;
+            }
+            if self.turns[index].is_user_turn() {
+                break;
+            }
+            groups.insert(group);
+        }
+        groups
+    }
+
+    fn dropped(&self, index: usize, entry: &ExcludedItem) -> Dropped {
+        Dropped {
+            index,
+            role: self.turns[index].label.clone(),
+            tokens: entry.item.tokens(),
+            reason: entry.reason.clone(),
+        }
+    }
+}
+
+/// Fails if what has to be kept is larger than the budget.
+fn check_room(
+    chat: &Chat,
+    items: &[ContextItem],
+    must_keep: &BTreeSet<usize>,
+    overhead: i64,
+    budget: &ContextBudget,
+) -> Result<(), FitError> {
+    let available = budget
+        .target_tokens()
+        .min(budget.max_tokens() - budget.output_reserve());
+    let pinned = items
+        .iter()
+        .enumerate()
+        .filter(|(index, item)| must_keep.contains(index) || item.pinned());
+    let messages: Vec<MustKeep> = pinned
+        .map(|(index, item)| MustKeep {
+            index,
+            role: chat.turns[index].label.clone(),
+            tokens: item.tokens(),
+        })
+        .collect();
+    let needed = messages
+        .iter()
+        .fold(overhead, |sum, message| sum.saturating_add(message.tokens));
+    if needed <= available {
+        return Ok(());
+    }
+    Err(FitError::TooLarge {
+        available,
+        needed,
+        overhead,
+        messages,
+    })
+}
+
+/// The messages of items, told apart by where their texts are stored.
+struct Positions(HashMap<usize, usize>);
+
+impl Positions {
+    fn new(items: &[ContextItem], indices: &[usize]) -> Self {
+        let places = items.iter().map(|item| item.content().as_ptr().addr());
+        Self(places.zip(indices.iter().copied()).collect())
+    }
+
+    fn get(&self, item: &ContextItem) -> usize {
+        self.0[&item.content().as_ptr().addr()]
+    }
+}

@@ -1,0 +1,313 @@
+//! Where the messages stand in a text, so that any choice of them can be written back to the byte.
+
+use std::fmt;
+use std::ops::Range;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::error::{ChatError, Place};
+
+/// A text as a list of values, with whatever stands around them.
+#[derive(Debug, Clone)]
+pub(crate) struct Layout {
+    pub(crate) text: String,
+    /// The path of the list, `messages` for one; empty for a list by itself.
+    pub(crate) path: &'static str,
+    /// The other fields of the document.
+    pub(crate) envelope: Vec<(String, serde_json::Value)>,
+    /// The values, each from the end of what separates it from the one before.
+    elements: Vec<Element>,
+    separator: &'static str,
+    /// The text before the values and after them.
+    head: usize,
+    tail: usize,
+}
+
+#[derive(Debug, Clone)]
+struct Element {
+    /// Where its leading white space begins.
+    lead: usize,
+    value: Range<usize>,
+    /// Where it ends, a line's end included.
+    end: usize,
+}
+
+/// The names of the list in a document.
+const LISTS: [&str; 3] = ["messages", "input", "items"];
+
+impl Layout {
+    /// Finds the list in a document, the document that is a list, or one value per line.
+    pub(crate) fn find(text: &str) -> Result<Self, ChatError> {
+        let body = text.strip_prefix('\u{feff}').unwrap_or(text);
+        if body.trim().is_empty() {
+            return Err(ChatError::new(
+                text,
+                0,
+                "the text is empty; a chat is a JSON document or one JSON object per line",
+            ));
+        }
+        if is_one_per_line(body) {
+            return Self::lines(text);
+        }
+        match body.trim_start().as_bytes().first() {
+            Some(b'[') => {
+                let list: Vec<&RawValue> = parse(text, body)?;
+                let whole: &RawValue = parse(text, body)?;
+                Ok(Self::list(text, "", Vec::new(), whole, &list))
+            }
+            Some(b'{') => Self::document(text, body),
+            _ => {
+                let _: IgnoredAny = parse(text, body)?;
+                Err(ChatError::new(
+                    text,
+                    0,
+                    "a chat is a JSON object with a list `messages`, `input` or `items`, a JSON array, or one JSON object per line",
+                ))
+            }
+        }
+    }
+
+    fn document(text: &str, body: &str) -> Result<Self, ChatError> {
+        let Entries(entries) = parse(text, body)?;
+        let names: Vec<&str> = LISTS
+            .into_iter()
+            .filter(|name| entries.iter().any(|(key, _)| key == name))
+            .collect();
+        let [path] = names[..] else {
+            let keys: Vec<String> = entries.iter().map(|(key, _)| format!("`{key}`")).collect();
+            let message = match names.len() {
+                0 if keys.is_empty() => "the object is empty".to_owned(),
+                0 => format!("the object has {}", keys.join(", ")),
+                _ => format!("the object has {} at once", list_of(&names)),
+            };
+            return Err(ChatError::new(
+                text,
+                start(text, body),
+                format!(
+                    "{message}; a chat has one list, `messages` (OpenAI Chat, Anthropic, LangChain), `input` (OpenAI Responses) or `items`"
+                ),
+            ));
+        };
+        let mut lists = entries.iter().filter(|(key, _)| key == path);
+        let (Some((_, whole)), None) = (lists.next(), lists.next()) else {
+            return Err(
+                ChatError::new(text, start(text, body), "the key comes twice; keep one").at(path),
+            );
+        };
+        let list: Vec<&RawValue> = serde_json::from_str(whole.get())
+            .map_err(|_| ChatError::new(text, offset(text, whole), "must be a list").at(path))?;
+        let envelope = entries.iter().filter(|(key, _)| key != path);
+        let envelope = envelope
+            .map(|(key, value)| Ok((key.clone(), serde_json::from_str(value.get())?)))
+            .collect::<Result<_, serde_json::Error>>()
+            .map_err(|error| syntax(text, body, &error))?;
+        Ok(Self::list(text, path, envelope, whole, &list))
+    }
+
+    fn list(
+        text: &str,
+        path: &'static str,
+        envelope: Vec<(String, serde_json::Value)>,
+        whole: &RawValue,
+        list: &[&RawValue],
+    ) -> Self {
+        let head = offset(text, whole) + 1;
+        let mut at = head;
+        let mut elements = Vec::with_capacity(list.len());
+        for raw in list {
+            let from = offset(text, raw);
+            // Between two values stand white space and one comma.
+            let lead = text[at..from].find(',').map_or(at, |comma| at + comma + 1);
+            at = from + raw.get().len();
+            elements.push(Element {
+                lead,
+                value: from..at,
+                end: at,
+            });
+        }
+        Self {
+            text: text.to_owned(),
+            path,
+            envelope,
+            elements,
+            separator: ",",
+            head,
+            tail: at,
+        }
+    }
+
+    fn lines(text: &str) -> Result<Self, ChatError> {
+        let mut elements = Vec::new();
+        let mut at = text.len() - text.trim_start_matches('\u{feff}').len();
+        let head = at;
+        for line in text[at..].split_inclusive('\n') {
+            let (lead, end) = (at, at + line.len());
+            at = end;
+            let value = line.trim();
+            if value.is_empty() {
+                continue;
+            }
+            let from = lead + line.find(value).unwrap_or(0);
+            let _: IgnoredAny = serde_json::from_str(value).map_err(|error| {
+                let place = from + error.column().saturating_sub(1);
+                ChatError::new(text, place, described(&error))
+            })?;
+            elements.push(Element {
+                lead,
+                value: from..from + value.len(),
+                end,
+            });
+        }
+        Ok(Self {
+            text: text.to_owned(),
+            path: "",
+            envelope: Vec::new(),
+            elements,
+            separator: "",
+            head,
+            tail: text.len(),
+        })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.elements.len()
+    }
+
+    /// A value as it is written.
+    pub(crate) fn json(&self, index: usize) -> &str {
+        &self.text[self.elements[index].value.clone()]
+    }
+
+    /// The path of a value, or of a field in it.
+    pub(crate) fn path_of(&self, index: usize, field: &str) -> String {
+        let dot = if field.is_empty() || field.starts_with('[') {
+            ""
+        } else {
+            "."
+        };
+        format!("{}[{index}]{dot}{field}", self.path)
+    }
+
+    /// What is wrong with a value.
+    pub(crate) fn fault(&self, index: usize, field: &str, message: impl Into<String>) -> ChatError {
+        let from = self
+            .elements
+            .get(index)
+            .map_or(0, |element| element.value.start);
+        ChatError::new(&self.text, from, message).at(self.path_of(index, field))
+    }
+
+    pub(crate) fn field(&self, key: &str) -> Option<&serde_json::Value> {
+        let mut found = self.envelope.iter().filter(|(name, _)| name == key);
+        found.next_back().map(|(_, value)| value)
+    }
+
+    /// The text with these values and no others; `kept` ascends.
+    pub(crate) fn write(&self, kept: &[usize]) -> String {
+        if kept.len() == self.elements.len() {
+            return self.text.clone();
+        }
+        let mut text = self.text[..self.head].to_owned();
+        for (position, &index) in kept.iter().enumerate() {
+            let Element { lead, end, .. } = self.elements[index];
+            if position > 0 {
+                text.push_str(self.separator);
+            }
+            text.push_str(&self.text[lead..end]);
+        }
+        text.push_str(&self.text[self.tail..]);
+        text
+    }
+}
+
+/// Whether the first line is a whole object and either more lines follow or it is a message.
+fn is_one_per_line(body: &str) -> bool {
+    let mut lines = body.lines().filter(|line| !line.trim().is_empty());
+    let first = lines.next().unwrap_or_default();
+    let whole =
+        first.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(first).is_ok();
+    let is_message = || {
+        let entries = serde_json::from_str::<Entries<'_>>(first);
+        let is_message = |key: &str| ["role", "type", "content", "lc"].contains(&key);
+        entries.is_ok_and(|Entries(entries)| entries.iter().any(|(key, _)| is_message(key)))
+    };
+    whole && (lines.next().is_some() || is_message())
+}
+
+fn parse<'a, T: Deserialize<'a>>(text: &str, body: &'a str) -> Result<T, ChatError> {
+    serde_json::from_str(body).map_err(|error| syntax(text, body, &error))
+}
+
+fn syntax(text: &str, body: &str, error: &serde_json::Error) -> ChatError {
+    let skipped = text.len() - body.len();
+    let line = error.line().max(1);
+    let start: usize = body
+        .split_inclusive('\n')
+        .take(line - 1)
+        .map(str::len)
+        .sum();
+    ChatError::new(
+        text,
+        skipped + start + error.column().saturating_sub(1),
+        described(error),
+    )
+}
+
+/// The parser's words without its own account of the place.
+fn described(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let words = text
+        .rfind(" at line ")
+        .map_or(text.as_str(), |end| &text[..end]);
+    match error.classify() {
+        serde_json::error::Category::Eof => format!("the JSON is cut off: {words}"),
+        _ => format!("the JSON is not well formed: {words}"),
+    }
+}
+
+fn start(text: &str, body: &str) -> usize {
+    text.len() - body.trim_start().len()
+}
+
+/// Where a value that was borrowed from `text` stands in it.
+fn offset(text: &str, raw: &RawValue) -> usize {
+    raw.get().as_ptr().addr() - text.as_ptr().addr()
+}
+
+fn list_of(names: &[&str]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    names.join(" and ")
+}
+
+/// The fields of an object in order, with repeats.
+struct Entries<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Entries<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields;
+        impl<'de> Visitor<'de> for Fields {
+            type Value = Entries<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(Entries(entries))
+            }
+        }
+        deserializer.deserialize_map(Fields)
+    }
+}
+
+impl Layout {
+    /// Where a value stands.
+    pub(crate) fn place(&self, index: usize) -> Place {
+        Place::of(&self.text, self.elements[index].value.start)
+    }
+}

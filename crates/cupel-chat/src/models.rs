@@ -1,0 +1,151 @@
+//! Model names: their encoding and the size of their window.
+
+use std::fmt;
+
+use crate::Encoding;
+
+/// What is published about a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Model {
+    /// The name; dated and suffixed names (`gpt-4o-2024-08-06`) are found by it.
+    pub name: &'static str,
+    /// The tokens its context window holds.
+    pub window: i64,
+    /// Its encoding; `None` if it is not public and counts are estimates.
+    pub encoding: Option<Encoding>,
+}
+
+/// When [`MODELS`] was last compared with what the providers publish.
+pub const MODELS_AS_OF: &str = "2025-08";
+
+const fn exact(name: &'static str, window: i64, encoding: Encoding) -> Model {
+    Model {
+        name,
+        window,
+        encoding: Some(encoding),
+    }
+}
+
+const fn estimated(name: &'static str, window: i64) -> Model {
+    Model {
+        name,
+        window,
+        encoding: None,
+    }
+}
+
+/// The models that are known by name, as of [`MODELS_AS_OF`]. A model that is not here can be used by
+/// naming an encoding and a budget in tokens.
+pub const MODELS: &[Model] = &[
+    exact("gpt-5", 400_000, Encoding::O200k),
+    exact("gpt-5-chat", 128_000, Encoding::O200k),
+    exact("gpt-4.1", 1_047_576, Encoding::O200k),
+    exact("gpt-4o", 128_000, Encoding::O200k),
+    exact("gpt-4-turbo", 128_000, Encoding::Cl100k),
+    exact("gpt-4-32k", 32_768, Encoding::Cl100k),
+    exact("gpt-4", 8_192, Encoding::Cl100k),
+    exact("gpt-3.5-turbo", 16_385, Encoding::Cl100k),
+    exact("gpt-oss", 131_072, Encoding::O200k),
+    exact("o1", 200_000, Encoding::O200k),
+    exact("o1-mini", 128_000, Encoding::O200k),
+    exact("o1-preview", 128_000, Encoding::O200k),
+    exact("o3", 200_000, Encoding::O200k),
+    exact("o4-mini", 200_000, Encoding::O200k),
+    estimated("claude-3", 200_000),
+    estimated("claude-opus-4", 200_000),
+    estimated("claude-sonnet-4", 200_000),
+    estimated("gemini-1.5-pro", 2_097_152),
+    estimated("gemini-1.5-flash", 1_048_576),
+    estimated("gemini-2.0-flash", 1_048_576),
+    estimated("gemini-2.5", 1_048_576),
+    estimated("llama-3.1", 131_072),
+    estimated("llama-3.3", 131_072),
+    estimated("mistral-large", 131_072),
+];
+
+/// A name that is no known model's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownModel {
+    name: String,
+    nearest: Option<&'static str>,
+}
+
+impl fmt::Display for UnknownModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the model {:?} is not known", self.name)?;
+        if let Some(nearest) = self.nearest {
+            write!(f, "; did you mean {nearest:?}?")?;
+        }
+        f.write_str("; for other models name the encoding (o200k_base, cl100k_base or heuristic) and give the budget in tokens")
+    }
+}
+
+impl std::error::Error for UnknownModel {}
+
+impl Model {
+    /// The model of a name. Dates and variants after a `-` or `:` do not matter, nor does a provider
+    /// before a `/` or `ft:`; the longest known name wins.
+    ///
+    /// # Errors
+    ///
+    /// [`UnknownModel`] with the nearest known name.
+    ///
+    /// ```
+    /// use cupel_chat::{Encoding, Model};
+    ///
+    /// let model = Model::find("openai/gpt-4o-mini-2024-07-18")?;
+    /// assert_eq!((model.window, model.encoding), (128_000, Some(Encoding::O200k)));
+    /// assert!(Model::find("gtp-4o").unwrap_err().to_string().contains("did you mean \"gpt-4o\"?"));
+    /// # Ok::<(), cupel_chat::UnknownModel>(())
+    /// ```
+    pub fn find(name: &str) -> Result<&'static Self, UnknownModel> {
+        let plain = name.strip_prefix("ft:").unwrap_or(name);
+        let plain = plain
+            .rsplit('/')
+            .next()
+            .unwrap_or(plain)
+            .to_ascii_lowercase();
+        let known = |model: &&Self| {
+            plain
+                .strip_prefix(model.name)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', ':', '@', '.']))
+        };
+        let longest = MODELS
+            .iter()
+            .filter(known)
+            .max_by_key(|model| model.name.len());
+        longest.ok_or_else(|| {
+            let near = MODELS
+                .iter()
+                .map(|model| (distance(&plain, model.name), model.name));
+            let nearest = near.min().filter(|(distance, _)| *distance <= 3);
+            UnknownModel {
+                name: name.to_owned(),
+                nearest: nearest.map(|(_, name)| name),
+            }
+        })
+    }
+}
+
+/// The number of letters to change, add, drop or swap between two words.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(64).collect(), b.chars().collect());
+    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for (i, row) in rows.iter_mut().enumerate() {
+        row[0] = i;
+    }
+    for (j, cell) in rows[0].iter_mut().enumerate() {
+        *cell = j;
+    }
+    for i in 1..=a.len() {
+        for j in 1..=b.len() {
+            let change = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut least = change.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                least = least.min(rows[i - 2][j - 2] + 1);
+            }
+            rows[i][j] = least;
+        }
+    }
+    rows[a.len()][b.len()]
+}

@@ -1,0 +1,129 @@
+//! Which messages belong together, and which belong nowhere.
+
+use std::collections::HashMap;
+
+use crate::shape::Shape;
+use crate::turn::Turn;
+
+/// The messages in groups that are valid only whole.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Threads {
+    /// For every message the first message of its group.
+    first: Vec<usize>,
+    /// For every message that is the first of its group the whole group, ascending; else nothing.
+    groups: Vec<Vec<usize>>,
+    /// For every message why its group can never be valid, if so.
+    orphans: Vec<Option<Orphan>>,
+}
+
+/// Why a message can never be part of a valid chat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Orphan {
+    Call,
+    Result,
+    Reasoning,
+}
+
+impl Orphan {
+    pub(crate) fn describe(self) -> &'static str {
+        match self {
+            Self::Call => "orphan: a call without its result",
+            Self::Result => "orphan: a result without its call",
+            Self::Reasoning => "orphan: reasoning without what it leads to",
+        }
+    }
+}
+
+impl Threads {
+    pub(crate) fn new(shape: Shape, turns: &[Turn]) -> Self {
+        let mut threads = Self {
+            first: (0..turns.len()).collect(),
+            groups: vec![Vec::new(); turns.len()],
+            orphans: vec![None; turns.len()],
+        };
+        // The calls so far by id, the latest of every id, and whether they are answered.
+        let mut calls: HashMap<&str, (usize, bool)> = HashMap::new();
+        for (index, turn) in turns.iter().enumerate() {
+            for id in &turn.results {
+                match calls.get_mut(id.as_str()) {
+                    Some((call, answered)) => {
+                        *answered = true;
+                        threads.join(*call, index);
+                    }
+                    None => threads.orphans[index] = Some(Orphan::Result),
+                }
+            }
+            if turn.role() == crate::Role::Tool && turn.results.is_empty() {
+                threads.orphans[index] = Some(Orphan::Result);
+            }
+            for id in &turn.calls {
+                if let Some((call, false)) = calls.insert(id, (index, false)) {
+                    threads.orphans[call] = Some(Orphan::Call);
+                }
+            }
+            let follower = turns.get(index + 1);
+            let is_made = follower.is_some_and(Turn::is_made_by_model);
+            if turn.leads && !is_made {
+                threads.orphans[index] = Some(Orphan::Reasoning);
+            }
+            // Items a model made one after the other are one turn: a thought, its calls, its words.
+            if shape == Shape::Responses && turn.is_made_by_model() && is_made {
+                threads.join(index, index + 1);
+            }
+        }
+        let mut open: Vec<usize> = calls
+            .into_values()
+            .filter_map(|(call, answered)| (!answered).then_some(call))
+            .collect();
+        open.sort_unstable();
+        for call in open {
+            threads.orphans[call] = Some(Orphan::Call);
+        }
+        threads.spread();
+        threads
+    }
+
+    /// The first message of the group, with shorter paths on the way back.
+    fn find(&mut self, index: usize) -> usize {
+        let mut root = index;
+        while self.first[root] != root {
+            root = self.first[root];
+        }
+        let mut at = index;
+        while self.first[at] != root {
+            at = std::mem::replace(&mut self.first[at], root);
+        }
+        root
+    }
+
+    fn join(&mut self, a: usize, b: usize) {
+        let (a, b) = (self.find(a), self.find(b));
+        self.first[a.max(b)] = a.min(b);
+    }
+
+    /// What holds for one message of a group holds for all.
+    fn spread(&mut self) {
+        for index in 0..self.first.len() {
+            let first = self.find(index);
+            self.groups[first].push(index);
+            self.orphans[first] = self.orphans[first].or(self.orphans[index]);
+        }
+        for index in 0..self.first.len() {
+            self.orphans[index] = self.orphans[self.first[index]];
+        }
+    }
+
+    /// The first message of a message's group, which names the group.
+    pub(crate) fn group(&self, index: usize) -> usize {
+        self.first[index]
+    }
+
+    /// The messages of a group, ascending.
+    pub(crate) fn members(&self, group: usize) -> &[usize] {
+        &self.groups[group]
+    }
+
+    pub(crate) fn orphan(&self, index: usize) -> Option<Orphan> {
+        self.orphans[index]
+    }
+}

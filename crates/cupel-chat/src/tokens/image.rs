@@ -1,0 +1,168 @@
+//! What an image costs, and how large it is.
+
+use crate::shape::Shape;
+use crate::turn::Image;
+
+/// An image of which nothing is known, at OpenAI: 1024 x 1024 in high detail.
+const OPENAI_FLAT: i64 = 765;
+/// An image of which nothing is known, at Anthropic: the largest that is not scaled down.
+const ANTHROPIC_FLAT: i64 = 1_600;
+
+/// The tokens of an image.
+///
+/// Anthropic: width times height over 750, at most 1,600. OpenAI and everybody else: 85 in low
+/// detail; else scaled to fit 2048 x 2048, then to 768 on the shorter side, 85 and 170 for
+/// every tile of 512 x 512.
+pub(crate) fn tokens(shape: Shape, image: Image) -> i64 {
+    if shape == Shape::Anthropic {
+        return match image.size {
+            Some((width, height)) => {
+                let area = u64::from(width) * u64::from(height);
+                let tokens = i64::try_from(area.div_ceil(750)).unwrap_or(i64::MAX);
+                tokens.clamp(1, ANTHROPIC_FLAT)
+            }
+            None => ANTHROPIC_FLAT,
+        };
+    }
+    match image {
+        Image {
+            low_detail: true, ..
+        } => 85,
+        Image { size: None, .. } => OPENAI_FLAT,
+        Image {
+            size: Some((width, height)),
+            ..
+        } => {
+            let (mut width, mut height) = (f64::from(width.max(1)), f64::from(height.max(1)));
+            let fit = (2048.0 / width.max(height)).min(1.0);
+            (width, height) = (width * fit, height * fit);
+            let shorter = (768.0 / width.min(height)).min(1.0);
+            85 + 170 * tiles(width * shorter) * tiles(height * shorter)
+        }
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "sides are at most 2048 here"
+)]
+fn tiles(side: f64) -> i64 {
+    ((side / 512.0) - 1e-9).ceil().max(1.0) as i64
+}
+
+/// Width and height of an image in base64, from the head of a PNG, GIF, JPEG or WebP file.
+pub(crate) fn size(base64: &str) -> Option<(u32, u32)> {
+    const HEAD: usize = 64 * 1024;
+    let bytes = decode(base64, HEAD);
+    let word = |at: usize| -> Option<u32> {
+        Some(u32::from(*bytes.get(at)?) << 8 | u32::from(*bytes.get(at + 1)?))
+    };
+    let little = |at: usize| -> Option<u32> {
+        Some(u32::from(*bytes.get(at + 1)?) << 8 | u32::from(*bytes.get(at)?))
+    };
+    if bytes.starts_with(b"\x89PNG\r\n\x1a\n") {
+        let long = |at: usize| Some(word(at)? << 16 | word(at + 2)?);
+        return Some((long(16)?, long(20)?));
+    }
+    if bytes.starts_with(b"GIF8") {
+        return Some((little(6)?, little(8)?));
+    }
+    if bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP") {
+        let triple = |at: usize| Some(little(at)? | u32::from(*bytes.get(at + 2)?) << 16);
+        return match bytes.get(12..16)? {
+            b"VP8 " => Some((little(26)? & 0x3fff, little(28)? & 0x3fff)),
+            b"VP8X" => Some((triple(24)? + 1, triple(27)? + 1)),
+            b"VP8L" => {
+                let bits = little(21)? | little(23)? << 16;
+                Some(((bits & 0x3fff) + 1, (bits >> 14 & 0x3fff) + 1))
+            }
+            _ => None,
+        };
+    }
+    if bytes.starts_with(b"\xff\xd8") {
+        let mut at = 2;
+        while *bytes.get(at)? == 0xff {
+            let marker = *bytes.get(at + 1)?;
+            // Start of frame, whatever the coding; the four others in the range are tables.
+            if matches!(marker, 0xc0..=0xcf) && !matches!(marker, 0xc4 | 0xc8 | 0xcc) {
+                return Some((word(at + 7)?, word(at + 5)?));
+            }
+            at += 2 + word(at + 2)? as usize;
+        }
+    }
+    None
+}
+
+/// The first bytes of a base64 text, up to the first sign that does not belong.
+fn decode(base64: &str, most: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let (mut buffer, mut bits) = (0_u32, 0);
+    for sign in base64.bytes().filter(|sign| !sign.is_ascii_whitespace()) {
+        let value = match sign {
+            b'A'..=b'Z' => sign - b'A',
+            b'a'..=b'z' => sign - b'a' + 26,
+            b'0'..=b'9' => sign - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            _ => break,
+        };
+        buffer = buffer << 6 & 0xffff | u32::from(value);
+        bits += 6;
+        if bits >= 8 {
+            bits -= 8;
+            bytes.push(u8::try_from(buffer >> bits & 0xff).unwrap_or(0));
+        }
+        if bytes.len() == most {
+            break;
+        }
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(shape: Shape, size: Option<(u32, u32)>, low_detail: bool, expected: i64) {
+        assert_eq!(
+            tokens(shape, Image { size, low_detail }),
+            expected,
+            "{shape} {size:?}"
+        );
+    }
+
+    #[test]
+    fn images_cost_what_the_providers_publish() {
+        check(Shape::OpenAi, Some((1024, 1024)), false, 765);
+        check(Shape::OpenAi, Some((2048, 4096)), false, 1_105);
+        check(Shape::OpenAi, Some((4096, 8192)), true, 85);
+        check(Shape::OpenAi, Some((512, 512)), false, 255);
+        check(Shape::OpenAi, None, false, 765);
+        check(Shape::Anthropic, Some((200, 200)), false, 54);
+        check(Shape::Anthropic, Some((1000, 1000)), false, 1_334);
+        check(Shape::Anthropic, Some((u32::MAX, u32::MAX)), false, 1_600);
+        check(Shape::Responses, Some((0, u32::MAX)), false, 85 + 170 * 4);
+    }
+
+    #[test]
+    fn sizes_are_read_from_the_heads_of_files() {
+        let png = "iVBORw0KGgoAAAANSUhEUgAABAAAAAMACAYAAAA=";
+        assert_eq!(size(png), Some((1024, 768)));
+        assert_eq!(size("R0lGODlhQAEPAIAAAP"), Some((320, 15)));
+        assert_eq!(
+            size("/9j/4AAQSkZJRgABAQAAAQABAAD/wAARCADwAUADASIAAhEBAxEB"),
+            Some((320, 240))
+        );
+        for broken in [
+            "",
+            "iVBORw0KGgo",
+            "R0lGODlh",
+            "/9j/4AAQSkZJRg",
+            "UklGRgAAAABXRUJQVlA4",
+            "not base64!",
+            "AAAA",
+        ] {
+            assert_eq!(size(broken), None, "{broken}");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Token counting: one trait, exact counters, an estimate, and what a message costs.
+
+mod calibration;
+pub(crate) mod cost;
+mod exact;
+mod heuristic;
+pub(crate) mod image;
+
+use std::sync::Arc;
+
+pub use calibration::{Calibration, InvalidFactor, InvalidUsage, Scaled};
+pub use exact::{Encoding, UnknownEncoding};
+pub use heuristic::Heuristic;
+
+/// Counts the tokens of a text.
+///
+/// [`Encoding`] counts exactly, [`Heuristic`] estimates, [`Scaled`] multiplies another counter by a
+/// factor. Write one for anything else:
+///
+/// ```
+/// use cupel_chat::TokenCounter;
+///
+/// struct Words;
+///
+/// impl TokenCounter for Words {
+///     fn count(&self, text: &str) -> i64 {
+///         i64::try_from(text.split_whitespace().count()).unwrap_or(i64::MAX)
+///     }
+///     fn name(&self) -> &str {
+///         "words"
+///     }
+///     fn is_estimate(&self) -> bool {
+///         true
+///     }
+/// }
+/// assert_eq!(Words.count("one two three"), 3);
+/// ```
+pub trait TokenCounter: Send + Sync {
+    /// The number of tokens; never negative.
+    fn count(&self, text: &str) -> i64;
+
+    /// What counts, for people to read.
+    fn name(&self) -> &str;
+
+    /// Whether the number is a guess.
+    fn is_estimate(&self) -> bool;
+}
+
+macro_rules! forward {
+    ($($pointer:ty),*) => {$(
+        impl<T: TokenCounter + ?Sized> TokenCounter for $pointer {
+            fn count(&self, text: &str) -> i64 {
+                (**self).count(text)
+            }
+
+            fn name(&self) -> &str {
+                (**self).name()
+            }
+
+            fn is_estimate(&self) -> bool {
+                (**self).is_estimate()
+            }
+        }
+    )*};
+}
+
+forward!(Box<T>, Arc<T>, &T);
