@@ -27,10 +27,11 @@ fn prepare() -> Result<PathBuf, String> {
     let pages = root().join("target/browser");
     std::fs::create_dir_all(&pages).map_err(|error| format!("{}: {error}", pages.display()))?;
     node(&["ci", "--no-audit", "--no-fund"], &pages)?;
+    // Built with the features of the other tests, so that nothing is built twice.
+    let test = "test --quiet --workspace --all-features --bin cupel the_browser_gets_its_pages";
     let mut cargo = Command::new(env!("CARGO"));
-    cargo
-        .args("test --quiet --package cupel-cli --bin cupel the_browser_gets_its_pages".split(' '));
-    cargo.env("CUPEL_PAGES", &pages).current_dir(root());
+    cargo.args(test.split(' ')).env("CUPEL_PAGES", &pages);
+    cargo.current_dir(root());
     succeed(&mut cargo, "the pages could not be written")?;
     Ok(pages)
 }

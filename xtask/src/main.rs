@@ -19,11 +19,11 @@ const USAGE: &str = "\
 Usage: cargo xtask COMMAND
 
 Commands:
-  test      runs every check and every test: formatting, lints, docs, all tests
-  browser   opens the pages of `cupel explain --html` in Chromium and drives them
+  test        runs every check and every test: formatting, lints, docs, all tests
+  browser     opens the pages of `cupel explain --html` in Chromium and drives them
   screenshot  writes docs/explain.png, the picture of such a page
-  coverage  writes spec/coverage.md: which vector or test proves which requirement
-  bench     measures the library beside its peers: [--quick] [--check] [--bars 1,2,3]
+  coverage    writes spec/coverage.md: which vector or test proves which requirement
+  bench       measures the library beside its peers: [--quick] [--check] [--bars 1,2,3]
 ";
 
 fn main() -> ExitCode {
