@@ -34,6 +34,22 @@ pub(crate) fn map<T: Sync, R: Send>(list: &[T], map: impl Fn(usize, &T) -> R + S
         .collect()
 }
 
+/// What `map` makes of every block of so many elements, in order.
+pub(crate) fn map_blocks<'a, T: Sync, R: Send, I: Iterator<Item = R>>(
+    list: &'a [T],
+    block: usize,
+    map: impl Fn(&'a [T]) -> I + Sync + Send,
+) -> Vec<R> {
+    #[cfg(feature = "rayon")]
+    if list.len() >= WORTHWHILE {
+        return list.par_chunks(block).flat_map_iter(map).collect();
+    }
+    let mut results = Vec::with_capacity(list.len());
+    list.chunks(block)
+        .for_each(|block| results.extend(map(block)));
+    results
+}
+
 /// `map` of every element, each a piece of work of its own.
 pub(crate) fn map_each<T: Sync, R: Send>(list: &[T], map: impl Fn(&T) -> R + Sync) -> Vec<R> {
     #[cfg(feature = "rayon")]

@@ -8,6 +8,7 @@ mod compat;
 #[cfg(feature = "documents")]
 mod config;
 mod conformance;
+mod frequency;
 mod groups;
 mod knapsack;
 mod oracle;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
-use super::{ContextKind, ContextSource, KnownKind};
+use super::tag::Tags;
+use super::{ContextKind, ContextSource, KnownKind, TagKey};
 use crate::CupelError;
 use crate::hash::hash;
 
@@ -51,7 +52,7 @@ struct Fields {
     kind: ContextKind,
     source: ContextSource,
     priority: Option<i64>,
-    tags: Vec<String>,
+    tags: Tags,
     metadata: HashMap<String, String>,
     timestamp: Option<DateTime<Utc>>,
     future_relevance_hint: Option<f64>,
@@ -97,7 +98,7 @@ impl ContextItem {
 
     /// The tags, in order and with repeats.
     pub fn tags(&self) -> &[String] {
-        &self.fields.tags
+        self.fields.tags.texts()
     }
 
     /// The caller's own data; no stage reads it.
@@ -163,6 +164,11 @@ impl ContextItem {
         self.quick.content_hash
     }
 
+    /// A key for every tag, in their order.
+    pub(crate) fn tag_keys(&self) -> &[TagKey] {
+        self.fields.tags.keys()
+    }
+
     /// The kind, if it is one of the specification's.
     pub(crate) fn known_kind(&self) -> Option<KnownKind> {
         self.quick.kind
@@ -195,7 +201,7 @@ impl Fields {
             .field("kind", &self.kind)
             .field("source", &self.source)
             .field("priority", &self.priority)
-            .field("tags", &self.tags)
+            .field("tags", &self.tags.texts())
             .field(
                 "metadata",
                 &self.metadata.iter().collect::<BTreeMap<_, _>>(),
@@ -233,7 +239,7 @@ impl ContextItemBuilder {
             kind: ContextKind::default(),
             source: ContextSource::default(),
             priority: None,
-            tags: Vec::new(),
+            tags: Tags::default(),
             metadata: HashMap::new(),
             timestamp: None,
             future_relevance_hint: None,
@@ -262,7 +268,7 @@ impl ContextItemBuilder {
 
     /// Replaces the tags.
     pub fn tags(mut self, tags: Vec<String>) -> Self {
-        self.0.tags = tags;
+        self.0.tags = tags.into();
         self
     }
 

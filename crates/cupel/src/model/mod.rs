@@ -7,6 +7,7 @@ mod item;
 mod label;
 mod overflow;
 mod scored;
+mod tag;
 
 pub use budget::{ContextBudget, ContextBudgetBuilder};
 pub use item::{ContextItem, ContextItemBuilder};
@@ -15,5 +16,6 @@ pub use overflow::OverflowStrategy;
 pub use scored::{ScoredItem, ScoredRef};
 
 pub(crate) use budget::floor_tokens;
-pub(crate) use label::{Folded, KnownKind};
+pub(crate) use label::KnownKind;
 pub(crate) use scored::reported;
+pub(crate) use tag::TagKey;

@@ -6,7 +6,7 @@
 //! | [`PriorityScorer`] | priority | rank among the prioritized, highest 1.0 | one sort |
 //! | [`KindScorer`] | kind | the kind's weight | one lookup an item |
 //! | [`TagScorer`] | tags | matched weight over total weight | one lookup a tag |
-//! | [`FrequencyScorer`] | tags | share of the peers with a tag in common | grows with the items, and with the square of those that have more than six tags |
+//! | [`FrequencyScorer`] | tags | share of the peers with a tag in common | grows with the tags, and faster where most items have many tags in common |
 //! | [`ReflexiveScorer`] | future relevance hint | the hint, clamped to `[0, 1]` | nothing |
 //! | [`MetadataTrustScorer`] | metadata `cupel:trust` | the value, clamped to `[0, 1]` | one parse an item |
 //! | [`MetadataKeyScorer`] | one metadata key | the boost on a match, else 1.0 | one lookup an item |
@@ -22,6 +22,7 @@ mod decay;
 mod frequency;
 mod kind;
 mod metadata;
+mod numbers;
 mod part;
 mod product;
 mod rank;
@@ -29,6 +30,7 @@ mod reflexive;
 mod scaled;
 mod tag;
 
+use std::hint::black_box;
 use std::sync::Arc;
 
 pub use composite::{CompositeScorer, CompositeScorerBuilder};
@@ -233,6 +235,25 @@ fn explain_combined(
 /// The scores of a scorer that looks at one item at a time.
 fn one_by_one(scorer: &impl Scorer, items: &[ContextItem]) -> Vec<f64> {
     parallel::map(items, |_, item| scorer.score(item, items))
+}
+
+/// As [`one_by_one`], for a scorer that looks at the keys of the tags.
+fn one_by_one_with_tags(scorer: &impl Scorer, items: &[ContextItem]) -> Vec<f64> {
+    parallel::map_blocks(items, BLOCK, |block| {
+        read_ahead(block);
+        block.iter().map(|item| scorer.score(item, items))
+    })
+}
+
+/// So many items are read ahead: the keys of their tags fit into the fastest cache.
+const BLOCK: usize = 32;
+
+/// Touches the keys of the tags, which are read next. Reads that do not wait for each other overlap;
+/// with work between them they would not.
+fn read_ahead(items: &[ContextItem]) {
+    let keys = items.iter().map(ContextItem::tag_keys);
+    let ends = keys.flat_map(|keys| [keys.first(), keys.last()]).flatten();
+    black_box(ends.fold(0, |sum, key| sum ^ key.folded()[0]));
 }
 
 /// Refuses a weight that is negative or not finite.

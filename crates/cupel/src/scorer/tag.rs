@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
-use super::{Scorer, check_weight, one_by_one};
+use super::numbers::Numbers;
+use super::{Scorer, check_weight, one_by_one_with_tags};
+use crate::model::TagKey;
 use crate::{ContextItem, CupelError};
 
 /// Scores by tags: the weight of an item's tags over the weight of all configured tags.
@@ -28,6 +30,7 @@ pub struct TagScorer {
     tag_weights: HashMap<String, f64>,
     total_weight: f64,
     comparison: TagComparison,
+    whole: WholeTags,
 }
 
 /// How a [`TagScorer`] compares an item's tags with the configured ones.
@@ -46,6 +49,11 @@ impl TagComparison {
             Self::Ordinal => tag,
             Self::IgnoreAsciiCase => tag.to_ascii_lowercase(),
         }
+    }
+
+    /// Whether a tag equals another one of this kind exactly if their folded keys are equal.
+    fn is_decided_by(self, key: TagKey) -> bool {
+        key.is_whole() && (self == Self::IgnoreAsciiCase || key.is_small())
     }
 }
 
@@ -84,6 +92,7 @@ impl TagScorer {
         comparison: TagComparison,
     ) -> Result<Self, CupelError> {
         let mut checked = HashMap::new();
+        let mut whole = WholeTags::new();
         let mut total_weight = 0.0;
         for (tag, weight) in tag_weights {
             check_weight(weight, || format!("tag weight for '{tag}'"))?;
@@ -93,6 +102,10 @@ impl TagScorer {
                 return Err(CupelError::ScorerConfig(format!(
                     "tag '{key}' is listed twice; give every tag one weight"
                 )));
+            }
+            let tag_key = TagKey::new(&key);
+            if comparison.is_decided_by(tag_key) {
+                whole.push(tag_key, weight);
             }
             checked.insert(key, weight);
         }
@@ -105,18 +118,58 @@ impl TagScorer {
             tag_weights: checked,
             total_weight,
             comparison,
+            whole,
         })
     }
 
-    fn weight(&self, tag: &str) -> Option<f64> {
-        match self.comparison {
+    /// The weight of the tag at a position, 0.0 if it has none.
+    #[inline]
+    fn weight(&self, item: &ContextItem, position: usize, key: TagKey) -> f64 {
+        if self.comparison.is_decided_by(key) {
+            self.whole.weight(key)
+        } else {
+            self.weight_of_text(&item.tags()[position])
+        }
+    }
+
+    #[inline(never)]
+    fn weight_of_text(&self, tag: &str) -> f64 {
+        let weight = match self.comparison {
             TagComparison::Ordinal => self.tag_weights.get(tag),
             TagComparison::IgnoreAsciiCase => self.tag_weights.get(&tag.to_ascii_lowercase()),
-        }
-        .copied()
+        };
+        weight.copied().unwrap_or(0.0)
     }
 }
 
+/// The weights of the tags that are decided by their keys.
+#[derive(Clone)]
+struct WholeTags {
+    numbers: Numbers,
+    /// By number; 0.0 for what has none.
+    weights: Vec<f64>,
+}
+
+impl WholeTags {
+    fn new() -> Self {
+        Self {
+            numbers: Numbers::new(6),
+            weights: vec![0.0],
+        }
+    }
+
+    fn push(&mut self, key: TagKey, weight: f64) {
+        self.numbers.number(key.folded(), |_| true);
+        self.weights.push(weight);
+    }
+
+    #[inline]
+    fn weight(&self, key: TagKey) -> f64 {
+        self.weights[self.numbers.find(key.folded(), |_| true)]
+    }
+}
+
+#[expect(clippy::missing_fields_in_debug, reason = "the weights say it all")]
 impl fmt::Debug for TagScorer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let weights: BTreeMap<_, _> = self.tag_weights.iter().collect();
@@ -133,19 +186,17 @@ impl fmt::Debug for TagScorer {
 
 impl Scorer for TagScorer {
     fn score(&self, item: &ContextItem, _all_items: &[ContextItem]) -> f64 {
-        if self.total_weight == 0.0 || item.tags().is_empty() {
+        if self.total_weight == 0.0 || item.tag_keys().is_empty() {
             return 0.0;
         }
-        let matched: f64 = item
-            .tags()
-            .iter()
-            .filter_map(|tag| self.weight(tag))
-            .fold(0.0, |sum, weight| sum + weight);
+        let keys = item.tag_keys().iter().enumerate();
+        let weights = keys.map(|(position, &key)| self.weight(item, position, key));
+        let matched = weights.fold(0.0, |sum, weight| sum + weight);
         (matched / self.total_weight).min(1.0)
     }
 
     fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
-        Ok(one_by_one(self, items))
+        Ok(one_by_one_with_tags(self, items))
     }
 
     #[cfg(feature = "serde")]

@@ -145,6 +145,53 @@ fn a_batch_equals_its_items_one_by_one_bit_for_bit() {
     }
 }
 
+// proves: TAG-5, TAG-6, TAG-7, TAG-8, TAG-9
+#[test]
+fn tags_of_any_length_and_case_count_under_either_comparison() {
+    let tags = [
+        "",
+        "go",
+        "Go",
+        "fifteen bytes !",
+        "Fifteen bytes !",
+        "sixteen bytes !!",
+        "SIXTEEN bytes !!",
+        "ä",
+        "Ä",
+    ];
+    let tags = tags.map(str::to_owned);
+    let configured = ["", "Go", "fifteen bytes !", "SIXTEEN bytes !!", "Ä"];
+    let weights = configured
+        .map(str::to_owned)
+        .into_iter()
+        .zip([1.0, 2.0, 4.0, 8.0, 16.0]);
+    for (comparison, matched) in [
+        (
+            TagComparison::Ordinal,
+            [1.0, 0.0, 2.0, 4.0, 0.0, 0.0, 8.0, 0.0, 16.0],
+        ),
+        (
+            TagComparison::IgnoreAsciiCase,
+            [1.0, 2.0, 2.0, 4.0, 4.0, 8.0, 8.0, 0.0, 16.0],
+        ),
+    ] {
+        let scorer = TagScorer::from_weights(weights.clone(), comparison).unwrap();
+        for (tag, matched) in tags.iter().zip(matched) {
+            let item = build(
+                ContextItem::builder("x", 1)
+                    .tag(tag)
+                    .tag("other")
+                    .tag("another of many bytes"),
+            );
+            assert_eq!(
+                scorer.score(&item, &[]),
+                matched / 31.0,
+                "{tag:?}, {comparison:?}"
+            );
+        }
+    }
+}
+
 // proves: FREQ-1, FREQ-3, FREQ-4, FREQ-5, FREQ-6, FREQ-7
 #[test]
 fn frequency_counts_the_same_peers_for_few_tags_and_for_many() {
