@@ -1,6 +1,61 @@
-//! The command `cupel`.
+//! The command `cupel`: fits chats and items into a token budget, and says why.
 
-#[cfg_attr(not(test), expect(dead_code, reason = "`explain` writes it"))]
+mod args;
+mod commands;
+mod conformance;
+mod decision;
+mod failure;
+mod input;
+mod output;
 mod page;
+mod task;
+mod text;
 
-fn main() {}
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use self::args::Cli;
+use self::failure::{Exit, Failure};
+use self::output::Output;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let mut output = Output::new(cli.color, cli.json);
+    let exit = guarded(&mut output, |output| {
+        let exit = cli.command.run(output)?;
+        output.finish()?;
+        Ok(exit)
+    });
+    ExitCode::from(exit as u8)
+}
+
+/// Runs the command and tells what went wrong; a panic is a bug and told as one.
+fn guarded(output: &mut Output, run: impl FnOnce(&mut Output) -> Result<Exit, Failure>) -> Exit {
+    let unwinding = catch_unwind(AssertUnwindSafe(|| run(output)));
+    let result = unwinding.unwrap_or_else(|_| Err(Failure::internal("the command panicked")));
+    match result {
+        Ok(exit) => exit,
+        Err(Failure::ClosedPipe) => Exit::Success,
+        Err(Failure::Told(problem)) => {
+            output.problem(&problem);
+            problem.exit
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::Color;
+
+    #[test]
+    fn a_panic_ends_with_3_and_a_closed_pipe_with_0() {
+        let mut output = Output::new(Color::Never, true);
+        let panicking = guarded(&mut output, |_| panic!("on purpose"));
+        assert_eq!(panicking as u8, 3);
+        let closed = guarded(&mut output, |_| Err(Failure::ClosedPipe));
+        assert_eq!(closed as u8, 0);
+    }
+}

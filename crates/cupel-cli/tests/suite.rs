@@ -1,1 +1,8 @@
-//! All tests of the command, one binary.
+//! All tests of the command, one binary. They run it as a user does.
+
+mod bad_input;
+mod batch;
+mod commands;
+mod conform;
+mod sandbox;
+mod streams;

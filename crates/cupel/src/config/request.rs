@@ -52,7 +52,7 @@ pub struct RequestConfig {
 
 pub(super) fn request(node: &Node<'_>) -> Result<RequestConfig> {
     if let Value::List(_) = node.value {
-        let items = list(item)(node, REQUEST_ITEMS)?;
+        let items = list(|node, _| item(node))(node, REQUEST_ITEMS)?;
         return Ok(RequestConfig {
             items,
             ..RequestConfig::default()
@@ -61,7 +61,7 @@ pub(super) fn request(node: &Node<'_>) -> Result<RequestConfig> {
     let fields = Fields::of(node, &REQUEST)?;
     fields.optional("$schema", text)?;
     Ok(RequestConfig {
-        items: fields.value("items", list(item))?,
+        items: fields.value("items", list(|node, _| item(node)))?,
         budget: fields.optional("budget", budget)?,
         policy: fields.optional("policy", policy_or_preset)?,
     })
@@ -77,7 +77,7 @@ fn policy_or_preset(node: &Node<'_>, _: Shape) -> Result<PolicyConfig> {
     }
 }
 
-fn item(node: &Node<'_>, _: Shape) -> Result<ContextItem> {
+pub(super) fn item(node: &Node<'_>) -> Result<ContextItem> {
     let fields = Fields::of(node, &ITEM)?;
     let content = fields.value("content", text)?;
     let tokens = fields.value("tokens", integer)?;

@@ -10,7 +10,7 @@ use std::path::Path;
 use super::error::{ConfigError, ConfigErrorKind, Step};
 use super::tree::{Entry, Node, Value, duplicate_key, repeated};
 use super::{PolicyConfig, RequestConfig, read, request};
-use crate::{Policy, RawValue};
+use crate::{ContextItem, Policy, RawValue};
 
 /// How deep maps and lists may be nested.
 const DEEPEST: usize = 128;
@@ -152,6 +152,23 @@ impl<'a> Document<'a> {
             built.map_err(|error| self.locate(error.within("policy")))?;
         }
         Ok(request)
+    }
+
+    /// The document as one item: a line of a file that holds one a line.
+    ///
+    /// # Errors
+    ///
+    /// As [`policy_config`](Self::policy_config).
+    ///
+    /// ```
+    /// use cupel::config::{Document, Format};
+    ///
+    /// let item = Document::parse(r#"{"content": "hello", "tokens": 2}"#, Format::Json)?.item()?;
+    /// assert_eq!(item.content(), "hello");
+    /// # Ok::<(), cupel::config::ConfigError>(())
+    /// ```
+    pub fn item(&self) -> Result<ContextItem, ConfigError> {
+        request::item(&self.root).map_err(|error| self.locate(error))
     }
 
     fn locate(&self, error: ConfigError) -> ConfigError {

@@ -1,0 +1,79 @@
+//! The command line.
+
+use clap::{Parser, Subcommand};
+
+use crate::commands::{
+    batch::Batch, compare::Compare, completions::Completions, conform::Conform, explain::Explain,
+    man::Man, marginal::Marginal, min_budget::MinBudget, policy::Policy, select::Select,
+    sweep::Sweep,
+};
+use crate::failure::{Exit, Failure};
+use crate::output::{Color, Output};
+
+/// Decides what goes into a language model's context window, and says why
+///
+/// Give it a chat or a pile of items and a token budget. What was asked for goes to standard
+/// output, everything else to standard error; FILE may be `-` for standard input.
+#[derive(Debug, Parser)]
+#[command(
+    name = "cupel",
+    version,
+    arg_required_else_help = true,
+    max_term_width = 100,
+    after_help = EXAMPLES,
+)]
+pub(crate) struct Cli {
+    /// When to write colours
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
+    pub(crate) color: Color,
+
+    /// Answer in JSON, and tell errors in JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  cupel fit chat.json --budget 8k > fitted.json    trim a chat, whatever provider's it is
+  cupel explain chat.json --budget 8k              why is a message in or out?
+  cupel select items.jsonl --budget 2000 --policy rag
+  cupel policy list                                the policies that come with cupel
+
+Exit status: 0 done, 1 over budget or not conformant, 2 bad input or usage, 3 a bug of cupel.";
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Select(Select),
+    Explain(Explain),
+    Sweep(Sweep),
+    MinBudget(MinBudget),
+    Marginal(Marginal),
+    Compare(Compare),
+    Policy(Policy),
+    Batch(Batch),
+    Conform(Conform),
+    Completions(Completions),
+    Man(Man),
+}
+
+impl Command {
+    pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
+        match self {
+            Self::Select(command) => command.run(output),
+            Self::Explain(command) => command.run(output),
+            Self::Sweep(command) => command.run(output),
+            Self::MinBudget(command) => command.run(output),
+            Self::Marginal(command) => command.run(output),
+            Self::Compare(command) => command.run(output),
+            Self::Policy(command) => command.run(output),
+            Self::Batch(command) => command.run(output),
+            Self::Conform(command) => command.run(output),
+            Self::Completions(command) => command.run(output),
+            Self::Man(command) => command.run(output),
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! `cupel batch`
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use rayon::prelude::*;
+
+use crate::failure::{Exit, Failure, Place, Problem};
+use crate::input::Source;
+use crate::output::Output;
+use crate::task::{BudgetArgs, Defaults, PolicyArg};
+use crate::text::{counted, grouped};
+
+/// Answer many requests, one a line
+///
+/// Line k of OUT answers line k of IN with what `cupel select --json` says. A bad line is reported
+/// with its number, gets an object with `error` for an answer, and does not stop the rest. The
+/// requests run on all cores, in memory that does not grow with their number.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Batch {
+    /// Request documents, one a line; `-` reads standard input
+    #[arg(value_name = "IN")]
+    input: PathBuf,
+
+    /// Where the answers go; `-` is standard output
+    #[arg(value_name = "OUT", default_value = "-")]
+    answers: PathBuf,
+
+    /// Leave the items and the report out of the answers
+    #[arg(long)]
+    brief: bool,
+
+    #[command(flatten)]
+    policy: PolicyArg,
+
+    #[command(flatten)]
+    budget: BudgetArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  cupel batch requests.jsonl answers.jsonl
+  cupel batch requests.jsonl answers.jsonl --policy candidate.toml   replay with another policy
+  zcat requests.jsonl.gz | cupel batch - --brief | jq -c '[.selected[].index]'
+
+A line: {\"items\": [...], \"budget\": {\"max_tokens\": 8000}, \"policy\": \"chat\"}
+Exit status 2 if a line is bad, else 1 if what a request must keep is over its budget.";
+
+/// How much is read before it is answered: so many lines or bytes, whatever is less.
+const CHUNK_LINES: usize = 1024;
+const CHUNK_BYTES: usize = 8 << 20;
+
+impl Batch {
+    pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
+        let defaults = Defaults::new(&self.budget, self.policy.name())?;
+        let mut input = Input::open(&self.input)?;
+        let mut sink = Sink::open(&self.answers, &self.input, output)?;
+        let mut tally = Tally::default();
+        loop {
+            let first = tally.lines + 1;
+            let lines = input.chunk()?;
+            if lines.is_empty() {
+                break;
+            }
+            tally.lines += lines.len();
+            let answers: Vec<Result<String, Failure>> = lines
+                .into_par_iter()
+                .enumerate()
+                .map(|(offset, line)| {
+                    answer(&defaults, &input.name, first + offset, line, self.brief)
+                })
+                .collect();
+            for answer in answers {
+                let text = match answer {
+                    Ok(text) => text,
+                    Err(failure) => {
+                        let problem = failure.into_problem()?;
+                        tally.tell(&problem, sink.output());
+                        problem.json().to_string()
+                    }
+                };
+                sink.line(&text)?;
+            }
+            tally.progress(sink.output());
+        }
+        sink.finish()?;
+        tally.finish(output);
+        Ok(tally.exit)
+    }
+}
+
+fn answer(
+    defaults: &Defaults<'_>,
+    name: &str,
+    number: usize,
+    line: Vec<u8>,
+    brief: bool,
+) -> Result<String, Failure> {
+    let answered = Source::line(name, number, line)
+        .and_then(|source| defaults.answer(&source))
+        .and_then(|decision| {
+            let decision = if brief { decision.brief() } else { decision };
+            serde_json::to_string(&decision).map_err(|error| Failure::internal(error.to_string()))
+        });
+    let here = || Place {
+        file: name.to_owned(),
+        line: number,
+        column: 1,
+        ..Place::default()
+    };
+    answered.map_err(|failure| failure.or_at(here))
+}
+
+/// The lines of the requests.
+struct Input {
+    name: String,
+    path: PathBuf,
+    lines: Box<dyn BufRead>,
+}
+
+impl Input {
+    fn open(path: &Path) -> Result<Self, Failure> {
+        let lines: Box<dyn BufRead> = if path == Path::new("-") {
+            Box::new(std::io::stdin().lock())
+        } else {
+            let file = File::open(path).map_err(|error| Failure::io("read", path, &error))?;
+            Box::new(BufReader::with_capacity(1 << 16, file))
+        };
+        Ok(Self {
+            name: crate::input::name(path),
+            path: path.to_owned(),
+            lines,
+        })
+    }
+
+    /// The next lines, without their ends; none at the end.
+    fn chunk(&mut self) -> Result<Vec<Vec<u8>>, Failure> {
+        let mut chunk = Vec::new();
+        let mut bytes = 0;
+        while chunk.len() < CHUNK_LINES && bytes < CHUNK_BYTES {
+            let mut line = Vec::new();
+            let read = self
+                .lines
+                .read_until(b'\n', &mut line)
+                .map_err(|error| Failure::io("read", &self.path, &error))?;
+            if read == 0 {
+                break;
+            }
+            bytes += read;
+            if line.last() == Some(&b'\n') {
+                line.pop();
+            }
+            chunk.push(line);
+        }
+        Ok(chunk)
+    }
+}
+
+/// Where the answers go.
+enum Sink<'o> {
+    Output(&'o mut Output),
+    File {
+        file: BufWriter<File>,
+        path: PathBuf,
+        output: &'o mut Output,
+    },
+}
+
+impl<'o> Sink<'o> {
+    fn open(path: &Path, input: &Path, output: &'o mut Output) -> Result<Self, Failure> {
+        if path == Path::new("-") {
+            return Ok(Self::Output(output));
+        }
+        let same = |path: &Path| path.canonicalize().ok();
+        if same(path).is_some_and(|path| same(input) == Some(path)) {
+            return Err(Failure::input("the answers would replace the requests")
+                .in_file(&path.display().to_string())
+                .help("give OUT another name than IN"));
+        }
+        let file = File::create(path).map_err(|error| Failure::io("write", path, &error))?;
+        Ok(Self::File {
+            file: BufWriter::with_capacity(1 << 16, file),
+            path: path.to_owned(),
+            output,
+        })
+    }
+
+    fn line(&mut self, text: &str) -> Result<(), Failure> {
+        match self {
+            Self::Output(output) => output.line(text),
+            Self::File { file, path, .. } => {
+                writeln!(file, "{text}").map_err(|error| Failure::io("write", path, &error))
+            }
+        }
+    }
+
+    fn finish(&mut self) -> Result<(), Failure> {
+        match self {
+            Self::Output(output) => output.finish(),
+            Self::File { file, path, .. } => file
+                .flush()
+                .map_err(|error| Failure::io("write", path, &error)),
+        }
+    }
+
+    fn output(&mut self) -> &mut Output {
+        match self {
+            Self::Output(output) | Self::File { output, .. } => output,
+        }
+    }
+}
+
+/// What has been done.
+struct Tally {
+    lines: usize,
+    failed: usize,
+    exit: Exit,
+    /// Whether somebody watches.
+    watched: bool,
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        Self {
+            lines: 0,
+            failed: 0,
+            exit: Exit::Success,
+            watched: std::io::stderr().is_terminal(),
+        }
+    }
+}
+
+impl Tally {
+    fn tell(&mut self, problem: &Problem, output: &mut Output) {
+        const TOLD: usize = 20;
+        self.failed += 1;
+        self.exit = self.exit.max(problem.exit);
+        self.erase(output);
+        if self.failed <= TOLD {
+            output.problem(problem);
+        } else if self.failed == TOLD + 1 {
+            output.note("more lines failed; their answers say why");
+        }
+    }
+
+    /// Rewrites one line of the terminal.
+    fn progress(&self, output: &mut Output) {
+        if self.watched {
+            self.erase(output);
+            let lines = i64::try_from(self.lines).unwrap_or(i64::MAX);
+            output.note_part(format_args!(
+                "{} requests, {} failed",
+                grouped(lines),
+                self.failed
+            ));
+        }
+    }
+
+    fn erase(&self, output: &mut Output) {
+        if self.watched {
+            output.note_part("\r\u{1b}[K");
+        }
+    }
+
+    fn finish(&self, output: &mut Output) {
+        self.erase(output);
+        output.note(format_args!(
+            "{} answered, {} failed",
+            counted(self.lines - self.failed, "request"),
+            self.failed
+        ));
+    }
+}

@@ -1,0 +1,99 @@
+//! `cupel min-budget`
+
+use clap::Args;
+use serde_json::json;
+
+use crate::failure::{Exit, Failure};
+use crate::output::Output;
+use crate::task::{InputArgs, PolicyArg, Task, token_count};
+use crate::text::{Table, excerpt, grouped, left, right};
+
+/// Find the smallest budget that selects an item
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct MinBudget {
+    #[command(flatten)]
+    input: InputArgs,
+
+    #[command(flatten)]
+    policy: PolicyArg,
+
+    /// The position of the item in the input, from 0; all items unless set
+    #[arg(long, value_name = "K")]
+    item: Option<usize>,
+
+    /// The largest budget to consider; all candidates together unless set
+    #[arg(long, value_name = "TOKENS", value_parser = token_count, allow_hyphen_values = true)]
+    ceiling: Option<i64>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  cupel min-budget items.json --policy rag --item 3
+  cupel min-budget request.json --json             of every item
+
+Exit status 1 if no budget up to the ceiling selects the item.";
+
+impl MinBudget {
+    pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
+        let task = Task::load_for_any_budget(&self.input, self.policy.name())?;
+        if let Some(item) = self.item {
+            task.check_index(item)?;
+        }
+        let sweep = task.sweep(0, self.ceiling)?;
+        let ceiling = sweep.steps.last().map_or(0, |step| step.to);
+        let asked = match self.item {
+            Some(item) => item..item + 1,
+            None => 0..task.items.len(),
+        };
+        let found: Vec<(usize, Option<i64>)> = asked
+            .map(|index| (index, sweep.min_budget(index)))
+            .collect();
+        if output.is_json() {
+            let items = found
+                .iter()
+                .map(|(index, least)| json!({ "index": index, "min_budget": least }));
+            output.json(&json!({
+                "exact": sweep.exact,
+                "ceiling": ceiling,
+                "items": items.collect::<Vec<_>>(),
+            }))?;
+        } else if let (Some(item), [(_, least)]) = (self.item, &found[..]) {
+            match least {
+                Some(least) => output.line(least)?,
+                None => output.note(format_args!(
+                    "item {item} is not selected at any budget up to {}",
+                    grouped(ceiling)
+                )),
+            }
+        } else {
+            let mut table = Table::new(
+                const {
+                    &[
+                        right("#"),
+                        right("min budget"),
+                        right("tokens"),
+                        left("content"),
+                    ]
+                },
+            );
+            for (index, least) in &found {
+                let item = &task.items[*index];
+                table.row(vec![
+                    index.to_string(),
+                    least.map_or_else(|| "-".to_owned(), grouped),
+                    grouped(item.tokens()),
+                    excerpt(item.content(), 60),
+                ]);
+            }
+            for line in table.lines() {
+                output.line(line)?;
+            }
+        }
+        if !sweep.exact {
+            output.note("sampled: a smaller budget may select it too");
+        }
+        let missed = self.item.is_some() && found.iter().any(|(_, least)| least.is_none());
+        Ok(if missed { Exit::Over } else { Exit::Success })
+    }
+}

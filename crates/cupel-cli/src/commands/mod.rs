@@ -1,0 +1,13 @@
+//! The subcommands, a file each.
+
+pub(crate) mod batch;
+pub(crate) mod compare;
+pub(crate) mod completions;
+pub(crate) mod conform;
+pub(crate) mod explain;
+pub(crate) mod man;
+pub(crate) mod marginal;
+pub(crate) mod min_budget;
+pub(crate) mod policy;
+pub(crate) mod select;
+pub(crate) mod sweep;

@@ -1,0 +1,163 @@
+//! `cupel policy`
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use cupel::config::{Format, Preset, presets};
+use serde_json::json;
+
+use crate::failure::{Exit, Failure};
+use crate::input::Source;
+use crate::output::{Output, style};
+use crate::task::NamedPolicy;
+use crate::text::{Table, left, right};
+
+/// List, show and check policies
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, arg_required_else_help = true)]
+pub(crate) struct Policy {
+    #[command(subcommand)]
+    action: Action,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  cupel policy list
+  cupel policy show rag > mine.json           begin with a preset
+  cupel policy check mine.json";
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// List the presets
+    List,
+    /// Print a preset or a policy document
+    Show(Show),
+    /// Check policy documents
+    Check(Check),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = SHOW_EXAMPLES)]
+struct Show {
+    /// The name of a preset or a file
+    #[arg(value_name = "NAME|FILE")]
+    policy: String,
+
+    /// The language to write it in
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "json")]
+    format: Language,
+}
+
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  cupel policy show chat
+  cupel policy show rag --format toml > mine.toml
+  cupel policy show mine.toml --format yaml";
+
+#[derive(Debug, Args)]
+#[command(after_help = CHECK_EXAMPLES)]
+struct Check {
+    /// Policy documents; `-` reads standard input
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+}
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  cupel policy check mine.toml
+  cupel policy check policies/*.yaml";
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Language {
+    Json,
+    Toml,
+    Yaml,
+}
+
+impl From<Language> for Format {
+    fn from(language: Language) -> Self {
+        match language {
+            Language::Json => Self::Json,
+            Language::Toml => Self::Toml,
+            Language::Yaml => Self::Yaml,
+        }
+    }
+}
+
+impl Policy {
+    pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
+        match self.action {
+            Action::List => list(output),
+            Action::Show(show) => show.run(output),
+            Action::Check(check) => check.run(output),
+        }
+    }
+}
+
+fn list(output: &mut Output) -> Result<Exit, Failure> {
+    if output.is_json() {
+        let presets = presets().iter().map(Preset::config);
+        output.json(&presets.collect::<Vec<_>>())?;
+        return Ok(Exit::Success);
+    }
+    let mut table = Table::new(const { &[left("name"), right("version"), left("when to use it")] });
+    for preset in presets() {
+        table.row(vec![
+            preset.name().to_owned(),
+            preset.version().to_string(),
+            preset.description().to_owned(),
+        ]);
+    }
+    for line in table.lines() {
+        output.line(line)?;
+    }
+    Ok(Exit::Success)
+}
+
+impl Show {
+    fn run(self, output: &mut Output) -> Result<Exit, Failure> {
+        let config = NamedPolicy::config(&self.policy)?;
+        let format = if output.is_json() {
+            Format::Json
+        } else {
+            self.format.into()
+        };
+        let text = config
+            .to_text(format)
+            .map_err(|error| Failure::input(error.to_string()))?;
+        output.text(text)?;
+        Ok(Exit::Success)
+    }
+}
+
+impl Check {
+    /// Tells every fault, not just the first file's.
+    fn run(self, output: &mut Output) -> Result<Exit, Failure> {
+        let mut exit = Exit::Success;
+        let mut checked = Vec::new();
+        for path in &self.files {
+            let result = Source::read(path).and_then(|source| source.policy());
+            let problem = match result {
+                Ok(_) => None,
+                Err(failure) => Some(failure.into_problem()?),
+            };
+            let name = path.display().to_string();
+            match &problem {
+                Some(problem) => {
+                    exit = exit.max(problem.exit);
+                    output.problem(problem);
+                }
+                None if !output.is_json() => {
+                    let style = style::IN;
+                    output.line(format_args!("{name}: {style}ok{style:#}"))?;
+                }
+                None => {}
+            }
+            checked.push(json!({ "file": name, "ok": problem.is_none() }));
+        }
+        if output.is_json() {
+            output.json(&checked)?;
+        }
+        Ok(exit)
+    }
+}

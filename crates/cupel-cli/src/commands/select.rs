@@ -1,0 +1,120 @@
+//! `cupel select`
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::decision::Decision;
+use crate::failure::{Exit, Failure};
+use crate::input::Form;
+use crate::output::{Output, style, write_file};
+use crate::task::{InputArgs, PolicyArg, Task};
+use crate::text::{counted, grouped};
+
+/// Select the items that fit a budget: items in, items out
+///
+/// FILE is a JSON array of items, one item a line (JSONL), or a request document with `items`,
+/// `budget` and `policy`. The selected items come out in the order of the window and as they were
+/// written: an array for an array, lines for lines.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Select {
+    #[command(flatten)]
+    input: InputArgs,
+
+    #[command(flatten)]
+    policy: PolicyArg,
+
+    /// Write the report of the run, a JSON object, to a file
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  cupel select items.jsonl --budget 2000 --policy rag > window.jsonl
+  cupel select request.json                        items, budget and policy in one file
+  cupel select request.json --json | jq '.excluded[] | .reason'
+  cupel select items.json --budget 8k --reserve 1k --slot Memory=500 --report why.json
+
+An item: {\"content\": \"...\", \"tokens\": 12, \"kind\": \"Document\", \"timestamp\": \"2026-01-31T12:00:00Z\"}
+Only content and tokens are required; `cupel policy schema --request` has every field.";
+
+impl Select {
+    pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
+        let task = Task::load(&self.input, self.policy.name())?;
+        let decision = task.decide()?;
+        if let (Some(path), Some(report)) = (&self.report, &decision.report) {
+            let report = serde_json::to_string_pretty(report)
+                .map_err(|error| Failure::internal(error.to_string()))?;
+            write_file(path, &format!("{report}\n"))?;
+        }
+        if output.is_json() {
+            output.json(&decision)?;
+        } else {
+            write_items(&task, &decision, output)?;
+            output.finish()?;
+            summary(&task, &decision, output);
+        }
+        Ok(Exit::Success)
+    }
+}
+
+/// The selected items as they stood in the input.
+fn write_items(task: &Task, decision: &Decision, output: &mut Output) -> Result<(), Failure> {
+    let written = task.written()?;
+    let mut window = decision
+        .selected
+        .iter()
+        .map(|selected| &written[selected.index]);
+    match task.form {
+        Form::Lines => window.try_for_each(|item| output.line(item)),
+        Form::Array | Form::Request => {
+            let mut between = "";
+            output.text("[")?;
+            for item in window {
+                output.text(format_args!("{between}\n  {item}"))?;
+                between = ",";
+            }
+            output.line(if between.is_empty() { "]" } else { "\n]" })
+        }
+    }
+}
+
+fn summary(task: &Task, decision: &Decision, output: &mut Output) {
+    let (quiet, items) = (style::QUIET, &task.items);
+    output.note(format_args!(
+        "kept {} of {}, {} of {} tokens (budget {}, policy {})",
+        decision.selected.len(),
+        counted(items.len(), "item"),
+        grouped(decision.tokens(items)),
+        grouped(crate::decision::tokens(items.iter())),
+        grouped(task.budget.target_tokens()),
+        task.policy.name,
+    ));
+    let mut reasons: Vec<(&str, usize)> = Vec::new();
+    for excluded in &decision.excluded {
+        let name = excluded.reason.name();
+        match reasons.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, count)) => *count += 1,
+            None => reasons.push((name, 1)),
+        }
+    }
+    for (name, count) in reasons {
+        output.note(format_args!("{quiet}  out: {count} {name}{quiet:#}"));
+    }
+    if let Some(overflow) = &decision.overflow {
+        output.note(format_args!(
+            "  over the budget by {} tokens, as the policy allows",
+            grouped(overflow.tokens_over_budget)
+        ));
+    }
+    if let Some(report) = &decision.report {
+        for shortfall in &report.count_requirement_shortfalls {
+            output.note(format_args!(
+                "  short of {}: {} required, {} found",
+                shortfall.kind, shortfall.required_count, shortfall.satisfied_count
+            ));
+        }
+    }
+}

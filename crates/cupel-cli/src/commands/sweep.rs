@@ -1,0 +1,188 @@
+//! `cupel sweep`
+
+use clap::{Args, ValueEnum};
+use cupel::{BudgetSweep, Pipeline};
+
+use crate::failure::{Exit, Failure};
+use crate::output::{Output, columns, style};
+use crate::task::{InputArgs, PolicyArg, Task, token_count};
+use crate::text::{Table, grouped, right, score};
+
+/// Show what every budget of a range would select
+///
+/// Other than --budget, the limits stay as they are: reserve, slots and margin.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Sweep {
+    #[command(flatten)]
+    input: InputArgs,
+
+    #[command(flatten)]
+    policy: PolicyArg,
+
+    /// The smallest target
+    #[arg(long, value_name = "TOKENS", value_parser = token_count, allow_hyphen_values = true, default_value = "0")]
+    from: i64,
+
+    /// The largest target; all candidates together unless set
+    #[arg(long, value_name = "TOKENS", value_parser = token_count, allow_hyphen_values = true)]
+    to: Option<i64>,
+
+    /// Write CSV: the steps, or the budgets at which every candidate is in
+    #[arg(long, value_enum, value_name = "WHAT", num_args = 0..=1, default_missing_value = "steps", conflicts_with = "json")]
+    csv: Option<Csv>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Csv {
+    Steps,
+    Items,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  cupel sweep items.json --policy rag                    a plot
+  cupel sweep items.json --policy rag --csv > steps.csv
+  cupel sweep items.json --policy rag --csv items        from which budget on is a candidate in?
+  cupel sweep request.json --from 500 --to 4000 --json";
+
+impl Sweep {
+    pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
+        let task = Task::load_for_any_budget(&self.input, self.policy.name())?;
+        let sweep = task.sweep(self.from, self.to)?;
+        if output.is_json() {
+            output.json(&sweep)?;
+        } else {
+            match self.csv {
+                Some(Csv::Steps) => output.text(sweep.steps_csv())?,
+                Some(Csv::Items) => output.text(sweep.intervals_csv())?,
+                None => plot(&sweep, output)?,
+            }
+        }
+        if !sweep.exact {
+            output.note(format_args!(
+                "sampled: this slicer's budgets have to be tried one by one, and {} of them were",
+                Pipeline::SWEEP_SAMPLES
+            ));
+        }
+        Ok(Exit::Success)
+    }
+}
+
+/// Three lines over the budgets, then the first steps as a table.
+fn plot(sweep: &BudgetSweep, output: &mut Output) -> Result<(), Failure> {
+    const ROWS: usize = 16;
+    const MARGIN: usize = 24;
+    let (Some(first), Some(last)) = (sweep.steps.first(), sweep.steps.last()) else {
+        return Ok(());
+    };
+    let columns = columns()
+        .unwrap_or(84)
+        .saturating_sub(MARGIN)
+        .clamp(16, 100);
+    let span = i128::from(last.to) - i128::from(first.from);
+    let at = |column: usize| {
+        let budget = i128::from(first.from) + span * column as i128 / (columns as i128 - 1);
+        let step = sweep
+            .steps
+            .partition_point(|step| i128::from(step.to) < budget);
+        &sweep.steps[step.min(sweep.steps.len() - 1)]
+    };
+    let lines: [(&str, Vec<f64>); 3] = [
+        (
+            "items",
+            (0..columns).map(|c| at(c).included as f64).collect(),
+        ),
+        (
+            "tokens",
+            (0..columns).map(|c| at(c).tokens_used as f64).collect(),
+        ),
+        ("score", (0..columns).map(|c| at(c).total_score).collect()),
+    ];
+    for (name, values) in lines {
+        let most = values
+            .iter()
+            .copied()
+            .filter(|v| v.is_finite())
+            .fold(0.0, f64::max);
+        let (bold, shade) = (style::HEADER, style::IN);
+        output.line(format_args!(
+            "{bold}{name:>6}{bold:#} {shade}{}{shade:#} up to {}",
+            spark(&values, most),
+            if name == "score" {
+                score(most)
+            } else {
+                grouped(whole(most))
+            },
+        ))?;
+    }
+    let (from, to) = (grouped(first.from), grouped(last.to));
+    let gap = columns.saturating_sub(from.len() + to.len());
+    output.line(format_args!("budget {from}{}{to}", " ".repeat(gap)))?;
+    output.line("")?;
+
+    let mut table = Table::new(
+        const {
+            &[
+                right("from"),
+                right("to"),
+                right("items"),
+                right("tokens"),
+                right("score"),
+            ]
+        },
+    );
+    for step in sweep.steps.iter().take(ROWS) {
+        let result = step
+            .error
+            .map_or_else(|| score(step.total_score), str::to_owned);
+        table.row(vec![
+            grouped(step.from),
+            grouped(step.to),
+            step.included.to_string(),
+            grouped(step.tokens_used),
+            result,
+        ]);
+    }
+    for line in table.lines() {
+        output.line(line)?;
+    }
+    if sweep.steps.len() > ROWS {
+        output.line(format_args!(
+            "{} more steps: --csv or --json has them all",
+            sweep.steps.len() - ROWS
+        ))?;
+    }
+    Ok(())
+}
+
+/// A value a column, as blocks of eight heights.
+fn spark(values: &[f64], most: f64) -> String {
+    const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let block = |value: &f64| {
+        let share = if most > 0.0 {
+            (value / most).clamp(0.0, 1.0)
+        } else {
+            0.0
+        };
+        let height = usize::try_from(whole((share * 8.0).ceil())).unwrap_or(0);
+        BLOCKS[height.min(8)]
+    };
+    values.iter().map(block).collect()
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the cast saturates")]
+fn whole(number: f64) -> i64 {
+    number as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spark_has_eight_heights() {
+        assert_eq!(spark(&[0.0, 1.0, 4.0, 8.0], 8.0), " ▁▄█");
+        assert_eq!(spark(&[0.0, f64::NAN], 0.0), "  ");
+    }
+}

@@ -1,0 +1,277 @@
+//! An answer read back.
+
+use std::collections::BTreeMap;
+
+use cupel_conformance::Unsupported;
+use cupel_conformance::model::{
+    Event, Excluded, Failure, Field, Included, Observation, Overflow, Report, Run, Selected,
+    Shortfall, Task,
+};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// What a program answered. An answer that cannot be used fails the case.
+pub(super) fn read(text: &str, task: &Task) -> Result<Observation, Unsupported> {
+    let answer: Answer = match serde_json::from_str(text) {
+        Ok(answer) => answer,
+        Err(error) => return Ok(unusable(format!("the answer cannot be read: {error}"))),
+    };
+    if let Some(reason) = answer.unsupported {
+        return Err(Unsupported(reason));
+    }
+    Ok(match (answer.error, task) {
+        (Some(error), _) => Observation::Failed(error.into()),
+        (None, Task::Score { .. }) => match answer.scores {
+            Some(scores) => Observation::Scores(scores.into_iter().map(|score| score.0).collect()),
+            None => missing("scores"),
+        },
+        (None, Task::Slice { .. }) => match answer.kept {
+            Some(kept) => Observation::Selected(Selected {
+                kept,
+                shortfalls: answer.shortfalls.map(shortfalls),
+                cap_rejected: answer.cap_rejected,
+            }),
+            None => missing("kept"),
+        },
+        (None, Task::Place { .. }) => match answer.order {
+            Some(order) => Observation::Placed(order),
+            None => missing("order"),
+        },
+        (None, Task::Run { .. }) => match answer.selected {
+            Some(selected) => Observation::Ran(Run {
+                output: selected.into_iter().map(|entry| entry.index).collect(),
+                report: report(answer.included, answer.excluded, answer.report),
+                overflow: match answer.overflow {
+                    Accepted::Unobserved => None,
+                    Accepted::Observed(over) => Some(over.map(|over| Overflow {
+                        tokens_over_budget: over.tokens_over_budget,
+                        items: over.items,
+                    })),
+                },
+            }),
+            None => missing("selected"),
+        },
+    })
+}
+
+/// An observation that no case expects.
+pub(super) fn unusable(message: String) -> Observation {
+    Observation::Failed(Failure {
+        at_construction: false,
+        code: "NoAnswer".to_owned(),
+        message,
+    })
+}
+
+fn missing(key: &str) -> Observation {
+    unusable(format!("the answer has no `{key}`"))
+}
+
+/// Every key of every kind of answer.
+#[derive(Deserialize)]
+struct Answer {
+    unsupported: Option<String>,
+    error: Option<Error>,
+    scores: Option<Vec<Number>>,
+    kept: Option<Vec<usize>>,
+    shortfalls: Option<Vec<Short>>,
+    cap_rejected: Option<Vec<usize>>,
+    order: Option<Vec<usize>>,
+    selected: Option<Vec<Entry>>,
+    included: Option<Vec<Entry>>,
+    excluded: Option<Vec<Entry>>,
+    report: Option<Totals>,
+    #[serde(default)]
+    overflow: Accepted,
+}
+
+/// An overflow that was accepted, if the program can tell.
+#[derive(Default)]
+enum Accepted {
+    #[default]
+    Unobserved,
+    Observed(Option<Over>),
+}
+
+/// A key that is there, even as null.
+impl<'de> Deserialize<'de> for Accepted {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Option::deserialize(deserializer).map(Self::Observed)
+    }
+}
+
+#[derive(Deserialize)]
+struct Error {
+    code: String,
+    #[serde(default)]
+    message: String,
+    #[serde(default)]
+    at_construction: bool,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self {
+            at_construction: error.at_construction,
+            code: error.code,
+            message: error.message,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    index: usize,
+    #[serde(default)]
+    score: Option<Number>,
+    #[serde(default)]
+    reason: Option<Reason>,
+}
+
+impl Entry {
+    fn score(&self) -> f64 {
+        self.score.as_ref().map_or(f64::NAN, |score| score.0)
+    }
+}
+
+/// A name, or an object with the name and the numbers behind it.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Reason {
+    Name(String),
+    Full {
+        reason: String,
+        #[serde(flatten)]
+        fields: Map<String, Value>,
+    },
+}
+
+impl Reason {
+    fn into_parts(self) -> (String, BTreeMap<String, Field>) {
+        match self {
+            Self::Name(name) => (name, BTreeMap::new()),
+            Self::Full { reason, fields } => {
+                let fields = fields.into_iter();
+                (
+                    reason,
+                    fields
+                        .filter_map(|(key, value)| Some((key, field(value)?)))
+                        .collect(),
+                )
+            }
+        }
+    }
+}
+
+fn field(value: Value) -> Option<Field> {
+    match value {
+        Value::String(text) => Some(Field::Text(text)),
+        Value::Number(number) => match number.as_i64() {
+            Some(integer) => Some(Field::Integer(integer)),
+            None => number.as_f64().map(Field::Float),
+        },
+        _ => None,
+    }
+}
+
+#[derive(Deserialize)]
+struct Totals {
+    total_candidates: usize,
+    total_tokens_considered: i64,
+    #[serde(default)]
+    count_requirement_shortfalls: Vec<Short>,
+    #[serde(default)]
+    events: Option<Vec<Happened>>,
+}
+
+#[derive(Deserialize)]
+struct Happened {
+    stage: String,
+    item_count: usize,
+    #[serde(default)]
+    message: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Short {
+    kind: String,
+    required_count: usize,
+    satisfied_count: usize,
+}
+
+#[derive(Deserialize)]
+struct Over {
+    tokens_over_budget: i64,
+    items: Vec<usize>,
+}
+
+/// A number, or one that JSON has no sign for as a text.
+struct Number(f64);
+
+impl<'de> Deserialize<'de> for Number {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = match Value::deserialize(deserializer)? {
+            Value::Number(number) => number.as_f64(),
+            Value::String(text) => match text.as_str() {
+                "NaN" => Some(f64::NAN),
+                "inf" => Some(f64::INFINITY),
+                "-inf" => Some(f64::NEG_INFINITY),
+                _ => None,
+            },
+            _ => None,
+        };
+        number.map(Self).ok_or_else(|| {
+            serde::de::Error::custom("expected a number, or \"NaN\", \"inf\" or \"-inf\"")
+        })
+    }
+}
+
+fn shortfalls(shortfalls: Vec<Short>) -> Vec<Shortfall> {
+    let shortfalls = shortfalls.into_iter();
+    let shortfalls = shortfalls.map(|short| Shortfall {
+        kind: short.kind,
+        required_count: short.required_count,
+        satisfied_count: short.satisfied_count,
+    });
+    shortfalls.collect()
+}
+
+/// The report, if the answer has all its parts.
+fn report(
+    included: Option<Vec<Entry>>,
+    excluded: Option<Vec<Entry>>,
+    totals: Option<Totals>,
+) -> Option<Report> {
+    let totals = totals?;
+    let included = included?.into_iter().map(|entry| Included {
+        index: entry.index,
+        score: entry.score(),
+        reason: entry.reason.map(Reason::into_parts).unwrap_or_default().0,
+    });
+    let excluded = excluded?.into_iter().map(|entry| {
+        let (index, score) = (entry.index, entry.score());
+        let (reason, fields) = entry.reason.map(Reason::into_parts).unwrap_or_default();
+        Excluded {
+            index,
+            score,
+            reason,
+            fields,
+        }
+    });
+    let events = totals.events.map(|events| {
+        let events = events.into_iter().map(|event| Event {
+            stage: event.stage,
+            item_count: event.item_count,
+            message: event.message,
+        });
+        events.collect()
+    });
+    Some(Report {
+        included: included.collect(),
+        excluded: excluded.collect(),
+        total_candidates: totals.total_candidates,
+        total_tokens_considered: totals.total_tokens_considered,
+        shortfalls: shortfalls(totals.count_requirement_shortfalls),
+        events,
+    })
+}

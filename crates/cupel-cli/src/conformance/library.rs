@@ -1,0 +1,171 @@
+//! The library's answers, through policy and request documents.
+
+use std::error::Error as _;
+
+use cupel::config::{ConfigError, Document, Format};
+use cupel::{ContextBudget, ContextItem, ContextKind, CupelError, Policy, Refusal, ScoredRef};
+use serde_json::{Value, json};
+
+use crate::decision::Decision;
+
+/// The answer to a question, both as one line of JSON.
+pub(crate) fn answer_to(question: &str) -> String {
+    let answer = match serde_json::from_str::<Value>(question) {
+        Ok(question) => attempt(&question).unwrap_or_else(|failed| failed.0),
+        Err(error) => json!({ "unsupported": format!("the question cannot be read: {error}") }),
+    };
+    answer.to_string()
+}
+
+/// An answer that tells an error.
+struct Failed(Value);
+
+impl Failed {
+    fn new(code: &str, message: &str, at_construction: bool) -> Self {
+        Self(json!({ "error": {
+            "code": code,
+            "message": message,
+            "at_construction": at_construction,
+        } }))
+    }
+}
+
+/// A run failed.
+impl From<CupelError> for Failed {
+    fn from(error: CupelError) -> Self {
+        Self::new(error.code(), &error.to_string(), false)
+    }
+}
+
+/// A document was refused.
+impl From<ConfigError> for Failed {
+    fn from(error: ConfigError) -> Self {
+        let source = error
+            .source()
+            .and_then(|source| source.downcast_ref::<CupelError>());
+        match source {
+            Some(source) => Self::new(source.code(), &source.to_string(), true),
+            None => {
+                let path = error.path();
+                let code = match path.strip_prefix("policy.").unwrap_or(&path) {
+                    path if path.starts_with("scorer") => "ScorerConfig",
+                    path if path.starts_with("slicer") => "SlicerConfig",
+                    path if path.starts_with("budget") => "InvalidBudget",
+                    _ => "Document",
+                };
+                Self::new(code, &error.to_string(), true)
+            }
+        }
+    }
+}
+
+fn attempt(question: &Value) -> Result<Value, Failed> {
+    Ok(match question["task"].as_str() {
+        Some("score") => {
+            let items = read_items(&question["items"])?;
+            let policy = read_policy(&json!({ "scorer": question["scorer"] }))?;
+            let scores = policy.scorer().score_all(&items)?;
+            json!({ "scores": scores.into_iter().map(number).collect::<Value>() })
+        }
+        Some("slice") => {
+            let (items, scores) = read_scored(&question["items"])?;
+            let budget = read_budget(&question["budget"])?;
+            let policy = read_policy(&json!({
+                "scorer": { "type": "reflexive" },
+                "slicer": question["slicer"],
+            }))?;
+            let selection = policy.slicer().select(&ranked(&items, &scores), &budget)?;
+            let refusals = selection.refusals().iter();
+            let capped = refusals.filter(|(_, why)| matches!(why, Refusal::CountCap { .. }));
+            json!({
+                "kept": selection.kept(),
+                "shortfalls": selection.shortfalls(),
+                "cap_rejected": capped.map(|(rank, _)| *rank).collect::<Vec<_>>(),
+            })
+        }
+        Some("place") => {
+            let (items, scores) = read_scored(&question["items"])?;
+            let policy = read_policy(&json!({
+                "scorer": { "type": "reflexive" },
+                "placer": question["placer"],
+            }))?;
+            json!({ "order": policy.placer().arrange(&ranked(&items, &scores))? })
+        }
+        Some("run") => {
+            read_budget(&question["budget"])?;
+            let mut document = question.clone();
+            if let Some(document) = document.as_object_mut() {
+                document.remove("task");
+            }
+            let document = document.to_string();
+            let request = Document::parse(&document, Format::Json)?.request()?;
+            let (Some(policy), Some(budget)) = (request.policy, request.budget) else {
+                return Ok(json!({ "unsupported": "a run needs a policy and a budget" }));
+            };
+            json!(Decision::of(&policy.build()?, &request.items, &budget)?)
+        }
+        _ => json!({ "unsupported": "unknown task" }),
+    })
+}
+
+/// The budget by the constructor, which has an order of its own in which it finds faults.
+fn read_budget(budget: &Value) -> Result<ContextBudget, Failed> {
+    let integer = |key: &str| budget[key].as_i64().unwrap_or(0);
+    let slots = budget["reserved_slots"].as_object().into_iter().flatten();
+    let slots = slots
+        .map(|(kind, tokens)| Ok((ContextKind::new(kind)?, tokens.as_i64().unwrap_or(0))))
+        .collect::<Result<_, CupelError>>();
+    let margin = &budget["estimation_safety_margin_percent"];
+    let built = slots.and_then(|slots| {
+        ContextBudget::new(
+            integer("max_tokens"),
+            integer("target_tokens"),
+            integer("output_reserve"),
+            slots,
+            read_number(margin),
+        )
+    });
+    built.map_err(|error| Failed::new(error.code(), &error.to_string(), true))
+}
+
+fn read_policy(document: &Value) -> Result<Policy, ConfigError> {
+    Document::parse(&document.to_string(), Format::Json)?.policy()
+}
+
+fn read_items(items: &Value) -> Result<Vec<ContextItem>, ConfigError> {
+    let document = json!({ "items": items }).to_string();
+    Ok(Document::parse(&document, Format::Json)?.request()?.items)
+}
+
+fn read_scored(scored: &Value) -> Result<(Vec<ContextItem>, Vec<f64>), ConfigError> {
+    let scored = scored.as_array().cloned().unwrap_or_default();
+    let items = scored.iter().map(|scored| scored["item"].clone());
+    let items = read_items(&items.collect())?;
+    let scores = scored.iter().map(|scored| read_number(&scored["score"]));
+    Ok((items, scores.collect()))
+}
+
+fn ranked<'a>(items: &'a [ContextItem], scores: &[f64]) -> Vec<ScoredRef<'a>> {
+    let ranked = items.iter().zip(scores);
+    ranked
+        .map(|(item, score)| ScoredRef {
+            item,
+            score: *score,
+        })
+        .collect()
+}
+
+fn read_number(number: &Value) -> f64 {
+    match number {
+        Value::String(text) => text.parse().unwrap_or(f64::NAN),
+        number => number.as_f64().unwrap_or(f64::NAN),
+    }
+}
+
+fn number(number: f64) -> Value {
+    if number.is_finite() {
+        number.into()
+    } else {
+        number.to_string().into()
+    }
+}

@@ -1,0 +1,152 @@
+//! Any program as an implementation under test.
+
+use std::cell::RefCell;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use cupel_conformance::model::{Observation, Task};
+use cupel_conformance::{Adapter, Unsupported};
+
+use super::{answer, question};
+use crate::failure::Failure;
+
+/// A program that reads one question a line and writes one answer a line.
+pub(crate) struct Program {
+    name: String,
+    command: Vec<String>,
+    patience: Duration,
+    running: RefCell<Option<Running>>,
+}
+
+impl Program {
+    /// A program with its arguments, and how long to wait for an answer.
+    pub(crate) fn new(command: Vec<String>, patience: Duration) -> Result<Self, Failure> {
+        let program = Self {
+            name: command.join(" "),
+            command,
+            patience,
+            running: RefCell::new(None),
+        };
+        let running = program.start().map_err(|error| {
+            Failure::input(format!("cannot run {}: {error}", program.name))
+                .help("--exec takes the path of a program, then its arguments")
+        })?;
+        *program.running.borrow_mut() = Some(running);
+        Ok(program)
+    }
+
+    fn start(&self) -> std::io::Result<Running> {
+        let (name, arguments) = self.command.split_first().ok_or_else(|| {
+            std::io::Error::new(std::io::ErrorKind::InvalidInput, "the command is empty")
+        })?;
+        let mut child = Command::new(name)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(std::io::Error::other("the program has no pipes"));
+        };
+        let (sender, answers) = mpsc::channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(stdout).lines() {
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        Ok(Running {
+            child,
+            stdin: Some(stdin),
+            answers,
+            answered: 0,
+        })
+    }
+
+    /// The answer to one question; an `Err` says why there is none.
+    fn ask(&self, question: &str) -> Result<String, String> {
+        let mut running = self.running.borrow_mut();
+        loop {
+            let mut program = match running.take() {
+                Some(program) => program,
+                None => self.start().map_err(|error| error.to_string())?,
+            };
+            let received = match program.send(question) {
+                Ok(()) => program.answers.recv_timeout(self.patience),
+                Err(_) => Err(RecvTimeoutError::Disconnected),
+            };
+            match received {
+                Ok(Ok(answer)) => {
+                    program.answered += 1;
+                    *running = Some(program);
+                    return Ok(answer);
+                }
+                Ok(Err(error)) => return Err(format!("the answer cannot be read: {error}")),
+                Err(RecvTimeoutError::Timeout) => {
+                    return Err(format!(
+                        "no answer within {} seconds; does the program write a line and flush after every question?",
+                        self.patience.as_secs()
+                    ));
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    let status = program.child.wait().map_err(|error| error.to_string())?;
+                    // One that answers a single question and leaves is started again.
+                    if !(status.success() && program.answered > 0) {
+                        return Err(format!("the program ended without an answer ({status})"));
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Adapter for Program {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn observe(&self, task: &Task) -> Result<Observation, Unsupported> {
+        let question = format!("{}\n", question::write(task));
+        match self.ask(&question) {
+            Ok(text) => answer::read(&text, task),
+            Err(reason) => Ok(answer::unusable(reason)),
+        }
+    }
+}
+
+/// A started program.
+struct Running {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    answers: Receiver<std::io::Result<String>>,
+    answered: usize,
+}
+
+impl Running {
+    fn send(&mut self, question: &str) -> std::io::Result<()> {
+        match &mut self.stdin {
+            Some(stdin) => stdin
+                .write_all(question.as_bytes())
+                .and_then(|()| stdin.flush()),
+            None => Err(std::io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+}
+
+/// A program whose input has ended gets a moment to end by itself.
+impl Drop for Running {
+    fn drop(&mut self) {
+        const MOMENT: Duration = Duration::from_millis(10);
+        drop(self.stdin.take());
+        for _ in 0..50 {
+            if let Ok(Some(_)) = self.child.try_wait() {
+                return;
+            }
+            std::thread::sleep(MOMENT);
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

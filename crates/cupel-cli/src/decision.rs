@@ -1,0 +1,164 @@
+//! What a run decides, by position in the input: the answer of `cupel select --json`.
+
+use std::collections::HashMap;
+
+use cupel::{
+    ContextBudget, ContextItem, CupelError, DiagnosticTraceCollector, ExclusionReason,
+    InclusionReason, OverflowEvent, Policy, SelectionReport, TraceCollector, TraceDetailLevel,
+    TraceEvent,
+};
+use serde::{Serialize, Serializer};
+
+/// What a run decided about every candidate.
+#[derive(Debug, Serialize)]
+pub(crate) struct Decision {
+    /// The window in order.
+    pub(crate) selected: Vec<Selected>,
+    /// The window in order, with scores and reasons.
+    pub(crate) included: Vec<Entry<InclusionReason>>,
+    /// The rest, best score first.
+    pub(crate) excluded: Vec<Entry<ExclusionReason>>,
+    /// The report of the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) report: Option<SelectionReport>,
+    /// What exceeded the budget and was accepted.
+    pub(crate) overflow: Option<Overflow>,
+}
+
+/// An item of the window.
+#[derive(Debug, Serialize)]
+pub(crate) struct Selected {
+    pub(crate) index: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) item: Option<ContextItem>,
+}
+
+/// A candidate, its score, and why it is in or out.
+#[derive(Debug, Serialize)]
+pub(crate) struct Entry<R> {
+    pub(crate) index: usize,
+    #[serde(serialize_with = "write_score")]
+    pub(crate) score: f64,
+    pub(crate) reason: R,
+}
+
+/// An overflow that the policy accepts.
+#[derive(Debug, Serialize)]
+pub(crate) struct Overflow {
+    pub(crate) tokens_over_budget: i64,
+    pub(crate) items: Vec<usize>,
+}
+
+impl Decision {
+    /// Runs the policy.
+    pub(crate) fn of(
+        policy: &Policy,
+        items: &[ContextItem],
+        budget: &ContextBudget,
+    ) -> Result<Self, CupelError> {
+        let mut collector = (
+            DiagnosticTraceCollector::new(TraceDetailLevel::Item),
+            Overflowed(None),
+        );
+        policy.run_traced(items, budget, &mut collector)?;
+        let (collector, Overflowed(overflow)) = collector;
+        let report = collector.into_report();
+        let position = position_in(items);
+        Ok(Self {
+            selected: report
+                .included
+                .iter()
+                .map(|included| Selected {
+                    index: position(&included.item),
+                    item: Some(included.item.clone()),
+                })
+                .collect(),
+            included: report
+                .included
+                .iter()
+                .map(|included| Entry {
+                    index: position(&included.item),
+                    score: included.score,
+                    reason: included.reason,
+                })
+                .collect(),
+            excluded: report
+                .excluded
+                .iter()
+                .map(|excluded| Entry {
+                    index: position(&excluded.item),
+                    score: excluded.score,
+                    reason: excluded.reason.clone(),
+                })
+                .collect(),
+            overflow: overflow.map(|event| Overflow {
+                tokens_over_budget: event.tokens_over_budget,
+                items: event.overflowing_items.iter().map(&position).collect(),
+            }),
+            report: Some(report),
+        })
+    }
+
+    /// The same without the items and the report.
+    pub(crate) fn brief(mut self) -> Self {
+        for selected in &mut self.selected {
+            selected.item = None;
+        }
+        self.report = None;
+        self
+    }
+
+    /// The tokens of the window.
+    pub(crate) fn tokens(&self, items: &[ContextItem]) -> i64 {
+        let window = self.selected.iter();
+        tokens(window.map(|selected| &items[selected.index]))
+    }
+}
+
+/// The tokens of items together.
+pub(crate) fn tokens<'a>(items: impl Iterator<Item = &'a ContextItem>) -> i64 {
+    let sum: i128 = items.map(|item| i128::from(item.tokens())).sum();
+    i64::try_from(sum).unwrap_or(if sum < 0 { i64::MIN } else { i64::MAX })
+}
+
+/// The positions of some of the candidates.
+pub(crate) fn positions(candidates: &[ContextItem], some: &[ContextItem]) -> Vec<usize> {
+    some.iter().map(position_in(candidates)).collect()
+}
+
+/// Finds a candidate's position by what tells handles apart: where their text lies.
+fn position_in(candidates: &[ContextItem]) -> impl Fn(&ContextItem) -> usize {
+    let address = |item: &ContextItem| item.content().as_ptr().addr();
+    let candidates = candidates.iter().enumerate();
+    let known: HashMap<usize, usize> = candidates
+        .map(|(index, item)| (address(item), index))
+        .collect();
+    move |item| known[&address(item)]
+}
+
+/// Keeps the overflow that a run accepts.
+struct Overflowed(Option<OverflowEvent>);
+
+impl TraceCollector for Overflowed {
+    fn is_enabled(&self) -> bool {
+        true
+    }
+
+    fn record_stage_event(&mut self, _event: TraceEvent) {}
+
+    fn record_item_event(&mut self, _event: TraceEvent) {}
+
+    fn on_overflow(&mut self, event: &OverflowEvent) {
+        self.0 = Some(event.clone());
+    }
+}
+
+/// A score as the report writes it: what JSON has no number for is a text.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+pub(crate) fn write_score<S: Serializer>(score: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    if score.is_finite() {
+        serializer.serialize_f64(*score)
+    } else {
+        serializer.collect_str(score)
+    }
+}

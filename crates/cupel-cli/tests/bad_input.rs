@@ -1,0 +1,343 @@
+//! Every bad input ends with its exit status and a message that names the place and the fix.
+//!
+//! The messages as a whole stand in `snapshots/`; read them there.
+
+use std::fmt::Write as _;
+
+use crate::sandbox::Sandbox;
+
+/// A bad input and what is said about it.
+struct Case {
+    /// What is wrong with it.
+    name: &'static str,
+    files: Vec<(&'static str, Vec<u8>)>,
+    args: Vec<&'static str>,
+    input: Vec<u8>,
+    exit: i32,
+    /// The place and the fix.
+    says: [&'static str; 2],
+}
+
+fn case(name: &'static str, args: &[&'static str], exit: i32, says: [&'static str; 2]) -> Case {
+    Case {
+        name,
+        files: Vec::new(),
+        args: args.to_vec(),
+        input: Vec::new(),
+        exit,
+        says,
+    }
+}
+
+impl Case {
+    fn file(mut self, name: &'static str, bytes: impl Into<Vec<u8>>) -> Self {
+        self.files.push((name, bytes.into()));
+        self
+    }
+
+    fn input(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.input = bytes.into();
+        self
+    }
+}
+
+/// Items that cannot be read.
+fn items(name: &'static str, text: &str, says: [&'static str; 2]) -> Case {
+    let args = ["select", "items.json", "--budget", "100"];
+    case(name, &args, 2, says).file("items.json", text)
+}
+
+/// A policy that cannot be read, as JSON.
+fn policy(name: &'static str, text: &str, says: [&'static str; 2]) -> Case {
+    case(name, &["policy", "check", "policy.json"], 2, says).file("policy.json", text)
+}
+
+const ITEMS: &str = r#"[
+  {"content": "Be brief.", "tokens": 40, "pinned": true},
+  {"content": "hello", "tokens": 20},
+  {"content": "world", "tokens": 30}
+]"#;
+
+/// A command line over good items.
+fn usage(name: &'static str, args: &[&'static str], exit: i32, says: [&'static str; 2]) -> Case {
+    case(name, args, exit, says).file("items.json", ITEMS)
+}
+
+#[rustfmt::skip] // one case a line
+fn files_and_streams() -> Vec<Case> {
+    vec![
+        case("a file that is not there", &["select", "nowhere.json", "--budget", "100"], 2, ["nowhere.json", "check the path"]),
+        case("a directory", &["select", ".", "--budget", "100"], 2, ["cannot read .", "name a file"]),
+        case("an empty file", &["select", "items.json", "--budget", "100"], 2, ["items.json", "JSON"])
+            .file("items.json", ""),
+        case("a file of white space", &["select", "items.json", "--budget", "100"], 2, ["items.json", "JSON"])
+            .file("items.json", " \n\t\n"),
+        case("nothing on standard input", &["select", "-", "--budget", "100"], 2, ["standard input", "JSON"]),
+        case("bytes that are not UTF-8", &["select", "items.json", "--budget", "100"], 2, ["items.json:2:19", "UTF-8"])
+            .file("items.json", b"[\n  {\"content\": \"caf\xe9\", \"tokens\": 1}]".to_vec()),
+        case("UTF-16", &["select", "items.json", "--budget", "100"], 2, ["items.json:1:1", "iconv"])
+            .file("items.json", b"\xff\xfe[\0]\0".to_vec()),
+        case("a report into a directory that is not there", &["select", "items.json", "--budget", "100", "--report", "no/where.json"], 2, ["no/where.json", "create the directory"])
+            .file("items.json", ITEMS),
+        case("a report onto a directory", &["select", "items.json", "--budget", "100", "--report", "."], 2, ["cannot write .", "name a file"])
+            .file("items.json", ITEMS),
+        case("answers that would replace the requests", &["batch", "items.json", "./items.json"], 2, ["items.json", "another name"])
+            .file("items.json", ITEMS),
+        case("a batch that is not there", &["batch", "nowhere.jsonl", "out.jsonl"], 2, ["nowhere.jsonl", "check the path"]),
+    ]
+}
+
+#[rustfmt::skip] // one case a line
+fn syntax() -> Vec<Case> {
+    let deep = format!("{}{}", "[".repeat(300), "]".repeat(300));
+    let long = format!(
+        "[{{\"content\": \"{}\", \"tokens\": x}}]",
+        "long ".repeat(300)
+    );
+    vec![
+        items("a list cut off", "[\n  {\"content\": \"a\", \"tokens\": 1},\n  {\"content\": \"b\"", ["items.json:3:18", "expected `,` or `}`"]),
+        items("a string cut off", "[{\"content\": \"a", ["items.json:1:14", "close it"]),
+        items("a comma too many", "[\n  {\"content\": \"a\", \"tokens\": 1},\n]", ["items.json:3:1", "remove the `,`"]),
+        items("single quotes", "[{'content': 'a', 'tokens': 1}]", ["items.json:1:3", "double quotes"]),
+        items("a comment", "[\n  // the first\n  {\"content\": \"a\", \"tokens\": 1}\n]", ["items.json:2:3", "expected a value"]),
+        items("a number that is none", "[{\"content\": \"a\", \"tokens\": 1, \"future_relevance_hint\": NaN}]", ["items.json:1:57", "expected a value"]),
+        items("a number with a plus", "[{\"content\": \"a\", \"tokens\": +1}]", ["items.json:1:29", "expected a value"]),
+        items("a number with a leading zero", "[{\"content\": \"a\", \"tokens\": 012}]", ["items.json:1:29", "write it as"]),
+        items("a key twice", "[{\"content\": \"a\", \"tokens\": 1,\n  \"content\": \"b\"}]", ["items.json:2:3", "remove one"]),
+        items("an unknown escape", "[{\"content\": \"C:\\dir\", \"tokens\": 1}]", ["items.json:1:17", "write a backslash"]),
+        items("a line break in a string", "[{\"content\": \"one\ntwo\", \"tokens\": 1}]", ["items.json:1:18", "\\u000a"]),
+        items("lists in lists in lists", &deep, ["items.json:1:129", "flatten"]),
+        items("two documents", "[]\n[]", ["items.json:2:1", "the end of the document"]),
+        items("a text alone", "\"hello\"", ["items.json:1:1", "expected"]),
+        items("a mistake in a long line", &long, ["items.json:1:1528", "expected a value"]),
+        items("a mark in front and a comma too many", "\u{feff}[1,]", ["items.json:1:4", "remove the `,`"]),
+    ]
+}
+
+#[rustfmt::skip] // one case a line
+fn candidates() -> Vec<Case> {
+    vec![
+        items("no content", r#"[{"tokens": 1}]"#, ["items.json:1:2", "content"]),
+        items("no tokens", "[\n  {\"content\": \"a\", \"tokens\": 1},\n  {\"content\": \"b\"}\n]", ["items.json:3:3", "tokens"]),
+        items("an empty content", r#"[{"content": "", "tokens": 1}]"#, ["items.json:1:14", "non-empty"]),
+        items("a content that is a number", r#"[{"content": 7, "tokens": 1}]"#, ["items.json:1:14", "expected a text"]),
+        items("tokens as a text", r#"[{"content": "a", "tokens": "12"}]"#, ["items.json:1:29", "expected a whole number"]),
+        items("tokens with a fraction", r#"[{"content": "a", "tokens": 1.5}]"#, ["items.json:1:29", "whole number"]),
+        items("more tokens than a number holds", r#"[{"content": "a", "tokens": 10000000000000000000}]"#, ["items.json:1:29", "9223372036854775807"]),
+        items("a misspelt key", r#"[{"content": "a", "tokns": 1}]"#, ["items.json:1:19", "did you mean `tokens`?"]),
+        items("a key of another program", r#"[{"content": "a", "tokens": 1, "embedding": [1]}]"#, ["items.json:1:32", "embedding"]),
+        items("a blank kind", r#"[{"content": "a", "tokens": 1, "kind": "  "}]"#, ["items.json:1:40", "kind"]),
+        items("a time without a zone", r#"[{"content": "a", "tokens": 1, "timestamp": "2026-03-02T09:00:00"}]"#, ["items.json:1:45", "zone"]),
+        items("a time that is none", r#"[{"content": "a", "tokens": 1, "timestamp": "yesterday"}]"#, ["items.json:1:45", "2026"]),
+        items("tags as a text", r#"[{"content": "a", "tokens": 1, "tags": "urgent"}]"#, ["items.json:1:40", "expected a list"]),
+        items("a tag that is a number", r#"[{"content": "a", "tokens": 1, "tags": ["x", 5]}]"#, ["[0].tags[1]", "expected a text"]),
+        items("pinned as a text", r#"[{"content": "a", "tokens": 1, "pinned": "yes"}]"#, ["items.json:1:42", "true or false"]),
+        items("a priority with a fraction", r#"[{"content": "a", "tokens": 1, "priority": 0.5}]"#, ["items.json:1:44", "whole number"]),
+        items("an item that is a text", r#"["a"]"#, ["items.json:1:2", "expected"]),
+        case("a bad item among lines", &["select", "items.jsonl", "--budget", "100"], 2, ["items.jsonl:3:19", "did you mean `tokens`?"])
+            .file("items.jsonl", "{\"content\": \"a\", \"tokens\": 1}\n\n{\"content\": \"b\",  \"tokns\": 2}\n"),
+        case("a line cut off", &["select", "items.jsonl", "--budget", "100"], 2, ["items.jsonl:2:29", "but the text ends"])
+            .file("items.jsonl", "{\"content\": \"a\", \"tokens\": 1}\n{\"content\": \"b\", \"tokens\": 2\n"),
+        case("items on standard input", &["select", "-", "--budget", "100"], 2, ["standard input:1:29", "expected a whole number"])
+            .input(r#"[{"content": "a", "tokens": "12"}]"#),
+    ]
+}
+
+#[rustfmt::skip] // one case a line
+fn budgets() -> Vec<Case> {
+    let request = |name, budget: &str, says| {
+        let text = format!("{{\n  \"items\": [],\n  \"budget\": {budget}\n}}");
+        case(name, &["select", "request.json"], 2, says).file("request.json", text)
+    };
+    vec![
+        usage("no budget", &["select", "items.json"], 2, ["there is no budget", "--budget"]),
+        usage("a budget that is no number", &["select", "items.json", "--budget", "lots"], 2, ["'lots' for '--budget", "number of tokens"]),
+        usage("a negative budget", &["select", "items.json", "--budget", "-5"], 2, ["'-5' for '--budget", "number of tokens"]),
+        usage("a budget no number holds", &["select", "items.json", "--budget", "99999999999999999999"], 2, ["'99999999999999999999' for '--budget", "number of tokens"]),
+        usage("a target above the budget", &["select", "items.json", "--budget", "100", "--target", "200"], 2, ["target_tokens (200)", "<= max_tokens (100)"]),
+        usage("a reserve above the budget", &["select", "items.json", "--budget", "100", "--reserve", "200"], 2, ["output_reserve (200)", "<= max_tokens (100)"]),
+        usage("a margin above 100 percent", &["select", "items.json", "--budget", "100", "--margin", "150"], 2, ["'150' for '--margin", "from 0 to 100"]),
+        usage("a margin that is no number", &["select", "items.json", "--budget", "100", "--margin", "NaN"], 2, ["'NaN' for '--margin", "from 0 to 100"]),
+        usage("a slot without tokens", &["select", "items.json", "--budget", "100", "--slot", "Memory"], 2, ["Memory", "KIND=TOKENS"]),
+        usage("a slot without a kind", &["select", "items.json", "--budget", "100", "--slot", " =5"], 2, ["' =5' for '--slot", "kind must be"]),
+        usage("a negative slot", &["select", "items.json", "--budget", "100", "--slot", "Memory=-5"], 2, ["'Memory=-5' for '--slot", "number of tokens"]),
+        usage("pinned items above the budget", &["select", "items.json", "--budget", "30"], 1, ["pinned tokens (40)", "raise the budget by 10"]),
+        usage("a budget of nothing beside pinned items", &["explain", "items.json", "--budget", "0"], 1, ["pinned tokens (40)", "raise the budget by 40"]),
+        case("a pinned item of 10^18 tokens", &["select", "items.json", "--budget", "100"], 1, ["1000000000000000000", "raise the budget by"])
+            .file("items.json", r#"[{"content": "a", "tokens": 1000000000000000000, "pinned": true}]"#),
+        case("required items above the budget", &["select", "items.json", "--budget", "45", "--policy", "both.json"], 1, ["exceed target tokens (45)", "truncate"])
+            .file("items.json", ITEMS)
+            .file("both.json", r#"{"scorer": {"type": "recency"}, "slicer": {"type": "count_quota", "entries": [{"kind": "Message", "require_count": 2, "cap_count": 9}]}}"#),
+        request("a negative budget in a request", r#"{"max_tokens": -1}"#, ["request.json:3:28", "budget.max_tokens"]),
+        request("a target above the budget in a request", r#"{"max_tokens": 1, "target_tokens": 2}"#, ["request.json:3:", "<= max_tokens (1)"]),
+        request("a budget without a limit in a request", r#"{"target_tokens": 5}"#, ["request.json:3:13", "max_tokens"]),
+        request("a misspelt key of a budget", r#"{"max_token": 5}"#, ["request.json:3:14", "did you mean `max_tokens`?"]),
+        request("a budget in words in a request", r#""8k""#, ["request.json:3:13", "budget"]),
+        case("a misspelt key of a request", &["select", "request.json"], 2, ["request.json:1:15", "did you mean `budget`?"])
+            .file("request.json", r#"{"items": [], "buget": {"max_tokens": 5}}"#),
+        case("a request whose policy is no preset", &["select", "request.json"], 2, ["request.json:1:54", "did you mean `rag`?"])
+            .file("request.json", r#"{"items": [], "budget": {"max_tokens": 5}, "policy": "ragg"}"#),
+    ]
+}
+
+#[rustfmt::skip] // one case a line
+fn policies() -> Vec<Case> {
+    let scorer =
+        |name, scorer: &str, says| policy(name, &format!("{{\"scorer\": {scorer}}}"), says);
+    let slicer = |name, slicer: &str, says| {
+        policy(
+            name,
+            &format!("{{\"scorer\": {{\"type\": \"recency\"}},\n \"slicer\": {slicer}}}"),
+            says,
+        )
+    };
+    vec![
+        usage("a preset misspelt", &["select", "items.json", "--budget", "100", "--policy", "chta"], 2, ["chta", "did you mean `chat`?"]),
+        usage("a preset unheard of", &["select", "items.json", "--budget", "100", "--policy", "zzz"], 2, ["zzz", "cupel policy list"]),
+        usage("a policy file that is not there", &["select", "items.json", "--budget", "100", "--policy", "./mine.toml"], 2, ["./mine.toml", "check the path"]),
+        policy("a policy without a scorer", "{}", ["policy.json:1:1", "scorer"]),
+        policy("a policy that is a list", "[]", ["policy.json:1:1", "expected"]),
+        policy("a misspelt key of a policy", "{\n  \"scorer\": {\"type\": \"recency\"},\n  \"placr\": {\"type\": \"u-shaped\"}\n}", ["policy.json:3:3", "did you mean `placer`?"]),
+        scorer("a scorer misspelt", r#"{"type": "recencyy"}"#, ["policy.json:1:21", "did you mean `recency`?"]),
+        scorer("a scorer without a type", r#"{"weights": {}}"#, ["policy.json:1:12", "type"]),
+        scorer("a scorer that is a text", r#""recency""#, ["policy.json:1:12", "type"]),
+        scorer("a field of another scorer", r#"{"type": "recency", "half_life": "1h"}"#, ["policy.json:1:32", "half_life"]),
+        scorer("a composite of nothing", r#"{"type": "composite", "entries": []}"#, ["scorer", "at least"]),
+        scorer("a weight of nothing", r#"{"type": "composite", "entries": [{"scorer": {"type": "recency"}, "weight": 0}]}"#, ["scorer.entries[0].weight", "above 0"]),
+        scorer("a weight that is no number", r#"{"type": "composite", "entries": [{"scorer": {"type": "recency"}, "weight": "NaN"}]}"#, ["scorer.entries[0].weight", "expected a number"]),
+        scorer("a kind with two weights", r#"{"type": "kind", "weights": {"Memory": 1, "memory": 2}}"#, ["scorer.weights", "memory"]),
+        scorer("a duration unheard of", r#"{"type": "decay", "curve": {"type": "exponential", "half_life": "24 parsecs"}}"#, ["scorer.curve.half_life", "24h"]),
+        scorer("a half-life of nothing", r#"{"type": "decay", "curve": {"type": "exponential", "half_life": 0}}"#, ["scorer.curve", "half"]),
+        scorer("a trust above 1", r#"{"type": "metadata_trust", "default_score": 1.5}"#, ["scorer.default_score", "1"]),
+        slicer("a slicer misspelt", r#"{"type": "knapsak"}"#, ["policy.json:2:21", "did you mean `knapsack`?"]),
+        slicer("buckets of nothing", r#"{"type": "knapsack", "bucket_size": 0}"#, ["slicer.bucket_size", "1"]),
+        slicer("a kind with two shares", r#"{"type": "quota", "quotas": [{"kind": "Memory", "cap": 5}, {"kind": "memory", "cap": 6}]}"#, ["slicer", "emory"]),
+        slicer("shares above 100 percent", r#"{"type": "quota", "quotas": [{"kind": "A", "require": 60}, {"kind": "B", "require": 60}]}"#, ["slicer", "100"]),
+        slicer("a share required above its cap", r#"{"type": "quota", "quotas": [{"kind": "A", "require": 60, "cap": 50}]}"#, ["slicer.quotas[0]", "cap"]),
+        slicer("a count that is negative", r#"{"type": "count_quota", "entries": [{"kind": "A", "require_count": -1, "cap_count": 2}]}"#, ["slicer.entries[0].require_count", "0"]),
+        slicer("counts around a knapsack", r#"{"type": "count_quota", "entries": [], "inner": {"type": "knapsack"}}"#, ["slicer.inner", "CountConstrainedKnapsackSlice"]),
+        policy("a placer unheard of", "{\"scorer\": {\"type\": \"recency\"}, \"placer\": {\"type\": \"random\"}}", ["policy.json:1:52", "chronological, u-shaped"]),
+        policy("an overflow strategy unheard of", "{\"scorer\": {\"type\": \"recency\"}, \"overflow_strategy\": \"explode\"}", ["policy.json:1:54", "throw, truncate, proceed"]),
+        case("a policy in broken TOML", &["policy", "check", "policy.toml"], 2, ["policy.toml:2:", "policy.toml"])
+            .file("policy.toml", "[scorer]\ntype = recency\n"),
+        case("a wrong type in TOML", &["policy", "check", "policy.toml"], 2, ["policy.toml:1:17", "true or false"])
+            .file("policy.toml", "deduplication = \"no\"\n[scorer]\ntype = \"recency\"\n"),
+        case("a policy in broken YAML", &["policy", "check", "policy.yaml"], 2, ["policy.yaml:2:", "tab"])
+            .file("policy.yaml", "scorer:\n\ttype: recency\n"),
+        case("a key twice in YAML", &["policy", "check", "policy.yaml"], 2, ["policy.yaml:3:1", "remove one"])
+            .file("policy.yaml", "scorer: {type: recency}\ndeduplication: true\nscorer: {type: priority}\n"),
+        case("a YAML no", &["policy", "check", "policy.yaml"], 2, ["policy.yaml:2:16", "true or false"])
+            .file("policy.yaml", "scorer: {type: recency}\ndeduplication: no\n"),
+        case("a YAML weight that is no number", &["policy", "check", "policy.yaml"], 2, ["policy.yaml:1:71", "finite"])
+            .file("policy.yaml", "scorer: {type: composite, entries: [{scorer: {type: recency}, weight: .nan}]}\n"),
+        case("a policy to show unheard of", &["policy", "show", "rga"], 2, ["rga", "did you mean `rag`?"]),
+    ]
+}
+
+#[rustfmt::skip] // one case a line
+fn command_lines() -> Vec<Case> {
+    vec![
+        case("no command", &[], 2, ["Usage: cupel", "Examples:"]),
+        case("a command unheard of", &["selct"], 2, ["selct", "select"]),
+        usage("a flag unheard of", &["select", "items.json", "--bugdet", "5"], 2, ["--bugdet", "--budget"]),
+        case("no file", &["select", "--budget", "5"], 2, ["FILE", "--help"]),
+        case("a colour unheard of", &["policy", "list", "--color", "pink"], 2, ["pink", "auto, always, never"]),
+        case("a shell unheard of", &["completions", "csh"], 2, ["csh", "bash"]),
+        usage("an item that is not there", &["explain", "items.json", "--budget", "100", "--item", "99"], 2, ["item 99", "the last is 2"]),
+        usage("an item that is no number", &["explain", "items.json", "--budget", "100", "--item", "last"], 2, ["last", "--item"]),
+        usage("an item that no budget selects", &["min-budget", "items.json", "--item", "2", "--ceiling", "10"], 1, ["item 2", "up to 10"]),
+        usage("a negative slack", &["marginal", "items.json", "--budget", "100", "--slack", "-5"], 2, ["'-5' for '--slack", "number of tokens"]),
+        usage("a slack under shares", &["marginal", "items.json", "--budget", "100", "--slack", "5", "--policy", "shares.json"], 2, ["quotas", "cupel sweep"])
+            .file("shares.json", r#"{"scorer": {"type": "recency"}, "slicer": {"type": "quota", "quotas": [{"kind": "Message", "cap": 50}]}}"#),
+        usage("a sweep that ends before it begins", &["sweep", "items.json", "--from", "50", "--to", "10"], 2, ["50 to 10", "begin"]),
+        usage("a sweep from below nothing", &["sweep", "items.json", "--from", "-5"], 2, ["'-5' for '--from", "number of tokens"]),
+        usage("one policy to compare", &["compare", "items.json", "--budget", "100", "--policy", "chat"], 2, ["only one policy", "--policy chat --policy rag"]),
+        case("vectors that are not there", &["conform", "nowhere"], 2, ["nowhere", "FORMAT.md"]),
+        case("vectors that cannot be read", &["conform", "."], 2, ["./bad.toml", "FORMAT.md"])
+            .file("bad.toml", "[test]\nname = 5\n"),
+        case("no vector selected", &["conform", "--name", "no such case"], 2, ["no case is selected", "--list"]),
+        case("a program that is not there", &["conform", "--exec", "./no-such-program"], 2, ["./no-such-program", "--exec"]),
+    ]
+}
+
+fn all() -> Vec<(&'static str, Vec<Case>)> {
+    vec![
+        ("files and streams", files_and_streams()),
+        ("syntax", syntax()),
+        ("candidates", candidates()),
+        ("budgets", budgets()),
+        ("policies", policies()),
+        ("command lines", command_lines()),
+    ]
+}
+
+#[test]
+fn every_bad_input_ends_with_its_status_and_names_place_and_fix() {
+    let mut wrong = String::new();
+    for (group, cases) in all() {
+        let mut seen = String::new();
+        for case in cases {
+            let files = case.files.iter().map(|(name, bytes)| (*name, &bytes[..]));
+            let ran =
+                Sandbox::with(&files.collect::<Vec<_>>()).run_with_input(&case.args, &case.input);
+            let _ = writeln!(
+                seen,
+                "## {}\n$ cupel {}\n{}",
+                case.name,
+                case.args.join(" "),
+                ran.err
+            );
+            let missing: Vec<_> = case
+                .says
+                .iter()
+                .filter(|text| !ran.err.contains(**text))
+                .collect();
+            if ran.exit != case.exit || !missing.is_empty() {
+                let _ = writeln!(
+                    wrong,
+                    "{}: exit {}, does not say {missing:?}:\n{}",
+                    case.name, ran.exit, ran.err
+                );
+            }
+            if !ran.out.is_empty() {
+                let _ = writeln!(wrong, "{}: answers {}", case.name, ran.out);
+            }
+        }
+        insta::assert_snapshot!(group.replace(' ', "_"), seen);
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn there_are_at_least_sixty_bad_inputs_and_each_has_a_name() {
+    let mut names: Vec<_> = all()
+        .into_iter()
+        .flat_map(|(_, cases)| cases)
+        .map(|case| case.name)
+        .collect();
+    let count = names.len();
+    assert!(count >= 60, "{count}");
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), count);
+}
+
+#[test]
+fn an_error_in_json_has_the_same_parts() {
+    let sandbox = Sandbox::with(&[("items.json", br#"[{"content": "a", "tokns": 1}]"#)]);
+    let ran = sandbox.run(&["select", "items.json", "--budget", "5", "--json"]);
+    assert_eq!((ran.exit, &*ran.out), (2, ""));
+    let error: serde_json::Value = serde_json::from_str(&ran.err).expect("the error is JSON");
+    assert_eq!(
+        error,
+        serde_json::json!({ "error": {
+            "message": "unknown key \"tokns\"",
+            "exit_code": 2,
+            "file": "items.json",
+            "line": 1,
+            "column": 19,
+            "path": "[0].tokns",
+            "help": "did you mean `tokens`?",
+        } })
+    );
+}

@@ -1,0 +1,132 @@
+//! Many requests at once.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use crate::sandbox::{Sandbox, example};
+
+/// A request of four items, told apart by its number.
+fn request(number: usize) -> String {
+    let mut items = String::new();
+    for item in 0..4 {
+        let _ = write!(
+            items,
+            "{}{{\"content\": \"{number}-{item}\", \"tokens\": {}, \"priority\": {item}}}",
+            if item > 0 { ", " } else { "" },
+            5 + (number * 7 + item * 3) % 11
+        );
+    }
+    format!(
+        "{{\"items\": [{items}], \"budget\": {{\"max_tokens\": 20}}, \"policy\": {{\"scorer\": {{\"type\": \"priority\"}}}}}}\n"
+    )
+}
+
+/// An answer without the times of its events.
+fn timeless(answer: &str) -> Value {
+    let mut answer: Value = serde_json::from_str(answer).expect("JSON");
+    for event in answer["report"]["events"]
+        .as_array_mut()
+        .into_iter()
+        .flatten()
+    {
+        event["duration_ms"] = 0.into();
+    }
+    answer
+}
+
+#[test]
+fn every_line_answers_as_select_does() {
+    let sandbox = Sandbox::new();
+    sandbox
+        .run(&["batch", &example("requests.jsonl"), "answers.jsonl"])
+        .ok();
+    let requests = std::fs::read_to_string(example("requests.jsonl")).expect("the example");
+    let answers = sandbox.read("answers.jsonl");
+    assert_eq!(answers.lines().count(), 3);
+    for (request, answer) in requests.lines().zip(answers.lines()) {
+        let alone = sandbox.run_with_input(&["select", "-", "--json"], request.as_bytes());
+        assert_eq!(timeless(answer), timeless(alone.ok()));
+    }
+}
+
+#[test]
+fn line_k_answers_line_k_over_many_chunks() {
+    let requests: String = (0..5_000).map(request).collect();
+    let sandbox = Sandbox::new();
+    let ran = sandbox.run_with_input(&["batch", "-", "--brief"], requests.as_bytes());
+    assert_eq!(ran.err, "5000 requests answered, 0 failed\n");
+    let full = sandbox.run_with_input(&["batch", "-", "-"], requests.as_bytes());
+    assert_eq!(ran.ok().lines().count(), 5_000);
+    for (number, (brief, full)) in ran.out.lines().zip(full.ok().lines()).enumerate() {
+        let brief: Value = serde_json::from_str(brief).expect("JSON");
+        let full: Value = serde_json::from_str(full).expect("JSON");
+        assert_eq!(brief["included"], full["included"]);
+        assert_eq!(brief["excluded"], full["excluded"]);
+        assert!(brief["report"].is_null());
+        let content = full["selected"][0]["item"]["content"]
+            .as_str()
+            .expect("a content");
+        assert!(
+            content.starts_with(&format!("{number}-")),
+            "line {number}: {content}"
+        );
+    }
+}
+
+#[test]
+fn a_bad_line_is_told_with_its_number_and_stops_nothing() {
+    let mut lines: Vec<Vec<u8>> = (0..6).map(|number| request(number).into_bytes()).collect();
+    lines[1] = b"{\"items\": [\n".to_vec();
+    lines[2] = b"\n".to_vec();
+    lines[3] = b"{\"items\": [], \"budget\": {\"max_tokens\": \xff}}\n".to_vec();
+    lines[4] = b"{\"items\": [], \"buget\": {}}".to_vec();
+    lines[4].push(b'\n');
+    let sandbox = Sandbox::with(&[("in.jsonl", &lines.concat())]);
+    let ran = sandbox.run(&["batch", "in.jsonl", "out.jsonl"]);
+    assert_eq!(ran.exit, 2);
+    insta::assert_snapshot!("bad_lines", ran.err);
+    let answers = sandbox.read("out.jsonl");
+    let answers: Vec<Value> = answers
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    assert_eq!(answers.len(), 6);
+    for (number, answer) in answers.iter().enumerate() {
+        let failed = (1..5).contains(&number);
+        assert_eq!(answer["error"].is_object(), failed, "line {}", number + 1);
+        assert_eq!(
+            answer["selected"].is_array(),
+            !failed,
+            "line {}",
+            number + 1
+        );
+        if failed {
+            assert_eq!(answer["error"]["line"], number + 1);
+        }
+    }
+}
+
+#[test]
+fn a_request_over_its_budget_ends_the_batch_with_1() {
+    let over = r#"{"items": [{"content": "a", "tokens": 9, "pinned": true}], "budget": {"max_tokens": 5}}"#;
+    let input = format!("{over}\n{}", request(1));
+    let ran = Sandbox::new().run_with_input(&["batch", "-"], input.as_bytes());
+    assert_eq!(ran.exit, 1);
+    assert_eq!(ran.out.lines().count(), 2);
+    assert!(ran.err.contains("--> standard input:1"), "{}", ran.err);
+}
+
+#[test]
+fn what_the_command_line_says_goes_for_every_request() {
+    let input = "{\"items\": [{\"content\": \"a\", \"tokens\": 9}]}\n".repeat(2);
+    let sandbox = Sandbox::new();
+    let ran = sandbox.run_with_input(
+        &["batch", "-", "--budget", "9", "--policy", "rag", "--brief"],
+        input.as_bytes(),
+    );
+    for line in ran.ok().lines() {
+        let answer: Value = serde_json::from_str(line).expect("JSON");
+        assert_eq!(answer["selected"], serde_json::json!([{ "index": 0 }]));
+    }
+}

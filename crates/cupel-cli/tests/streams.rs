@@ -1,0 +1,95 @@
+//! Standard input and output, pipes, colours.
+
+use std::io::Read as _;
+use std::process::{Command, Stdio};
+
+use assert_cmd::cargo::CommandCargoExt as _;
+
+use crate::sandbox::{Sandbox, example};
+
+const ESCAPE: char = '\u{1b}';
+
+#[test]
+fn what_is_selected_can_be_selected_from_again() {
+    let sandbox = Sandbox::new();
+    let first = sandbox.run(&["select", &example("items.json"), "--budget", "150"]);
+    let again = sandbox.run_with_input(&["select", "-", "--budget", "150"], first.ok().as_bytes());
+    assert_eq!(again.ok(), first.ok());
+}
+
+#[test]
+fn nothing_is_coloured_in_a_pipe_unless_asked_for() {
+    let sandbox = Sandbox::new();
+    let items = example("items.json");
+    let args = ["explain", &items, "--budget", "150"];
+    let plain = sandbox.run(&args);
+    assert!(!plain.ok().contains(ESCAPE) && !plain.err.contains(ESCAPE));
+    let coloured = sandbox.run(&[&args[..], &["--color", "always"]].concat());
+    assert!(coloured.ok().contains(ESCAPE));
+    let bad = ["select", "nowhere.json", "--budget", "1"];
+    assert!(!sandbox.run(&bad).err.contains(ESCAPE));
+    let coloured = sandbox.run(&[&bad[..], &["--color", "always"]].concat());
+    assert!(coloured.err.contains(ESCAPE));
+}
+
+#[test]
+fn a_mark_in_front_of_the_text_is_passed_over() {
+    let marked = "\u{feff}[{\"content\": \"a\", \"tokens\": 1}]";
+    let sandbox = Sandbox::with(&[("items.json", marked.as_bytes())]);
+    let selected = sandbox.run(&["select", "items.json", "--budget", "5"]);
+    assert_eq!(
+        selected.ok(),
+        "[\n  {\"content\": \"a\", \"tokens\": 1}\n]\n"
+    );
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_error() {
+    // More than a pipe holds.
+    let line = format!(
+        "{{\"content\": \"{}\", \"tokens\": 0}}\n",
+        "x".repeat(10_000)
+    );
+    let sandbox = Sandbox::with(&[("items.jsonl", line.repeat(100).as_bytes())]);
+    for args in [
+        &["select", "items.jsonl", "--budget", "5"][..],
+        &["select", "items.jsonl", "--budget", "5", "--json"],
+        &["sweep", "items.jsonl", "--csv", "items"],
+    ] {
+        let mut child = Command::cargo_bin("cupel")
+            .expect("the command is built")
+            .args(args)
+            .current_dir(sandbox.path(""))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the command starts");
+        drop(child.stdout.take());
+        let mut told = String::new();
+        let mut stderr = child.stderr.take().expect("standard error is a pipe");
+        stderr
+            .read_to_string(&mut told)
+            .expect("standard error is a text");
+        let status = child.wait().expect("the command ends");
+        assert_eq!(status.code(), Some(0), "{args:?}: {told}");
+        assert_eq!(told, "", "{args:?}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_an_error() {
+    let full = std::fs::File::create("/dev/full").expect("linux has /dev/full");
+    let output = Command::cargo_bin("cupel")
+        .expect("the command is built")
+        .args(["policy", "list"])
+        .stdout(full)
+        .output()
+        .expect("the command runs");
+    assert_eq!(output.status.code(), Some(2));
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        told.contains("cannot write standard output: no space left"),
+        "{told}"
+    );
+}
