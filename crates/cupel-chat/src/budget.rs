@@ -49,7 +49,9 @@ fn tokens(text: &str, window: Option<i64>) -> Result<i64, &'static str> {
         return Err("it is negative");
     }
     let (digits, unit) = match text.char_indices().last() {
-        Some((end, unit)) if !unit.is_ascii_digit() => (text[..end].trim_end(), Some(unit)),
+        Some((end, unit)) if unit.is_alphabetic() || unit == '%' => {
+            (text[..end].trim_end(), Some(unit))
+        }
         _ => (text, None),
     };
     let number = Decimal::parse(digits).ok_or("it is not a number")?;

@@ -1,18 +1,18 @@
 //! [`Chat::fit`]: what stays of a chat within a budget.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 
 use cupel::{
-    ChronologicalPlacer, ContextBudget, ContextItem, ContextKind, CupelError, ExcludedItem,
-    ExclusionReason, GroupSlice, OverflowStrategy, Policy, RecencyScorer, ScoredItem, ScoredRef,
-    Selection, SelectionReport, Slicer,
+    ChronologicalPlacer, ContextBudget, ContextItem, ContextKind, CountRequirementShortfall,
+    CupelError, ExcludedItem, ExclusionReason, GroupSlice, IncludedItem, OverflowStrategy, Policy,
+    RecencyScorer, ScoredItem, ScoredRef, Selection, SelectionReport, Slicer, TraceEvent,
 };
 
 use crate::chat::Chat;
 use crate::shape::Shape;
 use crate::tokens::TokenCounter;
-use crate::turn::{Role, Turn};
+use crate::turn::Role;
 
 /// Takes items in the order of their rank as long as they fit, and passes over what does not.
 ///
@@ -277,8 +277,9 @@ impl Chat {
     ///   the default policy takes it first, but a result larger than the budget cannot stay.
     /// - A call without its result, a result without its call, and reasoning that leads nowhere are
     ///   dropped with their group: no provider accepts them.
-    /// - Where the shape starts on a user turn, groups that begin before the first user turn that
-    ///   stays are dropped; the room they leave stays free.
+    /// - Where the shape starts on a user turn and the policy's choice does not, the user turn before it
+    ///   is kept too, at the expense of others; if there is no room for that one, the chat starts on
+    ///   the first later one there is room for.
     /// - The order is the input's. The policy's placer is not asked.
     ///
     /// Items ([`Shape::Items`]) have no rules but their own pins and groups.
@@ -313,117 +314,199 @@ impl Chat {
         let must_keep = self.must_keep()?;
         let items = self.items(counter);
         let overhead = self.overhead(counter);
-        check_room(self, &items, &must_keep, overhead, budget)?;
+        let room = check_room(self, &items, &must_keep, overhead, budget)?;
 
-        // What no run may keep is not offered; positions lead back to the messages.
+        let run = Run {
+            items: &items,
+            overhead,
+            policy: &for_chats(policy),
+            budget,
+        };
         let whole = |index: &usize| self.threads.orphan(*index).is_none();
-        let mut offered: Vec<usize> = (0..items.len()).filter(whole).collect();
-        let mut candidates: Vec<ContextItem> =
-            offered.iter().map(|&index| items[index].clone()).collect();
-        if overhead > 0 {
-            let kind = ContextKind::new("Request").map_err(FitError::Policy)?;
-            let request = ContextItem::builder("[request]", overhead).kind(kind);
-            candidates.push(request.pinned(true).build().map_err(FitError::Policy)?);
-            offered.push(items.len());
-        }
-        let run = for_chats(policy).dry_run(&candidates, budget);
-        let mut report = run.map_err(FitError::Policy)?;
-
-        let index_of = Positions::new(&candidates, &offered);
-        let included = report
-            .included
-            .iter()
-            .map(|entry| index_of.get(&entry.item));
-        let mut kept: BTreeSet<usize> = included.filter(|&index| index < items.len()).collect();
-        let mut barred: Vec<(usize, &str)> = Vec::new();
-        if self.shape.starts_on_user() && self.turns.iter().any(Turn::is_user_turn) {
-            for group in self.before_first_user(&kept) {
-                let members = self.threads.members(group).iter();
-                let members = members.filter(|index| kept.remove(index));
-                barred.extend(members.map(|&index| (index, BEFORE_USER)));
-            }
-        }
-        let orphans =
-            (0..items.len()).filter_map(|index| Some((index, self.threads.orphan(index)?)));
-        barred.extend(orphans.map(|(index, orphan)| (index, orphan.describe())));
-
-        report.included.retain(|entry| {
-            let index = index_of.get(&entry.item);
-            index == items.len() || kept.contains(&index)
-        });
-        report
-            .included
-            .sort_by_key(|entry| index_of.get(&entry.item));
-        for (index, filter) in barred {
-            let reason = ExclusionReason::Filtered {
-                filter_name: filter.to_owned(),
+        let mut decided = run.decide(whole, |_| false)?;
+        if let Some(start) = self.start(&decided, &must_keep, &items, room) {
+            let is_in = |index: &usize| {
+                whole(index) && (self.is_system(*index) || self.threads.group(*index) >= start)
             };
-            let item = items[index].clone();
-            report.excluded.push(ExcludedItem::new(item, 0.0, reason));
+            let again = run.decide(is_in, |index| self.threads.group(index) == start)?;
+            decided.overrule(again);
         }
-        let SelectionReport {
-            events,
-            included,
-            excluded,
-            count_requirement_shortfalls,
-            ..
-        } = report;
-        let report = SelectionReport::new(events, included, excluded, count_requirement_shortfalls);
-
-        let index_of = Positions::new(&items, &(0..items.len()).collect::<Vec<_>>());
-        let mut dropped: Vec<Dropped> = report
-            .excluded
-            .iter()
-            .map(|entry| self.dropped(index_of.get(&entry.item), entry))
-            .collect();
-        dropped.sort_by_key(|dropped| dropped.index);
-        let cost = |index: &usize| items[*index].tokens();
-        let sum = |tokens: i64, more: i64| tokens.saturating_add(more);
-        Ok(Fitted {
-            chat: self,
-            tokens_before: items.iter().map(ContextItem::tokens).fold(overhead, sum),
-            tokens_after: kept.iter().map(cost).fold(overhead, sum),
-            kept: kept.into_iter().collect(),
-            dropped,
-            report,
-        })
-    }
-
-    /// The groups that begin before the first user turn that is kept with all of its group; without
-    /// them that turn comes first.
-    fn before_first_user(&self, kept: &BTreeSet<usize>) -> BTreeSet<usize> {
-        let mut groups = BTreeSet::new();
-        for &index in kept {
-            let group = self.threads.group(index);
-            if self.turns[index].role() == Role::System || groups.contains(&group) {
-                continue;
+        for (index, item) in items.iter().enumerate() {
+            if let Some(orphan) = self.threads.orphan(index) {
+                decided.filter(index, item, orphan.describe());
             }
-            if self.turns[index].is_user_turn() {
-                break;
-            }
-            groups.insert(group);
         }
-        groups
-    }
 
-    fn dropped(&self, index: usize, entry: &ExcludedItem) -> Dropped {
-        Dropped {
+        let kept: Vec<usize> = decided.kept().collect();
+        let dropped = decided.excluded.iter().map(|(&index, entry)| Dropped {
             index,
             role: self.turns[index].label.clone(),
             tokens: entry.item.tokens(),
             reason: entry.reason.clone(),
+        });
+        let sum = |tokens: i64, more: i64| tokens.saturating_add(more);
+        let kept_tokens = kept.iter().map(|&index| items[index].tokens());
+        Ok(Fitted {
+            chat: self,
+            tokens_before: items.iter().map(ContextItem::tokens).fold(overhead, sum),
+            tokens_after: kept_tokens.fold(overhead, sum),
+            dropped: dropped.collect(),
+            kept,
+            report: decided.into_report(),
+        })
+    }
+
+    fn is_system(&self, index: usize) -> bool {
+        self.turns[index].role() == Role::System
+    }
+
+    /// The user turn to start on, if the choice does not start on one and has to: the last one before
+    /// everything that was chosen, if there is room for it, else the first behind it that has room.
+    fn start(
+        &self,
+        decided: &Decided,
+        must_keep: &BTreeSet<usize>,
+        items: &[ContextItem],
+        room: i64,
+    ) -> Option<usize> {
+        let first = decided.kept().find(|&index| !self.is_system(index))?;
+        if !self.shape.starts_on_user() || self.turns[first].is_user_turn() {
+            return None;
         }
+        let may_start = |&index: &usize| {
+            let group = self.threads.members(index).iter();
+            let tokens = group.map(|&member| i128::from(items[member].tokens()));
+            self.turns[index].is_user_turn()
+                && self.threads.group(index) == index
+                && self.threads.orphan(index).is_none()
+                && (must_keep.contains(&index) || tokens.sum::<i128>() <= room.into())
+        };
+        let before = (0..first).rfind(|&index| self.turns[index].is_user_turn());
+        (before.unwrap_or(first)..items.len()).find(may_start)
     }
 }
 
-/// Fails if what has to be kept is larger than the budget.
+/// A run over some of the messages.
+struct Run<'a> {
+    items: &'a [ContextItem],
+    overhead: i64,
+    policy: &'a Policy,
+    budget: &'a ContextBudget,
+}
+
+impl Run<'_> {
+    /// Chooses among the messages that are `offered`, with more of them pinned.
+    fn decide(
+        &self,
+        offered: impl Fn(&usize) -> bool,
+        pinned: impl Fn(usize) -> bool,
+    ) -> Result<Decided, FitError> {
+        let mut indices: Vec<usize> = (0..self.items.len()).filter(offered).collect();
+        let mut candidates = Vec::with_capacity(indices.len() + 1);
+        for &index in &indices {
+            let item = &self.items[index];
+            candidates.push(if pinned(index) && !item.pinned() {
+                item.to_builder()
+                    .pinned(true)
+                    .build()
+                    .map_err(FitError::Policy)?
+            } else {
+                item.clone()
+            });
+        }
+        if self.overhead > 0 {
+            let kind = ContextKind::new("Request").map_err(FitError::Policy)?;
+            let request = ContextItem::builder("[request]", self.overhead).kind(kind);
+            candidates.push(request.pinned(true).build().map_err(FitError::Policy)?);
+            indices.push(self.items.len());
+        }
+        let report = self.policy.dry_run(&candidates, self.budget);
+        let report = report.map_err(FitError::Policy)?;
+
+        // Handles of one item share its text, which is never empty.
+        let place = |item: &ContextItem| item.content().as_ptr().addr();
+        let index_of: HashMap<usize, usize> = candidates.iter().map(place).zip(indices).collect();
+        let mut decided = Decided {
+            messages: self.items.len(),
+            events: report.events,
+            included: BTreeMap::new(),
+            excluded: BTreeMap::new(),
+            shortfalls: report.count_requirement_shortfalls,
+        };
+        for entry in report.included {
+            decided
+                .included
+                .insert(index_of[&place(&entry.item)], entry);
+        }
+        for entry in report.excluded {
+            decided
+                .excluded
+                .insert(index_of[&place(&entry.item)], entry);
+        }
+        Ok(decided)
+    }
+}
+
+/// What a run decided about every message, by position; the request itself stands behind the last.
+struct Decided {
+    messages: usize,
+    events: Vec<TraceEvent>,
+    included: BTreeMap<usize, IncludedItem>,
+    excluded: BTreeMap<usize, ExcludedItem>,
+    shortfalls: Vec<CountRequirementShortfall>,
+}
+
+impl Decided {
+    fn kept(&self) -> impl Iterator<Item = usize> {
+        self.included
+            .keys()
+            .copied()
+            .filter(|&index| index < self.messages)
+    }
+
+    /// Says of a message that no run may keep it.
+    fn filter(&mut self, index: usize, item: &ContextItem, filter: &str) {
+        let reason = ExclusionReason::Filtered {
+            filter_name: filter.to_owned(),
+        };
+        let entry = ExcludedItem::new(item.clone(), 0.0, reason);
+        self.excluded.insert(index, entry);
+    }
+
+    /// Takes over a run that was offered less. What was chosen and is not offered any more stood before
+    /// the user turn to start on.
+    fn overrule(&mut self, again: Self) {
+        let before = std::mem::replace(self, again);
+        for (index, entry) in before.excluded {
+            if !self.included.contains_key(&index) {
+                self.excluded.entry(index).or_insert(entry);
+            }
+        }
+        for (index, entry) in before.included {
+            if !self.included.contains_key(&index) && !self.excluded.contains_key(&index) {
+                self.filter(index, &entry.item, BEFORE_USER);
+            }
+        }
+    }
+
+    fn into_report(self) -> SelectionReport {
+        SelectionReport::new(
+            self.events,
+            self.included.into_values().collect(),
+            self.excluded.into_values().collect(),
+            self.shortfalls,
+        )
+    }
+}
+
+/// The room beside what has to be kept; an error if that alone is too large.
 fn check_room(
     chat: &Chat,
     items: &[ContextItem],
     must_keep: &BTreeSet<usize>,
     overhead: i64,
     budget: &ContextBudget,
-) -> Result<(), FitError> {
+) -> Result<i64, FitError> {
     let available = budget
         .target_tokens()
         .min(budget.max_tokens() - budget.output_reserve());
@@ -442,7 +525,7 @@ fn check_room(
         .iter()
         .fold(overhead, |sum, message| sum.saturating_add(message.tokens));
     if needed <= available {
-        return Ok(());
+        return Ok(available - needed);
     }
     Err(FitError::TooLarge {
         available,
@@ -450,18 +533,4 @@ fn check_room(
         overhead,
         messages,
     })
-}
-
-/// The messages of items, told apart by where their texts are stored.
-struct Positions(HashMap<usize, usize>);
-
-impl Positions {
-    fn new(items: &[ContextItem], indices: &[usize]) -> Self {
-        let places = items.iter().map(|item| item.content().as_ptr().addr());
-        Self(places.zip(indices.iter().copied()).collect())
-    }
-
-    fn get(&self, item: &ContextItem) -> usize {
-        self.0[&item.content().as_ptr().addr()]
-    }
 }

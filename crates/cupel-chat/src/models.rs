@@ -118,7 +118,9 @@ impl Model {
             let near = MODELS
                 .iter()
                 .map(|model| (distance(&plain, model.name), model.name));
-            let nearest = near.min().filter(|(distance, _)| *distance <= 3);
+            let nearest = near
+                .min()
+                .filter(|(distance, _)| *distance <= plain.len() / 3);
             UnknownModel {
                 name: name.to_owned(),
                 nearest: nearest.map(|(_, name)| name),

@@ -10,11 +10,11 @@ use super::TokenCounter;
 /// |---|---|
 /// | ASCII letters | 1 up to 6 letters, and 0.22 for each further one |
 /// | digits | 1 for every 3 |
-/// | other ASCII signs | 0.62 each |
+/// | other ASCII signs | 0.72 each |
 /// | white space | a single space is free, any other run costs 0.85 |
-/// | Han | 0.80 each |
-/// | Kana, Hangul | 0.68 each |
-/// | letters of other scripts | 0.36 each |
+/// | Han | 0.86 each |
+/// | Kana, Hangul | 0.80 each |
+/// | letters of other scripts | 0.38 each |
 /// | anything else (emoji, symbols) | 1.5 each |
 ///
 /// The result is rounded up. How far it is from `o200k_base` on prose, code, tables and several scripts
@@ -68,12 +68,12 @@ impl Class {
         match self {
             Self::Letter => 100 + 22 * (length - 6).max(0),
             Self::Digit => 100 * length.div_euclid(3) + if length % 3 > 0 { 100 } else { 0 },
-            Self::Sign => 62 * length,
+            Self::Sign => 72 * length,
             Self::Space if single_space => 0,
             Self::Space => 85,
-            Self::Han => 80 * length,
-            Self::Kana => 68 * length,
-            Self::Script => 36 * length,
+            Self::Han => 86 * length,
+            Self::Kana => 80 * length,
+            Self::Script => 38 * length,
             Self::Other => 150 * length,
         }
     }

@@ -1,0 +1,144 @@
+//! Budgets as people write them, and models by name.
+
+use cupel_chat::{Encoding, MODELS, Model, parse_budget};
+
+#[test]
+fn budgets_are_read_as_people_write_them() {
+    for (text, tokens) in [
+        ("1", 1),
+        ("8000", 8_000),
+        (" 8000 ", 8_000),
+        ("200_000", 200_000),
+        ("8k", 8_000),
+        ("8K", 8_000),
+        ("8 k", 8_000),
+        ("128k", 128_000),
+        ("1.5k", 1_500),
+        ("0.001k", 1),
+        ("1M", 1_000_000),
+        ("1.047576M", 1_047_576),
+        ("1000000000000", 1_000_000_000_000),
+    ] {
+        assert_eq!(parse_budget(text, None), Ok(tokens), "{text}");
+    }
+    for (text, tokens) in [
+        ("70%", 89_600),
+        ("100%", 128_000),
+        ("0.1%", 128),
+        ("12.5%", 16_000),
+        ("33.3333%", 42_666),
+    ] {
+        assert_eq!(parse_budget(text, Some(128_000)), Ok(tokens), "{text}");
+    }
+}
+
+#[test]
+fn what_is_no_budget_is_refused_with_the_reason() {
+    for (text, problem) in [
+        ("", "it is empty"),
+        ("  ", "it is empty"),
+        ("-5", "it is negative"),
+        ("-5k", "it is negative"),
+        ("0", "it leaves no tokens"),
+        ("0k", "it leaves no tokens"),
+        ("0.0001%", "it leaves no tokens"),
+        ("1.5", "it is not a whole number of tokens"),
+        ("1.0005k", "it is not a whole number of tokens"),
+        ("1000000000001", "it is larger than any window"),
+        ("1000000000000000000", "it is larger than any window"),
+        (
+            "99999999999999999999999999999999999999999999",
+            "it is larger than any window",
+        ),
+        ("10000000M", "it is larger than any window"),
+        ("k", "it is not a number"),
+        ("%", "it is not a number"),
+        ("1_", "it is not a number"),
+        ("_1", "it is not a number"),
+        ("1.", "it is not a number"),
+        (".5k", "it is not a number"),
+        ("1,000", "it is not a number"),
+        ("1e3", "it is not a number"),
+        ("+5", "it is not a number"),
+        ("NaN", "it is not a number"),
+        ("8g", "its unit is not k, M or %"),
+        ("8 tokens", "it is not a number"),
+        ("८k", "it is not a number"),
+        ("101%", "a share is at most 100%"),
+        ("100.001%", "a share is at most 100%"),
+    ] {
+        let error = parse_budget(text, Some(100_000)).unwrap_err().to_string();
+        let begin = format!("{text:?} is no budget: {problem}; write tokens as");
+        assert!(error.starts_with(&begin), "{error}");
+    }
+    let error = parse_budget("70%", None).unwrap_err().to_string();
+    assert!(
+        error.contains("a share needs a model whose window is known"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_model_is_found_by_its_longest_name() {
+    for (name, found) in [
+        ("gpt-4o", "gpt-4o"),
+        ("gpt-4o-2024-08-06", "gpt-4o"),
+        ("GPT-4o-mini", "gpt-4o"),
+        ("gpt-4", "gpt-4"),
+        ("gpt-4-0613", "gpt-4"),
+        ("gpt-4-turbo-preview", "gpt-4-turbo"),
+        ("gpt-4-32k-0613", "gpt-4-32k"),
+        ("gpt-4.1-nano", "gpt-4.1"),
+        ("ft:gpt-4o:acme::x", "gpt-4o"),
+        ("o1-mini", "o1-mini"),
+        ("openai/o3-mini", "o3"),
+        ("anthropic/claude-3-5-sonnet-20241022", "claude-3"),
+        ("claude-3.5-sonnet", "claude-3"),
+    ] {
+        assert_eq!(
+            Model::find(name).map(|model| model.name),
+            Ok(found),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn a_model_that_is_not_known_is_an_error_with_the_nearest_name() {
+    for (name, nearest) in [
+        ("gpt4o", Some("gpt-4o")),
+        ("cluade-3", Some("claude-3")),
+        ("o200k", None),
+        ("", None),
+        ("my-own-model", None),
+    ] {
+        let error = Model::find(name).unwrap_err().to_string();
+        let expected = nearest.map(|nearest| format!("did you mean {nearest:?}?"));
+        match expected {
+            Some(expected) => assert!(error.contains(&expected), "{error}"),
+            None => assert!(!error.contains("did you mean"), "{error}"),
+        }
+        assert!(error.contains("name the encoding"), "{error}");
+    }
+}
+
+/// The other library's table of encodings.
+#[test]
+fn encodings_of_models_are_what_tiktoken_rs_says() {
+    for model in MODELS {
+        let Some(encoding) = model.encoding else {
+            continue;
+        };
+        let theirs = tiktoken_rs::tokenizer::get_tokenizer(model.name);
+        let Some(theirs) = theirs else { continue };
+        let ours = match encoding {
+            Encoding::O200k => "O200k",
+            _ => "Cl100k",
+        };
+        assert!(
+            format!("{theirs:?}").starts_with(ours),
+            "{}: {theirs:?}",
+            model.name
+        );
+    }
+}

@@ -1,0 +1,283 @@
+//! Token counts: exact ones against another implementation, estimates against exact ones, and what a
+//! message costs beside its text.
+
+use cupel_chat::{Calibration, Chat, Encoding, Heuristic, Scaled, TokenCounter};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+fn theirs(encoding: Encoding, text: &str) -> i64 {
+    let tokenizer = match encoding {
+        Encoding::O200k => tiktoken_rs::o200k_base_singleton(),
+        _ => tiktoken_rs::cl100k_base_singleton(),
+    };
+    i64::try_from(tokenizer.encode_ordinary(text).len()).unwrap()
+}
+
+fn text() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        "\\PC{0,20}",
+        "[a-zA-Z]{1,12}",
+        "[ \t\n\r]{1,6}",
+        "[0-9]{1,9}",
+        "[一-龠ぁ-んァ-ヶ가-힣]{1,12}",
+        "[а-яА-Яابتثअआइกขค]{1,10}",
+        "[😀-🙏🏻-🏿👨👩👧\u{200d}\u{fe0f}🇦-🇿]{1,6}",
+        "[(){};=<>/*\"'`\\\\|&^%$#@!~,.:?_+-]{1,8}",
+        prop::sample::select(&[
+            "<|endoftext|>",
+            "<|im_start|>",
+            "<|im_end|>",
+            "<|endofprompt|>",
+            "<|fim_prefix|>",
+            "<|",
+            "|>",
+            "fn main() {\n    println!(\"{}\", x);\n}\n",
+            "don't",
+            "I'LL",
+            "\u{feff}",
+            "e\u{301}",
+        ])
+        .prop_map(String::from),
+    ];
+    proptest::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+}
+
+#[test]
+fn exact_counts_equal_another_implementations() {
+    let cases = std::env::var("CUPEL_CASES").ok();
+    let config = Config {
+        cases: cases.map_or(1_000, |cases| cases.parse().unwrap()),
+        failure_persistence: None,
+        ..Config::default()
+    };
+    TestRunner::new(config)
+        .run(&text(), |text| {
+            for encoding in Encoding::ALL {
+                prop_assert_eq!(
+                    encoding.count(&text),
+                    theirs(encoding, &text),
+                    "{}",
+                    encoding
+                );
+            }
+            Ok(())
+        })
+        .unwrap_or_else(|error| panic!("{error}"));
+}
+
+/// Texts of many kinds, written for this test.
+const SAMPLES: [(&str, &str); 12] = [
+    (
+        "prose",
+        "The ferry left the harbour a little after nine, an hour later than the timetable had promised, and nobody seemed to mind. On the upper deck two students argued about the shape of a bridge they had never seen, while the wind carried away half of every sentence. By noon the islands had come into view, low and grey, with a single white house on each, as though somebody had put them there to keep count.",
+    ),
+    (
+        "technical prose",
+        "If the connection pool is exhausted, new requests wait until a connection is returned or the timeout (5 s by default) expires. Increase `max_connections` only if the database has room for them; otherwise the bottleneck moves from the client to the server, and latency gets worse instead of better.",
+    ),
+    (
+        "German",
+        "Die Straßenbahn hielt heute nicht an der gewohnten Haltestelle, weil dort seit dem Morgen gebaut wird. Wer zum Bahnhof wollte, musste bis zur nächsten Kreuzung weiterfahren und von dort zu Fuß zurückgehen, was bei dem Regen niemandem besonders gefiel.",
+    ),
+    (
+        "Russian",
+        "Вечером мы вернулись в деревню по старой дороге, которая шла вдоль реки. Было тихо, только где-то далеко лаяла собака, и в окнах уже горел свет. Хозяйка поставила на стол чай и спросила, не видели ли мы по пути её козу.",
+    ),
+    (
+        "Arabic",
+        "وصل القطار متأخرا هذا الصباح بسبب الضباب الكثيف الذي غطى المدينة، فاضطر الركاب إلى الانتظار طويلا على الرصيف. جلس بعضهم يقرأ الصحف، بينما فضل آخرون شرب القهوة في المقهى القريب من المحطة.",
+    ),
+    (
+        "Hindi",
+        "आज सुबह बाज़ार में बहुत भीड़ थी क्योंकि त्योहार में केवल दो दिन बचे हैं। लोग मिठाइयाँ, कपड़े और दीये खरीद रहे थे, और बच्चे रंगीन पतंगों की दुकान के सामने खड़े होकर अपनी पसंद चुन रहे थे।",
+    ),
+    (
+        "Chinese",
+        "昨天下午我们去了城外的茶园，山路很窄，两边都是竹子。老板请我们坐下，泡了一壶新茶，说今年雨水多，茶叶比去年的香。我们一边喝茶一边看远处的云，直到太阳快要落山才回家。",
+    ),
+    (
+        "Japanese",
+        "駅前の小さな本屋は、来月で閉店することになった。店主は三十年間、毎朝同じ時間に店を開け、常連の客と天気の話をしてきたという。最後の日には、好きな本を一冊ずつ選んで持って帰ってほしいと話している。",
+    ),
+    (
+        "Korean",
+        "어제는 오랜만에 친구들과 한강에서 자전거를 탔다. 날씨가 맑아서 강 건너편의 건물까지 또렷하게 보였고, 우리는 다리 밑 그늘에서 김밥을 먹으며 여름에 갈 여행 이야기를 했다.",
+    ),
+    (
+        "code",
+        "def merge(left, right):\n    \"\"\"Merges two sorted lists into one.\"\"\"\n    result = []\n    i = j = 0\n    while i < len(left) and j < len(right):\n        if left[i] <= right[j]:\n            result.append(left[i])\n            i += 1\n        else:\n            result.append(right[j])\n            j += 1\n    return result + left[i:] + right[j:]\n\n\nif __name__ == \"__main__\":\n    print(merge([1, 4, 9], [2, 3, 10, 12]))\n",
+    ),
+    (
+        "JSON",
+        "{\"order_id\": \"A-10293\", \"customer\": {\"id\": 5521, \"country\": \"PT\", \"vip\": false}, \"items\": [{\"sku\": \"LMP-004\", \"quantity\": 2, \"unit_price\": 34.5}, {\"sku\": \"CBL-120\", \"quantity\": 1, \"unit_price\": 9.99}], \"total\": 78.99, \"created_at\": \"2026-03-14T09:26:53Z\", \"shipped\": null}",
+    ),
+    (
+        "log",
+        "2026-10-02 08:14:07,331 WARN  [worker-3] retry 2/5 for job 88213: upstream timed out after 3000 ms\n2026-10-02 08:14:10,902 INFO  [worker-3] job 88213 done in 3571 ms, 412 rows, 0 errors\n2026-10-02 08:14:11,004 ERROR [worker-7] job 88220 failed: connection reset by peer (10.0.4.17:5432)\n",
+    ),
+];
+
+#[test]
+fn an_estimate_is_within_a_quarter_of_the_exact_count_on_every_kind_of_text() {
+    for (name, text) in SAMPLES {
+        let exact = Encoding::O200k.count(text) as f64;
+        let error = 100.0 * (Heuristic.count(text) as f64 / exact - 1.0);
+        println!("{name}: {exact} exact, {error:+.0}%");
+        assert!(error.abs() <= 25.0, "{name}: {error:+.1}%");
+    }
+}
+
+#[test]
+fn an_estimate_takes_any_text() {
+    for (text, tokens) in [
+        ("", 0),
+        (" ", 0),
+        ("\n\n", 1),
+        ("a", 1),
+        ("1234", 2),
+        ("🦀", 2),
+        ("a b c", 3),
+    ] {
+        assert_eq!(Heuristic.count(text), tokens, "{text:?}");
+    }
+    assert_eq!(
+        Heuristic.count(&"x".repeat(1_000_000)),
+        1 + (999_994 * 22 + 99) / 100
+    );
+}
+
+/// A counter of one token per character shows everything that is counted.
+struct Characters;
+
+impl TokenCounter for Characters {
+    fn count(&self, text: &str) -> i64 {
+        i64::try_from(text.chars().count()).unwrap()
+    }
+
+    fn name(&self) -> &'static str {
+        "characters"
+    }
+
+    fn is_estimate(&self) -> bool {
+        true
+    }
+}
+
+fn check(text: &str, expected: &[i64], overhead: i64) {
+    let chat = Chat::parse(text, None).unwrap();
+    let items = chat.items(&Characters);
+    let tokens: Vec<i64> = items.iter().map(cupel::ContextItem::tokens).collect();
+    assert_eq!(tokens, expected, "{text}");
+    assert_eq!(chat.overhead(&Characters), overhead, "{text}");
+    assert_eq!(
+        chat.tokens(&Characters),
+        expected.iter().sum::<i64>() + overhead
+    );
+}
+
+#[test]
+fn what_is_sent_is_counted() {
+    // 3 and the role for every message, 1 for a name, 3 for the answer.
+    check(r#"[{"role":"user","content":"12345"}]"#, &[3 + 4 + 5], 3);
+    check(
+        r#"[{"role":"user","name":"bob","content":"12345"}]"#,
+        &[3 + 4 + 5 + 3 + 1],
+        3,
+    );
+    check(r#"[{"role":"assistant","content":null}]"#, &[3 + 9], 3);
+    check(
+        r#"[{"role":"assistant","tool_calls":[{"id":"long-id","function":{"name":"f","arguments":"{}"}}]},
+            {"role":"tool","tool_call_id":"long-id","content":"abc"}]"#,
+        &[3 + 9 + (3 + 1 + 2), 3 + 4 + 3],
+        3,
+    );
+    // Tool definitions and instructions go along with everything.
+    check(
+        r#"{"tools": [ {"type":"function", "function":{}} ], "messages": []}"#,
+        &[],
+        3 + 35,
+    );
+    check(
+        r#"{"system":[{"type":"text","text":"abcd"}],"messages":[{"role":"user","content":"x"}]}"#,
+        &[3 + 4 + 1],
+        3 + (3 + 6 + 4),
+    );
+    check(
+        r#"{"instructions":"abcd","input":[]}"#,
+        &[],
+        3 + (3 + 6 + 4),
+    );
+    // Images by size or flat, audio and files flat.
+    let png = "iVBORw0KGgoAAAANSUhEUgAABAAAAAMACAYAAAA=";
+    let url = format!("data:image/png;base64,{png}");
+    check(
+        &format!(
+            r#"[{{"role":"user","content":[{{"type":"image_url","image_url":{{"url":"{url}"}}}}]}}]"#
+        ),
+        &[3 + 4 + 765],
+        3,
+    );
+    check(
+        r#"[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://example.com/a.png","detail":"low"}}]}]"#,
+        &[3 + 4 + 85],
+        3,
+    );
+    check(
+        &format!(
+            r#"[{{"role":"user","content":[{{"type":"image","source":{{"type":"base64","media_type":"image/png","data":"{png}"}}}}]}}]"#
+        ),
+        &[3 + 4 + 1049],
+        3,
+    );
+    check(
+        r#"[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"AAAA","format":"wav"}},{"type":"file","file":{"file_id":"x"}}]}]"#,
+        &[3 + 4 + 500 + 1_500],
+        3,
+    );
+    // Reasoning: what can be read, and a quarter of what cannot.
+    check(
+        r#"[{"type":"reasoning","summary":[{"type":"summary_text","text":"abc"}],"encrypted_content":"12345678"},{"type":"message","role":"assistant","content":"x"}]"#,
+        &[3 + 9 + 3 + 2, 3 + 9 + 1],
+        3,
+    );
+    // Thinking and results of an Anthropic message; a block nobody knows counts as it is written.
+    check(
+        r#"[{"role":"assistant","content":[{"type":"thinking","thinking":"abc","signature":"zzzz"},{"type":"tool_use","id":"i","name":"f","input":{"a":1}}]},
+            {"role":"user","content":[{"type":"tool_result","tool_use_id":"i","content":[{"type":"text","text":"ok"}]},{"type":"new","x":1}]}]"#,
+        &[3 + 9 + 3 + (3 + 1 + 7), 3 + 4 + 2 + 20],
+        3,
+    );
+    // Items have their own count, or are counted.
+    check(
+        r#"[{"content":"abc","tokens":42},{"content":"abcde"}]"#,
+        &[42, 5],
+        0,
+    );
+}
+
+#[test]
+fn a_factor_multiplies_every_count_and_rounds_up() {
+    let counter = Scaled::new(Characters, 1.1).unwrap();
+    assert_eq!(counter.count("1234567890"), 11);
+    assert_eq!(counter.count("123"), 4);
+    assert_eq!(counter.count(""), 0);
+    assert!(counter.is_estimate());
+    for factor in [0.0, -1.0, f64::NAN, f64::INFINITY, 100.1] {
+        assert!(Scaled::new(Characters, factor).is_err(), "{factor}");
+    }
+}
+
+#[test]
+fn a_calibration_is_the_quotient_of_the_sums() {
+    let mut calibration = Calibration::from_usage(150, 100).unwrap();
+    calibration.observe(300, 400).unwrap();
+    assert_eq!(calibration.factor(), 0.9);
+    for (reported, counted) in [(0, 1), (1, 0), (-1, 1), (i64::MIN, i64::MIN)] {
+        assert!(Calibration::from_usage(reported, counted).is_err());
+    }
+    let extreme = Calibration::from_usage(i64::MAX, 1).unwrap();
+    assert!(extreme.apply(Characters).is_err());
+    let mut most = Calibration::from_usage(i64::MAX, i64::MAX).unwrap();
+    most.observe(i64::MAX, i64::MAX).unwrap();
+    assert_eq!(most.factor(), 1.0);
+}

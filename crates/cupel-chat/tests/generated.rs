@@ -1,0 +1,323 @@
+//! Random sessions in every shape, cut off after every message, at several budgets.
+
+use cupel::{
+    ChronologicalPlacer, ContextBudget, GreedySlice, KnapsackSlice, Policy, RecencyScorer,
+};
+use cupel_chat::{Chat, Encoding, FitError, Heuristic, Shape, TokenCounter, default_policy};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use serde_json::{Value, json};
+
+use crate::valid;
+
+const SHAPES: [Shape; 4] = [
+    Shape::OpenAi,
+    Shape::Responses,
+    Shape::Anthropic,
+    Shape::LangChain,
+];
+
+/// Something that happens in a session.
+#[derive(Debug, Clone)]
+enum Step {
+    User(String),
+    Say(String),
+    Tools {
+        /// Arguments and result of every call.
+        calls: Vec<(String, String)>,
+        think: bool,
+        /// Results come in the other order.
+        reversed: bool,
+        /// The last result comes after whatever happens next.
+        late: bool,
+        /// The user says something beside the results, where that can be.
+        beside: bool,
+        /// Ids are used again.
+        again: bool,
+    },
+}
+
+fn words() -> impl Strategy<Value = String> {
+    prop_oneof![
+        4 => "[a-z]{1,8}( [a-z]{1,8}){0,30}",
+        1 => "[a-z ]{200,900}",
+        1 => "[あ-ん一-龠é\"\\\\\n🦀]{1,40}",
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let flags = (
+        any::<bool>(),
+        any::<bool>(),
+        prop::bool::weighted(0.3),
+        any::<bool>(),
+        any::<bool>(),
+    );
+    prop_oneof![
+        3 => words().prop_map(Step::User),
+        3 => words().prop_map(Step::Say),
+        4 => (vec((words(), words()), 1..4), flags).prop_map(
+            |(calls, (think, reversed, late, beside, again))| Step::Tools {
+                calls,
+                think,
+                reversed,
+                late,
+                beside,
+                again,
+            }
+        ),
+    ]
+}
+
+/// The messages of a session in a shape.
+fn render(shape: Shape, steps: &[Step]) -> Vec<Value> {
+    let mut messages = vec![];
+    if shape != Shape::Anthropic {
+        messages.push(message(shape, "system", "Be helpful."));
+    }
+    let mut late: Vec<Value> = vec![];
+    for (number, step) in steps.iter().enumerate() {
+        let held = std::mem::take(&mut late);
+        match step {
+            Step::User(text) => messages.push(message(shape, "user", text)),
+            Step::Say(text) => messages.push(message(shape, "assistant", text)),
+            Step::Tools {
+                calls,
+                think,
+                reversed,
+                late: is_late,
+                beside,
+                again,
+            } => {
+                let id = |index: usize| match again {
+                    true => format!("again-{index}"),
+                    false => format!("call-{number}-{index}"),
+                };
+                messages.extend(asking(shape, calls, *think, &id));
+                let mut results = answering(shape, calls, *beside, &id);
+                if *reversed {
+                    results.reverse();
+                }
+                if *is_late {
+                    late.extend(results.pop());
+                }
+                messages.extend(results);
+            }
+        }
+        messages.extend(held);
+    }
+    messages.extend(late);
+    messages
+}
+
+fn message(shape: Shape, role: &str, text: &str) -> Value {
+    match shape {
+        Shape::Responses if role == "assistant" => {
+            json!({"type": "message", "role": role, "id": "msg", "content": [{"type": "output_text", "text": text}]})
+        }
+        Shape::Anthropic => json!({"role": role, "content": [{"type": "text", "text": text}]}),
+        Shape::LangChain => {
+            let kind = match role {
+                "user" => "human",
+                "assistant" => "ai",
+                other => other,
+            };
+            json!({"type": kind, "data": {"content": text, "response_metadata": {"n": 0.1}}})
+        }
+        _ => json!({"role": role, "content": text, "x": 1}),
+    }
+}
+
+fn asking(
+    shape: Shape,
+    calls: &[(String, String)],
+    think: bool,
+    id: &dyn Fn(usize) -> String,
+) -> Vec<Value> {
+    let calls = calls.iter().enumerate();
+    match shape {
+        Shape::OpenAi => {
+            let calls: Vec<Value> = calls
+                .map(|(index, (arguments, _))| json!({"id": id(index), "type": "function", "function": {"name": "f", "arguments": arguments}}))
+                .collect();
+            vec![json!({"role": "assistant", "content": null, "tool_calls": calls})]
+        }
+        Shape::Responses => {
+            let thought = think.then(|| json!({"type": "reasoning", "id": "rs", "summary": [{"type": "summary_text", "text": "hm"}]}));
+            let calls = calls.map(|(index, (arguments, _))| {
+                json!({"type": "function_call", "call_id": id(index), "name": "f", "arguments": arguments})
+            });
+            thought.into_iter().chain(calls).collect()
+        }
+        Shape::Anthropic => {
+            let thought =
+                think.then(|| json!({"type": "thinking", "thinking": "hm", "signature": "x"}));
+            let calls = calls.map(|(index, (arguments, _))| {
+                json!({"type": "tool_use", "id": id(index), "name": "f", "input": {"a": arguments}})
+            });
+            let content: Vec<Value> = thought.into_iter().chain(calls).collect();
+            vec![json!({"role": "assistant", "content": content})]
+        }
+        _ => {
+            let calls: Vec<Value> = calls
+                .map(|(index, (arguments, _))| json!({"id": id(index), "name": "f", "args": {"a": arguments}, "type": "tool_call"}))
+                .collect();
+            vec![json!({"type": "ai", "data": {"content": "", "tool_calls": calls}})]
+        }
+    }
+}
+
+fn answering(
+    shape: Shape,
+    calls: &[(String, String)],
+    beside: bool,
+    id: &dyn Fn(usize) -> String,
+) -> Vec<Value> {
+    let results = calls.iter().enumerate();
+    let mut results: Vec<Value> = results
+        .map(|(index, (_, result))| match shape {
+            Shape::OpenAi => json!({"role": "tool", "tool_call_id": id(index), "content": result}),
+            Shape::Responses => json!({"type": "function_call_output", "call_id": id(index), "output": result}),
+            Shape::Anthropic => json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": id(index), "content": result}]}),
+            _ => json!({"type": "tool", "data": {"tool_call_id": id(index), "content": result}}),
+        })
+        .collect();
+    if shape == Shape::Anthropic && beside {
+        let said = json!({"type": "text", "text": "and hurry"});
+        if let Some(blocks) = results[0]["content"].as_array_mut() {
+            blocks.push(said);
+        }
+    }
+    results
+}
+
+fn document(shape: Shape, messages: &[Value]) -> String {
+    let document = match shape {
+        Shape::Responses => json!({"instructions": "Be helpful.", "input": messages}),
+        Shape::Anthropic => json!({"system": "Be helpful.", "max_tokens": 9, "messages": messages}),
+        _ => json!({"messages": messages}),
+    };
+    serde_json::to_string_pretty(&document).unwrap()
+}
+
+/// What must hold of one chat at one budget. Says how much was dropped.
+fn check_fit(
+    shape: Shape,
+    input: &[Value],
+    policy: &Policy,
+    tokens: i64,
+    counter: &dyn TokenCounter,
+) -> Result<usize, TestCaseError> {
+    let text = document(shape, input);
+    let chat = Chat::parse(&text, Some(shape)).unwrap();
+    let budget = ContextBudget::with_target(tokens, tokens).unwrap();
+    let fitted = match chat.fit(policy, &budget, counter) {
+        Ok(fitted) => fitted,
+        Err(FitError::TooLarge {
+            available,
+            needed,
+            overhead,
+            messages,
+        }) => {
+            prop_assert!(needed > available && available == tokens);
+            let sum: i64 = messages.iter().map(|message| message.tokens).sum();
+            prop_assert_eq!(needed, overhead + sum);
+            return Ok(0);
+        }
+        // Only there can a user turn be part of a call that is not whole, or nobody speak.
+        Err(FitError::Orphan { .. } | FitError::NoUserTurn(_)) if shape == Shape::Anthropic => {
+            return Ok(0);
+        }
+        Err(error) => return Err(TestCaseError::fail(error.to_string())),
+    };
+    let output = fitted.to_json();
+    let kept = valid::messages(&output);
+    prop_assert_eq!(valid::objection(shape, &kept), None, "{}", output);
+    prop_assert!(valid::is_subsequence(&kept, input));
+    prop_assert_eq!(kept.len() + fitted.dropped.len(), input.len());
+    if let Some(last) = input
+        .iter()
+        .rfind(|message| valid::is_user_turn(shape, message))
+    {
+        prop_assert_eq!(
+            kept.iter()
+                .rfind(|message| valid::is_user_turn(shape, message)),
+            Some(last)
+        );
+    }
+    let again = Chat::parse(&output, None).unwrap();
+    if !kept.is_empty() && shape != Shape::OpenAi && kept.len() > 1 {
+        prop_assert_eq!(again.shape(), shape);
+    }
+    let again = Chat::parse(&output, Some(shape)).unwrap();
+    prop_assert_eq!(again.tokens(counter), fitted.tokens_after);
+    prop_assert!(
+        fitted.tokens_after <= tokens,
+        "{} > {}",
+        fitted.tokens_after,
+        tokens
+    );
+    prop_assert_eq!(chat.tokens(counter), fitted.tokens_before);
+    let report = &fitted.report;
+    let sum: i64 = report
+        .included
+        .iter()
+        .map(|entry| entry.item.tokens())
+        .sum();
+    prop_assert_eq!(sum, fitted.tokens_after);
+    Ok(fitted.dropped.len())
+}
+
+fn check(cases: u32, counter: &dyn TokenCounter, policies: &[Policy]) {
+    let set = std::env::var("CUPEL_CASES").ok();
+    let config = Config {
+        cases: set.map_or(cases, |cases| cases.parse().unwrap()),
+        failure_persistence: None,
+        max_shrink_iters: 2_000,
+        ..Config::default()
+    };
+    let dropped = std::cell::Cell::new(0);
+    TestRunner::new(config)
+        .run(&vec(step(), 1..12), |steps| {
+            for shape in SHAPES {
+                let messages = render(shape, &steps);
+                for end in 1..=messages.len() {
+                    let prefix = &messages[..end];
+                    let chat = Chat::parse(&document(shape, prefix), Some(shape)).unwrap();
+                    let all = chat.tokens(counter);
+                    for policy in policies {
+                        for share in [10, 35, 70, 100] {
+                            let tokens = all * share / 100;
+                            let count = check_fit(shape, prefix, policy, tokens, counter)?;
+                            dropped.set(dropped.get() + count);
+                        }
+                    }
+                }
+            }
+            Ok(())
+        })
+        .unwrap_or_else(|error| panic!("{error}"));
+    assert!(dropped.get() > 1_000, "budgets were tight");
+}
+
+#[test]
+fn fitted_sessions_are_valid_within_the_budget_and_keep_the_last_user_turn() {
+    check(60, &Heuristic, &[default_policy()]);
+}
+
+#[test]
+fn they_are_so_with_exact_counts() {
+    check(8, &Encoding::O200k, &[default_policy()]);
+}
+
+#[test]
+fn they_are_so_under_any_policy() {
+    let greedy = Policy::new(RecencyScorer, GreedySlice, ChronologicalPlacer);
+    let knapsack = Policy::new(
+        RecencyScorer,
+        KnapsackSlice::new(1).unwrap(),
+        ChronologicalPlacer,
+    );
+    check(12, &Heuristic, &[greedy, knapsack]);
+}

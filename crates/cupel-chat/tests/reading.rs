@@ -1,0 +1,193 @@
+//! How a text is read: the shape that is found, and what is wrong with texts that have none.
+
+use cupel_chat::{Chat, Shape};
+
+fn check_shape(text: &str, shape: Shape) {
+    let chat = Chat::parse(text, None);
+    assert_eq!(chat.map(|chat| chat.shape()), Ok(shape), "{text}");
+}
+
+#[test]
+fn shapes_are_told_apart() {
+    use Shape::{Anthropic, Items, LangChain, OpenAi, Responses};
+    for (text, shape) in [
+        ("[]", OpenAi),
+        (r#"{"messages":[]}"#, OpenAi),
+        (r#"[{"role":"user","content":"x"}]"#, OpenAi),
+        (r#"{"role":"user","content":"x"}"#, OpenAi),
+        (
+            "{\"role\":\"user\",\"content\":\"x\"}\n{\"role\":\"assistant\",\"content\":\"y\"}\n",
+            OpenAi,
+        ),
+        (r#"[{"role":"system","content":"x"}]"#, OpenAi),
+        (r#"[{"role":"tool","content":"x"}]"#, OpenAi),
+        (r#"[{"role":"assistant","tool_calls":[]}]"#, OpenAi),
+        (
+            r#"[{"role":"user","content":[{"type":"image_url","image_url":"x"}]}]"#,
+            OpenAi,
+        ),
+        (
+            r#"{"tools":[{"type":"function","function":{"name":"f"}}],"messages":[]}"#,
+            OpenAi,
+        ),
+        (
+            r#"{"model":"claude-sonnet-4","messages":[{"role":"user","content":"x"}]}"#,
+            Anthropic,
+        ),
+        (
+            r#"{"system":"x","messages":[{"role":"user","content":"x"}]}"#,
+            Anthropic,
+        ),
+        (
+            r#"{"tools":[{"name":"f","input_schema":{}}],"messages":[]}"#,
+            Anthropic,
+        ),
+        (
+            r#"[{"role":"user","content":[{"type":"tool_result","tool_use_id":"x"}]}]"#,
+            Anthropic,
+        ),
+        (r#"{"input":[]}"#, Responses),
+        (
+            r#"[{"type":"function_call","call_id":"x","name":"f","arguments":"{}"},{"role":"system","content":"x"}]"#,
+            Responses,
+        ),
+        (
+            r#"[{"type":"message","role":"user","content":"x"}]"#,
+            Responses,
+        ),
+        (r#"[{"type":"human","data":{"content":"x"}}]"#, LangChain),
+        (r#"[{"type":"human","content":"x"}]"#, LangChain),
+        (
+            r#"[{"lc":1,"type":"constructor","id":["HumanMessage"],"kwargs":{"content":"x"}}]"#,
+            LangChain,
+        ),
+        (r#"{"items":[{"content":"x","tokens":1}]}"#, Items),
+        (r#"[{"content":"x","tokens":1}]"#, Items),
+        (
+            "{\"content\":\"x\"}\n\n{\"content\":\"y\",\"tokens\":3}",
+            Items,
+        ),
+        ("\u{feff}[{\"content\":\"x\"}]", Items),
+    ] {
+        check_shape(text, shape);
+    }
+}
+
+/// Whatever is wrong is said with its place.
+fn check_error(text: &str, shape: Option<Shape>, expected: &str) {
+    match Chat::parse(text, shape) {
+        Ok(chat) => panic!("{text} is read as {}", chat.shape()),
+        Err(error) => assert_eq!(error.to_string(), expected, "{text}"),
+    }
+}
+
+#[test]
+fn what_is_no_chat_is_refused_with_place_and_remedy() {
+    let lists = "a chat has one list, `messages` (OpenAI Chat, Anthropic, LangChain), `input` (OpenAI Responses) or `items`";
+    let empty = "line 1, column 1: the text is empty; a chat is a JSON document or one JSON object per line";
+    let shapes = "openai, openai-responses, anthropic, langchain, items";
+    for (text, expected) in [
+        ("", empty.to_owned()),
+        (" \n\t", empty.to_owned()),
+        ("7", "line 1, column 1: a chat is a JSON object with a list `messages`, `input` or `items`, a JSON array, or one JSON object per line".to_owned()),
+        ("{", "line 1, column 1: the JSON is cut off: EOF while parsing an object".to_owned()),
+        ("{\"messages\": [\n  {\"role\": \"us", "line 2, column 14: the JSON is cut off: EOF while parsing a string".to_owned()),
+        ("{\"messages\": [\n  {\"role\" \"user\"}]}", "line 2, column 11: the JSON is not well formed: expected `:`".to_owned()),
+        ("{\"role\":\"user\",\"content\":\"é\"}\n{\"role\":}", "line 2, column 9: the JSON is not well formed: expected value".to_owned()),
+        ("{}", format!("line 1, column 1: the object is empty; {lists}")),
+        ("\n {\"message\": []}", format!("line 2, column 2: the object has `message`; {lists}")),
+        (r#"{"input":[],"messages":[]}"#, format!("line 1, column 1: the object has `messages` and `input` at once; {lists}")),
+        (r#"{"messages":[],"messages":[]}"#, "line 1, column 1, messages: the key comes twice; keep one".to_owned()),
+        (r#"{"messages":{}}"#, "line 1, column 13, messages: must be a list".to_owned()),
+        (r#"{"input":"hello"}"#, "line 1, column 10, input: must be a list".to_owned()),
+        ("[\n  1]", "line 2, column 3, [0]: must be an object, not a number".to_owned()),
+        (r#"{"messages":[{"text":"x"}]}"#, format!("line 1, column 14, messages[0]: not a message of any known shape: it has `text`; messages have `role` or `type`, items have `content`. If the shape is known, name it: {shapes}")),
+        ("{\"id\":1,\"messages\":[]}\n{\"id\":2,\"messages\":[]}", "line 1, column 1, [0]: this is a whole chat, not a message; read one chat at a time".to_owned()),
+        (
+            r#"[{"role":"tool","tool_call_id":"x","content":""},{"role":"user","content":[{"type":"tool_result","tool_use_id":"x"}]}]"#,
+            format!("line 1, column 1: the shape is not clear: there is the role tool in [0] (openai) and a block of type tool_result in [1] (anthropic); name the shape that is meant, one of {shapes}"),
+        ),
+        (
+            r#"{"system":"x","messages":[{"role":"system","content":"x"}]}"#,
+            format!("line 1, column 1, messages: the shape is not clear: there is `system` beside the messages (anthropic) and the role system in messages[0] (openai); name the shape that is meant, one of {shapes}"),
+        ),
+        (r#"[{"role":"king","content":"x"}]"#, "line 1, column 2, [0].role: \"king\" is no role; the roles are system, developer, user, assistant, tool, function".to_owned()),
+        (r#"[{"role":"user","content":7}]"#, "line 1, column 2, [0].content: must be a text or a list of content blocks, not a number".to_owned()),
+        (r#"[{"role":"user","content":[{"type":"text"}]}]"#, "line 1, column 2, [0].content[0].text: is missing; it must be a text".to_owned()),
+        (r#"[{"role":"user","content":[{}]}]"#, "line 1, column 2, [0].content[0].type: is missing; it must be a text".to_owned()),
+        (r#"[{"role":"user","content":[null]}]"#, "line 1, column 2, [0].content[0]: must be an object, not null".to_owned()),
+        (r#"[{"role":"assistant","tool_calls":{}}]"#, "line 1, column 2, [0].tool_calls: must be a list, not an object".to_owned()),
+        (r#"[{"role":"assistant","tool_calls":[{"function":{"name":"f"}}]}]"#, "line 1, column 2, [0].tool_calls[0].id: is missing; it must be a text".to_owned()),
+        (r#"[{"role":"assistant","tool_calls":[{"id":"a","function":{}}]}]"#, "line 1, column 2, [0].tool_calls[0].function.name: is missing; it must be a text".to_owned()),
+        (r#"{"input":[{"type":"function_call","name":"f"}]}"#, "line 1, column 11, input[0].call_id: is missing; it must be a text".to_owned()),
+        (r#"{"input":[{"type":"function_call_output"}]}"#, "line 1, column 11, input[0].call_id: is missing; it must be a text".to_owned()),
+        (r#"{"input":[{"content":"x"}]}"#, "line 1, column 11, input[0].role: is missing; it must be a text".to_owned()),
+        (r#"[{"lc":1,"kwargs":{}}]"#, "line 1, column 2, [0].id: must be a list that ends with the name of a message class".to_owned()),
+        (r#"[{"lc":1,"id":["Prompt"],"kwargs":{}}]"#, "line 1, column 2, [0].id: \"Prompt\" is no message type; the types are human, ai, system, tool, function, chat, remove".to_owned()),
+        (r#"[{"content":"","tokens":1}]"#, "line 1, column 2, [0]: content must be non-empty".to_owned()),
+    ] {
+        check_error(text, None, &expected);
+    }
+}
+
+#[test]
+fn a_named_shape_is_taken_at_its_word() {
+    let text = r#"[{"role":"user","content":"x"}]"#;
+    for shape in [Shape::OpenAi, Shape::Anthropic, Shape::Responses] {
+        assert_eq!(Chat::parse(text, Some(shape)).unwrap().shape(), shape);
+    }
+    check_error(
+        text,
+        Some(Shape::LangChain),
+        "line 1, column 2, [0].type: is missing; it must be a text",
+    );
+    check_error(
+        r#"{"messages":[{"role":"system","content":"x"}]}"#,
+        Some(Shape::Anthropic),
+        "line 1, column 14, messages[0].role: system is no role here; the system prompt stands beside the messages, as `system`",
+    );
+}
+
+#[test]
+fn nothing_makes_the_reader_panic() {
+    let text = include_str!("../../../examples/agent-session.json");
+    for end in (0..text.len())
+        .step_by(97)
+        .filter(|end| text.is_char_boundary(*end))
+    {
+        assert!(Chat::parse(&text[..end], None).is_err(), "{end}");
+    }
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    assert!(Chat::parse(&deep, None).is_err());
+    let deep = format!(r#"[{{"role":"user","content":{deep}}}]"#);
+    assert!(Chat::parse(&deep, None).is_err());
+    for text in [
+        "\0",
+        "\u{feff}",
+        "[[[]]]",
+        "null",
+        "\"x\"",
+        "[{}]",
+        "{\"messages\":[{}]}",
+        "{\"messages\":null}",
+    ] {
+        assert!(Chat::parse(text, None).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn a_message_knows_where_it_stands() {
+    let text = "{\n  \"messages\": [\n    {\"role\": \"user\", \"content\": \"é\"}, {\"role\": \"assistant\", \"content\": \"y\"}\n  ]\n}\n";
+    let chat = Chat::parse(text, None).unwrap();
+    let message = chat.message(1);
+    assert_eq!((message.place().line, message.place().column), (3, 39));
+    assert_eq!(message.json(), r#"{"role": "assistant", "content": "y"}"#);
+    assert_eq!(
+        (message.path().as_str(), message.label()),
+        ("messages[1]", "assistant")
+    );
+    assert_eq!(
+        chat.write(&[1]),
+        "{\n  \"messages\": [ {\"role\": \"assistant\", \"content\": \"y\"}\n  ]\n}\n"
+    );
+}

@@ -1,0 +1,392 @@
+//! Hand-written sessions in every shape, and what stays of them.
+
+use cupel::{ContextBudget, ContextKind};
+use cupel_chat::{Chat, Encoding, FitError, Role, Shape, TokenCounter, default_policy};
+
+use crate::valid;
+
+/// One token per character, so that budgets can be worked out by hand.
+struct Characters;
+
+impl TokenCounter for Characters {
+    fn count(&self, text: &str) -> i64 {
+        i64::try_from(text.chars().count()).unwrap()
+    }
+
+    fn name(&self) -> &'static str {
+        "characters"
+    }
+
+    fn is_estimate(&self) -> bool {
+        true
+    }
+}
+
+fn budget(tokens: i64) -> ContextBudget {
+    ContextBudget::with_target(tokens, tokens).unwrap()
+}
+
+fn fit(text: &str, tokens: i64) -> Result<Vec<usize>, FitError> {
+    let chat = Chat::parse(text, None).unwrap();
+    let fitted = chat.fit(&default_policy(), &budget(tokens), &Characters)?;
+    assert!(fitted.tokens_after <= tokens);
+    let kept = valid::messages(&fitted.to_json());
+    assert_eq!(valid::objection(chat.shape(), &kept), None);
+    Ok(fitted.kept)
+}
+
+/// What stays with this many tokens.
+fn check(text: &str, tokens: i64, kept: &[usize]) {
+    assert_eq!(fit(text, tokens).as_deref(), Ok(kept), "{tokens} tokens");
+}
+
+fn groups(text: &str) -> Vec<Option<String>> {
+    let chat = Chat::parse(text, None).unwrap();
+    let items = chat.items(&Characters);
+    let group = |item: &cupel::ContextItem| item.metadata().get("cupel:group").cloned();
+    items.iter().map(group).collect()
+}
+
+/// Parallel calls, results in another order and with a message in between.
+const OPENAI: &str = r#"{
+  "model": "gpt-4o",
+  "messages": [
+    {"role": "developer", "content": "Be brief."},
+    {"role": "user", "content": "Weather in Rome and Oslo?", "x": 12345678901234567890},
+    {"role": "assistant", "content": null, "tool_calls": [
+      {"id": "a", "type": "function", "function": {"name": "w", "arguments": "{}"}},
+      {"id": "b", "type": "function", "function": {"name": "w", "arguments": "{}"}}]},
+    {"role": "tool", "tool_call_id": "b", "content": "cold"},
+    {"role": "user", "content": "Still there?"},
+    {"role": "tool", "tool_call_id": "a", "content": "warm", "score": 1.0e0},
+    {"role": "assistant", "content": "Warm and cold."},
+    {"role": "user", "content": [{"type": "text", "text": "And this?"},
+      {"type": "image_url", "image_url": {"url": "https://example.com/x.png", "detail": "low"}}]}
+  ],
+  "seed": 0.10
+}"#;
+
+#[test]
+fn parallel_calls_and_results_apart_are_one_group() {
+    let call = Some("2".to_owned());
+    let none = None;
+    let expected = [&none, &none, &call, &call, &none, &call, &none, &none];
+    assert_eq!(groups(OPENAI).iter().collect::<Vec<_>>(), expected);
+    let chat = Chat::parse(OPENAI, None).unwrap();
+    let kinds: Vec<ContextKind> = chat
+        .items(&Characters)
+        .iter()
+        .map(|item| item.kind().clone())
+        .collect();
+    assert_eq!(kinds[0], ContextKind::system_prompt());
+    assert_eq!(kinds[3], ContextKind::tool_output());
+    assert_eq!(kinds[4], ContextKind::message());
+    assert_eq!(chat.message(0).role(), Role::System);
+    assert_eq!(chat.message(2).text(), "w({})\nw({})");
+    assert_eq!(chat.message(7).text(), "And this?\n[image]");
+    assert_eq!(chat.model(), Some("gpt-4o"));
+    // By hand: 21, 32, 24, 11, 19, 11, 26, 101, and 3.
+    check(OPENAI, 248, &[0, 1, 2, 3, 4, 5, 6, 7]);
+    check(OPENAI, 247, &[0, 2, 3, 4, 5, 6, 7]);
+    check(OPENAI, 216, &[0, 2, 3, 4, 5, 6, 7]);
+    check(OPENAI, 215, &[0, 2, 3, 5, 6, 7]);
+    check(OPENAI, 197, &[0, 2, 3, 5, 6, 7]);
+    // The group costs 46 and no longer fits; the question within it still does.
+    check(OPENAI, 196, &[0, 4, 6, 7]);
+    check(OPENAI, 151, &[0, 6, 7]);
+    check(OPENAI, 125, &[0, 7]);
+    let error = fit(OPENAI, 124).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "what has to be kept needs 125 tokens, 1 more than the 124 there are: message 0 (developer, 21 tokens), \
+         message 7 (user, 101 tokens) and 3 tokens around the messages; raise the budget or shorten these"
+    );
+}
+
+#[test]
+fn what_is_kept_is_written_to_the_byte_and_nothing_else_changes() {
+    let chat = Chat::parse(OPENAI, None).unwrap();
+    let fitted = chat
+        .fit(&default_policy(), &budget(151), &Characters)
+        .unwrap();
+    let (before, rest) = OPENAI
+        .split_once("\n    {\"role\": \"user\", \"content\": \"Weather")
+        .unwrap();
+    let (_, after) = rest.split_once("1.0e0},").unwrap();
+    assert_eq!(fitted.to_json(), format!("{before}{after}"));
+    assert_eq!(chat.write(&[0, 1, 2, 3, 4, 5, 6, 7]), OPENAI);
+    let none = chat.write(&[]);
+    assert_eq!(valid::messages(&none).len(), 0);
+    assert!(none.ends_with("],\n  \"seed\": 0.10\n}"), "{none}");
+}
+
+/// Reasoning, parallel calls, a tool of the provider's, and an item of a type nobody knows.
+const RESPONSES: &str = r#"{"model": "o4-mini", "input": [
+  {"role": "user", "content": [{"type": "input_text", "text": "Find a flight."}]},
+  {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "0123456789abcdef"},
+  {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "find", "arguments": "{\"to\":1}"},
+  {"type": "function_call", "id": "fc_2", "call_id": "c2", "name": "find", "arguments": "{\"to\":2}"},
+  {"type": "function_call_output", "call_id": "c2", "output": "none"},
+  {"type": "function_call_output", "call_id": "c1", "output": "one"},
+  {"type": "web_search_call", "id": "ws_1", "status": "completed"},
+  {"type": "message", "role": "assistant", "id": "m", "content": [{"type": "output_text", "text": "One flight.", "annotations": []}]},
+  {"type": "item_reference", "id": "old"},
+  {"role": "user", "content": "Book it."}
+]}"#;
+
+#[test]
+fn reasoning_stays_with_the_calls_it_leads_to() {
+    let (call, search, none) = (Some("1".to_owned()), Some("6".to_owned()), None);
+    let expected = [
+        &none, &call, &call, &call, &call, &call, &search, &search, &none, &none,
+    ];
+    assert_eq!(groups(RESPONSES).iter().collect::<Vec<_>>(), expected);
+    let chat = Chat::parse(RESPONSES, None).unwrap();
+    let all = chat.tokens(&Characters);
+    let least = 3 + (3 + 4 + 8);
+    let mut sizes = std::collections::BTreeSet::new();
+    for tokens in least..=all {
+        sizes.insert(fit(RESPONSES, tokens).unwrap());
+    }
+    assert!(sizes.len() > 5, "{sizes:?}");
+    check(RESPONSES, all, &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    check(RESPONSES, least, &[9]);
+}
+
+/// Thinking, a result beside a text, and a system prompt in blocks.
+const ANTHROPIC: &str = r#"{"model": "claude-sonnet-4", "max_tokens": 1000,
+ "system": [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}],
+ "messages": [
+  {"role": "user", "content": "What is in the box?"},
+  {"role": "assistant", "content": [{"type": "thinking", "thinking": "Look.", "signature": "s"}, {"type": "tool_use", "id": "t1", "name": "look", "input": {}}]},
+  {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "A ball."}]}]},
+  {"role": "assistant", "content": "A ball."},
+  {"role": "user", "content": "Take it."},
+  {"role": "assistant", "content": [{"type": "tool_use", "id": "t2", "name": "take", "input": {}}]},
+  {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t2", "is_error": true, "content": "stuck"}, {"type": "text", "text": "Now what?"}]}
+ ]}"#;
+
+#[test]
+fn a_user_turn_beside_results_keeps_its_call_and_the_user_turn_before_it() {
+    let (first, second, none) = (Some("1".to_owned()), Some("5".to_owned()), None);
+    let expected = [&none, &first, &first, &none, &none, &second, &second];
+    assert_eq!(groups(ANTHROPIC).iter().collect::<Vec<_>>(), expected);
+    let chat = Chat::parse(ANTHROPIC, None).unwrap();
+    assert_eq!(chat.shape(), Shape::Anthropic);
+    assert_eq!(
+        chat.items(&Characters)[2].kind(),
+        &ContextKind::tool_output()
+    );
+    // Around them 3 and 18; messages 26, 26, 14, 19, 15, 21, 21.
+    check(ANTHROPIC, 163, &[0, 1, 2, 3, 4, 5, 6]);
+    check(ANTHROPIC, 78, &[4, 5, 6]);
+    // An answer before the first user turn is not kept even where it has room.
+    check(ANTHROPIC, 97, &[4, 5, 6]);
+    check(ANTHROPIC, 104, &[0, 4, 5, 6]);
+    check(ANTHROPIC, 123, &[0, 3, 4, 5, 6]);
+    let error = fit(ANTHROPIC, 77).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("1 more than the 77 there are: message 4 (user, 15 tokens), message 5"),
+        "{error}"
+    );
+}
+
+#[test]
+fn what_stands_before_the_first_user_turn_is_dropped_with_a_reason() {
+    let chat = Chat::parse(ANTHROPIC, None).unwrap();
+    let fitted = chat
+        .fit(&default_policy(), &budget(97), &Characters)
+        .unwrap();
+    let dropped = fitted
+        .dropped
+        .iter()
+        .find(|dropped| dropped.index == 3)
+        .unwrap();
+    assert_eq!(
+        dropped.reason.to_string(),
+        "Filtered: dropped by filter 'starts on a user turn'"
+    );
+    assert_eq!((dropped.role.as_str(), dropped.tokens), ("assistant", 19));
+    let dropped = fitted
+        .dropped
+        .iter()
+        .find(|dropped| dropped.index == 2)
+        .unwrap();
+    assert_eq!(
+        dropped.reason.to_string(),
+        "GroupExcluded: its group of 2 items (40 tokens) did not fit, 0 available"
+    );
+}
+
+/// All three forms of a message.
+const LANGCHAIN: &str = r#"[
+  {"type": "system", "data": {"content": "Be brief.", "type": "system"}},
+  {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "messages", "HumanMessage"], "kwargs": {"content": "Sum 1 and 2.", "type": "human"}},
+  {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "messages", "AIMessage"], "kwargs": {"content": "", "tool_calls": [{"id": "x", "name": "add", "args": {"a": 1}, "type": "tool_call"}],
+    "additional_kwargs": {"tool_calls": [{"id": "x", "type": "function", "function": {"name": "add", "arguments": "{}"}}]}}},
+  {"type": "tool", "content": "3", "tool_call_id": "x", "status": "success"},
+  {"type": "AIMessageChunk", "data": {"content": "3."}},
+  {"type": "human", "content": "Thanks."}
+]"#;
+
+#[test]
+fn langchain_messages_are_read_in_all_their_forms() {
+    let chat = Chat::parse(LANGCHAIN, None).unwrap();
+    assert_eq!(chat.shape(), Shape::LangChain);
+    let roles: Vec<Role> = chat.messages().map(cupel_chat::Message::role).collect();
+    let expected = [
+        Role::System,
+        Role::User,
+        Role::Assistant,
+        Role::Tool,
+        Role::Assistant,
+        Role::User,
+    ];
+    assert_eq!(roles, expected);
+    // A call in two spellings is one call.
+    assert_eq!(chat.message(2).text(), "add({\"a\":1})");
+    let call = Some("2".to_owned());
+    assert_eq!(
+        groups(LANGCHAIN),
+        [None, None, call.clone(), call, None, None]
+    );
+    // 18, 20, 18, 8, 7, 15 and 3.
+    check(LANGCHAIN, 89, &[0, 1, 2, 3, 4, 5]);
+    check(LANGCHAIN, 88, &[0, 1, 4, 5]);
+    check(LANGCHAIN, 63, &[0, 1, 4, 5]);
+    check(LANGCHAIN, 62, &[0, 1, 5]);
+    // Room for an answer, but not for the user turn it would have to follow.
+    check(LANGCHAIN, 55, &[0, 5]);
+    check(LANGCHAIN, 36, &[0, 5]);
+}
+
+#[test]
+fn items_are_chosen_in_whole_groups_and_stay_in_order() {
+    let lines = "{\"content\":\"a\",\"tokens\":5,\"timestamp\":\"2026-01-01T00:00:00Z\"}\n\
+                 {\"content\":\"b\",\"tokens\":5,\"metadata\":{\"cupel:group\":\"g\"},\"timestamp\":\"2026-01-02T00:00:00Z\"}\n\
+                 \n\
+                 {\"content\":\"c\",\"tokens\":5,\"metadata\":{\"cupel:group\":\"g\"},\"timestamp\":\"2026-01-03T00:00:00Z\"}\n\
+                 {\"content\":\"d\",\"tokens\":5,\"pinned\":true}";
+    let chat = Chat::parse(lines, None).unwrap();
+    assert_eq!((chat.shape(), chat.len()), (Shape::Items, 4));
+    let kept = |tokens| {
+        chat.fit(&default_policy(), &budget(tokens), &Characters)
+            .map(|fitted| fitted.kept)
+    };
+    assert_eq!(kept(20), Ok(vec![0, 1, 2, 3]));
+    assert_eq!(kept(15), Ok(vec![1, 2, 3]));
+    assert_eq!(kept(14), Ok(vec![0, 3]));
+    assert_eq!(kept(5), Ok(vec![3]));
+    assert!(matches!(kept(4), Err(FitError::TooLarge { needed: 5, .. })));
+    let fitted = chat
+        .fit(&default_policy(), &budget(14), &Characters)
+        .unwrap();
+    let expected: Vec<&str> = [0, 4].map(|line| lines.lines().nth(line).unwrap()).to_vec();
+    assert_eq!(fitted.to_json(), expected.join("\n"));
+}
+
+#[test]
+fn orphans_are_dropped_and_say_so() {
+    let text = r#"[
+      {"role": "user", "content": "hi"},
+      {"role": "tool", "tool_call_id": "gone", "content": "late"},
+      {"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "f", "arguments": ""}}, {"id": "b", "function": {"name": "f", "arguments": ""}}]},
+      {"role": "tool", "tool_call_id": "a", "content": "half"},
+      {"role": "tool", "content": "of what?"},
+      {"role": "user", "content": "again"},
+      {"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "f", "arguments": ""}}]},
+      {"role": "tool", "tool_call_id": "a", "content": "whole"}
+    ]"#;
+    let chat = Chat::parse(text, None).unwrap();
+    let fitted = chat
+        .fit(&default_policy(), &budget(10_000), &Characters)
+        .unwrap();
+    assert_eq!(fitted.kept, [0, 5, 6, 7]);
+    let reasons: Vec<String> = fitted
+        .dropped
+        .iter()
+        .map(|dropped| dropped.reason.to_string())
+        .collect();
+    let orphan = |what: &str| format!("Filtered: dropped by filter 'orphan: {what}'");
+    assert_eq!(
+        reasons,
+        [
+            orphan("a result without its call"),
+            orphan("a call without its result"),
+            orphan("a call without its result"),
+            orphan("a result without its call"),
+        ]
+    );
+    let report = &fitted.report;
+    assert_eq!(report.total_candidates, chat.len() + 1);
+    assert_eq!(report.included.len(), 5);
+}
+
+#[test]
+fn a_user_turn_that_is_part_of_an_orphan_is_an_error() {
+    let text = r#"{"system": "s", "messages": [
+      {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "gone", "content": "x"}, {"type": "text", "text": "well?"}]}
+    ]}"#;
+    assert_eq!(
+        fit(text, 1_000).unwrap_err().to_string(),
+        "message 0 (user) has to be kept and is part of an orphan: a result without its call; complete the chat"
+    );
+    let silent = r#"{"system": "s", "messages": [{"role": "assistant", "content": "hello?"}]}"#;
+    assert_eq!(
+        fit(silent, 1_000).unwrap_err(),
+        FitError::NoUserTurn(Shape::Anthropic)
+    );
+}
+
+#[test]
+fn output_reserve_and_margin_are_kept_free() {
+    let chat = Chat::parse(OPENAI, None).unwrap();
+    let budget = ContextBudget::builder(300)
+        .output_reserve(149)
+        .build()
+        .unwrap();
+    let fitted = chat.fit(&default_policy(), &budget, &Characters).unwrap();
+    assert_eq!(fitted.kept, [0, 6, 7]); // as with 151
+    let budget = ContextBudget::builder(248)
+        .safety_margin_percent(50.0)
+        .build()
+        .unwrap();
+    let fitted = chat.fit(&default_policy(), &budget, &Characters).unwrap();
+    assert!(fitted.tokens_after <= 125 + 123 / 2);
+}
+
+#[test]
+fn an_empty_chat_stays_empty() {
+    for text in ["[]", r#"{"messages": []}"#, r#"{"input":[],"model":"x"}"#] {
+        let chat = Chat::parse(text, None).unwrap();
+        let fitted = chat
+            .fit(&default_policy(), &budget(10), &Characters)
+            .unwrap();
+        assert_eq!(fitted.to_json(), text);
+    }
+}
+
+#[test]
+fn the_session_shipped_with_the_project_fits_into_two_thousand_tokens() {
+    let text = include_str!("../../../examples/agent-session.json");
+    let chat = Chat::parse(text, None).unwrap();
+    assert_eq!(chat.shape(), Shape::OpenAi);
+    let counter = Encoding::O200k;
+    assert!(
+        (5_000..=8_000).contains(&chat.tokens(&counter)),
+        "{}",
+        chat.tokens(&counter)
+    );
+    let fitted = chat
+        .fit(&default_policy(), &budget(2_000), &counter)
+        .unwrap();
+    let kept = valid::messages(&fitted.to_json());
+    assert_eq!(valid::objection(Shape::OpenAi, &kept), None);
+    assert!(
+        (1_500..=2_000).contains(&fitted.tokens_after),
+        "{}",
+        fitted.tokens_after
+    );
+}

@@ -1,0 +1,66 @@
+//! Recorded sessions of agents, if `CUPEL_TAU_BENCH` names a file of them: one JSON object with
+//! `messages` per line, in OpenAI's shape.
+
+use cupel::ContextBudget;
+use cupel_chat::{Chat, Encoding, FitError, Role, Shape, default_policy};
+
+use crate::valid;
+
+#[test]
+fn recorded_sessions_fit_at_every_turn() {
+    let Ok(path) = std::env::var("CUPEL_TAU_BENCH") else {
+        return;
+    };
+    let file = std::fs::read_to_string(&path).expect("CUPEL_TAU_BENCH names a file");
+    let counter = Encoding::O200k;
+    let policy = default_policy();
+    let (mut sessions, mut fits, mut too_large) = (0, 0, 0);
+    for line in file.lines() {
+        sessions += 1;
+        let whole = Chat::parse(line, None).unwrap();
+        assert_eq!(whole.shape(), Shape::OpenAi);
+        let items = whole.items(&counter);
+        let fixed: i64 = whole
+            .messages()
+            .filter(|message| message.role() == Role::System)
+            .map(|message| items[message.index()].tokens())
+            .sum::<i64>()
+            + whole.overhead(&counter);
+        let all = valid::messages(line);
+        for end in 1..=all.len() {
+            if !matches!(all[end - 1]["role"].as_str(), Some("user" | "tool")) {
+                continue;
+            }
+            let prefix = whole.write(&(0..end).collect::<Vec<_>>());
+            let chat = Chat::parse(&prefix, None).unwrap();
+            for budget in [500, 1_000, 2_000, 4_000] {
+                let tokens = budget + fixed;
+                let limits = ContextBudget::with_target(tokens, tokens).unwrap();
+                let fitted = match chat.fit(&policy, &limits, &counter) {
+                    Ok(fitted) => fitted,
+                    Err(FitError::TooLarge { needed, .. }) => {
+                        assert!(needed > tokens);
+                        too_large += 1;
+                        continue;
+                    }
+                    Err(error) => panic!("{error}"),
+                };
+                fits += 1;
+                let output = fitted.to_json();
+                let kept = valid::messages(&output);
+                assert_eq!(valid::objection(Shape::OpenAi, &kept), None);
+                assert!(valid::is_subsequence(&kept, &all[..end]));
+                let is_user = |message: &&serde_json::Value| message["role"] == "user";
+                let last = all[..end].iter().rfind(is_user);
+                assert_eq!(kept.iter().rfind(is_user), last);
+                let again = Chat::parse(&output, Some(Shape::OpenAi)).unwrap();
+                assert!(again.tokens(&counter) <= tokens);
+                assert_eq!(again.tokens(&counter), fitted.tokens_after);
+            }
+        }
+    }
+    assert!(sessions > 0 && fits > 0);
+    println!(
+        "{sessions} sessions, {fits} fits, {too_large} where the must-keep part alone is too large"
+    );
+}
