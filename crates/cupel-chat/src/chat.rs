@@ -67,13 +67,18 @@ impl Chat {
         let mut items = Vec::new();
         for (index, value) in values.into_iter().enumerate() {
             let turn = read::turn(shape, &value);
-            turns.push(turn.map_err(|(field, message)| layout.fault(index, &field, message))?);
-            if shape == Shape::Items {
-                items.push(item(value, 0).map_err(|message| layout.fault(index, "", message))?);
-            }
+            let turn = turn.map_err(|(field, message)| layout.fault(index, &field, message))?;
+            turns.push(if shape == Shape::Items {
+                let item = item(value, 0).map_err(|message| layout.fault(index, "", message))?;
+                let turn = Turn::new(Role::Other, item.0.kind().as_str());
+                items.push(item);
+                turn
+            } else {
+                turn
+            });
         }
         Ok(Self {
-            threads: Threads::new(shape, &turns),
+            threads: Threads::new(shape, &turns, continues(&layout)),
             shape,
             layout,
             turns,
@@ -237,6 +242,12 @@ impl Message<'_> {
     pub fn path(self) -> String {
         self.chat.layout.path_of(self.index, "")
     }
+}
+
+/// Whether the request goes on where another one ended.
+fn continues(layout: &Layout) -> bool {
+    let is_set = |key: &&str| layout.field(key).is_some_and(|value| !value.is_null());
+    ["previous_response_id", "conversation"].iter().any(is_set)
 }
 
 /// An item, and whether it says how many tokens it has; if not, it has `tokens`.

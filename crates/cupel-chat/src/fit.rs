@@ -230,13 +230,17 @@ impl std::error::Error for FitError {
 const BEFORE_USER: &str = "starts on a user turn";
 
 impl Chat {
-    /// What has to be kept: the system's messages, the last user turn with its group, and, where a
-    /// chat has to start on a user turn, the user turn before that group.
+    /// What has to be kept: the system's messages, answers to calls the provider remembers, the last
+    /// user turn with its group, and, where a chat has to start on a user turn, the user turn before
+    /// that group.
     pub(crate) fn must_keep(&self) -> Result<BTreeSet<usize>, FitError> {
         let of = |role: Role| move |index: &usize| self.turns[*index].role() == role;
         let mut kept: BTreeSet<usize> = (0..self.turns.len()).filter(of(Role::System)).collect();
         if self.shape == Shape::Items {
             return Ok(kept);
+        }
+        for &answer in self.threads.answers() {
+            kept.extend(self.threads.members(self.threads.group(answer)));
         }
         let user_turn = |index: &usize| self.turns[*index].is_user_turn();
         let mut next = (0..self.turns.len()).rfind(user_turn);
@@ -275,6 +279,8 @@ impl Chat {
     /// - A turn with calls and all their results stay or go together, as does reasoning with what it
     ///   leads to. What follows the last user turn competes like everything else: it is the newest, so
     ///   the default policy takes it first, but a result larger than the budget cannot stay.
+    /// - A request that goes on where another one ended (`previous_response_id`, `conversation`) may answer
+    ///   calls that are not in it; such results stay.
     /// - A call without its result, a result without its call, and reasoning that leads nowhere are
     ///   dropped with their group: no provider accepts them.
     /// - Where the shape starts on a user turn and the policy's choice does not, the user turn before it

@@ -53,3 +53,8 @@ pub use tokens::{
     UnknownEncoding,
 };
 pub use turn::Role;
+
+/// Compiles and runs the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

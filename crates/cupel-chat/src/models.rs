@@ -16,7 +16,7 @@ pub struct Model {
 }
 
 /// When [`MODELS`] was last compared with what the providers publish.
-pub const MODELS_AS_OF: &str = "2025-08";
+pub const MODELS_AS_OF: &str = "2026-11";
 
 const fn exact(name: &'static str, window: i64, encoding: Encoding) -> Model {
     Model {
@@ -34,11 +34,21 @@ const fn estimated(name: &'static str, window: i64) -> Model {
     }
 }
 
-/// The models that are known by name, as of [`MODELS_AS_OF`]. A model that is not here can be used by
+/// The models that are known by name, as of [`MODELS_AS_OF`], each with the window everybody gets: larger
+/// ones that have to be asked for do not count. A model that is not here can be used by
 /// naming an encoding and a budget in tokens.
 pub const MODELS: &[Model] = &[
+    exact("gpt-5.5", 1_050_000, Encoding::O200k),
+    exact("gpt-5.4", 1_050_000, Encoding::O200k),
+    exact("gpt-5.4-mini", 400_000, Encoding::O200k),
+    exact("gpt-5.4-nano", 400_000, Encoding::O200k),
+    exact("gpt-5.2", 400_000, Encoding::O200k),
+    exact("gpt-5.2-chat", 128_000, Encoding::O200k),
+    exact("gpt-5.1", 400_000, Encoding::O200k),
+    exact("gpt-5.1-chat", 128_000, Encoding::O200k),
     exact("gpt-5", 400_000, Encoding::O200k),
     exact("gpt-5-chat", 128_000, Encoding::O200k),
+    exact("gpt-4.5", 128_000, Encoding::O200k),
     exact("gpt-4.1", 1_047_576, Encoding::O200k),
     exact("gpt-4o", 128_000, Encoding::O200k),
     exact("gpt-4-turbo", 128_000, Encoding::Cl100k),
@@ -52,12 +62,23 @@ pub const MODELS: &[Model] = &[
     exact("o3", 200_000, Encoding::O200k),
     exact("o4-mini", 200_000, Encoding::O200k),
     estimated("claude-3", 200_000),
+    estimated("claude-3.5", 200_000),
+    estimated("claude-3.7", 200_000),
     estimated("claude-opus-4", 200_000),
     estimated("claude-sonnet-4", 200_000),
+    estimated("claude-haiku-4", 200_000),
+    estimated("claude-opus-5", 1_000_000),
+    estimated("claude-sonnet-5", 1_000_000),
+    estimated("claude-fable-5", 1_000_000),
     estimated("gemini-1.5-pro", 2_097_152),
     estimated("gemini-1.5-flash", 1_048_576),
     estimated("gemini-2.0-flash", 1_048_576),
-    estimated("gemini-2.5", 1_048_576),
+    estimated("gemini-2.5-flash", 1_048_576),
+    estimated("gemini-2.5-pro", 1_048_576),
+    estimated("gemini-3-flash", 1_048_576),
+    estimated("gemini-3-pro", 1_048_576),
+    estimated("gemini-3-pro-image", 65_536),
+    estimated("gemini-3.1-pro", 1_048_576),
     estimated("llama-3.1", 131_072),
     estimated("llama-3.3", 131_072),
     estimated("mistral-large", 131_072),
@@ -108,7 +129,7 @@ impl Model {
         let known = |model: &&Self| {
             plain
                 .strip_prefix(model.name)
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', ':', '@', '.']))
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', ':', '@']))
         };
         let longest = MODELS
             .iter()

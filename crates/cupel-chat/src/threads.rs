@@ -14,6 +14,8 @@ pub(crate) struct Threads {
     groups: Vec<Vec<usize>>,
     /// For every message why its group can never be valid, if so.
     orphans: Vec<Option<Orphan>>,
+    /// The messages that answer calls the provider remembers.
+    answers: Vec<usize>,
 }
 
 /// Why a message can never be part of a valid chat.
@@ -35,11 +37,13 @@ impl Orphan {
 }
 
 impl Threads {
-    pub(crate) fn new(shape: Shape, turns: &[Turn]) -> Self {
+    /// `continued` says that the provider remembers calls that are not here.
+    pub(crate) fn new(shape: Shape, turns: &[Turn], continued: bool) -> Self {
         let mut threads = Self {
             first: (0..turns.len()).collect(),
             groups: vec![Vec::new(); turns.len()],
             orphans: vec![None; turns.len()],
+            answers: Vec::new(),
         };
         // The calls so far by id, the latest of every id, and whether they are answered.
         let mut calls: HashMap<&str, (usize, bool)> = HashMap::new();
@@ -50,6 +54,7 @@ impl Threads {
                         *answered = true;
                         threads.join(*call, index);
                     }
+                    None if continued => threads.answers.push(index),
                     None => threads.orphans[index] = Some(Orphan::Result),
                 }
             }
@@ -121,6 +126,11 @@ impl Threads {
     /// The messages of a group, ascending.
     pub(crate) fn members(&self, group: usize) -> &[usize] {
         &self.groups[group]
+    }
+
+    /// The messages that answer calls the provider remembers.
+    pub(crate) fn answers(&self) -> &[usize] {
+        &self.answers
     }
 
     pub(crate) fn orphan(&self, index: usize) -> Option<Orphan> {

@@ -93,7 +93,10 @@ fn a_model_is_found_by_its_longest_name() {
         ("o1-mini", "o1-mini"),
         ("openai/o3-mini", "o3"),
         ("anthropic/claude-3-5-sonnet-20241022", "claude-3"),
-        ("claude-3.5-sonnet", "claude-3"),
+        ("claude-3.5-sonnet", "claude-3.5"),
+        ("claude-sonnet-4-5-20250929", "claude-sonnet-4"),
+        ("gpt-5.4-mini-2026-03-05", "gpt-5.4-mini"),
+        ("gpt-5-mini", "gpt-5"),
     ] {
         assert_eq!(
             Model::find(name).map(|model| model.name),
@@ -111,6 +114,7 @@ fn a_model_that_is_not_known_is_an_error_with_the_nearest_name() {
         ("o200k", None),
         ("", None),
         ("my-own-model", None),
+        ("gpt-4.7", Some("gpt-4.1")),
     ] {
         let error = Model::find(name).unwrap_err().to_string();
         let expected = nearest.map(|nearest| format!("did you mean {nearest:?}?"));

@@ -279,7 +279,11 @@ fn items_are_chosen_in_whole_groups_and_stay_in_order() {
     assert_eq!(kept(15), Ok(vec![1, 2, 3]));
     assert_eq!(kept(14), Ok(vec![0, 3]));
     assert_eq!(kept(5), Ok(vec![3]));
-    assert!(matches!(kept(4), Err(FitError::TooLarge { needed: 5, .. })));
+    assert_eq!(
+        kept(4).unwrap_err().to_string(),
+        "what has to be kept needs 5 tokens, 1 more than the 4 there are: message 3 (Message, 5 tokens) \
+         and 0 tokens around the messages; raise the budget or shorten these"
+    );
     let fitted = chat
         .fit(&default_policy(), &budget(14), &Characters)
         .unwrap();
@@ -322,6 +326,34 @@ fn orphans_are_dropped_and_say_so() {
     let report = &fitted.report;
     assert_eq!(report.total_candidates, chat.len() + 1);
     assert_eq!(report.included.len(), 5);
+}
+
+#[test]
+fn results_of_calls_the_provider_remembers_stay() {
+    let text = r#"{"previous_response_id": "resp_1", "input": [
+      {"role": "user", "content": "a long question that is of no use any more"},
+      {"type": "function_call_output", "call_id": "c1", "output": "12"},
+      {"role": "user", "content": "And?"}
+    ]}"#;
+    let least = 3 + (3 + 20 + 2) + (3 + 4 + 4);
+    check_kept(text, least, &[1, 2]);
+    assert!(matches!(
+        fit(text, least - 1),
+        Err(FitError::TooLarge { .. })
+    ));
+    let forgotten = text.replace("\"resp_1\"", "null");
+    check_kept(&forgotten, 1_000, &[0, 2]);
+}
+
+/// As [`check`], for chats that another request goes before.
+fn check_kept(text: &str, tokens: i64, kept: &[usize]) {
+    let chat = Chat::parse(text, None).unwrap();
+    let fitted = chat.fit(&default_policy(), &budget(tokens), &Characters);
+    assert_eq!(
+        fitted.map(|fitted| fitted.kept).as_deref(),
+        Ok(kept),
+        "{tokens} tokens"
+    );
 }
 
 #[test]
