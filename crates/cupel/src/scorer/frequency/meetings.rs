@@ -29,6 +29,15 @@ impl Member {
     fn tags(self, tags: &[u32]) -> &[u32] {
         &tags[self.start as usize..][..self.len as usize]
     }
+
+    /// One for each of its items if they are few.
+    fn bits(&self) -> usize {
+        if self.items <= 4 {
+            self.items as usize
+        } else {
+            1
+        }
+    }
 }
 
 /// For every distinct set, the items it meets, its own included. Splits a list where that
@@ -40,7 +49,8 @@ pub(super) fn count(sets: &TagSets, is_cheaper: fn(u64, u64) -> bool) -> Vec<u32
         start: set.start,
         len: set.len,
     });
-    let list: Vec<Member> = all.filter(|member| member.len > 0).collect();
+    let mut list: Vec<Member> = all.filter(|member| member.len > 0).collect();
+    list.sort_unstable_by_key(|member| member.len);
     let mut count = Count {
         tags: &sets.tags,
         meetings: vec![Wrapping(0); sets.distinct.len()],
@@ -80,13 +90,14 @@ struct Tally {
     next: u32,
 }
 
-/// The members of a word that stand for `2^exponent` items more than the one their bit counts for.
+/// The members in a word that stand for `2^exponent` items more than their bits count for.
 struct Weight {
     word: usize,
     members: u64,
     exponent: u32,
 }
 
+/// Lists are by ascending number of tags that are looked at: so the processor foresees every loop over them.
 impl Count<'_> {
     /// Adds to the meetings of every member those with the list.
     fn list(&mut self, list: &[Member], sign: Wrapping<u32>) {
@@ -147,11 +158,17 @@ impl Count<'_> {
             ends.push(end);
         }
         let mut parts = vec![Member::default(); end as usize];
-        for member in list {
-            let mut met = Wrapping(0);
-            for (&tag, before) in member.tags(self.tags).iter().zip(0..) {
+        let mut longer = list;
+        // All first tags, then all second tags: so each part is in order.
+        for before in 0.. {
+            longer = &longer[longer.partition_point(|member| member.len <= before)..];
+            if longer.is_empty() {
+                break;
+            }
+            for member in longer {
+                let tag = self.tags[(member.start + before) as usize];
                 let tally = &mut self.tallies[tag as usize];
-                met += tally.items;
+                self.meetings[member.set as usize] += Wrapping(tally.items) * sign;
                 if before > 0 {
                     parts[tally.next as usize] = Member {
                         len: before,
@@ -160,7 +177,6 @@ impl Count<'_> {
                     tally.next += 1;
                 }
             }
-            self.meetings[member.set as usize] += met * sign;
         }
         self.forget(tallied);
         let mut start = 0;
@@ -175,17 +191,21 @@ impl Count<'_> {
 
     /// Adds to the meetings of every member those with the list, each with each.
     fn compare(&mut self, list: &[Member], sign: Wrapping<u32>) {
-        match list.iter().filter(|member| member.len > 1).count() {
-            0..=64 => self.compare_by::<2>(list, sign),
-            65..=128 => self.compare_by::<3>(list, sign),
-            129..=256 => self.compare_by::<5>(list, sign),
+        let alone = list.partition_point(|member| member.len == 1);
+        let bits: usize = list[alone..].iter().map(Member::bits).sum();
+        match bits.div_ceil(64) {
+            0..=1 => self.compare_by::<2>(list, sign),
+            2 => self.compare_by::<3>(list, sign),
+            3 => self.compare_by::<4>(list, sign),
+            4 => self.compare_by::<5>(list, sign),
+            5..=6 => self.compare_by::<7>(list, sign),
             _ => self.compare_by::<{ 1 + WORDS }>(list, sign),
         }
     }
 
-    /// A row has a number, the items of the members that have this tag only, and `R - 1` words with a
-    /// bit for each of the other members that carry it. There are as many rounds as it takes to
-    /// give a bit to everybody.
+    /// A row has a number, the items of the members that have this tag only, and `R - 1` words with
+    /// the bits of the other members that carry it. There are as many rounds as it takes to give
+    /// everybody bits.
     fn compare_by<const R: usize>(&mut self, list: &[Member], sign: Wrapping<u32>) {
         let words = self.tallies.len() * R;
         if self.rows.len() < words {
@@ -200,13 +220,14 @@ impl Count<'_> {
                 let tags = member.tags(self.tags);
                 if let [tag] = tags {
                     rows[*tag as usize][0] += u64::from(member.items);
-                } else if bits < 64 * (R - 1) {
-                    let (word, bit) = (1 + bits / 64, 1 << (bits % 64));
-                    for &tag in tags {
-                        rows[tag as usize][word] |= bit;
+                } else if bits + member.bits() <= 64 * (R - 1) {
+                    for bit in bits..bits + member.bits() {
+                        for &tag in tags {
+                            rows[tag as usize][1 + bit / 64] |= 1 << (bit % 64);
+                        }
                     }
-                    weigh(&mut self.weights, word, bit, member.items - 1);
-                    bits += 1;
+                    weigh(&mut self.weights, bits, member.items - index(member.bits()));
+                    bits += member.bits();
                 } else {
                     break;
                 }
@@ -217,10 +238,9 @@ impl Count<'_> {
                 for &tag in member.tags(self.tags) {
                     let row = &rows[tag as usize];
                     met[0] += row[0];
-                    met[1..]
-                        .iter_mut()
-                        .zip(&row[1..])
-                        .for_each(|(met, row)| *met |= row);
+                    for word in 1..R {
+                        met[word] |= row[word];
+                    }
                 }
                 let lone = index(low_bits(met[0]));
                 let bits = met[1..].iter().map(|word| word.count_ones());
@@ -234,17 +254,18 @@ impl Count<'_> {
             self.weights.clear();
             let (done, rest) = waiting.split_at(round);
             for member in done {
-                member
-                    .tags(self.tags)
-                    .iter()
-                    .for_each(|&tag| rows[tag as usize] = [0; R]);
+                for &tag in member.tags(self.tags) {
+                    rows[tag as usize] = [0; R];
+                }
             }
             waiting = rest;
         }
     }
 }
 
-fn weigh(weights: &mut Vec<Weight>, word: usize, bit: u64, mut more: u32) {
+/// The bit counts for so many items more.
+fn weigh(weights: &mut Vec<Weight>, bit: usize, mut more: u32) {
+    let (word, bit) = (1 + bit / 64, 1 << (bit % 64));
     while more > 0 {
         let exponent = more.trailing_zeros();
         more &= more - 1;

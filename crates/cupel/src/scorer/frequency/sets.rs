@@ -27,13 +27,12 @@ impl TagSets {
     /// With more, numbers of 32 bits would not do.
     pub(super) const LIMIT: usize = u32::MAX as usize - 1;
 
-    /// `None` if the items, or their tags, are more than the limit.
+    /// `None` if the items, or the tags of the distinct sets, may be more than the limit.
     pub(super) fn of(items: &[ContextItem], limit: usize) -> Option<Self> {
-        let tags = items.iter().map(|item| item.tag_keys().len());
-        if items.len() > limit || tags.sum::<usize>() > limit {
+        if items.len() > limit {
             return None;
         }
-        let mut tag_numbers = Numbers::new(8);
+        let mut tag_numbers = Numbers::new(9);
         let mut texts = vec![""];
         let mut sets = Sets {
             secret: Secret::of_process(),
@@ -45,8 +44,14 @@ impl TagSets {
         let mut tags = Vec::new();
         for block in items.chunks(BLOCK) {
             read_ahead(block);
+            let more = block.iter().map(|item| item.tag_keys().len());
+            if sets.tags.len() + more.sum::<usize>() > limit {
+                return None;
+            }
             for item in block {
                 tags.clear();
+                // A bit for every tag among the first 64: their sorted set without sorting.
+                let (mut mask, mut beyond) = (0, 0);
                 for (position, key) in item.tag_keys().iter().enumerate() {
                     let text = || item.tags()[position].as_str();
                     let number = tag_numbers.number(key.folded(), |number| {
@@ -55,9 +60,16 @@ impl TagSets {
                     if number == texts.len() {
                         texts.push(text());
                     }
-                    tags.push(index(number - 1));
+                    let tag = index(number - 1);
+                    mask |= 1 << (tag % 64);
+                    beyond |= tag / 64;
+                    tags.push(tag);
                 }
-                of_item.push(sets.number(&mut tags));
+                of_item.push(if beyond == 0 {
+                    sets.number_of_mask(mask)
+                } else {
+                    sets.number_of_many(&mut tags)
+                });
             }
         }
         Some(Self {
@@ -78,24 +90,20 @@ struct Sets {
 }
 
 impl Sets {
-    /// The number of the set of these tags, which one more item carries.
+    /// The number of the set of tags that have a bit, which one more item carries.
     #[inline]
-    fn number(&mut self, tags: &mut Vec<u32>) -> u32 {
-        let number = if let Some(mask) = mask(tags) {
-            let number = self.numbers.number([mask, 0], |_| true) - 1;
-            if number == self.distinct.len() {
-                self.add(ones(mask));
-            }
-            number
-        } else {
-            self.number_of_many(tags)
-        };
+    fn number_of_mask(&mut self, mask: u64) -> u32 {
+        let number = self.numbers.number([mask, 0], |_| true) - 1;
+        if number == self.distinct.len() {
+            self.add(ones(mask));
+        }
         self.distinct[number].items += 1;
         index(number)
     }
 
+    /// The same for tags of which not all are among the first 64.
     #[inline(never)]
-    fn number_of_many(&mut self, tags: &mut Vec<u32>) -> usize {
+    fn number_of_many(&mut self, tags: &mut Vec<u32>) -> u32 {
         tags.sort_unstable();
         tags.dedup();
         let words = tags.iter().map(|&tag| u64::from(tag));
@@ -108,7 +116,8 @@ impl Sets {
         if number == self.distinct.len() {
             self.add(tags.iter().copied());
         }
-        number
+        self.distinct[number].items += 1;
+        index(number)
     }
 
     fn add(&mut self, tags: impl Iterator<Item = u32>) {
@@ -120,15 +129,6 @@ impl Sets {
             items: 0,
         });
     }
-}
-
-/// A bit for every tag, if all are among the first 64: the sorted set without sorting.
-#[inline]
-fn mask(tags: &[u32]) -> Option<u64> {
-    let (mask, beyond) = tags.iter().fold((0, 0), |(mask, beyond), tag| {
-        (mask | 1 << (tag % 64), beyond | (tag / 64))
-    });
-    (beyond == 0).then_some(mask)
 }
 
 /// The positions of the ones, ascending.
