@@ -234,27 +234,22 @@ impl Chat {
     /// user turn with its group, and, where a chat has to start on a user turn, the user turn before
     /// that group.
     pub(crate) fn must_keep(&self) -> Result<BTreeSet<usize>, FitError> {
-        let of = |role: Role| move |index: &usize| self.turns[*index].role() == role;
-        let mut kept: BTreeSet<usize> = (0..self.turns.len()).filter(of(Role::System)).collect();
+        let is_system = |index: &usize| self.is_system(*index);
+        let mut kept: BTreeSet<usize> = (0..self.turns.len()).filter(is_system).collect();
         if self.shape == Shape::Items {
             return Ok(kept);
         }
         for &answer in self.threads.answers() {
             kept.extend(self.threads.members(self.threads.group(answer)));
         }
+        kept.iter().try_for_each(|&index| self.check_whole(index))?;
         let user_turn = |index: &usize| self.turns[*index].is_user_turn();
         let mut next = (0..self.turns.len()).rfind(user_turn);
         if next.is_none() && self.shape == Shape::Anthropic && !self.is_empty() {
             return Err(FitError::NoUserTurn(self.shape));
         }
         while let Some(index) = next {
-            if let Some(orphan) = self.threads.orphan(index) {
-                return Err(FitError::Orphan {
-                    index,
-                    role: self.turns[index].label.clone(),
-                    orphan: orphan.describe(),
-                });
-            }
+            self.check_whole(index)?;
             let first = self.threads.group(index);
             kept.extend(self.threads.members(first));
             if !self.shape.starts_on_user() || user_turn(&first) {
@@ -267,6 +262,18 @@ impl Chat {
             }
         }
         Ok(kept)
+    }
+
+    /// Fails for a message that no choice may hold.
+    fn check_whole(&self, index: usize) -> Result<(), FitError> {
+        match self.threads.orphan(index) {
+            None => Ok(()),
+            Some(orphan) => Err(FitError::Orphan {
+                index,
+                role: self.turns[index].label.clone(),
+                orphan: orphan.describe(),
+            }),
+        }
     }
 
     /// What of the chat stays within a budget, so that the result is valid for its provider.
@@ -495,11 +502,17 @@ impl Decided {
         }
     }
 
+    /// The report: what is in by position, what is out by score.
     fn into_report(self) -> SelectionReport {
+        let mut excluded: Vec<ExcludedItem> = self.excluded.into_values().collect();
+        excluded.sort_by(|a, b| {
+            let by_score = b.score.partial_cmp(&a.score);
+            by_score.unwrap_or_else(|| a.score.is_nan().cmp(&b.score.is_nan()))
+        });
         SelectionReport::new(
             self.events,
             self.included.into_values().collect(),
-            self.excluded.into_values().collect(),
+            excluded,
             self.shortfalls,
         )
     }

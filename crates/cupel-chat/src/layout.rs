@@ -230,7 +230,10 @@ fn is_one_per_line(body: &str) -> bool {
     let is_message = || {
         let entries = serde_json::from_str::<Entries<'_>>(first);
         let is_message = |key: &str| ["role", "type", "content", "lc"].contains(&key);
-        entries.is_ok_and(|Entries(entries)| entries.iter().any(|(key, _)| is_message(key)))
+        entries.is_ok_and(|Entries(entries)| {
+            let mut keys = entries.iter().map(|(key, _)| key.as_str());
+            keys.clone().any(is_message) && !keys.any(|key| LISTS.contains(&key))
+        })
     };
     whole && (lines.next().is_some() || is_message())
 }

@@ -253,7 +253,7 @@ fn sign_of(value: &Value) -> Option<(Shape, String)> {
             Some(kind) if kind.contains('_') || kind == "reasoning" => {
                 Some((Shape::Responses, format!("the type {kind}")))
             }
-            _ if has("content") => Some((Shape::Items, "`content` without `role`".to_owned())),
+            None if has("content") => Some((Shape::Items, "`content` without `role`".to_owned())),
             _ => None,
         };
     };

@@ -47,6 +47,7 @@ fn shapes_are_told_apart() {
             Anthropic,
         ),
         (r#"{"input":[]}"#, Responses),
+        (r#"{"type":"response.create","input":[]}"#, Responses),
         (
             r#"[{"type":"function_call","call_id":"x","name":"f","arguments":"{}"},{"role":"system","content":"x"}]"#,
             Responses,
@@ -124,6 +125,7 @@ fn what_is_no_chat_is_refused_with_place_and_remedy() {
         (r#"{"input":[{"content":"x"}]}"#, "line 1, column 11, input[0].role: is missing; it must be a text".to_owned()),
         (r#"[{"lc":1,"kwargs":{}}]"#, "line 1, column 2, [0].id: must be a list that ends with the name of a message class".to_owned()),
         (r#"[{"lc":1,"id":["Prompt"],"kwargs":{}}]"#, "line 1, column 2, [0].id: \"Prompt\" is no message type; the types are human, ai, system, tool, function, chat, remove".to_owned()),
+        (r#"[{"type":"bot","content":"x"}]"#, format!("line 1, column 2, [0]: not a message of any known shape: it has `content`, `type`; messages have `role` or `type`, items have `content`. If the shape is known, name it: {shapes}")),
         (r#"[{"content":"","tokens":1}]"#, "line 1, column 2, [0]: content must be non-empty".to_owned()),
     ] {
         check_error(text, None, &expected);

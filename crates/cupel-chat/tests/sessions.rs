@@ -121,18 +121,7 @@ fn what_is_kept_is_written_to_the_byte_and_nothing_else_changes() {
 }
 
 /// Reasoning, parallel calls, a tool of the provider's, and an item of a type nobody knows.
-const RESPONSES: &str = r#"{"model": "o4-mini", "input": [
-  {"role": "user", "content": [{"type": "input_text", "text": "Find a flight."}]},
-  {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "0123456789abcdef"},
-  {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "find", "arguments": "{\"to\":1}"},
-  {"type": "function_call", "id": "fc_2", "call_id": "c2", "name": "find", "arguments": "{\"to\":2}"},
-  {"type": "function_call_output", "call_id": "c2", "output": "none"},
-  {"type": "function_call_output", "call_id": "c1", "output": "one"},
-  {"type": "web_search_call", "id": "ws_1", "status": "completed"},
-  {"type": "message", "role": "assistant", "id": "m", "content": [{"type": "output_text", "text": "One flight.", "annotations": []}]},
-  {"type": "item_reference", "id": "old"},
-  {"role": "user", "content": "Book it."}
-]}"#;
+const RESPONSES: &str = include_str!("../../../examples/openai-responses.json");
 
 #[test]
 fn reasoning_stays_with_the_calls_it_leads_to() {
@@ -154,17 +143,7 @@ fn reasoning_stays_with_the_calls_it_leads_to() {
 }
 
 /// Thinking, a result beside a text, and a system prompt in blocks.
-const ANTHROPIC: &str = r#"{"model": "claude-sonnet-4", "max_tokens": 1000,
- "system": [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}],
- "messages": [
-  {"role": "user", "content": "What is in the box?"},
-  {"role": "assistant", "content": [{"type": "thinking", "thinking": "Look.", "signature": "s"}, {"type": "tool_use", "id": "t1", "name": "look", "input": {}}]},
-  {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "A ball."}]}]},
-  {"role": "assistant", "content": "A ball."},
-  {"role": "user", "content": "Take it."},
-  {"role": "assistant", "content": [{"type": "tool_use", "id": "t2", "name": "take", "input": {}}]},
-  {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t2", "is_error": true, "content": "stuck"}, {"type": "text", "text": "Now what?"}]}
- ]}"#;
+const ANTHROPIC: &str = include_str!("../../../examples/anthropic.json");
 
 #[test]
 fn a_user_turn_beside_results_keeps_its_call_and_the_user_turn_before_it() {
@@ -221,15 +200,7 @@ fn what_stands_before_the_first_user_turn_is_dropped_with_a_reason() {
 }
 
 /// All three forms of a message.
-const LANGCHAIN: &str = r#"[
-  {"type": "system", "data": {"content": "Be brief.", "type": "system"}},
-  {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "messages", "HumanMessage"], "kwargs": {"content": "Sum 1 and 2.", "type": "human"}},
-  {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "messages", "AIMessage"], "kwargs": {"content": "", "tool_calls": [{"id": "x", "name": "add", "args": {"a": 1}, "type": "tool_call"}],
-    "additional_kwargs": {"tool_calls": [{"id": "x", "type": "function", "function": {"name": "add", "arguments": "{}"}}]}}},
-  {"type": "tool", "content": "3", "tool_call_id": "x", "status": "success"},
-  {"type": "AIMessageChunk", "data": {"content": "3."}},
-  {"type": "human", "content": "Thanks."}
-]"#;
+const LANGCHAIN: &str = include_str!("../../../examples/langchain.json");
 
 #[test]
 fn langchain_messages_are_read_in_all_their_forms() {

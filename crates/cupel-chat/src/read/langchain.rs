@@ -75,7 +75,8 @@ pub(super) fn turn(fields: &Map<String, Value>) -> Result<Turn, Fault> {
         "function" => turn
             .results
             .extend(optional(fields, "name", path)?.map(by_name)),
-        _ => calls(&mut turn, fields, path)?,
+        _ if turn.is_made_by_model() => calls(&mut turn, fields, path)?,
+        _ => {}
     }
     Ok(turn)
 }

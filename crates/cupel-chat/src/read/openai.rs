@@ -34,7 +34,8 @@ pub(super) fn turn(fields: &Map<String, Value>) -> Result<Turn, Fault> {
             .results
             .extend(optional(fields, "tool_call_id", "")?.map(str::to_owned)),
         "function" => turn.results.extend(name.map(by_name)),
-        _ => calls(&mut turn, fields, "")?,
+        "assistant" => calls(&mut turn, fields, "")?,
+        _ => {}
     }
     if let Some(name) = name {
         turn.named = true;
