@@ -9,6 +9,7 @@
 mod bench;
 mod browser;
 mod coverage;
+mod schema;
 mod test;
 mod tidy;
 
@@ -23,6 +24,7 @@ Commands:
   browser     opens the pages of `cupel explain --html` in Chromium and drives them
   screenshot  writes docs/explain.png, the picture of such a page
   coverage    writes spec/coverage.md: which vector or test proves which requirement
+  schema      writes the JSON Schemas of policies and requests to crates/cupel/schema
   bench       measures the library beside its peers: [--quick] [--check] [--bars 1,2,3]
 ";
 
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         ["browser"] => browser::test(),
         ["screenshot"] => browser::screenshot(),
         ["coverage"] => coverage::write(),
+        ["schema"] => schema::write(),
         ["bench", ref rest @ ..] => bench::run(rest),
         ["--help" | "-h"] => {
             print!("{USAGE}");

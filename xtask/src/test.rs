@@ -11,6 +11,10 @@ const STEPS: &[(&str, bool)] = &[
         false,
     ),
     ("clippy --package cupel --all-targets -- -D warnings", false),
+    (
+        "clippy --package cupel --features serde -- -D warnings",
+        false,
+    ),
     ("doc --workspace --all-features --no-deps", true),
     ("test --workspace --all-features", false),
     ("test --package cupel", false),

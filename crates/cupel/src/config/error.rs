@@ -223,7 +223,11 @@ impl Position {
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         Self {
             line: before.matches('\n').count() + 1,
-            column: before[line_start..].chars().count() + 1,
+            column: before[line_start..]
+                .trim_start_matches('\u{feff}')
+                .chars()
+                .count()
+                + 1,
             span: start..boundary(span.end).max(start),
         }
     }

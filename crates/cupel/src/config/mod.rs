@@ -35,6 +35,8 @@ mod read;
 pub mod registry;
 #[cfg(feature = "documents")]
 mod request;
+#[cfg(feature = "documents")]
+mod schema;
 mod suggest;
 mod tree;
 
@@ -50,6 +52,8 @@ pub use error::{ConfigError, ConfigErrorKind, Position};
 pub use presets::{Preset, preset, presets};
 #[cfg(feature = "documents")]
 pub use request::RequestConfig;
+#[cfg(feature = "documents")]
+pub use schema::{policy_schema, request_schema};
 
 use crate::{
     ContextKind, CountQuotaEntry, GroupScore, OverflowStrategy, Policy, QuotaEntry,

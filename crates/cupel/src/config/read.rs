@@ -323,12 +323,15 @@ impl Literal {
 }
 
 fn missing(key: &str, doc: &str) -> ConfigError {
-    let message = format!("missing field {key:?}: {doc}");
+    let first = doc.chars().next().map(|c| c.to_ascii_lowercase());
+    let rest = doc.get(1..).unwrap_or_default().trim_end_matches('.');
+    let doc: String = first.into_iter().chain(rest.chars()).collect();
+    let message = format!("missing field {key:?}; add it: {doc}");
     ConfigError::new(ConfigErrorKind::MissingField, message)
 }
 
 pub(super) fn wrong_type(expected: &str, node: &Node<'_>) -> ConfigError {
-    let message = format!("expected {expected}, got {}", node.value.type_name());
+    let message = format!("expected {expected}, got {}", node.value);
     ConfigError::new(ConfigErrorKind::WrongType, message)
 }
 

@@ -200,7 +200,8 @@ const A_SCORER_ENTRY: &Shape = &Shape::Record(&SCORER_ENTRY);
 const A_STEP_WINDOW: &Shape = &Shape::Record(&STEP_WINDOW);
 const A_QUOTA: &Shape = &Shape::Record(&QUOTA);
 const A_COUNT_ENTRY: &Shape = &Shape::Record(&COUNT_ENTRY);
-const AN_ITEM: &Shape = &Shape::Record(&ITEM);
+/// A list of items.
+pub(super) const ITEMS: Shape = Shape::List(&Shape::Record(&ITEM), 0);
 
 const fn record(name: &'static str, doc: &'static str, fields: &'static [Field]) -> Record {
     Record {
@@ -611,7 +612,7 @@ pub static REQUEST: Record = record(
             Shape::Text,
             "Where an editor finds the schema of this document.",
         ),
-        required("items", Shape::List(AN_ITEM, 0), "The candidates."),
+        required("items", ITEMS, "The candidates."),
         optional("budget", Shape::Record(&BUDGET), "The limits."),
         optional(
             "policy",

@@ -7,7 +7,7 @@ use super::read::{
     Fields, as_text, blank, boolean, by_kind, integer, kind, list, number, out_of_range, policy,
     text, time, wrong_type,
 };
-use super::registry::{BUDGET, ITEM, REQUEST, Shape};
+use super::registry::{BUDGET, ITEM, ITEMS, REQUEST, Shape};
 use super::tree::{Node, Value};
 use super::{PolicyConfig, preset};
 use crate::wire::float;
@@ -36,7 +36,7 @@ type Result<T> = std::result::Result<T, ConfigError>;
 /// let error = Document::parse(text, Format::Json)?.request().unwrap_err();
 /// assert_eq!(
 ///     error.to_string(),
-///     "line 1, column 33: [0].tokens: expected a whole number, got a text"
+///     r#"line 1, column 33: [0].tokens: expected a whole number, got the text "two""#
 /// );
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -52,7 +52,7 @@ pub struct RequestConfig {
 
 pub(super) fn request(node: &Node<'_>) -> Result<RequestConfig> {
     if let Value::List(_) = node.value {
-        let items = list(|node, _| item(node))(node, REQUEST_ITEMS)?;
+        let items = list(|node, _| item(node))(node, ITEMS)?;
         return Ok(RequestConfig {
             items,
             ..RequestConfig::default()
@@ -66,8 +66,6 @@ pub(super) fn request(node: &Node<'_>) -> Result<RequestConfig> {
         policy: fields.optional("policy", policy_or_preset)?,
     })
 }
-
-const REQUEST_ITEMS: Shape = Shape::List(&Shape::Record(&ITEM), 0);
 
 fn policy_or_preset(node: &Node<'_>, _: Shape) -> Result<PolicyConfig> {
     match &node.value {

@@ -1,17 +1,22 @@
 //! "Did you mean": the nearest of a list of names.
 
 /// The name of `known` that is nearest to `name`, if it is near enough to be meant: a third of its
-/// letters may be wrong, a swap of neighbours counting once.
+/// letters may be wrong, a swap of neighbours counting once, or it is the only one that begins so.
 pub(super) fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
     let name: Vec<char> = folded(name);
     let distances = known.iter().map(|known| {
         let letters = folded(known);
         (distance(&name, &letters), letters.len(), *known)
     });
-    distances
+    let near = distances
         .filter(|(distance, length, _)| distance * 3 <= (*length).max(3))
         .min_by_key(|(distance, _, _)| *distance)
-        .map(|(_, _, known)| known)
+        .map(|(_, _, known)| known);
+    near.or_else(|| {
+        let begins = |known: &&&str| name.len() >= 3 && folded(known).starts_with(&name);
+        let mut longer = known.iter().filter(begins);
+        longer.next().filter(|_| longer.next().is_none()).copied()
+    })
 }
 
 /// Lower case without separators: `bucketSize` is as good as `bucket_size`.
@@ -53,6 +58,8 @@ mod tests {
             ("bucketSize", Some("bucket_size")),
             ("u_shaped", Some("u-shaped")),
             ("mix", Some("max")),
+            ("buc", Some("bucket_size")),
+            ("re", None),
             ("min", None),
             ("zzz", None),
             ("", None),

@@ -2,10 +2,12 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::fmt;
 use std::ops::Range;
 
 use super::error::{ConfigError, ConfigErrorKind};
 use crate::RawValue;
+use crate::diagnostics::Excerpt;
 
 /// A value and the bytes of the text it stands in.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,16 +35,17 @@ pub(crate) struct Entry<'a> {
     pub(crate) value: Node<'a>,
 }
 
-impl Value<'_> {
-    /// What this is, in words.
-    pub(crate) fn type_name(&self) -> &'static str {
+/// What this is, in words.
+impl fmt::Display for Value<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Null => "null",
-            Self::Bool(_) => "a boolean",
-            Self::Integer(_) | Self::Float(_) => "a number",
-            Self::Text(_) => "a text",
-            Self::List(_) => "a list",
-            Self::Map(_) => "a map",
+            Self::Null => f.write_str("null"),
+            Self::Bool(value) => value.fmt(f),
+            Self::Integer(number) => write!(f, "the number {number}"),
+            Self::Float(number) => write!(f, "the number {number}"),
+            Self::Text(text) => write!(f, "the text {}", Excerpt(text)),
+            Self::List(_) => f.write_str("a list"),
+            Self::Map(_) => f.write_str("a map"),
         }
     }
 }

@@ -9,7 +9,7 @@ use cupel::config::{
 };
 use cupel::{ContextKind, OverflowStrategy, QuotaEntry};
 
-const JSON: &str = r#"
+pub(super) const JSON: &str = r#"
 {"$schema": "policy.schema.json",
  "scorer": {"type": "composite", "entries": [
     {"scorer": {"type": "recency"}, "weight": 3},
@@ -20,7 +20,7 @@ const JSON: &str = r#"
  "placer": {"type": "u-shaped"}, "deduplication": true, "overflow_strategy": "truncate"}
 "#;
 
-const TOML: &str = r#"
+pub(super) const TOML: &str = r#"
 "$schema" = "policy.schema.json"
 placer = { type = "u-shaped" }
 overflow_strategy = "truncate"
@@ -52,7 +52,7 @@ inner = { type = "knapsack", bucket_size = 1 }
 quotas = [{ kind = "ToolOutput", require = 20, cap = 60 }]
 "#;
 
-const YAML: &str = r#"
+pub(super) const YAML: &str = r#"
 $schema: policy.schema.json
 scorer:
   type: composite

@@ -1,4 +1,8 @@
 //! Policies and requests as data.
 
 mod documents;
+mod faults;
+mod guide;
+mod random;
+mod schema;
 pub(crate) mod vectors;

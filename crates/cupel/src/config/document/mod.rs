@@ -222,7 +222,7 @@ impl Node<'_> {
             let Some((value, key_span)) = next else { break };
             node = value;
             span = match error.kind() {
-                ConfigErrorKind::UnknownKey => key_span.clone(),
+                ConfigErrorKind::UnknownKey | ConfigErrorKind::DuplicateKey => key_span.clone(),
                 _ => value.span.clone(),
             };
         }
@@ -256,8 +256,7 @@ fn too_deep() -> ConfigError {
 }
 
 fn empty(text: &str) -> ConfigError {
-    syntax("the text is empty; a policy is at least {\"scorer\": {\"type\": \"recency\"}}")
-        .at(text, 0..0)
+    syntax("the text is empty; a document is expected").at(text, 0..0)
 }
 
 /// Entries with every key once.

@@ -24,15 +24,14 @@ pub(super) fn parse(text: &str) -> Result<Node<'_>, ConfigError> {
         root: None,
     };
     for event in Parser::new_from_str(&text[without_mark(text)]) {
-        let (event, span) = event.map_err(|error| reader.scan_error(&error))?;
+        let (event, span) = event.map_err(|error| reader.within(reader.scan_error(&error)))?;
         let span = span.byte_range().unwrap_or_default();
         let span = span.start + reader.offset..span.end + reader.offset;
-        reader
-            .event(event, span.clone())
-            .map_err(|error| match error.position() {
-                Some(_) => error,
-                None => error.at(text, span),
-            })?;
+        if let Err(error) = reader.event(event, span.clone()) {
+            let known = error.position().is_some();
+            let error = if known { error } else { error.at(text, span) };
+            return Err(reader.within(error));
+        }
     }
     reader.root.ok_or_else(|| empty(text))
 }
@@ -161,6 +160,16 @@ impl<'a> Reader<'a> {
             }
         }
         Ok(())
+    }
+
+    /// An error with the path of the place.
+    fn within(&self, error: ConfigError) -> ConfigError {
+        let outwards = self.open.iter().rev();
+        outwards.fold(error, |error, open| match &open.inside {
+            Inside::List(nodes) => error.within(nodes.len()),
+            Inside::Map(_, Some((key, _))) => error.within(&**key),
+            Inside::Map(_, None) => error,
+        })
     }
 
     fn scan_error(&self, error: &ScanError) -> ConfigError {

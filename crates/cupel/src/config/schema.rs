@@ -1,0 +1,249 @@
+//! JSON Schemas of the documents, from the table of names.
+
+use super::presets;
+use super::registry::{ITEMS, Literal, Need, POLICY, REQUEST, Record, Role, Shape};
+use crate::RawValue;
+
+/// The JSON Schema (draft 2020-12) of a policy document.
+///
+/// It knows names, types, ranges and defaults. What only a constructor knows, as that required shares
+/// stay within 100 %, it leaves to [`Document`](super::Document).
+///
+/// ```
+/// let schema: serde_json::Value = serde_json::from_str(&cupel::config::policy_schema())?;
+/// assert_eq!(schema["title"], "Cupel policy");
+/// assert_eq!(schema["$defs"]["placer"]["oneOf"][1]["$ref"], "#/$defs/placer.u-shaped");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+pub fn policy_schema() -> String {
+    let mut schema = Schema::default();
+    let root = schema.record(&POLICY);
+    schema.finish("Cupel policy", root)
+}
+
+/// The JSON Schema (draft 2020-12) of a request document.
+///
+/// ```
+/// let schema: serde_json::Value = serde_json::from_str(&cupel::config::request_schema())?;
+/// assert_eq!(schema["$defs"]["budget"]["properties"]["max_tokens"]["type"], "integer");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+pub fn request_schema() -> String {
+    let mut schema = Schema::default();
+    let items = schema.shape(ITEMS);
+    let request = schema.record(&REQUEST);
+    let root = (
+        "anyOf",
+        RawValue::List(vec![object(request), object(items)]),
+    );
+    schema.finish("Cupel request", vec![root])
+}
+
+type Members = Vec<(&'static str, RawValue)>;
+
+/// The definitions so far.
+#[derive(Default)]
+struct Schema {
+    definitions: Vec<(String, RawValue)>,
+}
+
+impl Schema {
+    fn finish(self, title: &str, root: Members) -> String {
+        let head = [
+            (
+                "$schema",
+                text("https://json-schema.org/draft/2020-12/schema"),
+            ),
+            ("title", text(title)),
+        ];
+        let definitions = ("$defs", RawValue::Map(self.definitions));
+        let schema = object(head.into_iter().chain(root).chain([definitions]));
+        // Writing to memory what is no map with strange keys cannot fail.
+        serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"
+    }
+
+    /// A reference to a definition, which `define` writes if it is the first.
+    fn reference(&mut self, name: &str, define: impl FnOnce(&mut Self) -> Members) -> Members {
+        if !self.definitions.iter().any(|(known, _)| known == name) {
+            let place = self.definitions.len();
+            self.definitions.push((name.to_owned(), RawValue::Null));
+            self.definitions[place].1 = object(define(self));
+        }
+        vec![("$ref", text(&format!("#/$defs/{name}")))]
+    }
+
+    fn record(&mut self, record: &'static Record) -> Members {
+        self.reference(record.name, |schema| schema.map(record, None))
+    }
+
+    fn family(&mut self, role: Role) -> Members {
+        let family = role.family();
+        self.reference(family.name, |schema| {
+            let types = family.types.iter().map(|record| {
+                let name = format!("{}.{}", family.name, record.name);
+                let tag = Some(record.name);
+                object(schema.reference(&name, |schema| schema.map(record, tag)))
+            });
+            vec![("oneOf", RawValue::List(types.collect()))]
+        })
+    }
+
+    /// A map with known keys; one of a family has a `type` beside them.
+    fn map(&mut self, record: &'static Record, tag: Option<&str>) -> Members {
+        let mut properties = Vec::new();
+        let mut required = Vec::new();
+        let mut rules = Vec::new();
+        if let Some(name) = tag {
+            properties.push(("type".to_owned(), object([("const", text(name))])));
+            required.push(text("type"));
+        }
+        for field in record.fields {
+            let mut members = self.shape(field.shape);
+            if record.nullable && field.need != Need::Required {
+                let null = object([("type", text("null"))]);
+                members = vec![("anyOf", RawValue::List(vec![object(members), null]))];
+            }
+            members.push(("description", text(field.doc)));
+            if let Need::Default(literal) = field.need {
+                members.push(("default", default(literal)));
+            }
+            properties.push((field.name.to_owned(), object(members.clone())));
+            let spellings = [Some(field.name), field.alias];
+            let spellings = spellings.into_iter().flatten();
+            let names = |name| object([("required", RawValue::List(vec![text(name)]))]);
+            if let Some(alias) = field.alias {
+                properties.push((alias.to_owned(), object(members)));
+                let both = RawValue::List(spellings.clone().map(text).collect());
+                rules.push(object([("not", object([("required", both)]))]));
+            }
+            if field.need == Need::Required && field.alias.is_some() {
+                let either = RawValue::List(spellings.map(names).collect());
+                rules.push(object([("anyOf", either)]));
+            } else if field.need == Need::Required {
+                required.push(text(field.name));
+            }
+        }
+        let mut members = vec![
+            ("description", text(record.doc)),
+            ("type", text("object")),
+            ("properties", RawValue::Map(properties)),
+            ("required", RawValue::List(required)),
+            ("additionalProperties", RawValue::Bool(false)),
+        ];
+        if !rules.is_empty() {
+            members.push(("allOf", RawValue::List(rules)));
+        }
+        members
+    }
+
+    fn shape(&mut self, shape: Shape) -> Members {
+        let typed = |name| ("type", text(name));
+        let label = || vec![typed("string"), ("pattern", text(r"\S"))];
+        match shape {
+            Shape::Text => vec![typed("string")],
+            Shape::Label => label(),
+            Shape::Bool => vec![typed("boolean")],
+            Shape::Number(range) => {
+                let mut members = vec![typed("number")];
+                let least = if range.above { "exclusiveMinimum" } else { "minimum" };
+                if range.min > f64::MIN {
+                    members.push((least, number(range.min)));
+                }
+                if range.max < f64::MAX {
+                    members.push(("maximum", number(range.max)));
+                }
+                members
+            }
+            Shape::AnyNumber => {
+                let texts = ["NaN", "inf", "-inf"].map(text).to_vec();
+                let kinds = [typed("number"), ("enum", RawValue::List(texts))];
+                vec![("anyOf", RawValue::List(kinds.map(|kind| object([kind])).to_vec()))]
+            }
+            Shape::Integer(least, most) => {
+                let mut members = vec![typed("integer")];
+                if least > i64::MIN {
+                    members.push(("minimum", RawValue::Integer(least.into())));
+                }
+                if most < i64::MAX {
+                    members.push(("maximum", RawValue::Integer(most.into())));
+                }
+                members
+            }
+            Shape::Duration => self.reference("duration", |_| {
+                let notation = r"^(([0-9]+(\.[0-9]+)?(d|h|m|s|ms|us|ns))+|P(?=[0-9T])([0-9.]+W)?([0-9.]+D)?(T(?=[0-9])([0-9.]+H)?([0-9.]+M)?([0-9.]+S)?)?)$";
+                let doc = "A length of time above zero: \"24h\", \"1h30m\", \"500ms\", a number of seconds, or ISO 8601 as \"PT24H\".";
+                let written = object([typed("string"), ("pattern", text(notation))]);
+                let seconds = object([typed("number"), ("exclusiveMinimum", RawValue::Integer(0))]);
+                vec![
+                    ("description", text(doc)),
+                    ("anyOf", RawValue::List(vec![written, seconds])),
+                ]
+            }),
+            Shape::Time => vec![typed("string"), ("format", text("date-time"))],
+            Shape::Choice(choices) => {
+                let choices = choices.iter().map(|choice| text(choice)).collect();
+                vec![("enum", RawValue::List(choices))]
+            }
+            Shape::List(inner, least) => {
+                let mut members = vec![typed("array"), ("items", object(self.shape(*inner)))];
+                if least > 0 {
+                    members.push(("minItems", RawValue::Integer(least as i128)));
+                }
+                members
+            }
+            Shape::ByKind(inner) => vec![
+                typed("object"),
+                ("propertyNames", object([("pattern", text(r"\S"))])),
+                ("additionalProperties", object(self.shape(*inner))),
+            ],
+            Shape::ByText(inner) => vec![
+                typed("object"),
+                ("additionalProperties", object(self.shape(*inner))),
+            ],
+            Shape::Metadata => vec![typed("object")],
+            Shape::Record(record) => self.record(record),
+            Shape::Family(role) => self.family(role),
+            Shape::Policy => {
+                let names = presets().iter().map(|preset| text(preset.name()));
+                let preset = object([("enum", RawValue::List(names.collect()))]);
+                let policy = object(self.record(&POLICY));
+                vec![("anyOf", RawValue::List(vec![preset, policy]))]
+            }
+        }
+    }
+}
+
+fn object(members: impl IntoIterator<Item = (&'static str, RawValue)>) -> RawValue {
+    let members = members.into_iter();
+    RawValue::Map(
+        members
+            .map(|(key, value)| (key.to_owned(), value))
+            .collect(),
+    )
+}
+
+fn text(text: &str) -> RawValue {
+    RawValue::Text(text.to_owned())
+}
+
+/// A number as short as it can be written.
+fn number(number: f64) -> RawValue {
+    #[expect(clippy::cast_possible_truncation, reason = "whole and small")]
+    if number.fract() == 0.0 {
+        RawValue::Integer(number as i128)
+    } else {
+        RawValue::Float(number)
+    }
+}
+
+fn default(literal: Literal) -> RawValue {
+    match literal {
+        Literal::Bool(value) => RawValue::Bool(value),
+        Literal::Integer(value) => RawValue::Integer(value.into()),
+        Literal::Number(value) => number(value),
+        Literal::Text(value) => text(value),
+        Literal::Type(name) => object([("type", text(name))]),
+        Literal::EmptyMap => object([]),
+        Literal::EmptyList => RawValue::List(Vec::new()),
+    }
+}

@@ -1,0 +1,133 @@
+//! Random policies and requests, there and back.
+
+use cupel::config::{Document, Format, PolicyConfig, ScorerConfig, policy_schema, request_schema};
+use cupel::{ContextBudget, ContextItem};
+use cupel_conformance::model::Task;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+use super::schema::validator;
+use super::vectors;
+use crate::adapter::{build_budget, item};
+use crate::arbitrary;
+
+fn check<T: std::fmt::Debug>(
+    cases: u32,
+    strategy: impl Strategy<Value = T>,
+    holds: impl Fn(T) -> Result<(), TestCaseError>,
+) {
+    let config = Config {
+        cases,
+        failure_persistence: None,
+        ..Config::default()
+    };
+    TestRunner::new(config)
+        .run(&strategy, holds)
+        .unwrap_or_else(|error| panic!("{error}"));
+}
+
+/// What a built policy remembers: tags compared without case are kept in lower case.
+fn remembered(scorer: &mut ScorerConfig) {
+    match scorer {
+        ScorerConfig::Tag {
+            tag_weights,
+            ignore_case: true,
+        } => {
+            let weights = std::mem::take(tag_weights).into_iter();
+            *tag_weights = weights
+                .map(|(tag, weight)| (tag.to_ascii_lowercase(), weight))
+                .collect();
+        }
+        ScorerConfig::Composite { entries } => {
+            for entry in entries {
+                remembered(&mut entry.scorer);
+            }
+        }
+        ScorerConfig::Product { scorers } => scorers.iter_mut().for_each(remembered),
+        ScorerConfig::Scaled { inner } => remembered(inner),
+        _ => {}
+    }
+}
+
+#[test]
+fn a_policy_built_from_data_gives_the_data_back() {
+    let schema = validator(&policy_schema());
+    check(500, arbitrary::run(), |task| {
+        let Task::Run { policy, .. } = &task else {
+            return Ok(());
+        };
+        let Ok(config) = vectors::policy(policy) else {
+            return Ok(());
+        };
+        let mut expected = config.clone();
+        remembered(&mut expected.scorer);
+        prop_assert_eq!(PolicyConfig::of(&config.build().unwrap()), Ok(expected));
+
+        let json = serde_json::to_value(&config).unwrap();
+        prop_assert!(schema.is_valid(&json), "{}", json);
+        let again: PolicyConfig = serde_json::from_value(json).unwrap();
+        prop_assert_eq!(again, config);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_request_is_read_as_its_parts_are() {
+    let schema = validator(&request_schema());
+    check(300, arbitrary::run(), |task| {
+        let Task::Run { budget, items, .. } = &task else {
+            return Ok(());
+        };
+        let items: Result<Vec<ContextItem>, _> = items.iter().map(item).collect();
+        let (Ok(items), Ok(budget)) = (items, build_budget(budget)) else {
+            return Ok(());
+        };
+        let json = serde_json::json!({"items": items, "budget": budget});
+        prop_assert!(schema.is_valid(&json), "{}", json);
+        let text = json.to_string();
+        let request = Document::parse(&text, Format::Json).and_then(|it| it.request());
+        let request = request.map_err(|error| TestCaseError::fail(error.to_string()))?;
+        // Numbers that are not equal to themselves are compared as texts.
+        let written = |items: &[ContextItem], budget: &ContextBudget| {
+            serde_json::json!({"items": items, "budget": budget}).to_string()
+        };
+        prop_assert_eq!(written(&request.items, &request.budget.unwrap()), text);
+        prop_assert_eq!(request.policy, None);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_damaged_document_is_refused_within_its_text() {
+    let texts = [
+        (Format::Json, super::documents::JSON),
+        (Format::Toml, super::documents::TOML),
+        (Format::Yaml, super::documents::YAML),
+    ];
+    let damage = (
+        0..texts.len(),
+        any::<prop::sample::Index>(),
+        0..4_usize,
+        prop::sample::select(&[
+            "", "\"", "{", "]", ",", ":", "\n", "é", "0", "\\", "- ", "\u{0}",
+        ]),
+    );
+    check(1_500, damage, |(which, place, length, inserted)| {
+        let (format, text) = texts[which];
+        let places: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
+        let start = place.index(places.len());
+        let end = places.get(start + length).copied().unwrap_or(text.len());
+        let damaged = [&text[..places[start]], inserted, &text[end..]].concat();
+        for read in [
+            |document: Document<'_>| document.policy().map(|_| ()),
+            |document: Document<'_>| document.request().map(|_| ()),
+        ] {
+            if let Err(error) = Document::parse(&damaged, format).and_then(read) {
+                let position = error.position();
+                prop_assert!(position.is_some(), "{}", error);
+                prop_assert!(damaged.get(position.unwrap().span.clone()).is_some());
+            }
+        }
+        Ok(())
+    });
+}
