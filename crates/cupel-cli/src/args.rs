@@ -3,9 +3,9 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    batch::Batch, compare::Compare, completions::Completions, conform::Conform, explain::Explain,
-    man::Man, marginal::Marginal, min_budget::MinBudget, policy::Policy, select::Select,
-    sweep::Sweep,
+    batch::Batch, compare::Compare, completions::Completions, conform::Conform, count::Count,
+    explain::Explain, fit::Fit, man::Man, marginal::Marginal, min_budget::MinBudget,
+    policy::Policy, select::Select, sweep::Sweep,
 };
 use crate::failure::{Exit, Failure};
 use crate::output::{Color, Output};
@@ -47,12 +47,14 @@ Exit status: 0 done, 1 over budget or not conformant, 2 bad input or usage, 3 a 
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Fit(Fit),
     Select(Select),
     Explain(Explain),
     Sweep(Sweep),
     MinBudget(MinBudget),
     Marginal(Marginal),
     Compare(Compare),
+    Count(Count),
     Policy(Policy),
     Batch(Batch),
     Conform(Conform),
@@ -63,12 +65,14 @@ pub(crate) enum Command {
 impl Command {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
         match self {
+            Self::Fit(command) => command.run(output),
             Self::Select(command) => command.run(output),
             Self::Explain(command) => command.run(output),
             Self::Sweep(command) => command.run(output),
             Self::MinBudget(command) => command.run(output),
             Self::Marginal(command) => command.run(output),
             Self::Compare(command) => command.run(output),
+            Self::Count(command) => command.run(output),
             Self::Policy(command) => command.run(output),
             Self::Batch(command) => command.run(output),
             Self::Conform(command) => command.run(output),

@@ -7,6 +7,7 @@ use cupel::{
     InclusionReason, OverflowEvent, Policy, SelectionReport, TraceCollector, TraceDetailLevel,
     TraceEvent,
 };
+use cupel_chat::Fitted;
 use serde::{Serialize, Serializer};
 
 /// What a run decided about every candidate.
@@ -62,29 +63,47 @@ impl Decision {
         );
         policy.run_traced(items, budget, &mut collector)?;
         let (collector, Overflowed(overflow)) = collector;
-        let report = collector.into_report();
-        let position = position_in(items);
-        Ok(Self {
-            selected: report
-                .included
-                .iter()
+        Ok(Self::of_report(
+            collector.into_report(),
+            overflow,
+            position_in(items),
+        ))
+    }
+
+    /// What became of a chat; what goes along with any choice of its messages has the position after them.
+    pub(crate) fn of_chat(fitted: &Fitted<'_>, messages: usize) -> Self {
+        let position = |item: &ContextItem| {
+            let index = item.metadata().get("index");
+            index
+                .and_then(|index| index.parse().ok())
+                .unwrap_or(messages)
+        };
+        Self::of_report(fitted.report.clone(), None, position)
+    }
+
+    fn of_report(
+        report: SelectionReport,
+        overflow: Option<OverflowEvent>,
+        position: impl Fn(&ContextItem) -> usize,
+    ) -> Self {
+        let included = report.included.iter();
+        let excluded = report.excluded.iter();
+        Self {
+            selected: included
+                .clone()
                 .map(|included| Selected {
                     index: position(&included.item),
                     item: Some(included.item.clone()),
                 })
                 .collect(),
-            included: report
-                .included
-                .iter()
+            included: included
                 .map(|included| Entry {
                     index: position(&included.item),
                     score: included.score,
                     reason: included.reason,
                 })
                 .collect(),
-            excluded: report
-                .excluded
-                .iter()
+            excluded: excluded
                 .map(|excluded| Entry {
                     index: position(&excluded.item),
                     score: excluded.score,
@@ -96,7 +115,7 @@ impl Decision {
                 items: event.overflowing_items.iter().map(&position).collect(),
             }),
             report: Some(report),
-        })
+        }
     }
 
     /// The same without the items and the report.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use cupel::CupelError;
+use cupel_chat::FitError;
 use serde_json::json;
 
 use crate::output::style;
@@ -131,6 +132,15 @@ impl Failure {
             Kind::IsADirectory => failure.help("name a file, not a directory"),
             Kind::PermissionDenied => failure.help("check the permissions of the file"),
             _ => failure,
+        }
+    }
+
+    /// A chat that cannot be made to fit.
+    pub(crate) fn fit(error: &FitError) -> Self {
+        match error {
+            FitError::Policy(error) => Self::run(error),
+            FitError::TooLarge { .. } => Self::new(Exit::Over, error.to_string()),
+            _ => Self::input(error.to_string()),
         }
     }
 

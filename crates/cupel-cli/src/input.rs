@@ -5,7 +5,9 @@ use std::path::Path;
 
 use cupel::ContextItem;
 use cupel::config::{ConfigError, Document, Format, PolicyConfig, RequestConfig};
+use cupel_chat::{Chat, Shape};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use crate::failure::{Exit, Failure, Place};
@@ -132,6 +134,53 @@ impl Source {
         Document::parse(&self.text, self.format())
             .and_then(|document| document.policy_config())
             .map_err(|error| self.failure(&error))
+    }
+
+    /// Whether the text looks like a chat: a request with messages, or messages in a list or one a line.
+    pub(crate) fn is_chat(&self) -> bool {
+        #[derive(Deserialize)]
+        struct Signs {
+            messages: Option<IgnoredAny>,
+            input: Option<IgnoredAny>,
+            role: Option<IgnoredAny>,
+            r#type: Option<IgnoredAny>,
+            lc: Option<IgnoredAny>,
+        }
+        let first = if self.text.trim_start().starts_with('[') {
+            let list = serde_json::from_str::<Vec<&RawValue>>(&self.text);
+            list.ok().and_then(|list| list.into_iter().next())
+        } else {
+            let mut values = serde_json::Deserializer::from_str(&self.text).into_iter();
+            values.next().and_then(Result::ok)
+        };
+        let signs = first.and_then(|first| serde_json::from_str::<Signs>(first.get()).ok());
+        signs.is_some_and(|signs| {
+            [
+                signs.messages,
+                signs.input,
+                signs.role,
+                signs.r#type,
+                signs.lc,
+            ]
+            .iter()
+            .any(Option::is_some)
+        })
+    }
+
+    /// The text as a chat.
+    pub(crate) fn chat(&self, shape: Option<Shape>) -> Result<Chat, Failure> {
+        Chat::parse(&self.text, shape).map_err(|error| {
+            let place = self.place(error.place.line, error.place.column, error.path);
+            let unclear = error.message.contains("the shape is not clear");
+            let failure = Failure::input(error.message).at(place);
+            if unclear {
+                failure.help("name it with --shape")
+            } else if self.text.trim_start().starts_with(['{', '[']) {
+                failure
+            } else {
+                failure.help("a chat is a JSON document or one JSON object per line")
+            }
+        })
     }
 
     /// The text of every item as it stands there; `None` if it is not JSON.

@@ -1,8 +1,10 @@
 //! The command `cupel`: fits chats and items into a token budget, and says why.
 
 mod args;
+mod budget;
 mod commands;
 mod conformance;
+mod counting;
 mod decision;
 mod failure;
 mod input;

@@ -1,12 +1,14 @@
 //! What a run needs: items, a budget and a policy, from a file and the command line.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use cupel::config::{PolicyConfig, RequestConfig, preset};
 use cupel::{BudgetSweep, ContextBudget, ContextItem, ContextKind, Pipeline, Policy};
+use cupel_chat::{Chat, Shape, TokenCounter, default_policy, for_chats};
 
+use crate::budget::BudgetArgs;
+use crate::counting::ChatArgs;
 use crate::decision::{Decision, tokens};
 use crate::failure::Failure;
 use crate::input::{Form, Source};
@@ -17,12 +19,12 @@ const DEFAULT_POLICY: &str = "chat";
 /// Where items and budget come from.
 #[derive(Debug, Args)]
 pub(crate) struct InputArgs {
-    /// The items: a JSON array, JSONL, or a request document; `-` reads standard input
+    /// A JSON array, JSONL, or a request document; `-` reads standard input
     #[arg(value_name = "FILE")]
-    file: PathBuf,
+    pub(crate) file: PathBuf,
 
     #[command(flatten)]
-    budget: BudgetArgs,
+    pub(crate) budget: BudgetArgs,
 }
 
 /// Where the policy comes from.
@@ -36,96 +38,6 @@ pub(crate) struct PolicyArg {
 impl PolicyArg {
     pub(crate) fn name(&self) -> Option<&str> {
         self.policy.as_deref()
-    }
-}
-
-/// The limits of a run.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Budget")]
-pub(crate) struct BudgetArgs {
-    /// The limit in tokens
-    #[arg(long, value_name = "TOKENS", value_parser = token_count, allow_hyphen_values = true)]
-    budget: Option<i64>,
-
-    /// What to aim at, if less than the limit
-    #[arg(long, value_name = "TOKENS", value_parser = token_count, allow_hyphen_values = true)]
-    target: Option<i64>,
-
-    /// Tokens to keep free for the model's answer
-    #[arg(long, value_name = "TOKENS", value_parser = token_count, allow_hyphen_values = true)]
-    reserve: Option<i64>,
-
-    /// Percent to take off the limits, for token counts that are estimates
-    #[arg(long, value_name = "PERCENT", value_parser = percent, allow_hyphen_values = true)]
-    margin: Option<f64>,
-
-    /// Tokens to keep free for a kind; may be given several times
-    #[arg(long, value_name = "KIND=TOKENS", value_parser = slot)]
-    slot: Vec<(ContextKind, i64)>,
-}
-
-fn slot(text: &str) -> Result<(ContextKind, i64), String> {
-    let (kind, tokens) = text
-        .rsplit_once('=')
-        .ok_or("expected KIND=TOKENS, such as Memory=500")?;
-    let kind = ContextKind::new(kind).map_err(|error| error.to_string())?;
-    Ok((kind, token_count(tokens)?))
-}
-
-/// A number of tokens.
-pub(crate) fn token_count(text: &str) -> Result<i64, String> {
-    match text.parse() {
-        Ok(tokens) if tokens >= 0 => Ok(tokens),
-        _ => Err("expected a number of tokens, such as 8000".to_owned()),
-    }
-}
-
-fn percent(text: &str) -> Result<f64, String> {
-    let percent = text.strip_suffix('%').unwrap_or(text).parse();
-    match percent {
-        Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent),
-        _ => Err("expected a percentage from 0 to 100, such as 5".to_owned()),
-    }
-}
-
-impl BudgetArgs {
-    /// The budget of the document with what the command line says instead. Where neither gives a
-    /// limit it is `otherwise`.
-    fn over(
-        &self,
-        document: Option<&ContextBudget>,
-        otherwise: Option<i64>,
-    ) -> Result<ContextBudget, Failure> {
-        let both = |tokens: i64| (tokens, tokens);
-        let limits = self.budget.map(both);
-        let limits = limits.or_else(|| Some((document?.max_tokens(), document?.target_tokens())));
-        let Some((max, target)) = limits.or(otherwise.map(both)) else {
-            return Err(Failure::input("there is no budget").help(
-                "add --budget, such as --budget 8000, or \"budget\": {\"max_tokens\": 8000} to the request",
-            ));
-        };
-        let mut builder = ContextBudget::builder(max).target_tokens(self.target.unwrap_or(target));
-        if let Some(document) = document {
-            builder = builder
-                .output_reserve(document.output_reserve())
-                .safety_margin_percent(document.estimation_safety_margin_percent());
-            for (kind, tokens) in document.reserved_slots().iter().collect::<BTreeMap<_, _>>() {
-                builder = builder.reserved_slot(kind.clone(), *tokens);
-            }
-        }
-        if let Some(reserve) = self.reserve {
-            builder = builder.output_reserve(reserve);
-        }
-        if let Some(margin) = self.margin {
-            builder = builder.safety_margin_percent(margin);
-        }
-        for (kind, tokens) in &self.slot {
-            builder = builder.reserved_slot(kind.clone(), *tokens);
-        }
-        builder.build().map_err(|error| {
-            Failure::run(&error)
-                .help("--budget is the limit; --target and --reserve are at most that, or what the request says")
-        })
     }
 }
 
@@ -163,6 +75,20 @@ impl NamedPolicy {
                 }
             }),
         )
+    }
+
+    /// The policy of that name as chats use it; the newest messages first without a name.
+    pub(crate) fn for_chats(name: Option<&str>) -> Result<Self, Failure> {
+        Ok(match name {
+            None => Self {
+                name: "newest first".to_owned(),
+                policy: default_policy(),
+            },
+            Some(name) => Self {
+                name: name.to_owned(),
+                policy: for_chats(&Self::find(name)?.policy),
+            },
+        })
     }
 
     fn of_config(name: &str, config: &PolicyConfig) -> Result<Self, Failure> {
@@ -207,53 +133,113 @@ impl<'a> Defaults<'a> {
     /// What the request in the text selects.
     pub(crate) fn answer(&self, source: &Source) -> Result<Decision, Failure> {
         let request = source.request()?;
-        let budget = self.budget.over(request.budget.as_ref(), None)?;
+        let budget = self.budget.over(request.budget.as_ref(), None, None)?;
         let policy = self.policy(&request)?.policy;
         Decision::of(&policy, &request.items, &budget).map_err(|error| Failure::run(&error))
     }
 }
 
 /// Everything a run needs.
-#[derive(Debug)]
 pub(crate) struct Task {
     pub(crate) items: Vec<ContextItem>,
     pub(crate) budget: ContextBudget,
     pub(crate) policy: NamedPolicy,
     /// Whether the policy is the request's own.
     pub(crate) has_own_policy: bool,
-    pub(crate) form: Form,
+    pub(crate) origin: Origin,
     source: Source,
 }
 
+/// Where the items come from.
+pub(crate) enum Origin {
+    /// They are written as items.
+    Items(Form),
+    /// They are the messages of a chat, and after them, if it costs tokens, what goes along with any choice of them.
+    Chat(Box<Chat>, Box<dyn TokenCounter>),
+}
+
+/// A command's need for a budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// There must be one.
+    Budget,
+    /// It tries many; where none is given, everything fits.
+    AnyBudget,
+}
+
 impl Task {
-    /// For commands that need a budget.
-    pub(crate) fn load(args: &InputArgs, policy: Option<&str>) -> Result<Self, Failure> {
-        Self::read(args, policy, |_| None)
+    /// Reads items; a chat is refused.
+    pub(crate) fn load_items(args: &InputArgs, policy: Option<&str>) -> Result<Self, Failure> {
+        let source = Source::read(&args.file)?;
+        if source.is_chat() {
+            return Err(Failure::input("this is a chat, not a list of items")
+                .in_file(&source.name)
+                .help("`cupel fit` fits a chat into a budget"));
+        }
+        Self::of_items(source, args, policy, Need::Budget)
     }
 
-    /// For commands that try many budgets: where none is given, everything fits.
-    pub(crate) fn load_for_any_budget(
+    /// Reads items or a chat.
+    pub(crate) fn load(
         args: &InputArgs,
+        chat: &ChatArgs,
         policy: Option<&str>,
-    ) -> Result<Self, Failure> {
-        Self::read(args, policy, |items| Some(tokens(items.iter()).max(0)))
-    }
-
-    fn read(
-        args: &InputArgs,
-        policy: Option<&str>,
-        otherwise: impl FnOnce(&[ContextItem]) -> Option<i64>,
+        need: Need,
     ) -> Result<Self, Failure> {
         let source = Source::read(&args.file)?;
+        match chat.shape {
+            None if source.is_chat() => Self::of_chat(source, args, chat, policy, need),
+            None | Some(Shape::Items) => Self::of_items(source, args, policy, need),
+            Some(_) => Self::of_chat(source, args, chat, policy, need),
+        }
+    }
+
+    fn of_items(
+        source: Source,
+        args: &InputArgs,
+        policy: Option<&str>,
+        need: Need,
+    ) -> Result<Self, Failure> {
         let (form, request) = source.items()?;
         let defaults = Defaults::new(&args.budget, policy)?;
-        let otherwise = otherwise(&request.items);
+        let document = request.budget.as_ref();
         Ok(Self {
-            budget: args.budget.over(request.budget.as_ref(), otherwise)?,
+            budget: args
+                .budget
+                .over(document, need.otherwise(&request.items), None)?,
             policy: defaults.policy(&request)?,
             has_own_policy: policy.is_none() && request.policy.is_some(),
             items: request.items,
-            form,
+            origin: Origin::Items(form),
+            source,
+        })
+    }
+
+    fn of_chat(
+        source: Source,
+        args: &InputArgs,
+        chat_args: &ChatArgs,
+        policy: Option<&str>,
+        need: Need,
+    ) -> Result<Self, Failure> {
+        let chat = source.chat(chat_args.shape)?;
+        let counter = chat_args.counter(args.budget.model.as_deref(), chat.model())?;
+        let mut items = chat.items(&*counter);
+        let overhead = chat.overhead(&*counter);
+        if overhead > 0 {
+            let kind = ContextKind::new("Request").map_err(|error| Failure::run(&error))?;
+            let around = ContextItem::builder("[around the messages]", overhead);
+            let around = around.kind(kind).pinned(true).build();
+            items.push(around.map_err(|error| Failure::run(&error))?);
+        }
+        Ok(Self {
+            budget: args
+                .budget
+                .over(None, need.otherwise(&items), chat.model())?,
+            policy: NamedPolicy::for_chats(policy)?,
+            has_own_policy: false,
+            items,
+            origin: Origin::Chat(Box::new(chat), counter),
             source,
         })
     }
@@ -275,15 +261,32 @@ impl Task {
 
     /// Runs another policy.
     pub(crate) fn decide_with(&self, policy: &NamedPolicy) -> Result<Decision, Failure> {
-        Decision::of(&policy.policy, &self.items, &self.budget)
-            .map_err(|error| Failure::run(&error))
+        match &self.origin {
+            Origin::Items(_) => Decision::of(&policy.policy, &self.items, &self.budget)
+                .map_err(|error| Failure::run(&error)),
+            Origin::Chat(chat, counter) => chat
+                .fit(&policy.policy, &self.budget, counter)
+                .map(|fitted| Decision::of_chat(&fitted, chat.len()))
+                .map_err(|error| Failure::fit(&error)),
+        }
+    }
+
+    /// A policy for this input.
+    pub(crate) fn find_policy(&self, name: &str) -> Result<NamedPolicy, Failure> {
+        match self.origin {
+            Origin::Items(_) => NamedPolicy::find(name),
+            Origin::Chat(..) => NamedPolicy::for_chats(Some(name)),
+        }
     }
 
     /// Every target from one to another; up to all items together unless it is given.
     pub(crate) fn sweep(&self, from: i64, to: Option<i64>) -> Result<BudgetSweep, Failure> {
+        // Slicers whose budgets have to be tried one by one get about as many tries as a second allows.
+        const WORTH: usize = 20_000_000;
+        let samples = (WORTH / self.items.len().max(1)).clamp(Pipeline::SWEEP_SAMPLES, 1 << 17);
         let to = to.unwrap_or_else(|| tokens(self.items.iter()).max(from));
         self.pipeline()
-            .sweep(&self.items, &self.budget, from..=to)
+            .sweep_sampled(&self.items, &self.budget, from..=to, samples)
             .map_err(|error| Failure::run(&error))
     }
 
@@ -300,13 +303,19 @@ impl Task {
     }
 
     /// Every item as it stands in the input, or written anew where the input is no JSON.
-    pub(crate) fn written(&self) -> Result<Vec<String>, Failure> {
-        if let Some(items) = self.source.raw_items(self.form) {
+    pub(crate) fn written(&self, form: Form) -> Result<Vec<String>, Failure> {
+        if let Some(items) = self.source.raw_items(form) {
             return Ok(items);
         }
         let items = self.items.iter().map(serde_json::to_string);
         items
             .collect::<Result<_, _>>()
             .map_err(|error| Failure::internal(error.to_string()))
+    }
+}
+
+impl Need {
+    fn otherwise(self, items: &[ContextItem]) -> Option<i64> {
+        (self == Self::AnyBudget).then(|| tokens(items.iter()).max(0))
     }
 }

@@ -151,18 +151,23 @@ fn budgets() -> Vec<Case> {
     };
     vec![
         usage("no budget", &["select", "items.json"], 2, ["there is no budget", "--budget"]),
-        usage("a budget that is no number", &["select", "items.json", "--budget", "lots"], 2, ["'lots' for '--budget", "number of tokens"]),
-        usage("a negative budget", &["select", "items.json", "--budget", "-5"], 2, ["'-5' for '--budget", "number of tokens"]),
-        usage("a budget no number holds", &["select", "items.json", "--budget", "99999999999999999999"], 2, ["'99999999999999999999' for '--budget", "number of tokens"]),
+        usage("a budget that is no number", &["select", "items.json", "--budget", "lots"], 2, ["--budget: \"lots\"", "write tokens as"]),
+        usage("a negative budget", &["select", "items.json", "--budget", "-5"], 2, ["--budget: \"-5\"", "write tokens as"]),
+        usage("a budget no number holds", &["select", "items.json", "--budget", "99999999999999999999"], 2, ["--budget: \"99999999999999999999\"", "write tokens as"]),
         usage("a target above the budget", &["select", "items.json", "--budget", "100", "--target", "200"], 2, ["target_tokens (200)", "<= max_tokens (100)"]),
         usage("a reserve above the budget", &["select", "items.json", "--budget", "100", "--reserve", "200"], 2, ["output_reserve (200)", "<= max_tokens (100)"]),
         usage("a margin above 100 percent", &["select", "items.json", "--budget", "100", "--margin", "150"], 2, ["'150' for '--margin", "from 0 to 100"]),
         usage("a margin that is no number", &["select", "items.json", "--budget", "100", "--margin", "NaN"], 2, ["'NaN' for '--margin", "from 0 to 100"]),
         usage("a slot without tokens", &["select", "items.json", "--budget", "100", "--slot", "Memory"], 2, ["Memory", "KIND=TOKENS"]),
         usage("a slot without a kind", &["select", "items.json", "--budget", "100", "--slot", " =5"], 2, ["' =5' for '--slot", "kind must be"]),
-        usage("a negative slot", &["select", "items.json", "--budget", "100", "--slot", "Memory=-5"], 2, ["'Memory=-5' for '--slot", "number of tokens"]),
+        usage("a negative slot", &["select", "items.json", "--budget", "100", "--slot", "Memory=-5"], 2, ["'Memory=-5' for '--slot", "write tokens as"]),
         usage("pinned items above the budget", &["select", "items.json", "--budget", "30"], 1, ["pinned tokens (40)", "raise the budget by 10"]),
-        usage("a budget of nothing beside pinned items", &["explain", "items.json", "--budget", "0"], 1, ["pinned tokens (40)", "raise the budget by 40"]),
+        usage("a budget of nothing", &["select", "items.json", "--budget", "0"], 2, ["--budget: \"0\"", "it leaves no tokens"]),
+        usage("a budget with an odd unit", &["select", "items.json", "--budget", "8kb"], 2, ["--budget: \"8kb\"", "write tokens as"]),
+        usage("a share of no model", &["select", "items.json", "--budget", "70%"], 2, ["--budget: \"70%\"", "--model"]),
+        usage("a share of a model unheard of", &["select", "items.json", "--budget", "70%", "--model", "gtp-4o"], 2, ["gtp-4o", "did you mean \"gpt-4o\"?"]),
+        usage("a share above 100 percent", &["select", "items.json", "--budget", "170%", "--model", "gpt-4o"], 2, ["--budget: \"170%\"", "at most 100%"]),
+        usage("a target that is no number", &["select", "items.json", "--budget", "100", "--target", "much"], 2, ["--target: \"much\"", "write tokens as"]),
         case("a pinned item of 10^18 tokens", &["select", "items.json", "--budget", "100"], 1, ["1000000000000000000", "raise the budget by"])
             .file("items.json", r#"[{"content": "a", "tokens": 1000000000000000000, "pinned": true}]"#),
         case("required items above the budget", &["select", "items.json", "--budget", "45", "--policy", "both.json"], 1, ["exceed target tokens (45)", "truncate"])
@@ -246,11 +251,11 @@ fn command_lines() -> Vec<Case> {
         usage("an item that is not there", &["explain", "items.json", "--budget", "100", "--item", "99"], 2, ["item 99", "the last is 2"]),
         usage("an item that is no number", &["explain", "items.json", "--budget", "100", "--item", "last"], 2, ["last", "--item"]),
         usage("an item that no budget selects", &["min-budget", "items.json", "--item", "2", "--ceiling", "10"], 1, ["item 2", "up to 10"]),
-        usage("a negative slack", &["marginal", "items.json", "--budget", "100", "--slack", "-5"], 2, ["'-5' for '--slack", "number of tokens"]),
+        usage("a negative slack", &["marginal", "items.json", "--budget", "100", "--slack", "-5"], 2, ["'-5' for '--slack", "write tokens as"]),
         usage("a slack under shares", &["marginal", "items.json", "--budget", "100", "--slack", "5", "--policy", "shares.json"], 2, ["quotas", "cupel sweep"])
             .file("shares.json", r#"{"scorer": {"type": "recency"}, "slicer": {"type": "quota", "quotas": [{"kind": "Message", "cap": 50}]}}"#),
         usage("a sweep that ends before it begins", &["sweep", "items.json", "--from", "50", "--to", "10"], 2, ["50 to 10", "begin"]),
-        usage("a sweep from below nothing", &["sweep", "items.json", "--from", "-5"], 2, ["'-5' for '--from", "number of tokens"]),
+        usage("a sweep from below nothing", &["sweep", "items.json", "--from", "-5"], 2, ["'-5' for '--from", "write tokens as"]),
         usage("one policy to compare", &["compare", "items.json", "--budget", "100", "--policy", "chat"], 2, ["only one policy", "--policy chat --policy rag"]),
         case("vectors that are not there", &["conform", "nowhere"], 2, ["nowhere", "FORMAT.md"]),
         case("vectors that cannot be read", &["conform", "."], 2, ["./bad.toml", "FORMAT.md"])
@@ -260,6 +265,43 @@ fn command_lines() -> Vec<Case> {
     ]
 }
 
+#[rustfmt::skip] // one case a line
+fn chats() -> Vec<Case> {
+    let chat = |name, text: &str, says| case(name, &["fit", "chat.json", "--budget", "8k"], 2, says).file("chat.json", text);
+    let good = |name, args: &[&'static str], exit, says| case(name, args, exit, says).file("chat.json", CHAT);
+    vec![
+        chat("a chat cut off", "{\"messages\": [\n  {\"role\": \"user\", \"content\": \"hel", ["chat.json:2:", "cut off"]),
+        chat("a chat without messages", "{\"model\": \"gpt-4o\"}", ["chat.json:1:1", "messages"]),
+        chat("messages that are no list", "{\"messages\": {}}", ["chat.json:1:14", "must be a list"]),
+        chat("a message that is a text", "{\"messages\": [\"hello\"]}", ["chat.json:1:15", "messages[0]"]),
+        chat("a message of no known shape", "[{\"speaker\": \"Ann\", \"says\": \"hello\"}]", ["chat.json:1:2", "[0]"]),
+        chat("a content that is a number in a chat", "{\"messages\": [\n  {\"role\": \"user\", \"content\": 7}\n]}", ["chat.json:2:3", "messages[0].content"]),
+        chat("messages of two shapes", "[{\"role\": \"user\", \"content\": [{\"type\": \"tool_result\", \"tool_use_id\": \"a\", \"content\": \"x\"}]},\n {\"role\": \"tool\", \"tool_call_id\": \"b\", \"content\": \"y\"}]", ["chat.json", "--shape"]),
+        chat("two lists of messages", "{\"messages\": [], \"input\": []}", ["chat.json:1:1", "at once"]),
+        chat("a picture instead of a chat", "\u{fffd}PNG", ["chat.json:1:1", "a chat is a JSON document"]),
+        good("a chat that cannot fit", &["fit", "chat.json", "--budget", "12"], 1, ["message 2 (user", "raise the budget"]),
+        good("a reserve that leaves no room", &["fit", "chat.json", "--budget", "60", "--reserve", "55"], 1, ["message 2 (user", "raise the budget"]),
+        good("a chat without a budget", &["fit", "chat.json"], 2, ["there is no budget", "--budget 8k"]),
+        good("a shape unheard of", &["fit", "chat.json", "--budget", "8k", "--shape", "antropic"], 2, ["antropic", "openai, openai-responses, anthropic"]),
+        good("a model unheard of", &["fit", "chat.json", "--budget", "8k", "--model", "gtp-4o"], 2, ["gtp-4o", "did you mean \"gpt-4o\"?"]),
+        good("an encoding unheard of", &["fit", "chat.json", "--budget", "8k", "--encoding", "o300k"], 2, ["o300k", "o200k, cl100k and heuristic"]),
+        good("a factor of nothing", &["fit", "chat.json", "--budget", "8k", "--factor", "0"], 2, ["--factor", "above 0"]),
+        good("a factor that is no number", &["fit", "chat.json", "--budget", "8k", "--factor", "twice"], 2, ["twice", "--factor"]),
+        good("a chat where items are asked for", &["select", "chat.json", "--budget", "8k"], 2, ["chat.json", "cupel fit"]),
+        good("a preset unheard of for a chat", &["fit", "chat.json", "--budget", "8k", "--policy", "tooluse"], 2, ["tooluse", "did you mean `tool-use`?"]),
+        case("a chat in which no user speaks", &["fit", "chat.json", "--budget", "8k", "--shape", "anthropic"], 2, ["chat.json", "user turn"])
+            .file("chat.json", r#"{"messages": [{"role": "assistant", "content": "hi"}]}"#),
+        case("a text counted as a chat", &["count", "notes.txt"], 2, ["notes.txt:1:1", "--text"])
+            .file("notes.txt", "just words\n"),
+    ]
+}
+
+const CHAT: &str = r#"{"messages": [
+  {"role": "user", "content": "A long story that nobody needs any more."},
+  {"role": "assistant", "content": "I see."},
+  {"role": "user", "content": "What is 2 + 2?"}
+]}"#;
+
 fn all() -> Vec<(&'static str, Vec<Case>)> {
     vec![
         ("files and streams", files_and_streams()),
@@ -267,6 +309,7 @@ fn all() -> Vec<(&'static str, Vec<Case>)> {
         ("candidates", candidates()),
         ("budgets", budgets()),
         ("policies", policies()),
+        ("chats", chats()),
         ("command lines", command_lines()),
     ]
 }

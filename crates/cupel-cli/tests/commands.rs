@@ -75,12 +75,12 @@ fn one_item_on_one_line_is_lines() {
 
 #[test]
 fn nothing_selected_is_an_empty_list() {
-    let sandbox = Sandbox::with(&[("items.json", b"[{\"content\": \"a\", \"tokens\": 1}]")]);
-    let ran = sandbox.run(&["select", "items.json", "--budget", "0"]);
+    let sandbox = Sandbox::with(&[("items.json", b"[{\"content\": \"a\", \"tokens\": 9}]")]);
+    let ran = sandbox.run(&["select", "items.json", "--budget", "5"]);
     assert_eq!(ran.ok(), "[]\n");
     assert!(
         ran.err
-            .starts_with("kept 0 of 1 item, 0 of 1 tokens (budget 0, policy chat)\n"),
+            .starts_with("kept 0 of 1 item, 0 of 9 tokens (budget 5, policy chat)\n"),
         "{}",
         ran.err
     );

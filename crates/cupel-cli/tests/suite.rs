@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod batch;
+mod chats;
 mod commands;
 mod conform;
 mod sandbox;

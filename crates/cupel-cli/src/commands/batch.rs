@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use rayon::prelude::*;
 
+use crate::budget::BudgetArgs;
 use crate::failure::{Exit, Failure, Place, Problem};
 use crate::input::Source;
 use crate::output::Output;
-use crate::task::{BudgetArgs, Defaults, PolicyArg};
+use crate::task::{Defaults, PolicyArg};
 use crate::text::{counted, grouped};
 
 /// Answer many requests, one a line

@@ -3,10 +3,11 @@
 use clap::Args;
 use serde_json::json;
 
+use crate::counting::ChatArgs;
 use crate::decision::Decision;
 use crate::failure::{Exit, Failure};
 use crate::output::{Output, style};
-use crate::task::{InputArgs, NamedPolicy, Task};
+use crate::task::{InputArgs, NamedPolicy, Need, Task};
 use crate::text::{counted, excerpt, grouped, width};
 
 /// Show on which items policies disagree
@@ -19,6 +20,9 @@ pub(crate) struct Compare {
 
     #[command(flatten)]
     input: InputArgs,
+
+    #[command(flatten)]
+    chat: ChatArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -28,8 +32,8 @@ Examples:
 
 impl Compare {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
-        let task = Task::load(&self.input, None)?;
-        let named = self.policy.iter().map(|name| NamedPolicy::find(name));
+        let task = Task::load(&self.input, &self.chat, None, Need::Budget)?;
+        let named = self.policy.iter().map(|name| task.find_policy(name));
         let mut policies = named.collect::<Result<Vec<_>, _>>()?;
         if policies.len() == 1 && task.has_own_policy {
             policies.insert(0, task.policy.clone());

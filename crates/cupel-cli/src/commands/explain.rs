@@ -6,11 +6,12 @@ use clap::Args;
 use cupel::{ContextItem, ExclusionReason, InclusionReason};
 use serde_json::json;
 
+use crate::counting::ChatArgs;
 use crate::decision::Decision;
 use crate::failure::{Exit, Failure};
 use crate::output::{Output, columns, style, write_file};
 use crate::page;
-use crate::task::{InputArgs, PolicyArg, Task};
+use crate::task::{InputArgs, Need, PolicyArg, Task};
 use crate::text::{Table, bar, counted, excerpt, grouped, left, right, score};
 
 /// Say why every candidate is in or out
@@ -25,6 +26,9 @@ pub(crate) struct Explain {
 
     #[command(flatten)]
     policy: PolicyArg,
+
+    #[command(flatten)]
+    chat: ChatArgs,
 
     /// Explain one candidate: its position in the input, from 0
     #[arg(long, value_name = "K")]
@@ -44,7 +48,7 @@ Examples:
 
 impl Explain {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
-        let task = Task::load(&self.input, self.policy.name())?;
+        let task = Task::load(&self.input, &self.chat, self.policy.name(), Need::Budget)?;
         if let Some(index) = self.item {
             return one(&task, index, output);
         }
@@ -204,6 +208,15 @@ fn excluded_because(reason: &ExclusionReason) -> String {
         ExclusionReason::Deduplicated { .. } => "copy of another".to_owned(),
         ExclusionReason::PinnedOverride { .. } => "no room beside pinned".to_owned(),
         ExclusionReason::NegativeTokens { .. } => "negative tokens".to_owned(),
+        ExclusionReason::GroupExcluded {
+            group_size,
+            group_tokens,
+            available_tokens,
+        } => format!(
+            "its group of {group_size} needs {}, {} left",
+            grouped(*group_tokens),
+            grouped(*available_tokens)
+        ),
         ExclusionReason::CountCapExceeded { cap, .. } => format!("only {cap} of its kind"),
         other => {
             let text = other.to_string();

@@ -4,9 +4,11 @@ use clap::Args;
 use cupel::CupelError;
 use serde_json::json;
 
+use crate::budget::tokens;
+use crate::counting::ChatArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
-use crate::task::{InputArgs, PolicyArg, Task, token_count};
+use crate::task::{InputArgs, Need, PolicyArg, Task};
 use crate::text::{Table, excerpt, grouped, left, right};
 
 /// Show what a smaller budget would lose
@@ -19,8 +21,11 @@ pub(crate) struct Marginal {
     #[command(flatten)]
     policy: PolicyArg,
 
+    #[command(flatten)]
+    chat: ChatArgs,
+
     /// How many tokens smaller
-    #[arg(long, value_name = "TOKENS", value_parser = token_count, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TOKENS", value_parser = tokens, allow_hyphen_values = true)]
     slack: i64,
 }
 
@@ -30,7 +35,7 @@ Examples:
 
 impl Marginal {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
-        let task = Task::load(&self.input, self.policy.name())?;
+        let task = Task::load(&self.input, &self.chat, self.policy.name(), Need::Budget)?;
         let lost = task
             .pipeline()
             .marginal_items(&task.items, &task.budget, self.slack)

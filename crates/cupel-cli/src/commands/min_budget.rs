@@ -3,9 +3,11 @@
 use clap::Args;
 use serde_json::json;
 
+use crate::budget::tokens;
+use crate::counting::ChatArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
-use crate::task::{InputArgs, PolicyArg, Task, token_count};
+use crate::task::{InputArgs, Need, PolicyArg, Task};
 use crate::text::{Table, excerpt, grouped, left, right};
 
 /// Find the smallest budget that selects an item
@@ -18,12 +20,15 @@ pub(crate) struct MinBudget {
     #[command(flatten)]
     policy: PolicyArg,
 
+    #[command(flatten)]
+    chat: ChatArgs,
+
     /// The position of the item in the input, from 0; all items unless set
     #[arg(long, value_name = "K")]
     item: Option<usize>,
 
     /// The largest budget to consider; all candidates together unless set
-    #[arg(long, value_name = "TOKENS", value_parser = token_count, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TOKENS", value_parser = tokens, allow_hyphen_values = true)]
     ceiling: Option<i64>,
 }
 
@@ -36,7 +41,7 @@ Exit status 1 if no budget up to the ceiling selects the item.";
 
 impl MinBudget {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
-        let task = Task::load_for_any_budget(&self.input, self.policy.name())?;
+        let task = Task::load(&self.input, &self.chat, self.policy.name(), Need::AnyBudget)?;
         if let Some(item) = self.item {
             task.check_index(item)?;
         }

@@ -8,7 +8,7 @@ use crate::decision::Decision;
 use crate::failure::{Exit, Failure};
 use crate::input::Form;
 use crate::output::{Output, style, write_file};
-use crate::task::{InputArgs, PolicyArg, Task};
+use crate::task::{InputArgs, Origin, PolicyArg, Task};
 use crate::text::{counted, grouped};
 
 /// Select the items that fit a budget: items in, items out
@@ -42,7 +42,7 @@ Only content and tokens are required; `cupel policy schema --request` has every 
 
 impl Select {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
-        let task = Task::load(&self.input, self.policy.name())?;
+        let task = Task::load_items(&self.input, self.policy.name())?;
         let decision = task.decide()?;
         if let (Some(path), Some(report)) = (&self.report, &decision.report) {
             let report = serde_json::to_string_pretty(report)
@@ -62,12 +62,16 @@ impl Select {
 
 /// The selected items as they stood in the input.
 fn write_items(task: &Task, decision: &Decision, output: &mut Output) -> Result<(), Failure> {
-    let written = task.written()?;
+    let form = match task.origin {
+        Origin::Items(form) => form,
+        Origin::Chat(..) => Form::Array,
+    };
+    let written = task.written(form)?;
     let mut window = decision
         .selected
         .iter()
         .map(|selected| &written[selected.index]);
-    match task.form {
+    match form {
         Form::Lines => window.try_for_each(|item| output.line(item)),
         Form::Array | Form::Request => {
             let mut between = "";

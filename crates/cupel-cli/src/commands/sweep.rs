@@ -1,11 +1,13 @@
 //! `cupel sweep`
 
 use clap::{Args, ValueEnum};
-use cupel::{BudgetSweep, Pipeline};
+use cupel::BudgetSweep;
 
+use crate::budget::tokens;
+use crate::counting::ChatArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::{Output, columns, style};
-use crate::task::{InputArgs, PolicyArg, Task, token_count};
+use crate::task::{InputArgs, Need, PolicyArg, Task};
 use crate::text::{Table, grouped, right, score};
 
 /// Show what every budget of a range would select
@@ -20,12 +22,15 @@ pub(crate) struct Sweep {
     #[command(flatten)]
     policy: PolicyArg,
 
+    #[command(flatten)]
+    chat: ChatArgs,
+
     /// The smallest target
-    #[arg(long, value_name = "TOKENS", value_parser = token_count, allow_hyphen_values = true, default_value = "0")]
+    #[arg(long, value_name = "TOKENS", value_parser = tokens, allow_hyphen_values = true, default_value = "0")]
     from: i64,
 
     /// The largest target; all candidates together unless set
-    #[arg(long, value_name = "TOKENS", value_parser = token_count, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TOKENS", value_parser = tokens, allow_hyphen_values = true)]
     to: Option<i64>,
 
     /// Write CSV: the steps, or the budgets at which every candidate is in
@@ -48,7 +53,7 @@ Examples:
 
 impl Sweep {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
-        let task = Task::load_for_any_budget(&self.input, self.policy.name())?;
+        let task = Task::load(&self.input, &self.chat, self.policy.name(), Need::AnyBudget)?;
         let sweep = task.sweep(self.from, self.to)?;
         if output.is_json() {
             output.json(&sweep)?;
@@ -60,10 +65,7 @@ impl Sweep {
             }
         }
         if !sweep.exact {
-            output.note(format_args!(
-                "sampled: this slicer's budgets have to be tried one by one, and {} of them were",
-                Pipeline::SWEEP_SAMPLES
-            ));
+            output.note("sampled: not every budget was tried, so steps may begin a little earlier");
         }
         Ok(Exit::Success)
     }

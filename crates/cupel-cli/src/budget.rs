@@ -1,0 +1,138 @@
+//! The limits of a run, as the command line gives them.
+
+use std::collections::BTreeMap;
+
+use clap::Args;
+use cupel::{ContextBudget, ContextKind};
+use cupel_chat::{BudgetError, Model, parse_budget};
+
+use crate::failure::Failure;
+
+/// The limits of a run.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Budget")]
+pub(crate) struct BudgetArgs {
+    /// The limit: tokens as 8000, 8k or 1.5M, or a share of the model's window as 70%
+    #[arg(long, value_name = "TOKENS", allow_hyphen_values = true)]
+    budget: Option<String>,
+
+    /// What to aim at, if less than the limit
+    #[arg(long, value_name = "TOKENS", allow_hyphen_values = true)]
+    target: Option<String>,
+
+    /// Tokens to keep free for the model's answer
+    #[arg(long, value_name = "TOKENS", allow_hyphen_values = true)]
+    reserve: Option<String>,
+
+    /// Percent to take off the limits, for token counts that are estimates
+    #[arg(long, value_name = "PERCENT", value_parser = percent, allow_hyphen_values = true)]
+    margin: Option<f64>,
+
+    /// Tokens to keep free for a kind; may be given several times
+    #[arg(long, value_name = "KIND=TOKENS", value_parser = slot)]
+    slot: Vec<(ContextKind, i64)>,
+
+    /// The model, for budgets in percent and for counting tokens
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+}
+
+/// A number of tokens, which may be none.
+pub(crate) fn tokens(text: &str) -> Result<i64, BudgetError> {
+    some_or_none(text, None)
+}
+
+fn some_or_none(text: &str, window: Option<i64>) -> Result<i64, BudgetError> {
+    match text.trim() {
+        "0" => Ok(0),
+        text => parse_budget(text, window),
+    }
+}
+
+fn slot(text: &str) -> Result<(ContextKind, i64), String> {
+    let (kind, amount) = text
+        .rsplit_once('=')
+        .ok_or("expected KIND=TOKENS, such as Memory=500")?;
+    let kind = ContextKind::new(kind).map_err(|error| error.to_string())?;
+    let amount = tokens(amount).map_err(|error| error.to_string())?;
+    Ok((kind, amount))
+}
+
+fn percent(text: &str) -> Result<f64, &'static str> {
+    match text.strip_suffix('%').unwrap_or(text).parse() {
+        Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent),
+        _ => Err("expected a percentage from 0 to 100, such as 5"),
+    }
+}
+
+impl BudgetArgs {
+    /// The budget of the document with what the command line says instead. Where neither gives a
+    /// limit it is `otherwise`. `model` is the one that the input names.
+    pub(crate) fn over(
+        &self,
+        document: Option<&ContextBudget>,
+        otherwise: Option<i64>,
+        model: Option<&str>,
+    ) -> Result<ContextBudget, Failure> {
+        let window = self.window(model)?;
+        let both = |tokens: i64| (tokens, tokens);
+        let limits = match &self.budget {
+            Some(text) => Some(both(
+                parse_budget(text, window).map_err(|error| wrong("--budget", &error))?,
+            )),
+            None => document.map(|document| (document.max_tokens(), document.target_tokens())),
+        };
+        let Some((max, target)) = limits.or(otherwise.map(both)) else {
+            return Err(Failure::input("there is no budget").help(
+                "add --budget, such as --budget 8k; a request may say \"budget\": {\"max_tokens\": 8000}",
+            ));
+        };
+        let amount = |flag: &str, text: &Option<String>| {
+            let amount = text.as_ref().map(|text| some_or_none(text, window));
+            amount.transpose().map_err(|error| wrong(flag, &error))
+        };
+        let target = amount("--target", &self.target)?.unwrap_or(target);
+        let mut builder = ContextBudget::builder(max).target_tokens(target);
+        if let Some(document) = document {
+            builder = builder
+                .output_reserve(document.output_reserve())
+                .safety_margin_percent(document.estimation_safety_margin_percent());
+            for (kind, tokens) in document.reserved_slots().iter().collect::<BTreeMap<_, _>>() {
+                builder = builder.reserved_slot(kind.clone(), *tokens);
+            }
+        }
+        if let Some(reserve) = amount("--reserve", &self.reserve)? {
+            builder = builder.output_reserve(reserve);
+        }
+        if let Some(margin) = self.margin {
+            builder = builder.safety_margin_percent(margin);
+        }
+        for (kind, tokens) in &self.slot {
+            builder = builder.reserved_slot(kind.clone(), *tokens);
+        }
+        builder.build().map_err(|error| {
+            Failure::run(&error)
+                .help("--target and --reserve are at most --budget; a request may set all three")
+        })
+    }
+
+    /// The window of the model, if it is known; a share of an unknown one is an error.
+    fn window(&self, model: Option<&str>) -> Result<Option<i64>, Failure> {
+        let amounts = [&self.budget, &self.target, &self.reserve];
+        let is_share = amounts.into_iter().flatten().any(|text| text.contains('%'));
+        match self.model.as_deref().or(model).map(Model::find) {
+            Some(Err(error)) if is_share => Err(Failure::input(error.to_string())),
+            Some(Ok(model)) => Ok(Some(model.window)),
+            _ => Ok(None),
+        }
+    }
+}
+
+fn wrong(flag: &str, error: &BudgetError) -> Failure {
+    let failure = Failure::input(format!("{flag}: {error}"));
+    if error.to_string().contains("needs a model") {
+        failure.help("name the model with --model, or give the tokens")
+    } else {
+        failure
+    }
+}

@@ -1,0 +1,199 @@
+//! `cupel fit`
+
+use std::path::PathBuf;
+
+use clap::Args;
+use cupel::ExclusionReason;
+use cupel_chat::{Chat, Dropped, Fitted, TokenCounter};
+use serde_json::json;
+
+use crate::counting::ChatArgs;
+use crate::failure::{Exit, Failure};
+use crate::input::Source;
+use crate::output::{Output, style, write_file};
+use crate::task::{InputArgs, NamedPolicy, PolicyArg};
+use crate::text::{counted, grouped};
+
+/// Fit a chat into a token budget, in any shape
+///
+/// FILE is a chat of OpenAI (Chat or Responses), Anthropic or LangChain, or plain items. What stays
+/// comes out in the same shape and to the byte, valid for its provider: the system's messages and the
+/// last user turn stay, tool calls go together with their results, the order is kept.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Fit {
+    #[command(flatten)]
+    input: InputArgs,
+
+    #[command(flatten)]
+    policy: PolicyArg,
+
+    #[command(flatten)]
+    chat: ChatArgs,
+
+    /// Write the report of the run, a JSON object, to a file
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  cupel fit chat.json --budget 8k > fitted.json
+  cupel fit chat.json --budget 70% --model gpt-4o --reserve 2k
+  cupel fit chat.json --budget 8k --policy tool-use --report why.json
+  cat chat.json | cupel fit - --budget 8k | my-client
+
+Without --policy the newest messages stay. Exit status 1 if what has to stay is over the budget.";
+
+impl Fit {
+    pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
+        let source = Source::read(&self.input.file)?;
+        let chat = source.chat(self.chat.shape)?;
+        let budget = self.input.budget.over(None, None, chat.model())?;
+        let model = self.input.budget.model.as_deref();
+        let counter = self.chat.counter(model, chat.model())?;
+        let policy = NamedPolicy::for_chats(self.policy.name())?;
+        let fitted = chat
+            .fit(&policy.policy, &budget, &counter)
+            .map_err(|error| Failure::fit(&error).in_file(&source.name))?;
+        if let Some(path) = &self.report {
+            let report = serde_json::to_string_pretty(&fitted.report)
+                .map_err(|error| Failure::internal(error.to_string()))?;
+            write_file(path, &format!("{report}\n"))?;
+        }
+        let available = budget
+            .target_tokens()
+            .min(budget.max_tokens() - budget.output_reserve());
+        if output.is_json() {
+            output.json(&document(&chat, &fitted, available, &*counter)?)?;
+        } else {
+            let text = fitted.to_json();
+            output.text(&text)?;
+            if !text.ends_with('\n') {
+                output.line("")?;
+            }
+            output.finish()?;
+            summary(&chat, &fitted, available, &policy.name, &*counter, output);
+        }
+        Ok(Exit::Success)
+    }
+}
+
+fn document(
+    chat: &Chat,
+    fitted: &Fitted<'_>,
+    available: i64,
+    counter: &dyn TokenCounter,
+) -> Result<serde_json::Value, Failure> {
+    let text = fitted.to_json();
+    let values = serde_json::Deserializer::from_str(&text).into_iter();
+    let values: Vec<serde_json::Value> = values
+        .collect::<Result<_, _>>()
+        .map_err(|error| Failure::internal(error.to_string()))?;
+    // One value is the document, several are lines.
+    let fitted_chat = match <[_; 1]>::try_from(values) {
+        Ok([document]) => document,
+        Err(lines) => lines.into(),
+    };
+    let dropped = fitted.dropped.iter().map(|dropped| {
+        json!({
+            "index": dropped.index,
+            "role": dropped.role,
+            "tokens": dropped.tokens,
+            "reason": dropped.reason,
+        })
+    });
+    Ok(json!({
+        "chat": fitted_chat,
+        "shape": chat.shape().name(),
+        "kept": fitted.kept,
+        "dropped": dropped.collect::<Vec<_>>(),
+        "tokens_before": fitted.tokens_before,
+        "tokens_after": fitted.tokens_after,
+        "budget": available,
+        "counter": counter.name(),
+        "estimated": counter.is_estimate(),
+    }))
+}
+
+fn summary(
+    chat: &Chat,
+    fitted: &Fitted<'_>,
+    available: i64,
+    policy: &str,
+    counter: &dyn TokenCounter,
+    output: &mut Output,
+) {
+    let (bold, quiet) = (style::HEADER, style::QUIET);
+    output.note(format_args!(
+        "{bold}kept {} of {}, {} of {} tokens{bold:#} (budget {}, {} {}, {}, policy {policy})",
+        fitted.kept.len(),
+        counted(chat.len(), "message"),
+        grouped(fitted.tokens_after),
+        grouped(fitted.tokens_before),
+        grouped(available),
+        if counter.is_estimate() {
+            "estimated by"
+        } else {
+            "counted by"
+        },
+        counter.name(),
+        chat.shape(),
+    ));
+    for (reason, indices) in by_reason(&fitted.dropped) {
+        output.note(format_args!(
+            "{quiet}  dropped {}: {reason}{quiet:#}",
+            ranges(&indices)
+        ));
+    }
+}
+
+/// The dropped messages of every reason, in order of the first.
+fn by_reason(dropped: &[Dropped]) -> Vec<(String, Vec<usize>)> {
+    let mut reasons: Vec<(String, Vec<usize>)> = Vec::new();
+    for dropped in dropped {
+        let reason = match &dropped.reason {
+            ExclusionReason::BudgetExceeded { .. } => "no room".to_owned(),
+            ExclusionReason::GroupExcluded { .. } => {
+                "no room for a call with its results".to_owned()
+            }
+            ExclusionReason::Filtered { filter_name } => filter_name.clone(),
+            other => other.to_string(),
+        };
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, indices)) => indices.push(dropped.index),
+            None => reasons.push((reason, vec![dropped.index])),
+        }
+    }
+    reasons
+}
+
+/// `1-3, 7` for 1, 2, 3 and 7.
+fn ranges(indices: &[usize]) -> String {
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for &index in indices {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == index => *last = index,
+            _ => runs.push((index, index)),
+        }
+    }
+    let runs = runs.iter().map(|(first, last)| {
+        if first == last {
+            first.to_string()
+        } else {
+            format!("{first}-{last}")
+        }
+    });
+    runs.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ranges;
+
+    #[test]
+    fn neighbours_are_a_range() {
+        assert_eq!(ranges(&[]), "");
+        assert_eq!(ranges(&[1, 2, 3, 7, 9, 10]), "1-3, 7, 9-10");
+    }
+}

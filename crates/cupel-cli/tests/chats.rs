@@ -1,0 +1,340 @@
+//! Real chats through the command.
+
+use serde_json::{Value, json};
+
+use crate::sandbox::{Sandbox, example};
+
+/// The same conversation in every shape.
+const SHAPES: [(&str, &str); 4] = [
+    (
+        "openai",
+        r#"{"model": "gpt-4o", "messages": [
+  {"role": "system", "content": "Be brief."},
+  {"role": "user", "content": "An old question about something else entirely, long ago."},
+  {"role": "assistant", "content": null, "tool_calls": [
+    {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": "{\"city\":\"Oslo\"}"}}]},
+  {"role": "tool", "tool_call_id": "c1", "content": "Four degrees, wind from the north, and rain until the evening."},
+  {"role": "assistant", "content": "Cold and wet."},
+  {"role": "user", "content": "And tomorrow?"}
+], "x-trace": 12345678901234567890}
+"#,
+    ),
+    (
+        "openai-responses",
+        r#"{"instructions": "Be brief.", "input": [
+  {"role": "user", "content": "An old question about something else entirely, long ago."},
+  {"type": "function_call", "call_id": "c1", "name": "weather", "arguments": "{\"city\":\"Oslo\"}"},
+  {"type": "function_call_output", "call_id": "c1", "output": "Four degrees, wind from the north, and rain until the evening."},
+  {"role": "assistant", "content": "Cold and wet."},
+  {"role": "user", "content": "And tomorrow?"}
+]}
+"#,
+    ),
+    (
+        "anthropic",
+        r#"{"model": "claude-sonnet-4", "system": "Be brief.", "messages": [
+  {"role": "user", "content": "An old question about something else entirely, long ago."},
+  {"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "name": "weather", "input": {"city": "Oslo"}}]},
+  {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "Four degrees, wind from the north, and rain until the evening."}]},
+  {"role": "assistant", "content": "Cold and wet."},
+  {"role": "user", "content": "And tomorrow?"}
+]}
+"#,
+    ),
+    (
+        "langchain",
+        r#"[
+  {"type": "system", "data": {"content": "Be brief."}},
+  {"type": "human", "data": {"content": "An old question about something else entirely, long ago."}},
+  {"type": "ai", "data": {"content": "", "tool_calls": [{"id": "c1", "name": "weather", "args": {"city": "Oslo"}}]}},
+  {"type": "tool", "data": {"tool_call_id": "c1", "content": "Four degrees, wind from the north, and rain until the evening."}},
+  {"type": "ai", "data": {"content": "Cold and wet."}},
+  {"type": "human", "data": {"content": "And tomorrow?"}}
+]
+"#,
+    ),
+];
+
+#[test]
+fn the_session_of_the_readme_fits_into_2k() {
+    let sandbox = Sandbox::new();
+    let session = example("agent-session.json");
+    let ran = sandbox.run(&["fit", &session, "--budget", "2k"]);
+    let fitted: Value = serde_json::from_str(ran.ok()).expect("a chat");
+    let whole: Value =
+        serde_json::from_str(&std::fs::read_to_string(&session).expect("the session"))
+            .expect("a chat");
+    let messages = fitted["messages"].as_array().expect("messages");
+    let mut rest = whole["messages"].as_array().expect("messages").iter();
+    for message in messages {
+        assert!(rest.any(|other| other == message), "in order: {message}");
+    }
+    assert_eq!(messages[0]["role"], "system");
+    assert_eq!(messages[messages.len() - 1]["role"], "user");
+    assert_eq!(rest.next(), None, "the last user turn stays");
+    assert_eq!(fitted["tools"], whole["tools"]);
+    let summary = ran.err.lines().next().expect("a summary");
+    assert!(
+        summary.starts_with(&format!("kept {} of 44 messages, ", messages.len())),
+        "{summary}"
+    );
+    assert!(summary.contains("(budget 2,000, counted by o200k_base, openai, policy newest first)"));
+
+    let counted = sandbox
+        .run_with_input(&["count", "-", "--json"], ran.out.as_bytes())
+        .json();
+    let answer = sandbox
+        .run(&["fit", &session, "--budget", "2k", "--json"])
+        .json();
+    assert_eq!(answer["tokens_after"], counted["total"]["o200k_base"]);
+    assert!(counted["total"]["o200k_base"].as_i64() <= Some(2_000));
+    assert_eq!(answer["chat"], fitted);
+}
+
+#[test]
+fn a_chat_that_fits_comes_out_to_the_byte_whatever_its_shape() {
+    let sandbox = Sandbox::new();
+    for (shape, chat) in SHAPES {
+        let ran = sandbox.run_with_input(&["fit", "-", "--budget", "8k"], chat.as_bytes());
+        assert_eq!(ran.ok(), chat, "{shape}");
+        assert!(
+            ran.err.contains(&format!(", {shape}, ")),
+            "{shape}: {}",
+            ran.err
+        );
+    }
+}
+
+#[test]
+fn a_call_goes_with_its_result_and_what_is_left_fits_again() {
+    let sandbox = Sandbox::new();
+    for (shape, chat) in SHAPES {
+        let args = ["fit", "-", "--budget", "50"];
+        let ran = sandbox.run_with_input(&args, chat.as_bytes());
+        assert!(
+            !ran.ok().contains("Oslo") && !ran.out.contains("Four degrees"),
+            "{shape}: {}",
+            ran.out
+        );
+        assert!(
+            ran.out.contains("And tomorrow?") && ran.out.contains("Be brief."),
+            "{shape}"
+        );
+        let again = sandbox.run_with_input(&args, ran.out.as_bytes());
+        assert_eq!(again.ok(), ran.out, "{shape}");
+    }
+}
+
+#[test]
+fn fit_answers_in_json() {
+    let sandbox = Sandbox::new();
+    let ran = sandbox.run_with_input(
+        &["fit", "-", "--budget", "50", "--json"],
+        SHAPES[0].1.as_bytes(),
+    );
+    let answer = ran.json();
+    assert_eq!(ran.err, "");
+    let mut keys: Vec<_> = answer.as_object().expect("an object").keys().collect();
+    keys.sort();
+    assert_eq!(
+        keys,
+        [
+            "budget",
+            "chat",
+            "counter",
+            "dropped",
+            "estimated",
+            "kept",
+            "shape",
+            "tokens_after",
+            "tokens_before"
+        ]
+    );
+    assert_eq!(answer["shape"], "openai");
+    assert_eq!(answer["budget"], 50);
+    let kept = answer["kept"].as_array().expect("positions").len();
+    assert_eq!(
+        answer["chat"]["messages"].as_array().map(Vec::len),
+        Some(kept)
+    );
+    let dropped = answer["dropped"].as_array().expect("messages");
+    assert_eq!(kept + dropped.len(), 6);
+    assert_eq!(dropped.last().expect("a message")["role"], "tool");
+    assert_eq!(
+        dropped.last().expect("a message")["reason"]["reason"],
+        "GroupExcluded"
+    );
+}
+
+#[test]
+fn lines_of_messages_stay_lines() {
+    let lines =
+        "{\"role\": \"user\", \"content\": \"one\"}\n{\"role\": \"user\", \"content\": \"two\"}\n";
+    let sandbox = Sandbox::new();
+    let ran = sandbox.run_with_input(&["fit", "-", "--budget", "8"], lines.as_bytes());
+    assert_eq!(ran.ok(), "{\"role\": \"user\", \"content\": \"two\"}\n");
+    let answer = sandbox
+        .run_with_input(&["fit", "-", "--budget", "8k", "--json"], lines.as_bytes())
+        .json();
+    assert_eq!(answer["chat"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn a_budget_may_be_a_share_of_the_models_window() {
+    let sandbox = Sandbox::new();
+    let chat = SHAPES[0].1.as_bytes();
+    let share = |args: &[&str]| {
+        let args = [&["fit", "-", "--json"], args].concat();
+        sandbox.run_with_input(&args, chat).json()["budget"].clone()
+    };
+    assert_eq!(share(&["--budget", "50%"]), 64_000); // the chat says gpt-4o
+    assert_eq!(share(&["--budget", "50%", "--model", "gpt-4"]), 4_096);
+    assert_eq!(share(&["--budget", "50%", "--reserve", "1k"]), 63_000);
+}
+
+#[test]
+fn the_model_says_what_counts() {
+    let sandbox = Sandbox::new();
+    let counter = |chat: &str, args: &[&str]| {
+        let args = [&["fit", "-", "--budget", "8k", "--json"], args].concat();
+        let answer = sandbox.run_with_input(&args, chat.as_bytes()).json();
+        (answer["counter"].clone(), answer["estimated"].clone())
+    };
+    let [(_, openai), _, (_, anthropic), (_, langchain)] = SHAPES;
+    assert_eq!(counter(openai, &[]), (json!("o200k_base"), json!(false)));
+    assert_eq!(
+        counter(openai, &["--model", "gpt-4"]),
+        (json!("cl100k_base"), json!(false))
+    );
+    assert_eq!(counter(anthropic, &[]), (json!("heuristic"), json!(true)));
+    assert_eq!(counter(langchain, &[]), (json!("o200k_base"), json!(false)));
+    assert_eq!(
+        counter(langchain, &["--encoding", "heuristic", "--factor", "1.5"]),
+        (json!("heuristic x 1.5"), json!(true))
+    );
+}
+
+#[test]
+fn explain_shows_what_fit_does() {
+    let sandbox = Sandbox::new();
+    let session = example("agent-session.json");
+    for policy in [&[][..], &["--policy", "tool-use"]] {
+        let fit = sandbox
+            .run(&[&["fit", &session, "--budget", "3k", "--json"], policy].concat())
+            .json();
+        let explain = sandbox
+            .run(&[&["explain", &session, "--budget", "3k", "--json"], policy].concat())
+            .json();
+        let candidates = explain["candidates"].as_array().expect("candidates");
+        let kept = candidates
+            .iter()
+            .filter(|one| one["included"] == true && one["kind"] != "Request");
+        assert_eq!(
+            kept.map(|one| &one["index"]).collect::<Vec<_>>(),
+            fit["kept"]
+                .as_array()
+                .expect("positions")
+                .iter()
+                .collect::<Vec<_>>()
+        );
+        assert_eq!(explain["tokens_used"], fit["tokens_after"]);
+    }
+}
+
+#[test]
+fn a_chat_can_be_asked_about_other_budgets_and_policies() {
+    let sandbox = Sandbox::new();
+    let session = example("agent-session.json");
+    let steps = sandbox.run(&["sweep", &session, "--json"]).json();
+    assert_eq!(steps["exact"], true);
+    let least = sandbox.run(&["min-budget", &session, "--item", "33"]);
+    let least: i64 = least.ok().trim().parse().expect("a number");
+    let has = |budget: i64| {
+        let ran = sandbox
+            .run(&["fit", &session, "--budget", &budget.to_string(), "--json"])
+            .json();
+        ran["kept"]
+            .as_array()
+            .expect("positions")
+            .contains(&json!(33))
+    };
+    assert!(has(least) && !has(least - 1), "{least}");
+    let item = sandbox.run(&["explain", &session, "--budget", "2k", "--item", "33"]);
+    assert!(item.ok().contains("its group of 3 items"), "{}", item.out);
+    let swings = sandbox.run(&[
+        "compare", &session, "--budget", "2k", "--policy", "chat", "--policy", "tool-use", "--json",
+    ]);
+    assert!(!swings.json()["diffs"].as_array().expect("diffs").is_empty());
+    sandbox
+        .run(&["explain", &session, "--budget", "2k", "--html", "why.html"])
+        .ok();
+    assert!(sandbox.read("why.html").contains("billing_month"));
+}
+
+#[test]
+fn the_report_of_a_chat_is_a_report() {
+    let sandbox = Sandbox::new();
+    sandbox
+        .run(&[
+            "fit",
+            &example("agent-session.json"),
+            "--budget",
+            "2k",
+            "--report",
+            "why.json",
+        ])
+        .ok();
+    let report: cupel::SelectionReport =
+        serde_json::from_str(&sandbox.read("why.json")).expect("a report");
+    assert_eq!(report.total_candidates, 45); // the messages, and what stands around them
+}
+
+#[test]
+fn counts_add_up() {
+    let sandbox = Sandbox::new();
+    let answer = sandbox
+        .run(&["count", &example("agent-session.json"), "--json"])
+        .json();
+    for encoding in ["o200k_base", "cl100k_base", "heuristic"] {
+        let tokens = |value: &Value| value[encoding].as_i64().expect("a number");
+        let items: i64 = answer["items"]
+            .as_array()
+            .expect("items")
+            .iter()
+            .map(|item| tokens(&item["tokens"]))
+            .sum();
+        let kinds: i64 = answer["kinds"]
+            .as_object()
+            .expect("kinds")
+            .values()
+            .map(tokens)
+            .sum();
+        assert_eq!(items, kinds);
+        assert_eq!(items + tokens(&answer["around"]), tokens(&answer["total"]));
+    }
+    let table = sandbox.run(&["count", &example("agent-session.json"), "--model", "gpt-4o"]);
+    assert!(!table.ok().contains("cl100k"));
+    let total = answer["total"]["o200k_base"].to_string();
+    let last = table.out.lines().last().expect("a total");
+    assert!(last.replace(',', "").ends_with(&total), "{last}");
+}
+
+#[test]
+fn a_text_is_counted_as_a_whole() {
+    // Two words that are one token each in either encoding.
+    let sandbox = Sandbox::with(&[("notes.txt", b"hello world")]);
+    let answer = sandbox
+        .run(&["count", "notes.txt", "--text", "--json"])
+        .json();
+    assert_eq!(answer["total"]["o200k_base"], 2);
+    assert_eq!(answer["total"]["cl100k_base"], 2);
+}
+
+#[test]
+fn items_are_counted_by_their_content_not_by_what_they_say() {
+    let items = br#"[{"content": "hello world", "tokens": 900, "kind": "Memory"}]"#;
+    let ran =
+        Sandbox::new().run_with_input(&["count", "-", "--encoding", "o200k", "--json"], items);
+    let answer = ran.json();
+    assert_eq!(answer["kinds"], json!({ "Memory": { "o200k_base": 2 } }));
+}
