@@ -10,6 +10,7 @@ mod failure;
 mod input;
 mod output;
 mod page;
+mod reason;
 mod task;
 mod text;
 

@@ -335,6 +335,18 @@ fn every_file_is_checked_whatever_is_wrong_with_the_others() {
 }
 
 #[test]
+fn schemas_are_json() {
+    let sandbox = Sandbox::new();
+    for args in [
+        &["policy", "schema"][..],
+        &["policy", "schema", "--request"],
+    ] {
+        assert!(sandbox.run(args).json()["$schema"].is_string());
+        assert!(sandbox.run(args).out.ends_with("}\n"));
+    }
+}
+
+#[test]
 fn every_command_has_help_with_examples_and_a_page() {
     let sandbox = Sandbox::new();
     let pages = sandbox.run(&["man", "pages"]);

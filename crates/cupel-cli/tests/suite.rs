@@ -5,5 +5,6 @@ mod batch;
 mod chats;
 mod commands;
 mod conform;
+mod docs;
 mod sandbox;
 mod streams;

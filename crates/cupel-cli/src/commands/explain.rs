@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use cupel::{ContextItem, ExclusionReason, InclusionReason};
+use cupel::ContextItem;
 use serde_json::json;
 
 use crate::counting::ChatArgs;
@@ -11,6 +11,7 @@ use crate::decision::Decision;
 use crate::failure::{Exit, Failure};
 use crate::output::{Output, columns, style, write_file};
 use crate::page;
+use crate::reason;
 use crate::task::{InputArgs, Need, PolicyArg, Task};
 use crate::text::{Table, bar, counted, excerpt, grouped, left, right, score};
 
@@ -154,7 +155,7 @@ fn table(task: &Task, decision: &Decision, output: &mut Output) -> Result<(), Fa
             "in",
             entry.index,
             entry.score,
-            included_because(entry.reason).to_owned(),
+            reason::of_inclusion(entry.reason).to_owned(),
         );
     }
     for entry in &decision.excluded {
@@ -162,7 +163,7 @@ fn table(task: &Task, decision: &Decision, output: &mut Output) -> Result<(), Fa
             "out",
             entry.index,
             entry.score,
-            excluded_because(&entry.reason),
+            reason::with_numbers(&entry.reason),
         );
     }
     let mut lines = table.lines().into_iter();
@@ -179,51 +180,4 @@ fn table(task: &Task, decision: &Decision, output: &mut Output) -> Result<(), Fa
         output.line(format_args!("{style}{verdict}{style:#}{rest}"))?;
     }
     Ok(())
-}
-
-fn included_because(reason: InclusionReason) -> &'static str {
-    match reason {
-        InclusionReason::Scored => "by its score",
-        InclusionReason::Pinned => "pinned",
-        InclusionReason::ZeroToken => "costs nothing",
-        other => other.name(),
-    }
-}
-
-/// The reason in a few words.
-fn excluded_because(reason: &ExclusionReason) -> String {
-    match reason {
-        ExclusionReason::BudgetExceeded {
-            item_tokens,
-            available_tokens,
-        } => {
-            // What is left may be another kind's.
-            let verdict = if item_tokens > available_tokens {
-                "no room"
-            } else {
-                "passed over"
-            };
-            format!("{verdict}, {} left", grouped(*available_tokens))
-        }
-        ExclusionReason::Deduplicated { .. } => "copy of another".to_owned(),
-        ExclusionReason::PinnedOverride { .. } => "no room beside pinned".to_owned(),
-        ExclusionReason::NegativeTokens { .. } => "negative tokens".to_owned(),
-        ExclusionReason::GroupExcluded {
-            group_size,
-            group_tokens,
-            available_tokens,
-        } => format!(
-            "its group of {group_size} needs {}, {} left",
-            grouped(*group_tokens),
-            grouped(*available_tokens)
-        ),
-        ExclusionReason::CountCapExceeded { cap, .. } => format!("only {cap} of its kind"),
-        other => {
-            let text = other.to_string();
-            match text.split_once(": ") {
-                Some((_, sentence)) => sentence.to_owned(),
-                None => text,
-            }
-        }
-    }
 }

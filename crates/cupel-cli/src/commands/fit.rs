@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use cupel::ExclusionReason;
-use cupel_chat::{Chat, Dropped, Fitted, TokenCounter};
+use cupel_chat::{Chat, Fitted, TokenCounter};
 use serde_json::json;
 
 use crate::counting::ChatArgs;
 use crate::failure::{Exit, Failure};
 use crate::input::Source;
 use crate::output::{Output, style, write_file};
+use crate::reason;
 use crate::task::{InputArgs, NamedPolicy, PolicyArg};
 use crate::text::{counted, grouped};
 
@@ -140,60 +140,8 @@ fn summary(
         counter.name(),
         chat.shape(),
     ));
-    for (reason, indices) in by_reason(&fitted.dropped) {
-        output.note(format_args!(
-            "{quiet}  dropped {}: {reason}{quiet:#}",
-            ranges(&indices)
-        ));
-    }
-}
-
-/// The dropped messages of every reason, in order of the first.
-fn by_reason(dropped: &[Dropped]) -> Vec<(String, Vec<usize>)> {
-    let mut reasons: Vec<(String, Vec<usize>)> = Vec::new();
-    for dropped in dropped {
-        let reason = match &dropped.reason {
-            ExclusionReason::BudgetExceeded { .. } => "no room".to_owned(),
-            ExclusionReason::GroupExcluded { .. } => {
-                "no room for a call with its results".to_owned()
-            }
-            ExclusionReason::Filtered { filter_name } => filter_name.clone(),
-            other => other.to_string(),
-        };
-        match reasons.iter_mut().find(|(known, _)| *known == reason) {
-            Some((_, indices)) => indices.push(dropped.index),
-            None => reasons.push((reason, vec![dropped.index])),
-        }
-    }
-    reasons
-}
-
-/// `1-3, 7` for 1, 2, 3 and 7.
-fn ranges(indices: &[usize]) -> String {
-    let mut runs: Vec<(usize, usize)> = Vec::new();
-    for &index in indices {
-        match runs.last_mut() {
-            Some((_, last)) if *last + 1 == index => *last = index,
-            _ => runs.push((index, index)),
-        }
-    }
-    let runs = runs.iter().map(|(first, last)| {
-        if first == last {
-            first.to_string()
-        } else {
-            format!("{first}-{last}")
-        }
-    });
-    runs.collect::<Vec<_>>().join(", ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::ranges;
-
-    #[test]
-    fn neighbours_are_a_range() {
-        assert_eq!(ranges(&[]), "");
-        assert_eq!(ranges(&[1, 2, 3, 7, 9, 10]), "1-3, 7, 9-10");
+    let dropped = fitted.dropped.iter();
+    for line in reason::summary(dropped.map(|dropped| (dropped.index, &dropped.reason))) {
+        output.note(format_args!("{quiet}  {line}{quiet:#}"));
     }
 }

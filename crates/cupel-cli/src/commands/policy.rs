@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use cupel::config::{Format, Preset, presets};
+use cupel::config::{Format, Preset, policy_schema, presets, request_schema};
 use serde_json::json;
 
 use crate::failure::{Exit, Failure};
@@ -24,7 +24,8 @@ const EXAMPLES: &str = "\
 Examples:
   cupel policy list
   cupel policy show rag > mine.json           begin with a preset
-  cupel policy check mine.json";
+  cupel policy check mine.json
+  cupel policy schema > policy.schema.json    for editors";
 
 #[derive(Debug, Subcommand)]
 enum Action {
@@ -34,6 +35,8 @@ enum Action {
     Show(Show),
     /// Check policy documents
     Check(Check),
+    /// Print the JSON Schema of policy or request documents
+    Schema(Schema),
 }
 
 #[derive(Debug, Args)]
@@ -67,6 +70,19 @@ Examples:
   cupel policy check mine.toml
   cupel policy check policies/*.yaml";
 
+#[derive(Debug, Args)]
+#[command(after_help = SCHEMA_EXAMPLES)]
+struct Schema {
+    /// Of request documents, not of policies
+    #[arg(long)]
+    request: bool,
+}
+
+const SCHEMA_EXAMPLES: &str = "\
+Examples:
+  cupel policy schema > policy.schema.json
+  cupel policy schema --request > request.schema.json";
+
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Language {
     Json,
@@ -90,6 +106,15 @@ impl Policy {
             Action::List => list(output),
             Action::Show(show) => show.run(output),
             Action::Check(check) => check.run(output),
+            Action::Schema(schema) => {
+                let schema = if schema.request {
+                    request_schema()
+                } else {
+                    policy_schema()
+                };
+                output.text(schema)?;
+                Ok(Exit::Success)
+            }
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::decision::Decision;
 use crate::failure::{Exit, Failure};
 use crate::input::Form;
 use crate::output::{Output, style, write_file};
+use crate::reason;
 use crate::task::{InputArgs, Origin, PolicyArg, Task};
 use crate::text::{counted, grouped};
 
@@ -96,16 +97,9 @@ fn summary(task: &Task, decision: &Decision, output: &mut Output) {
         grouped(task.budget.target_tokens()),
         task.policy.name,
     ));
-    let mut reasons: Vec<(&str, usize)> = Vec::new();
-    for excluded in &decision.excluded {
-        let name = excluded.reason.name();
-        match reasons.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, count)) => *count += 1,
-            None => reasons.push((name, 1)),
-        }
-    }
-    for (name, count) in reasons {
-        output.note(format_args!("{quiet}  out: {count} {name}{quiet:#}"));
+    let dropped = decision.excluded.iter();
+    for line in reason::summary(dropped.map(|excluded| (excluded.index, &excluded.reason))) {
+        output.note(format_args!("{quiet}  {line}{quiet:#}"));
     }
     if let Some(overflow) = &decision.overflow {
         output.note(format_args!(
