@@ -99,10 +99,12 @@ impl ConfigError {
         self
     }
 
-    /// For a strategy of your own: it cannot be written as data. `strategy` is its name.
+    /// For a strategy of your own: it cannot be written as data. `strategy` is the name of its type.
     pub fn not_data(strategy: &str) -> Self {
+        let name = strategy.split('<').next().unwrap_or(strategy);
+        let name = name.rsplit("::").next().unwrap_or(name);
         let message = format!(
-            "{strategy} cannot be written as data; only the strategies in cupel::config::registry have a name there"
+            "{name} cannot be written as data; only the strategies in cupel::config::registry have a name there"
         );
         Self::new(ConfigErrorKind::NotData, message)
     }

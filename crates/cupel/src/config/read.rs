@@ -266,8 +266,9 @@ impl<'n, 'a> Fields<'n, 'a> {
     }
 
     fn slot(&self, key: &str) -> Option<(&'static Field, Option<&'n Node<'a>>)> {
-        let mut fields = self.record.fields.iter().zip(self.slots);
-        fields.find(|(field, _)| field.name == key)
+        let mut fields = self.record.fields.iter().zip(&self.slots);
+        let slot = fields.find(|(field, _)| field.name == key);
+        slot.map(|(field, node)| (field, *node))
     }
 
     /// The field, or nothing if it is left out.

@@ -2,12 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use cupel::config::{
-    CurveConfig, Document, Format, KnapsackConfig, PlacerConfig, PolicyConfig, ScorerConfig,
-    ScorerEntry, SlicerConfig, StepWindow, presets,
+    ConfigErrorKind, CurveConfig, Document, Format, KnapsackConfig, PlacerConfig, PolicyConfig,
+    RequestConfig, ScorerConfig, ScorerEntry, SlicerConfig, StepWindow, presets,
 };
-use cupel::{ContextKind, OverflowStrategy, QuotaEntry};
+use cupel::{
+    ContextBudget, ContextItem, ContextKind, CupelError, DecayCurve, DecayScorer, GreedySlice,
+    GroupSlice, OverflowStrategy, Placer, Policy, ProductScorer, QuotaEntry, QuotaSlice,
+    RecencyScorer, ScoredItem, Slicer, TimeProvider, UShapedPlacer,
+};
 
 pub(super) const JSON: &str = r#"
 {"$schema": "policy.schema.json",
@@ -149,6 +153,71 @@ fn the_formats_say_the_same() {
 #[test]
 fn json_is_yaml() {
     assert_eq!(read(JSON, Format::Yaml), built_in_rust());
+}
+
+#[test]
+fn serde_reads_through_the_same_reader() {
+    let request = r#"{"items": [{"content": "a", "tokens": 1}], "policy": "rag"}"#;
+    let request: RequestConfig = serde_json::from_str(request).unwrap();
+    assert_eq!(request.policy.unwrap().name.as_deref(), Some("rag"));
+    let said = |error: serde_json::Error| error.to_string();
+    assert_eq!(
+        serde_json::from_str::<SlicerConfig>(r#"{"type": "greedi"}"#).map_err(said),
+        Err(r#"type: unknown slicer "greedi"; did you mean "greedy"?"#.to_owned())
+    );
+    assert_eq!(
+        serde_json::from_str::<ScorerConfig>(r#"{"type": "kind", "type": "tag"}"#).map_err(said),
+        Err(r#"type: key "type" stands twice; remove one of them"#.to_owned())
+    );
+}
+
+/// Strategies that no document can name.
+struct Own;
+
+impl TimeProvider for Own {
+    fn now(&self) -> DateTime<Utc> {
+        DateTime::UNIX_EPOCH
+    }
+}
+
+impl Slicer for Own {
+    fn slice(
+        &self,
+        _sorted: &[ScoredItem],
+        _budget: &ContextBudget,
+    ) -> Result<Vec<ContextItem>, CupelError> {
+        Ok(Vec::new())
+    }
+}
+
+impl Placer for Own {
+    fn place(&self, items: &[ScoredItem]) -> Vec<ContextItem> {
+        items.iter().map(|scored| scored.item.clone()).collect()
+    }
+}
+
+#[test]
+fn a_strategy_that_is_no_data_is_named_with_its_place() {
+    let curve = || DecayCurve::window(TimeDelta::hours(1)).unwrap();
+    let clocked = DecayScorer::with_curve(Own, curve()).unwrap();
+    let product = ProductScorer::new(vec![Box::new(RecencyScorer), Box::new(clocked)]).unwrap();
+    let grouped = || GroupSlice::new(QuotaSlice::new(Vec::new(), Own).unwrap());
+    for (policy, place) in [
+        (
+            Policy::new(product, GreedySlice, UShapedPlacer),
+            "scorer.scorers[1]",
+        ),
+        (
+            Policy::new(RecencyScorer, grouped(), UShapedPlacer),
+            "slicer.inner.inner",
+        ),
+        (Policy::new(RecencyScorer, GreedySlice, Own), "placer"),
+    ] {
+        let error = PolicyConfig::of(&policy).unwrap_err();
+        assert_eq!(error.kind(), ConfigErrorKind::NotData);
+        let begin = format!("{place}: Own cannot be written as data");
+        assert!(error.to_string().starts_with(&begin), "{error}");
+    }
 }
 
 #[test]

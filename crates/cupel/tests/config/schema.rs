@@ -1,6 +1,8 @@
 //! The schemas and the reader refuse the same documents, as far as a schema can.
 
-use cupel::config::{Document, Format, Preset, policy_schema, presets, request_schema};
+use cupel::config::{
+    Document, Format, PolicyConfig, Preset, policy_schema, presets, request_schema,
+};
 use jsonschema::Validator;
 use serde_json::Value;
 
@@ -110,6 +112,26 @@ fn what_the_policy_reader_accepts_the_schema_accepts() {
         let policy = Document::parse(text, Format::Json).and_then(|it| it.policy());
         policy.unwrap_or_else(|error| panic!("{error} in {text}"));
         check_valid(&validator, text);
+    }
+}
+
+#[test]
+fn every_row_of_the_table_goes_there_and_back() {
+    for text in GOOD {
+        let config = Document::parse(text, Format::Json).and_then(|it| it.policy_config());
+        let config = config.unwrap();
+        for format in [Format::Json, Format::Toml, Format::Yaml] {
+            let written = config.to_text(format).unwrap();
+            let again = Document::parse(&written, format).and_then(|it| it.policy_config());
+            assert_eq!(again.as_ref(), Ok(&config), "{written}");
+        }
+        let strategies = PolicyConfig {
+            name: None,
+            version: None,
+            description: None,
+            ..config.clone()
+        };
+        assert_eq!(PolicyConfig::of(&config.build().unwrap()), Ok(strategies));
     }
 }
 

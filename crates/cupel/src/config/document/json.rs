@@ -138,8 +138,7 @@ impl<'a> Reader<'a> {
         let mut owned: Option<String> = None;
         loop {
             let rest = &self.text[self.at..];
-            let special = |byte: u8| byte == b'"' || byte == b'\\' || byte < b' ';
-            let Some(plain) = rest.bytes().position(special) else {
+            let Some(plain) = first_special(rest.as_bytes()) else {
                 let error = syntax("the text ends within a string; close it with `\"`");
                 return Err(error.at(self.text, opening..self.text.len()));
             };
@@ -263,6 +262,18 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// The first byte of a string that does not stand for itself: a quote, a backslash, a control character.
+fn first_special(bytes: &[u8]) -> Option<usize> {
+    const AT_ONCE: usize = 32;
+    // Sums instead of conditions: a block is looked at as a whole, which is several times as fast.
+    let special =
+        |byte: u8| u8::from(byte == b'"') + u8::from(byte == b'\\') + u8::from(byte < b' ');
+    let is_plain = |block: &&[u8]| block.iter().map(|&byte| special(byte)).sum::<u8>() == 0;
+    let start = bytes.chunks_exact(AT_ONCE).take_while(is_plain).count() * AT_ONCE;
+    let rest = bytes[start..].iter().position(|&byte| special(byte) > 0);
+    rest.map(|place| start + place)
+}
+
 /// Whether these bytes are a number by JSON's grammar.
 fn is_number(number: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -367,6 +378,21 @@ mod tests {
             "\u{feff}1x",
         ] {
             check(text);
+        }
+    }
+
+    #[test]
+    fn long_strings_end_where_they_end() {
+        for length in 0..100 {
+            let plain = "é".repeat(length / 2) + &"a".repeat(length % 2);
+            for text in [
+                format!("\"{plain}\""),
+                format!("[\"{plain}\\n{plain}\\\"\", \"{plain}\"]"),
+                format!("\"{plain}\u{1}\""),
+                format!("\"{plain}"),
+            ] {
+                check(&text);
+            }
         }
     }
 
