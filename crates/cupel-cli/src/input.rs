@@ -84,15 +84,22 @@ impl Source {
         Ok((if is_list { Form::Array } else { Form::Request }, request))
     }
 
-    /// Whether the first line is an object by itself that is no request, or one of several.
+    /// Whether the first line is an object by itself, and one of several or an item.
     fn has_items_by_line(&self) -> bool {
+        #[derive(Deserialize)]
+        struct Signs {
+            content: Option<IgnoredAny>,
+            tokens: Option<IgnoredAny>,
+        }
         let mut lines = self.text.lines().filter(|line| !line.trim().is_empty());
         let first = lines.next().unwrap_or_default();
         let is_object = |line: &str| line.trim_start().starts_with('{');
+        let signs = serde_json::from_str::<Signs>(first);
         is_object(first)
-            && serde_json::from_str::<&RawValue>(first).is_ok()
-            && (lines.next().is_some_and(is_object)
-                || serde_json::from_str::<RawRequest<'_>>(first).is_err())
+            && signs.is_ok_and(|signs| {
+                let is_item = signs.content.is_some() || signs.tokens.is_some();
+                is_item || lines.next().is_some_and(is_object)
+            })
     }
 
     /// The items of a text with one a line.

@@ -19,18 +19,19 @@ const DEFAULT_POLICY: &str = "chat";
 /// Where items and budget come from.
 #[derive(Debug, Args)]
 pub(crate) struct InputArgs {
-    /// A JSON array, JSONL, or a request document; `-` reads standard input
+    /// Items, a request document, or a chat; `-` reads standard input
     #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    file: PathBuf,
 
     #[command(flatten)]
-    pub(crate) budget: BudgetArgs,
+    budget: BudgetArgs,
 }
 
 /// Where the policy comes from.
 #[derive(Debug, Args)]
 pub(crate) struct PolicyArg {
-    /// The policy: the name of a preset or a file; `chat` if the request has none
+    /// The policy: the name of a preset or a file; unless set the request's own, else `chat`, and for
+    /// chats the newest first
     #[arg(long, value_name = "NAME|FILE")]
     policy: Option<String>,
 }
@@ -169,14 +170,18 @@ pub(crate) enum Need {
 
 impl Task {
     /// Reads items; a chat is refused.
-    pub(crate) fn load_items(args: &InputArgs, policy: Option<&str>) -> Result<Self, Failure> {
-        let source = Source::read(&args.file)?;
+    pub(crate) fn load_items(
+        file: &Path,
+        budget: &BudgetArgs,
+        policy: Option<&str>,
+    ) -> Result<Self, Failure> {
+        let source = Source::read(file)?;
         if source.is_chat() {
             return Err(Failure::input("this is a chat, not a list of items")
                 .in_file(&source.name)
                 .help("`cupel fit` fits a chat into a budget"));
         }
-        Self::of_items(source, args, policy, Need::Budget)
+        Self::of_items(source, budget, policy, Need::Budget)
     }
 
     /// Reads items or a chat.
@@ -189,24 +194,22 @@ impl Task {
         let source = Source::read(&args.file)?;
         match chat.shape {
             None if source.is_chat() => Self::of_chat(source, args, chat, policy, need),
-            None | Some(Shape::Items) => Self::of_items(source, args, policy, need),
+            None | Some(Shape::Items) => Self::of_items(source, &args.budget, policy, need),
             Some(_) => Self::of_chat(source, args, chat, policy, need),
         }
     }
 
     fn of_items(
         source: Source,
-        args: &InputArgs,
+        budget: &BudgetArgs,
         policy: Option<&str>,
         need: Need,
     ) -> Result<Self, Failure> {
         let (form, request) = source.items()?;
-        let defaults = Defaults::new(&args.budget, policy)?;
+        let defaults = Defaults::new(budget, policy)?;
         let document = request.budget.as_ref();
         Ok(Self {
-            budget: args
-                .budget
-                .over(document, need.otherwise(&request.items), None)?,
+            budget: budget.over(document, need.otherwise(&request.items), None)?,
             policy: defaults.policy(&request)?,
             has_own_policy: policy.is_none() && request.policy.is_some(),
             items: request.items,

@@ -86,7 +86,8 @@ pub(crate) fn grouped(number: i64) -> String {
 
 /// `1 item`, `2 items`.
 pub(crate) fn counted(count: usize, one: &str) -> String {
-    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
+    let number = grouped(i64::try_from(count).unwrap_or(i64::MAX));
+    format!("{number} {one}{}", if count == 1 { "" } else { "s" })
 }
 
 /// A score as people read it.

@@ -178,6 +178,8 @@ fn budgets() -> Vec<Case> {
         request("a budget without a limit in a request", r#"{"target_tokens": 5}"#, ["request.json:3:13", "max_tokens"]),
         request("a misspelt key of a budget", r#"{"max_token": 5}"#, ["request.json:3:14", "did you mean `max_tokens`?"]),
         request("a budget in words in a request", r#""8k""#, ["request.json:3:13", "budget"]),
+        case("items misspelt in a request", &["select", "request.json"], 2, ["request.json:1:2", "did you mean `items`?"])
+            .file("request.json", r#"{"itmes": [], "budget": {"max_tokens": 5}}"#),
         case("a misspelt key of a request", &["select", "request.json"], 2, ["request.json:1:15", "did you mean `budget`?"])
             .file("request.json", r#"{"items": [], "buget": {"max_tokens": 5}}"#),
         case("a request whose policy is no preset", &["select", "request.json"], 2, ["request.json:1:54", "did you mean `rag`?"])

@@ -55,7 +55,7 @@ fn line_k_answers_line_k_over_many_chunks() {
     let requests: String = (0..5_000).map(request).collect();
     let sandbox = Sandbox::new();
     let ran = sandbox.run_with_input(&["batch", "-", "--brief"], requests.as_bytes());
-    assert_eq!(ran.err, "5000 requests answered, 0 failed\n");
+    assert_eq!(ran.err, "5,000 requests answered, 0 failed\n");
     let full = sandbox.run_with_input(&["batch", "-", "-"], requests.as_bytes());
     assert_eq!(ran.ok().lines().count(), 5_000);
     for (number, (brief, full)) in ran.out.lines().zip(full.ok().lines()).enumerate() {

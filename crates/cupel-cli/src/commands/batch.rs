@@ -12,7 +12,7 @@ use crate::failure::{Exit, Failure, Place, Problem};
 use crate::input::Source;
 use crate::output::Output;
 use crate::task::{Defaults, PolicyArg};
-use crate::text::{counted, grouped};
+use crate::text::counted;
 
 /// Answer many requests, one a line
 ///
@@ -251,12 +251,8 @@ impl Tally {
     fn progress(&self, output: &mut Output) {
         if self.watched {
             self.erase(output);
-            let lines = i64::try_from(self.lines).unwrap_or(i64::MAX);
-            output.note_part(format_args!(
-                "{} requests, {} failed",
-                grouped(lines),
-                self.failed
-            ));
+            let requests = counted(self.lines, "request");
+            output.note_part(format_args!("{requests}, {} failed", self.failed));
         }
     }
 

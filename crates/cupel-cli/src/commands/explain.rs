@@ -23,13 +23,7 @@ use crate::text::{Table, bar, counted, excerpt, grouped, left, right, score};
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Explain {
     #[command(flatten)]
-    input: InputArgs,
-
-    #[command(flatten)]
     policy: PolicyArg,
-
-    #[command(flatten)]
-    chat: ChatArgs,
 
     /// Explain one candidate: its position in the input, from 0
     #[arg(long, value_name = "K")]
@@ -38,6 +32,12 @@ pub(crate) struct Explain {
     /// Write a page for a browser that shows all of it
     #[arg(long, value_name = "OUT", conflicts_with = "item")]
     html: Option<PathBuf>,
+
+    #[command(flatten)]
+    input: InputArgs,
+
+    #[command(flatten)]
+    chat: ChatArgs,
 }
 
 const EXAMPLES: &str = "\

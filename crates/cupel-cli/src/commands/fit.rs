@@ -6,12 +6,13 @@ use clap::Args;
 use cupel_chat::{Chat, Fitted, TokenCounter};
 use serde_json::json;
 
+use crate::budget::BudgetArgs;
 use crate::counting::ChatArgs;
 use crate::failure::{Exit, Failure};
 use crate::input::Source;
 use crate::output::{Output, style, write_file};
 use crate::reason;
-use crate::task::{InputArgs, NamedPolicy, PolicyArg};
+use crate::task::NamedPolicy;
 use crate::text::{counted, grouped};
 
 /// Fit a chat into a token budget, in any shape
@@ -22,18 +23,23 @@ use crate::text::{counted, grouped};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Fit {
-    #[command(flatten)]
-    input: InputArgs,
+    /// A chat in any known shape; `-` reads standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
 
-    #[command(flatten)]
-    policy: PolicyArg,
-
-    #[command(flatten)]
-    chat: ChatArgs,
+    /// The policy: the name of a preset or a file; the newest messages stay unless set
+    #[arg(long, value_name = "NAME|FILE")]
+    policy: Option<String>,
 
     /// Write the report of the run, a JSON object, to a file
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+
+    #[command(flatten)]
+    budget: BudgetArgs,
+
+    #[command(flatten)]
+    chat: ChatArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -43,16 +49,16 @@ Examples:
   cupel fit chat.json --budget 8k --policy tool-use --report why.json
   cat chat.json | cupel fit - --budget 8k | my-client
 
-Without --policy the newest messages stay. Exit status 1 if what has to stay is over the budget.";
+Exit status 1 if what has to stay is over the budget.";
 
 impl Fit {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
-        let source = Source::read(&self.input.file)?;
+        let source = Source::read(&self.file)?;
         let chat = source.chat(self.chat.shape)?;
-        let budget = self.input.budget.over(None, None, chat.model())?;
-        let model = self.input.budget.model.as_deref();
+        let budget = self.budget.over(None, None, chat.model())?;
+        let model = self.budget.model.as_deref();
         let counter = self.chat.counter(model, chat.model())?;
-        let policy = NamedPolicy::for_chats(self.policy.name())?;
+        let policy = NamedPolicy::for_chats(self.policy.as_deref())?;
         let fitted = chat
             .fit(&policy.policy, &budget, &counter)
             .map_err(|error| Failure::fit(&error).in_file(&source.name))?;

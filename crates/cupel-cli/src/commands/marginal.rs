@@ -16,17 +16,17 @@ use crate::text::{Table, excerpt, grouped, left, right};
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Marginal {
     #[command(flatten)]
-    input: InputArgs,
-
-    #[command(flatten)]
     policy: PolicyArg,
-
-    #[command(flatten)]
-    chat: ChatArgs,
 
     /// How many tokens smaller
     #[arg(long, value_name = "TOKENS", value_parser = tokens, allow_hyphen_values = true)]
     slack: i64,
+
+    #[command(flatten)]
+    input: InputArgs,
+
+    #[command(flatten)]
+    chat: ChatArgs,
 }
 
 const EXAMPLES: &str = "\

@@ -15,13 +15,7 @@ use crate::text::{Table, excerpt, grouped, left, right};
 #[command(after_help = EXAMPLES)]
 pub(crate) struct MinBudget {
     #[command(flatten)]
-    input: InputArgs,
-
-    #[command(flatten)]
     policy: PolicyArg,
-
-    #[command(flatten)]
-    chat: ChatArgs,
 
     /// The position of the item in the input, from 0; all items unless set
     #[arg(long, value_name = "K")]
@@ -30,6 +24,12 @@ pub(crate) struct MinBudget {
     /// The largest budget to consider; all candidates together unless set
     #[arg(long, value_name = "TOKENS", value_parser = tokens, allow_hyphen_values = true)]
     ceiling: Option<i64>,
+
+    #[command(flatten)]
+    input: InputArgs,
+
+    #[command(flatten)]
+    chat: ChatArgs,
 }
 
 const EXAMPLES: &str = "\

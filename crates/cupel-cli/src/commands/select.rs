@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::budget::BudgetArgs;
 use crate::decision::Decision;
 use crate::failure::{Exit, Failure};
 use crate::input::Form;
 use crate::output::{Output, style, write_file};
 use crate::reason;
-use crate::task::{InputArgs, Origin, PolicyArg, Task};
+use crate::task::{Origin, PolicyArg, Task};
 use crate::text::{counted, grouped};
 
 /// Select the items that fit a budget: items in, items out
@@ -20,8 +21,9 @@ use crate::text::{counted, grouped};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Select {
-    #[command(flatten)]
-    input: InputArgs,
+    /// Items, a JSON array or one a line, or a request document; `-` reads standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
 
     #[command(flatten)]
     policy: PolicyArg,
@@ -29,6 +31,9 @@ pub(crate) struct Select {
     /// Write the report of the run, a JSON object, to a file
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+
+    #[command(flatten)]
+    budget: BudgetArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -43,7 +48,7 @@ Only content and tokens are required; `cupel policy schema --request` has every 
 
 impl Select {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
-        let task = Task::load_items(&self.input, self.policy.name())?;
+        let task = Task::load_items(&self.file, &self.budget, self.policy.name())?;
         let decision = task.decide()?;
         if let (Some(path), Some(report)) = (&self.report, &decision.report) {
             let report = serde_json::to_string_pretty(report)

@@ -17,13 +17,7 @@ use crate::text::{Table, grouped, right, score};
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Sweep {
     #[command(flatten)]
-    input: InputArgs,
-
-    #[command(flatten)]
     policy: PolicyArg,
-
-    #[command(flatten)]
-    chat: ChatArgs,
 
     /// The smallest target
     #[arg(long, value_name = "TOKENS", value_parser = tokens, allow_hyphen_values = true, default_value = "0")]
@@ -36,6 +30,12 @@ pub(crate) struct Sweep {
     /// Write CSV: the steps, or the budgets at which every candidate is in
     #[arg(long, value_enum, value_name = "WHAT", num_args = 0..=1, default_missing_value = "steps", conflicts_with = "json")]
     csv: Option<Csv>,
+
+    #[command(flatten)]
+    input: InputArgs,
+
+    #[command(flatten)]
+    chat: ChatArgs,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
