@@ -66,7 +66,10 @@ impl Chat {
         let mut turns = Vec::with_capacity(values.len());
         let mut items = Vec::new();
         for (index, value) in values.into_iter().enumerate() {
-            let turn = read::turn(shape, &value);
+            let turn = match &value {
+                Value::String(text) if layout.is_text => Ok(read::responses::said(text)),
+                value => read::turn(shape, value),
+            };
             let turn = turn.map_err(|(field, message)| layout.fault(index, &field, message))?;
             turns.push(if shape == Shape::Items {
                 let item = item(value, 0).map_err(|message| layout.fault(index, "", message))?;

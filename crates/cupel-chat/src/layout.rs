@@ -14,6 +14,8 @@ pub(crate) struct Layout {
     pub(crate) text: String,
     /// The path of the list, `messages` for one; empty for a list by itself.
     pub(crate) path: &'static str,
+    /// Whether a text stands in place of the list.
+    pub(crate) is_text: bool,
     /// The other fields of the document.
     pub(crate) envelope: Vec<(String, serde_json::Value)>,
     /// The values, each from the end of what separates it from the one before.
@@ -95,8 +97,12 @@ impl Layout {
                 ChatError::new(text, start(text, body), "the key comes twice; keep one").at(path),
             );
         };
-        let list: Vec<&RawValue> = serde_json::from_str(whole.get())
-            .map_err(|_| ChatError::new(text, offset(text, whole), "must be a list").at(path))?;
+        let list: Vec<&RawValue> = if path == "input" && whole.get().starts_with('"') {
+            vec![*whole]
+        } else {
+            serde_json::from_str(whole.get())
+                .map_err(|_| ChatError::new(text, offset(text, whole), "must be a list").at(path))?
+        };
         let envelope = entries.iter().filter(|(key, _)| key != path);
         let envelope = envelope
             .map(|(key, value)| Ok((key.clone(), serde_json::from_str(value.get())?)))
@@ -112,7 +118,8 @@ impl Layout {
         whole: &RawValue,
         list: &[&RawValue],
     ) -> Self {
-        let head = offset(text, whole) + 1;
+        let is_text = whole.get().starts_with('"');
+        let head = offset(text, whole) + usize::from(!is_text);
         let mut at = head;
         let mut elements = Vec::with_capacity(list.len());
         for raw in list {
@@ -129,6 +136,7 @@ impl Layout {
         Self {
             text: text.to_owned(),
             path,
+            is_text,
             envelope,
             elements,
             separator: ",",
@@ -162,6 +170,7 @@ impl Layout {
         Ok(Self {
             text: text.to_owned(),
             path: "",
+            is_text: false,
             envelope: Vec::new(),
             elements,
             separator: "",

@@ -47,6 +47,7 @@ fn shapes_are_told_apart() {
             Anthropic,
         ),
         (r#"{"input":[]}"#, Responses),
+        (r#"{"input":"hello"}"#, Responses),
         (r#"{"type":"response.create","input":[]}"#, Responses),
         (
             r#"[{"type":"function_call","call_id":"x","name":"f","arguments":"{}"},{"role":"system","content":"x"}]"#,
@@ -100,7 +101,8 @@ fn what_is_no_chat_is_refused_with_place_and_remedy() {
         (r#"{"input":[],"messages":[]}"#, format!("line 1, column 1: the object has `messages` and `input` at once; {lists}")),
         (r#"{"messages":[],"messages":[]}"#, "line 1, column 1, messages: the key comes twice; keep one".to_owned()),
         (r#"{"messages":{}}"#, "line 1, column 13, messages: must be a list".to_owned()),
-        (r#"{"input":"hello"}"#, "line 1, column 10, input: must be a list".to_owned()),
+        (r#"{"input":["hello"]}"#, "line 1, column 11, input[0]: must be an object, not a text".to_owned()),
+        (r#"{"input":7}"#, "line 1, column 10, input: must be a list".to_owned()),
         ("[\n  1]", "line 2, column 3, [0]: must be an object, not a number".to_owned()),
         (r#"{"messages":[{"text":"x"}]}"#, format!("line 1, column 14, messages[0]: not a message of any known shape: it has `text`; messages have `role` or `type`, items have `content`. If the shape is known, name it: {shapes}")),
         ("{\"id\":1,\"messages\":[]}\n{\"id\":2,\"messages\":[]}", "line 1, column 1, [0]: this is a whole chat, not a message; read one chat at a time".to_owned()),

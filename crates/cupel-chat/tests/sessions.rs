@@ -361,6 +361,16 @@ fn output_reserve_and_margin_are_kept_free() {
 }
 
 #[test]
+fn a_text_in_place_of_the_input_is_the_users_and_stays() {
+    let text = r#"{"model": "gpt-5", "input": "What is 2 + 2?"}"#;
+    let chat = Chat::parse(text, None).unwrap();
+    assert_eq!(chat.message(0).role(), Role::User);
+    let fit = |tokens| chat.fit(&default_policy(), &budget(tokens), &Characters);
+    assert_eq!(fit(30).unwrap().to_json(), text);
+    assert!(matches!(fit(5), Err(FitError::TooLarge { .. })));
+}
+
+#[test]
 fn an_empty_chat_stays_empty() {
     for text in ["[]", r#"{"messages": []}"#, r#"{"input":[],"model":"x"}"#] {
         let chat = Chat::parse(text, None).unwrap();

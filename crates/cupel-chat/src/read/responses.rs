@@ -55,6 +55,13 @@ pub(super) fn turn(fields: &Map<String, Value>) -> Result<Turn, Fault> {
     }
 }
 
+/// A text in place of the list is what the user says.
+pub(crate) fn said(text: &str) -> Turn {
+    let mut turn = Turn::new(Role::User, "user");
+    turn.say(text);
+    turn
+}
+
 fn message(fields: &Map<String, Value>) -> Result<Turn, Fault> {
     let label = text(fields, "role", "")?;
     let role = match label {
