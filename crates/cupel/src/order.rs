@@ -24,9 +24,65 @@ pub(crate) fn descending_key(score: f64) -> u64 {
     }
 }
 
+/// What [`sort`] sorts: orders by a leading number first.
+pub(crate) trait Leading: Ord + Copy + Send {
+    fn leading(self) -> u64;
+}
+
+impl Leading for u64 {
+    fn leading(self) -> u64 {
+        self
+    }
+}
+
+/// Sorts keys of which no two are equal: lays them out in piles by their leading numbers, as many
+/// as there may be in one pass, and sorts every pile.
+pub(crate) fn sort<K: Leading>(keys: &mut Vec<K>) {
+    const FEW: usize = 128;
+    const MOST_PILE_BITS: u32 = 12;
+    if keys.len() < FEW {
+        return keys.sort_unstable();
+    }
+    let leading = || keys.iter().map(|key| key.leading());
+    let (Some(least), Some(greatest)) = (leading().min(), leading().max()) else {
+        return;
+    };
+    let bits = u64::BITS - (greatest - least).leading_zeros();
+    let pile_bits = keys.len().ilog2().min(MOST_PILE_BITS).min(bits);
+    let pile = |key: &K| low_bits((key.leading() - least) >> (bits - pile_bits));
+    let mut ends = vec![0; 1 << pile_bits];
+    for key in &*keys {
+        ends[pile(key)] += 1;
+    }
+    let mut end = 0;
+    for count in &mut ends {
+        end += std::mem::replace(count, end);
+    }
+    let mut sorted = keys.clone();
+    for key in &*keys {
+        let end = &mut ends[pile(key)];
+        sorted[*end] = *key;
+        *end += 1;
+    }
+    let mut start = 0;
+    for end in ends {
+        if end - start > 1 {
+            sorted[start..end].sort_unstable();
+        }
+        start = end;
+    }
+    *keys = sorted;
+}
+
 /// A score with a position, highest score first, ties by position.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Ranked(u128);
+
+impl Leading for Ranked {
+    fn leading(self) -> u64 {
+        (self.0 >> u64::BITS) as u64
+    }
+}
 
 impl Ranked {
     pub(crate) fn new(score: f64, position: usize) -> Self {
@@ -38,13 +94,9 @@ impl Ranked {
     }
 }
 
-/// A position that was packed into the low bits of a key.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "it was a position before it was packed"
-)]
-pub(crate) fn low_bits(position: u64) -> usize {
-    position as usize
+/// A position that was packed into the low bits of a key, which holds nothing else.
+pub(crate) fn low_bits(position: impl Into<u128>) -> usize {
+    position.into() as usize
 }
 
 #[cfg(test)]
@@ -89,5 +141,36 @@ mod tests {
         assert!(Ranked::new(0.5, 9) < Ranked::new(0.4, 0));
         assert!(Ranked::new(0.5, 1) < Ranked::new(0.5, 2));
         assert_eq!(Ranked::new(f64::NAN, usize::MAX).position(), usize::MAX);
+    }
+
+    #[test]
+    fn piles_sort_as_one_list_does() {
+        let mut state = 1_u64;
+        let mut random = move || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            state >> 11
+        };
+        for length in [0, 1, 2, 127, 128, 129, 1_000, 5_000] {
+            for spread in [0, 1, 3, 20, 40, 63] {
+                let keys: Vec<u64> = (0..length)
+                    .map(|_| random() << 11 >> (63 - spread))
+                    .collect();
+                let mut sorted = keys.clone();
+                sort(&mut sorted);
+                assert!(sorted.is_sorted(), "{length} keys of {spread} bits");
+                let mut expected = keys.clone();
+                expected.sort_unstable();
+                assert_eq!(sorted, expected);
+
+                let ranked = keys.iter().enumerate();
+                let ranked = ranked.map(|(position, &key)| Ranked::new(key as f64, position));
+                let (mut sorted, mut expected): (Vec<_>, Vec<_>) = ranked.map(|r| (r, r)).unzip();
+                sort(&mut sorted);
+                expected.sort_unstable();
+                assert!(sorted == expected, "{length} scores of {spread} bits");
+            }
+        }
     }
 }

@@ -6,17 +6,19 @@
 #[cfg(feature = "rayon")]
 use rayon::prelude::*;
 
+use crate::order::{self, Leading};
+
 /// Below this length threads cost more than they save.
 #[cfg(feature = "rayon")]
 const WORTHWHILE: usize = 1 << 14;
 
 /// Sorts keys of which no two are equal.
-pub(crate) fn sort<K: Ord + Send>(keys: &mut [K]) {
+pub(crate) fn sort<K: Leading>(keys: &mut Vec<K>) {
     #[cfg(feature = "rayon")]
     if keys.len() >= WORTHWHILE {
         return keys.par_sort_unstable();
     }
-    keys.sort_unstable();
+    order::sort(keys);
 }
 
 /// `map` of every element with its position.

@@ -158,7 +158,7 @@ impl Pipeline {
         let window = ledger.window();
         let position = window.iter().position(|&candidate| candidate == index);
         let decision = Decision::of(&ledger, index, position);
-        let rank = rehearsal.ranked().iter().position(|&c| c == index);
+        let rank = rehearsal.ranked().iter().position(|c| c == index);
         let is_in = |candidate: &usize| window.contains(candidate);
         let tokens_used: i128 = window.iter().map(|&c| i128::from(items[c].tokens())).sum();
         let tokens_left = i128::from(budget.target_tokens()) - tokens_used;
@@ -218,15 +218,14 @@ impl Pipeline {
     ) -> Result<Vec<Verdict>, CupelError> {
         let rehearsal = Rehearsal::new(self.policy(), items)?;
         let ledger = rehearsal.decide(budget)?;
-        let by_candidate = |candidates: &[usize]| {
-            let mut positions = vec![None; items.len()];
-            for (position, &candidate) in candidates.iter().enumerate() {
-                positions[candidate] = Some(position);
-            }
-            positions
-        };
-        let positions = by_candidate(ledger.window());
-        let ranks = by_candidate(rehearsal.ranked());
+        let mut positions = vec![None; items.len()];
+        for (position, &candidate) in ledger.window().iter().enumerate() {
+            positions[candidate] = Some(position);
+        }
+        let mut ranks = vec![None; items.len()];
+        for (rank, candidate) in rehearsal.ranked().iter().enumerate() {
+            ranks[candidate] = Some(rank);
+        }
         let parts = rehearsal.explain_scores()?.into_iter();
         let verdicts = parts.enumerate().map(|(index, parts)| Verdict {
             decision: Decision::of(&ledger, index, positions[index]),
@@ -270,7 +269,7 @@ fn displaced_by(
     };
     let selected =
         |candidate: &usize| ledger.window().contains(candidate) && items[*candidate].tokens() > 0;
-    let ranked = rehearsal.ranked().iter().copied();
+    let ranked = rehearsal.ranked().iter();
     match reason {
         ExclusionReason::Deduplicated { .. } => ledger.survivor(index).into_iter().collect(),
         ExclusionReason::PinnedOverride { .. } => rehearsal
@@ -301,12 +300,13 @@ fn neighbours(
     let last = (own + EACH_SIDE).min(ranked.len() - 1);
     (own.saturating_sub(EACH_SIDE)..=last)
         .filter(|&rank| rank != own)
-        .map(|rank| Neighbour {
-            index: ranked[rank],
+        .map(|rank| (rank, ranked.at(rank)))
+        .map(|(rank, index)| Neighbour {
+            index,
             rank,
-            score: rehearsal.score(ranked[rank]),
-            tokens: rehearsal.items()[ranked[rank]].tokens(),
-            included: is_in(&ranked[rank]),
+            score: rehearsal.score(index),
+            tokens: rehearsal.items()[index].tokens(),
+            included: is_in(&index),
         })
         .collect()
 }

@@ -186,7 +186,7 @@ pub(super) fn least_growth(
 ) -> Option<i64> {
     const FARTHEST: i64 = 1 << 17;
     const FARTHEST_ONE_BY_ONE: i64 = 1 << 11;
-    let rank = rehearsal.ranked().iter().position(|&c| c == candidate)?;
+    let rank = rehearsal.ranked().iter().position(|c| c == candidate)?;
     let now = budget.target_tokens();
     let slicer = rehearsal.policy().slicer();
     let scored = rehearsal.scored();
@@ -332,7 +332,7 @@ impl<'a, 'r> Course<'a, 'r> {
             self.add(candidate, works, end);
         }
         for &(rank, from, to) in known.kept() {
-            if let Some(&candidate) = rehearsal.ranked().get(rank) {
+            if let Some(candidate) = rehearsal.ranked().get(rank) {
                 self.add(candidate, to_budget(from), to_budget(to));
             }
         }

@@ -1,6 +1,7 @@
 //! Events and the stages they come from.
 
-use std::collections::BTreeSet;
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
@@ -73,40 +74,73 @@ impl fmt::Display for PipelineStage {
 
 /// The name of a stage or reason this version does not know.
 ///
-/// The types it lives in are `Copy`, so each distinct name is stored once for the life of
-/// the process. The store is bounded, so that documents from strangers cannot fill the memory: a name
-/// of more than 256 bytes, or one too many after 4096 others, is read as `Unknown`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct UnknownName(&'static str);
+/// The types it lives in are `Copy` and come in great numbers, so each distinct name is stored once
+/// for the life of the process, and this is its number. The store is bounded, so that documents from
+/// strangers cannot fill the memory: a name of more than 256 bytes, or one too many after 4096
+/// others, is read as `Unknown`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct UnknownName(u16);
+
+/// Every name that was ever stored, by its number.
+static NAMES: Mutex<Names> = Mutex::new(Names {
+    by_number: Vec::new(),
+    numbers: BTreeMap::new(),
+});
+
+struct Names {
+    by_number: Vec<&'static str>,
+    numbers: BTreeMap<&'static str, u16>,
+}
 
 impl UnknownName {
     const MAX_BYTES: usize = 256;
-    const MAX_NAMES: usize = 4096;
+    const MAX_NAMES: u16 = 4096;
+    /// Stands for the names that are not stored.
+    const NOT_STORED: Self = Self(u16::MAX);
 
     /// Stores a name.
     pub fn new(name: &str) -> Self {
-        static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+        if name == Self::NOT_STORED.as_str() {
+            return Self::NOT_STORED;
+        }
         let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = names.get(name) {
+        if let Some(&known) = names.numbers.get(name) {
             return Self(known);
         }
-        if name.len() > Self::MAX_BYTES || names.len() >= Self::MAX_NAMES {
-            return Self("Unknown");
+        let number = u16::try_from(names.by_number.len()).unwrap_or(u16::MAX);
+        if name.len() > Self::MAX_BYTES || number >= Self::MAX_NAMES {
+            return Self::NOT_STORED;
         }
         let stored: &'static str = Box::leak(name.into());
-        names.insert(stored);
-        Self(stored)
+        names.by_number.push(stored);
+        names.numbers.insert(stored, number);
+        Self(number)
     }
 
     /// The name.
     pub fn as_str(&self) -> &'static str {
-        self.0
+        let names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+        let stored = names.by_number.get(usize::from(self.0));
+        stored.copied().unwrap_or("Unknown")
+    }
+}
+
+/// By name.
+impl Ord for UnknownName {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.as_str().cmp(other.as_str())
+    }
+}
+
+impl PartialOrd for UnknownName {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
 impl fmt::Debug for UnknownName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.as_str().fmt(f)
     }
 }
 

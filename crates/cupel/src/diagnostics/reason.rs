@@ -127,16 +127,14 @@ impl fmt::Display for ExclusionReason {
             Self::BudgetExceeded {
                 item_tokens,
                 available_tokens,
-            } => write!(
-                f,
-                "{item_tokens} tokens requested, {available_tokens} available"
-            ),
+            } => sentence::BudgetExceeded::new(*available_tokens).write(f, *item_tokens),
+            Self::Deduplicated {
+                deduplicated_against,
+            } => sentence::SameContent(deduplicated_against).fmt(f),
+            Self::PinnedOverride { displaced_by } => sentence::DisplacedBy(displaced_by).fmt(f),
             Self::ScoredTooLow { score, threshold } => {
                 write!(f, "score {score} is below {threshold}")
             }
-            Self::Deduplicated {
-                deduplicated_against,
-            } => write!(f, "same content as {}", Excerpt(deduplicated_against)),
             Self::QuotaCapExceeded { kind, cap, actual } => {
                 write!(f, "kind '{kind}' may have {cap}, would have {actual}")
             }
@@ -144,9 +142,6 @@ impl fmt::Display for ExclusionReason {
                 write!(f, "kind '{displaced_by_kind}' requires its place")
             }
             Self::NegativeTokens { tokens } => write!(f, "{tokens} tokens"),
-            Self::PinnedOverride { displaced_by } => {
-                write!(f, "displaced by pinned {}", Excerpt(displaced_by))
-            }
             Self::Filtered { filter_name } => write!(f, "dropped by filter '{filter_name}'"),
             Self::CountCapExceeded { kind, cap, count } => {
                 write!(f, "kind '{kind}' has {count} items, may have {cap}")
@@ -163,6 +158,99 @@ impl fmt::Display for ExclusionReason {
                 "its group of {group_size} items ({group_tokens} tokens) did not fit, {available_tokens} available"
             ),
             Self::Unknown(_) | Self::_Unknown => f.write_str("not known to this version"),
+        }
+    }
+}
+
+/// The sentences of the reasons that a run gives often: an item event can be written without an
+/// [`ExclusionReason`], which owns its texts.
+pub(crate) mod sentence {
+    use std::fmt::{self, Write};
+
+    use super::Excerpt;
+
+    /// What was available is the same for all items of a stage, so it is written once. A run has up
+    /// to one such sentence for every candidate and writes it without the machinery of `write!`.
+    pub(crate) struct BudgetExceeded {
+        after_tokens: String,
+    }
+
+    impl BudgetExceeded {
+        pub(crate) fn new(available_tokens: i64) -> Self {
+            Self {
+                after_tokens: format!(" tokens requested, {available_tokens} available"),
+            }
+        }
+
+        pub(crate) fn write(&self, text: &mut impl Write, item_tokens: i64) -> fmt::Result {
+            number(text, item_tokens)?;
+            text.write_str(&self.after_tokens)
+        }
+
+        /// The message of an item event.
+        pub(crate) fn message(&self, item_tokens: i64) -> String {
+            const NAME: &str = "BudgetExceeded: ";
+            let mut text = String::with_capacity(NAME.len() + 4 + self.after_tokens.len());
+            text.push_str(NAME);
+            // Writing to a text does not fail.
+            let _ = self.write(&mut text, item_tokens);
+            text
+        }
+    }
+
+    /// The message of an item event.
+    pub(crate) fn deduplicated(against: &str) -> String {
+        format!("Deduplicated: {}", SameContent(against))
+    }
+
+    /// The message of an item event.
+    pub(crate) fn pinned_override(by: &str) -> String {
+        format!("PinnedOverride: {}", DisplacedBy(by))
+    }
+
+    pub(super) struct SameContent<'a>(pub(super) &'a str);
+
+    impl fmt::Display for SameContent<'_> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "same content as {}", Excerpt(self.0))
+        }
+    }
+
+    pub(super) struct DisplacedBy<'a>(pub(super) &'a str);
+
+    impl fmt::Display for DisplacedBy<'_> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "displaced by pinned {}", Excerpt(self.0))
+        }
+    }
+
+    fn number(text: &mut impl Write, number: i64) -> fmt::Result {
+        let mut digits = ['-'; 20];
+        let mut start = digits.len();
+        let mut left = number.unsigned_abs();
+        loop {
+            start -= 1;
+            digits[start] = char::from(b"0123456789"[(left % 10) as usize]);
+            left /= 10;
+            if left == 0 {
+                break;
+            }
+        }
+        start -= usize::from(number < 0);
+        digits[start..]
+            .iter()
+            .try_for_each(|&digit| text.write_char(digit))
+    }
+
+    #[cfg(test)]
+    mod tests {
+        #[test]
+        fn numbers_read_as_they_always_do() {
+            for number in [0, 7, -7, 10, 99, 100, 1_234_567, i64::MAX, i64::MIN] {
+                let mut text = String::new();
+                super::number(&mut text, number).unwrap();
+                assert_eq!(text, number.to_string());
+            }
         }
     }
 }

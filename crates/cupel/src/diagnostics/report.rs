@@ -56,6 +56,16 @@ impl SelectionReport {
         count_requirement_shortfalls: Vec<CountRequirementShortfall>,
     ) -> Self {
         excluded.sort_by(|a, b| descending(a.score, b.score));
+        Self::sorted(events, included, excluded, count_requirement_shortfalls)
+    }
+
+    /// A report of lists that are in order.
+    pub(crate) fn sorted(
+        events: Vec<TraceEvent>,
+        included: Vec<IncludedItem>,
+        excluded: Vec<ExcludedItem>,
+        count_requirement_shortfalls: Vec<CountRequirementShortfall>,
+    ) -> Self {
         let (total_candidates, total_tokens_considered) = totals(&included, &excluded);
         Self {
             events,

@@ -209,7 +209,9 @@ impl DiagnosticTraceCollector {
     }
 
     /// What was recorded, with totals computed from the lists.
-    pub fn into_report(self) -> SelectionReport {
+    pub fn into_report(mut self) -> SelectionReport {
+        self.events.shrink_to_fit();
+        self.excluded.shrink_to_fit();
         SelectionReport::new(self.events, self.included, self.excluded, self.shortfalls)
     }
 
@@ -263,6 +265,14 @@ impl TraceCollector for DiagnosticTraceCollector {
 
     fn record_excluded(&mut self, item: ContextItem, score: f64, reason: ExclusionReason) {
         self.excluded.push(ExcludedItem::new(item, score, reason));
+    }
+
+    /// Every candidate may be excluded, and have an event.
+    fn set_candidates(&mut self, total: usize, _total_tokens: i64) {
+        self.excluded.reserve_exact(total);
+        if self.detail_level >= TraceDetailLevel::Item {
+            self.events.reserve_exact(total);
+        }
     }
 
     fn detail_level(&self) -> TraceDetailLevel {

@@ -142,6 +142,11 @@ impl ContextItem {
         Arc::ptr_eq(&self.fields, &other.fields)
     }
 
+    /// Whether a run scores this item: it is not pinned and its token count is valid.
+    pub(crate) fn is_scored(&self) -> bool {
+        !self.quick.pinned && self.quick.tokens >= 0
+    }
+
     /// An item that stands for several: this one with other tokens, another kind, and without the
     /// metadata entry that is `used_up`.
     pub(crate) fn stand_in(&self, tokens: i64, kind: &ContextKind, used_up: &str) -> Self {

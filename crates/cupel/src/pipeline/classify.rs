@@ -1,29 +1,28 @@
 //! Stage 1: what is invalid, what is pinned, what is scored?
 
 use super::ledger::{Cause, Ledger};
+use super::positions::Positions;
 use crate::model::reported;
 use crate::{ContextBudget, CupelError};
 
 /// The candidates of a run, by what happens to them next; both lists in input order.
 pub(super) struct Classes {
     pub(super) pinned: Vec<usize>,
-    pub(super) scoreable: Vec<usize>,
+    pub(super) scoreable: Positions,
     pinned_tokens: i128,
 }
 
-/// Drops items with a negative token count, pinned or not (CLASSIFY-2). Pinned items enter the
-/// merge with score 1.0.
+/// Drops items with a negative token count, pinned or not (CLASSIFY-2).
 pub(super) fn classify(ledger: &mut Ledger<'_>) -> Classes {
     let mut classes = Classes {
         pinned: Vec::new(),
-        scoreable: Vec::new(),
+        scoreable: Positions::with_capacity(ledger.items().len()),
         pinned_tokens: 0,
     };
     for (candidate, item) in ledger.items().iter().enumerate() {
         if item.tokens() < 0 {
             ledger.exclude(candidate, Cause::NegativeTokens);
         } else if item.pinned() {
-            ledger.set_score(candidate, 1.0);
             classes.pinned.push(candidate);
             classes.pinned_tokens += i128::from(item.tokens());
             if item.tokens() > 0 {

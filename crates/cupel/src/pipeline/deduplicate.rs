@@ -3,108 +3,88 @@
 use std::collections::HashMap;
 
 use super::ledger::{Cause, Ledger};
-use crate::ContextItem;
+use super::positions::Positions;
 use crate::order::low_bits;
 
-/// The survivors, in input order. Contents are compared byte by byte (DEDUP-3); a later copy
-/// wins only with a strictly greater score (DEDUP-5).
-pub(super) fn deduplicate(
-    ledger: &mut Ledger<'_>,
-    scoreable: Vec<usize>,
-    enabled: bool,
-) -> Vec<usize> {
-    if !enabled {
-        return scoreable;
+/// Excludes copies and returns how many there were. Contents are compared byte by byte (DEDUP-3);
+/// whoever stands for a content so far is challenged by every copy in turn, and a later copy wins
+/// only with a strictly greater score (DEDUP-5).
+pub(super) fn deduplicate(ledger: &mut Ledger<'_>, scoreable: &Positions) -> usize {
+    let losses = by_stored_hash(ledger, scoreable);
+    let losses = losses.unwrap_or_else(|| by_keyed_hash(ledger, scoreable));
+    for &(loser, winner) in &losses {
+        ledger.exclude(loser, Cause::copy_of(winner));
     }
-    let copies = Contents::new(ledger.items(), scoreable.len()).copies(&scoreable);
-    // Whoever stands for its content so far; every copy challenges it in turn.
-    let mut best: HashMap<usize, usize> = HashMap::new();
-    for (first, copy) in copies {
-        let champion = best.entry(first).or_insert(first);
-        let (winner, loser) = if ledger.score(copy) > ledger.score(*champion) {
-            (copy, *champion)
-        } else {
-            (*champion, copy)
-        };
-        ledger.exclude(loser, Cause::CopyOf(winner));
-        *champion = winner;
-    }
-    if best.is_empty() {
-        return scoreable;
-    }
-    let mut survivors = scoreable;
-    survivors.retain(|&candidate| !ledger.is_excluded(candidate));
-    survivors
+    losses.len()
 }
 
-/// Finds items whose content has been seen before.
+/// Every loser with its winner, found through the hash that every item carries.
 ///
-/// An open-addressed table of positions, filled by the hash that every item carries. Contents
-/// that share all of their hash are told apart by comparison; where that happens often, somebody
-/// made them collide, and a table with a keyed hash takes over.
-struct Contents<'a> {
-    items: &'a [ContextItem],
-    /// The upper half of the hash and the position plus one; zero is free.
-    slots: Vec<u64>,
-}
-
-impl<'a> Contents<'a> {
+/// An open-addressed table, half empty. Contents that share all of their hash are told apart by
+/// comparison; where that happens often, somebody made them collide, and the answer is `None`.
+fn by_stored_hash(ledger: &Ledger<'_>, scoreable: &Positions) -> Option<Vec<(usize, usize)>> {
     /// How many pairs of different contents may share a hash.
     const COLLISIONS: usize = 64;
-
-    fn new(items: &'a [ContextItem], expected: usize) -> Self {
-        let slots = (2 * expected).next_power_of_two();
-        Self {
-            items,
-            slots: vec![0; slots],
-        }
-    }
-
-    /// Every item that is not the first of its content, with the first one, in input order.
-    fn copies(mut self, candidates: &[usize]) -> Vec<(usize, usize)> {
-        self.by_stored_hash(candidates)
-            .unwrap_or_else(|| self.by_keyed_hash(candidates))
-    }
-
-    fn by_stored_hash(&mut self, candidates: &[usize]) -> Option<Vec<(usize, usize)>> {
-        let mask = self.slots.len() - 1;
-        let mut copies = Vec::new();
-        let mut collisions = 0;
-        for &candidate in candidates {
-            let position = u32::try_from(candidate + 1).ok()?;
-            let hash = self.items[candidate].content_hash();
-            let tag = hash & !u64::from(u32::MAX);
-            let mut at = low_bits(hash) & mask;
-            loop {
-                let slot = self.slots[at];
-                if slot == 0 {
-                    self.slots[at] = tag | u64::from(position);
+    const TAG: u64 = !(u32::MAX as u64);
+    let items = ledger.items();
+    // The upper half of the hash and the champion's position plus one; zero is free.
+    let mut slots = vec![0_u64; 2 * scoreable.len()];
+    let mut losses = Vec::with_capacity(scoreable.len() / 16);
+    let mut collisions = 0;
+    for candidate in scoreable.iter() {
+        let hash = items[candidate].content_hash();
+        let tag = hash & TAG;
+        let taken = tag | (candidate as u64 + 1);
+        let mut at = scaled(hash, slots.len());
+        loop {
+            let slot = slots[at];
+            if slot == 0 {
+                slots[at] = taken;
+                break;
+            }
+            let champion = low_bits((slot & !TAG) - 1);
+            if slot & TAG == tag && items[champion].content_hash() == hash {
+                if items[champion].content() == items[candidate].content() {
+                    if ledger.score(candidate) > ledger.score(champion) {
+                        slots[at] = taken;
+                        losses.push((champion, candidate));
+                    } else {
+                        losses.push((candidate, champion));
+                    }
                     break;
                 }
-                let other = low_bits(slot & u64::from(u32::MAX)) - 1;
-                if slot & !u64::from(u32::MAX) == tag && self.items[other].content_hash() == hash {
-                    if self.items[other].content() == self.items[candidate].content() {
-                        copies.push((other, candidate));
-                        break;
-                    }
-                    collisions += 1;
-                    if collisions > Self::COLLISIONS {
-                        return None;
-                    }
+                collisions += 1;
+                if collisions > COLLISIONS {
+                    return None;
                 }
-                at = (at + 1) & mask;
             }
+            at = if at + 1 == slots.len() { 0 } else { at + 1 };
         }
-        Some(copies)
     }
+    Some(losses)
+}
 
-    fn by_keyed_hash(&self, candidates: &[usize]) -> Vec<(usize, usize)> {
-        let mut first: HashMap<&str, usize> = HashMap::with_capacity(candidates.len());
-        let copies = candidates.iter().filter_map(|&candidate| {
-            let content = self.items[candidate].content();
-            let first = *first.entry(content).or_insert(candidate);
-            (first != candidate).then_some((first, candidate))
-        });
-        copies.collect()
+/// The lower half of a hash, stretched over a table of this length.
+fn scaled(hash: u64, length: usize) -> usize {
+    let share = u128::from(hash & u64::from(u32::MAX)) * length as u128;
+    low_bits(share >> u32::BITS)
+}
+
+/// Every loser with its winner, found through a hash whose key nobody knows.
+fn by_keyed_hash(ledger: &Ledger<'_>, scoreable: &Positions) -> Vec<(usize, usize)> {
+    let mut champions: HashMap<&str, usize> = HashMap::with_capacity(scoreable.len());
+    let mut losses = Vec::new();
+    for candidate in scoreable.iter() {
+        let content = ledger.items()[candidate].content();
+        let champion = champions.entry(content).or_insert(candidate);
+        if *champion == candidate {
+            continue;
+        }
+        if ledger.score(candidate) > ledger.score(*champion) {
+            losses.push((std::mem::replace(champion, candidate), candidate));
+        } else {
+            losses.push((candidate, *champion));
+        }
     }
+    losses
 }

@@ -1,10 +1,12 @@
 //! The one record of every candidate's fate.
 
+use super::positions::Positions;
+use crate::diagnostics::sentence;
 use crate::order::descending_key;
-use crate::slicer::Refusal;
+use crate::slicer::{Refusal, Unsorted};
 use crate::{
-    ContextItem, CountRequirementShortfall, ExcludedItem, ExclusionReason, IncludedItem,
-    InclusionReason, PipelineStage, ScoredRef, SelectionReport, TraceEvent,
+    ContextItem, CountRequirementShortfall, CupelError, ExcludedItem, ExclusionReason,
+    IncludedItem, InclusionReason, PipelineStage, ScoredRef, SelectionReport, TraceEvent,
 };
 
 /// What has become of every candidate, by its position in the input.
@@ -15,9 +17,12 @@ use crate::{
 #[derive(Clone)]
 pub(crate) struct Ledger<'a> {
     items: &'a [ContextItem],
+    /// Empty before scoring.
     scores: Vec<f64>,
     /// `None` while a candidate is still in the running, and for ever if it is in the window.
     exclusions: Vec<Option<Cause>>,
+    /// What was sliced, best score first; empty if nobody listens.
+    ranking: Positions,
     /// The candidates of the window, in order.
     window: Vec<usize>,
     /// The first pinned candidate that takes room.
@@ -36,17 +41,17 @@ pub(super) enum Cause {
     /// Classify: its token count is negative.
     NegativeTokens,
     /// Deduplicate: it is a copy of this candidate, which may itself have lost to a later one.
-    CopyOf(usize),
+    CopyOf(u32),
     /// Slice: it found no room.
     NoRoom,
-    /// Slice: it would have had room without the pinned items, of which this is the first.
-    NoRoomBeside(usize),
+    /// Slice: it would have had room without the pinned items.
+    NoRoomBesidePinned,
     /// Slice: the slicer gave this reason.
-    Refused(usize),
+    Refused(u32),
     /// Place: truncation found no room for it.
     Truncated,
-    /// Place: truncation would have had room without the pinned items, of which this is the first.
-    TruncatedBeside(usize),
+    /// Place: truncation would have had room without the pinned items.
+    TruncatedBesidePinned,
 }
 
 impl Cause {
@@ -54,25 +59,35 @@ impl Cause {
         match self {
             Self::NegativeTokens => PipelineStage::Classify,
             Self::CopyOf(_) => PipelineStage::Deduplicate,
-            Self::NoRoom | Self::NoRoomBeside(_) | Self::Refused(_) => PipelineStage::Slice,
-            Self::Truncated | Self::TruncatedBeside(_) => PipelineStage::Place,
+            Self::NoRoom | Self::NoRoomBesidePinned | Self::Refused(_) => PipelineStage::Slice,
+            Self::Truncated | Self::TruncatedBesidePinned => PipelineStage::Place,
         }
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "positions fit, see `Positions`"
+    )]
+    pub(super) fn copy_of(survivor: usize) -> Self {
+        Self::CopyOf(survivor as u32)
     }
 }
 
 impl<'a> Ledger<'a> {
-    pub(super) fn new(items: &'a [ContextItem]) -> Self {
-        Self {
+    pub(super) fn new(items: &'a [ContextItem]) -> Result<Self, CupelError> {
+        Positions::check(items.len())?;
+        Ok(Self {
             items,
-            scores: vec![0.0; items.len()],
+            scores: Vec::new(),
             exclusions: vec![None; items.len()],
+            ranking: Positions::default(),
             window: Vec::new(),
             first_pinned: None,
             refusals: Vec::new(),
             shortfalls: Vec::new(),
             left_by_slice: 0,
             left_by_place: 0,
-        }
+        })
     }
 
     pub(super) fn items(&self) -> &'a [ContextItem] {
@@ -80,16 +95,12 @@ impl<'a> Ledger<'a> {
     }
 
     pub(crate) fn score(&self, candidate: usize) -> f64 {
-        self.scores[candidate]
+        self.scores.get(candidate).copied().unwrap_or(0.0)
     }
 
     /// Takes over the scores of all candidates.
     pub(super) fn set_scores(&mut self, scores: Vec<f64>) {
         self.scores = scores;
-    }
-
-    pub(super) fn set_score(&mut self, candidate: usize, score: f64) {
-        self.scores[candidate] = score;
     }
 
     pub(super) fn exclude(&mut self, candidate: usize, cause: Cause) {
@@ -102,6 +113,10 @@ impl<'a> Ledger<'a> {
 
     pub(super) fn is_excluded(&self, candidate: usize) -> bool {
         self.exclusions[candidate].is_some()
+    }
+
+    pub(super) fn set_ranking(&mut self, ranking: Positions) {
+        self.ranking = ranking;
     }
 
     pub(super) fn set_window(&mut self, window: Vec<usize>) {
@@ -117,19 +132,24 @@ impl<'a> Ledger<'a> {
     }
 
     /// Candidates as slicers and placers see them.
-    pub(super) fn scored(&self, candidates: &[usize]) -> Vec<ScoredRef<'a>> {
-        let scored = |&candidate: &usize| ScoredRef {
+    pub(super) fn scored(&self, candidates: impl Iterator<Item = usize>) -> Vec<ScoredRef<'a>> {
+        let scored = |candidate: usize| ScoredRef {
             item: &self.items[candidate],
             score: self.scores[candidate],
         };
-        candidates.iter().map(scored).collect()
+        candidates.map(scored).collect()
+    }
+
+    /// Candidates as slicers see them that need no ranking.
+    pub(super) fn unsorted<'l>(&'l self, candidates: &'l Positions) -> Unsorted<'l> {
+        Unsorted::new(self.items, &self.scores, candidates.as_slice())
     }
 
     /// An excluded candidate with its reason in words; `None` for one that is not excluded.
     pub(crate) fn excluded(&self, candidate: usize) -> Option<ExcludedItem> {
         let reason = self.reason(candidate)?;
         let item = self.items[candidate].clone();
-        Some(ExcludedItem::new(item, self.scores[candidate], reason))
+        Some(ExcludedItem::new(item, self.score(candidate), reason))
     }
 
     /// The stage that excluded a candidate.
@@ -142,8 +162,8 @@ impl<'a> Ledger<'a> {
         let mut survivor = None;
         let mut at = candidate;
         while let Some(Cause::CopyOf(winner)) = self.exclusions[at] {
-            survivor = Some(winner);
-            at = winner;
+            at = winner as usize;
+            survivor = Some(at);
         }
         survivor
     }
@@ -161,24 +181,64 @@ impl<'a> Ledger<'a> {
         IncludedItem::new(item.clone(), self.scores[candidate], reason)
     }
 
-    /// The report. Excluded items of equal score stand in the order of their exclusion: by
-    /// stage, and within a stage by position, which is the order in which each stage meets
-    /// items of equal score.
+    /// The report of a run that somebody listened to.
+    ///
+    /// Excluded items of equal score stand in the order of their exclusion: by stage, and within a
+    /// stage by position, which is the order in which each stage meets items of equal score. Most of
+    /// them are out of the ranking, in order; the others are merged in.
     pub(super) fn report(&self, events: Vec<TraceEvent>) -> SelectionReport {
-        let mut excluded: Vec<usize> = (0..self.items.len())
-            .filter(|&candidate| self.is_excluded(candidate))
-            .collect();
-        excluded.sort_by_cached_key(|&candidate| {
-            let score = descending_key(self.scores[candidate]);
-            (score, self.stage_of_exclusion(candidate))
+        let is_sliced =
+            |candidate: &usize| self.stage_of_exclusion(*candidate) == Some(PipelineStage::Slice);
+        let key = |candidate: usize| descending_key(self.score(candidate));
+        let others = (0..self.items.len()).filter(|candidate| !is_sliced(candidate));
+        let others = others.filter_map(|candidate| {
+            let stage = self.stage_of_exclusion(candidate)?;
+            Some((key(candidate), stage, candidate))
         });
-        let excluded = excluded.into_iter();
-        SelectionReport::new(
-            events,
-            self.window.iter().map(|&c| self.included(c)).collect(),
-            excluded.filter_map(|c| self.excluded(c)).collect(),
-            self.shortfalls.clone(),
-        )
+        let mut others: Vec<(u64, PipelineStage, usize)> = others.collect();
+        others.sort_unstable();
+        let mut others = others.into_iter().peekable();
+
+        let mut excluded = Vec::with_capacity(self.items.len() - self.window.len());
+        for candidate in self.ranking.iter().filter(is_sliced) {
+            if others.peek().is_some() {
+                let own = (key(candidate), PipelineStage::Slice, candidate);
+                while let Some((.., other)) = others.next_if(|other| *other < own) {
+                    excluded.extend(self.excluded(other));
+                }
+            }
+            excluded.extend(self.excluded(candidate));
+        }
+        excluded.extend(others.filter_map(|(.., other)| self.excluded(other)));
+        let included = self.window.iter().map(|&c| self.included(c)).collect();
+        SelectionReport::sorted(events, included, excluded, self.shortfalls.clone())
+    }
+
+    /// Says of one candidate after another why a stage excluded it, as the reason does.
+    pub(super) fn messages(&self, stage: PipelineStage) -> impl Fn(usize) -> String + '_ {
+        let too_large = sentence::BudgetExceeded::new(match stage {
+            PipelineStage::Place => self.left_by_place,
+            _ => self.left_by_slice,
+        });
+        move |candidate| match self.exclusions[candidate] {
+            Some(Cause::NoRoom | Cause::Truncated) => {
+                too_large.message(self.items[candidate].tokens())
+            }
+            Some(Cause::CopyOf(survivor)) => {
+                sentence::deduplicated(self.items[survivor as usize].content())
+            }
+            Some(Cause::NoRoomBesidePinned | Cause::TruncatedBesidePinned) => {
+                sentence::pinned_override(self.pinned_content())
+            }
+            _ => self
+                .reason(candidate)
+                .map_or_else(String::new, |reason| reason.to_string()),
+        }
+    }
+
+    fn pinned_content(&self) -> &str {
+        self.first_pinned
+            .map_or("", |pinned| self.items[pinned].content())
     }
 
     /// Why a candidate is excluded; `None` for one that is not.
@@ -194,16 +254,16 @@ impl<'a> Ledger<'a> {
                 tokens: item.tokens(),
             },
             Cause::CopyOf(survivor) => ExclusionReason::Deduplicated {
-                deduplicated_against: self.items[survivor].content().to_owned(),
+                deduplicated_against: self.items[survivor as usize].content().to_owned(),
             },
             Cause::NoRoom => too_large(self.left_by_slice),
             Cause::Truncated => too_large(self.left_by_place),
-            Cause::NoRoomBeside(pinned) | Cause::TruncatedBeside(pinned) => {
+            Cause::NoRoomBesidePinned | Cause::TruncatedBesidePinned => {
                 ExclusionReason::PinnedOverride {
-                    displaced_by: self.items[pinned].content().to_owned(),
+                    displaced_by: self.pinned_content().to_owned(),
                 }
             }
-            Cause::Refused(index) => match &self.refusals[index].1 {
+            Cause::Refused(index) => match &self.refusals[index as usize].1 {
                 Refusal::CountCap { cap, count } => ExclusionReason::CountCapExceeded {
                     kind: item.kind().as_str().to_owned(),
                     cap: *cap,

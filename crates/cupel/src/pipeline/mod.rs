@@ -9,6 +9,7 @@ mod deduplicate;
 mod ledger;
 mod place;
 mod policy;
+mod positions;
 mod rehearsal;
 mod score;
 mod slice;
@@ -287,7 +288,7 @@ fn six_stages<'a, C: TraceCollector + ?Sized>(
     budget: &ContextBudget,
     trace: &mut Trace<'_, C>,
 ) -> Result<Ledger<'a>, CupelError> {
-    let mut ledger = Ledger::new(items);
+    let mut ledger = Ledger::new(items)?;
 
     let stage = trace.enter(PipelineStage::Classify);
     let classes = classify::classify(&mut ledger);
@@ -296,38 +297,45 @@ fn six_stages<'a, C: TraceCollector + ?Sized>(
     trace.leave(stage, &ledger, 0..items.len(), classified);
 
     let stage = trace.enter(PipelineStage::Score);
-    score::score(&mut ledger, policy.scorer(), &classes.scoreable)?;
-    let scoreable = classes.scoreable;
-    trace.leave(stage, &ledger, scoreable.iter().copied(), scoreable.len());
+    score::score(&mut ledger, policy.scorer(), &classes)?;
+    let mut candidates = classes.scoreable;
+    trace.leave(stage, &ledger, candidates.iter(), candidates.len());
 
     let stage = trace.enter(PipelineStage::Deduplicate);
-    let considered = trace.keep(&scoreable);
-    let mut ranked = deduplicate::deduplicate(&mut ledger, scoreable, policy.deduplication());
-    trace.leave(stage, &ledger, considered.into_iter(), ranked.len());
+    let copies = if policy.deduplication() {
+        deduplicate::deduplicate(&mut ledger, &candidates)
+    } else {
+        0
+    };
+    trace.leave(stage, &ledger, candidates.iter(), candidates.len() - copies);
+    if copies > 0 {
+        candidates.retain(|candidate| !ledger.is_excluded(candidate));
+    }
 
+    let slicer = policy.slicer();
     let effective = budget.effective(pinned_tokens);
-    let sliced = if let Some(sliced) =
-        slice::slice_unheard(&ledger, policy.slicer(), &ranked, &effective, trace)?
-    {
+    let unheard = if trace.is_enabled() {
+        None
+    } else {
+        slice::slice_unheard(&ledger, slicer, &candidates, &effective)?
+    };
+    let sliced = if let Some(sliced) = unheard {
         sliced
     } else {
-        sort::sort(&ledger, &mut ranked);
+        let ranked = sort::sort(&ledger, &candidates);
+        drop(candidates);
         let stage = trace.enter(PipelineStage::Slice);
         let without_pinned = budget.effective(0);
-        let sliced = slice::slice(
-            &mut ledger,
-            policy.slicer(),
-            &ranked,
-            &effective,
-            &without_pinned,
-        )?;
-        trace.leave(stage, &ledger, ranked.iter().copied(), sliced.len());
+        let sliced = slice::slice(&mut ledger, slicer, &ranked, &effective, &without_pinned)?;
+        trace.leave(stage, &ledger, ranked.iter(), sliced.len());
         trace.fell_short(&ledger);
+        ledger.set_ranking(ranked);
         sliced
     };
 
     let stage = trace.enter(PipelineStage::Place);
-    let merged: Vec<usize> = classes.pinned.into_iter().chain(sliced).collect();
+    let mut merged = classes.pinned;
+    merged.extend(sliced.iter());
     place::place(&mut ledger, policy, &merged, budget, |tokens_over| {
         trace.overflowed(policy.overflow_observer(), || {
             let merged = merged.iter().map(|&candidate| items[candidate].clone());

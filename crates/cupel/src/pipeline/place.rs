@@ -73,9 +73,11 @@ impl Merge<'_> {
                 other_tokens += tokens;
                 return true;
             }
-            let cause = match ledger.first_pinned {
-                Some(pinned) if other_tokens + tokens <= limit => Cause::TruncatedBeside(pinned),
-                _ => Cause::Truncated,
+            let fits_alone = other_tokens + tokens <= limit;
+            let cause = if ledger.first_pinned.is_some() && fits_alone {
+                Cause::TruncatedBesidePinned
+            } else {
+                Cause::Truncated
             };
             dropped.push((candidate, cause));
             false
@@ -111,7 +113,9 @@ pub(super) fn arrange(
     policy: &Policy,
     candidates: &[usize],
 ) -> Result<Vec<usize>, CupelError> {
-    let order = policy.placer().arrange(&ledger.scored(candidates))?;
+    let order = policy
+        .placer()
+        .arrange(&ledger.scored(candidates.iter().copied()))?;
     if order.len() != candidates.len() {
         return Err(CupelError::Contract {
             strategy: StrategyRole::Placer,

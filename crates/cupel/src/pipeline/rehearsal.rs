@@ -2,6 +2,7 @@
 
 use super::classify::{Classes, classify};
 use super::ledger::Ledger;
+use super::positions::Positions;
 use super::{Policy, deduplicate, place, score, slice, sort};
 use crate::error::StrategyRole;
 use crate::scorer::explained;
@@ -13,19 +14,21 @@ pub(crate) struct Rehearsal<'a> {
     policy: &'a Policy,
     ledger: Ledger<'a>,
     classes: Classes,
-    ranked: Vec<usize>,
+    ranked: Positions,
     prepared: Option<PreparedSlice<'a>>,
 }
 
 impl<'a> Rehearsal<'a> {
     pub(crate) fn new(policy: &'a Policy, items: &'a [ContextItem]) -> Result<Self, CupelError> {
-        let mut ledger = Ledger::new(items);
+        let mut ledger = Ledger::new(items)?;
         let classes = classify(&mut ledger);
-        score::score(&mut ledger, policy.scorer(), &classes.scoreable)?;
-        let scoreable = classes.scoreable.clone();
-        let mut ranked = deduplicate::deduplicate(&mut ledger, scoreable, policy.deduplication());
-        sort::sort(&ledger, &mut ranked);
-        let prepared = policy.slicer().prepare(&ledger.scored(&ranked));
+        score::score(&mut ledger, policy.scorer(), &classes)?;
+        let mut candidates = classes.scoreable.clone();
+        if policy.deduplication() && deduplicate::deduplicate(&mut ledger, &candidates) > 0 {
+            candidates.retain(|candidate| !ledger.is_excluded(candidate));
+        }
+        let ranked = sort::sort(&ledger, &candidates);
+        let prepared = policy.slicer().prepare(&ledger.scored(ranked.iter()));
         Ok(Self {
             policy,
             ledger,
@@ -51,7 +54,7 @@ impl<'a> Rehearsal<'a> {
             }
         };
         ranks.sort_unstable();
-        let kept = ranks.into_iter().map(|rank| self.ranked[rank]);
+        let kept = ranks.into_iter().map(|rank| self.ranked.at(rank));
         let merged: Vec<usize> = self.classes.pinned.iter().copied().chain(kept).collect();
         let strategy = self.policy.overflow_strategy();
         let merge = place::merge(&self.ledger, &merged, budget, strategy)?;
@@ -71,7 +74,8 @@ impl<'a> Rehearsal<'a> {
             &effective,
             &without_pinned,
         )?;
-        let merged: Vec<usize> = self.classes.pinned.iter().copied().chain(sliced).collect();
+        let pinned = self.classes.pinned.iter().copied();
+        let merged: Vec<usize> = pinned.chain(sliced.iter()).collect();
         place::place(&mut ledger, self.policy, &merged, budget, |_| ())?;
         Ok(ledger)
     }
@@ -86,13 +90,13 @@ impl<'a> Rehearsal<'a> {
     }
 
     /// The candidates in the order the slicer sees them.
-    pub(crate) fn ranked(&self) -> &[usize] {
+    pub(crate) fn ranked(&self) -> &Positions {
         &self.ranked
     }
 
     /// What the slicer sees.
     pub(crate) fn scored(&self) -> Vec<ScoredRef<'a>> {
-        self.ledger.scored(&self.ranked)
+        self.ledger.scored(self.ranked.iter())
     }
 
     pub(crate) fn score(&self, candidate: usize) -> f64 {
@@ -101,12 +105,11 @@ impl<'a> Rehearsal<'a> {
 
     /// How every candidate's score comes about; `None` for one that is not scored.
     pub(crate) fn explain_scores(&self) -> Result<Vec<Option<ScorePart>>, CupelError> {
-        let scoreable = &self.classes.scoreable;
         let mut parts = vec![None; self.items().len()];
-        if !scoreable.is_empty() {
-            let items = score::scoreable_items(self.items(), scoreable);
+        if self.classes.scoreable.len() > 0 {
+            let items = score::scoreable_items(self.items());
             let explained = explained(self.policy.scorer(), &items)?;
-            for (&candidate, part) in scoreable.iter().zip(explained) {
+            for (candidate, part) in self.classes.scoreable.iter().zip(explained) {
                 parts[candidate] = Some(part);
             }
         }

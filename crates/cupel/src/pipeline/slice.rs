@@ -1,47 +1,42 @@
 //! Stage 5: what fits into the effective budget?
 
 use super::ledger::{Cause, Ledger};
+use super::positions::Positions;
 use super::sort::sort;
-use super::stages::Trace;
 use crate::error::StrategyRole;
 use crate::model::reported;
 use crate::slicer::check_distinct_positions;
-use crate::{ContextBudget, CupelError, Selection, Slicer, TraceCollector};
+use crate::{ContextBudget, CupelError, Selection, Slicer};
 
 /// The slicer's choice from the ranking.
 pub(super) fn select(
     ledger: &Ledger<'_>,
     slicer: &dyn Slicer,
-    ranked: &[usize],
+    ranked: &Positions,
     effective: &ContextBudget,
 ) -> Result<Selection, CupelError> {
-    let selection = slicer.select(&ledger.scored(ranked), effective)?;
+    let selection = match slicer.select_unsorted(&ledger.unsorted(ranked), effective) {
+        Some(kept) => Selection::keep(kept),
+        None => slicer.select(&ledger.scored(ranked.iter()), effective)?,
+    };
     selection.check(ranked.len())?;
     Ok(selection)
 }
 
-/// The candidates the slicer keeps, by rank, if nobody listens and it can do without the ranking
-/// of the rest: then sorting what is kept is enough.
-pub(super) fn slice_unheard<C: TraceCollector + ?Sized>(
+/// The candidates the slicer keeps, by rank, if it can do without the ranking of the rest: then
+/// sorting what is kept is enough. The rest is not written into the ledger.
+pub(super) fn slice_unheard(
     ledger: &Ledger<'_>,
     slicer: &dyn Slicer,
-    candidates: &[usize],
+    candidates: &Positions,
     effective: &ContextBudget,
-    trace: &Trace<'_, C>,
-) -> Result<Option<Vec<usize>>, CupelError> {
-    if trace.is_enabled() {
-        return Ok(None);
-    }
-    let Some(kept) = slicer.select_unsorted(&ledger.scored(candidates), effective) else {
+) -> Result<Option<Positions>, CupelError> {
+    let Some(kept) = slicer.select_unsorted(&ledger.unsorted(candidates), effective) else {
         return Ok(None);
     };
     check_distinct_positions(&kept, candidates.len(), StrategyRole::Slicer)?;
-    let mut kept: Vec<usize> = kept
-        .into_iter()
-        .map(|position| candidates[position])
-        .collect();
-    sort(ledger, &mut kept);
-    Ok(Some(kept))
+    let kept = kept.into_iter().map(|index| candidates.at(index));
+    Ok(Some(sort(ledger, &kept.collect())))
 }
 
 /// The candidates the slicer kept, in the order of the ranking whatever order it kept them in
@@ -50,38 +45,38 @@ pub(super) fn slice_unheard<C: TraceCollector + ?Sized>(
 pub(super) fn slice(
     ledger: &mut Ledger<'_>,
     slicer: &dyn Slicer,
-    ranked: &[usize],
+    ranked: &Positions,
     effective: &ContextBudget,
     without_pinned: &ContextBudget,
-) -> Result<Vec<usize>, CupelError> {
+) -> Result<Positions, CupelError> {
     let selection = select(ledger, slicer, ranked, effective)?;
 
     let mut verdicts = vec![Verdict::Nothing; ranked.len()];
-    for (index, (rank, _)) in selection.refusals().iter().enumerate() {
+    for (index, (rank, _)) in (0..).zip(selection.refusals()) {
         verdicts[*rank] = Verdict::Refused(index);
     }
     for &rank in selection.kept() {
         verdicts[rank] = Verdict::Kept;
     }
+    let mut kept = Positions::with_capacity(selection.kept().len());
     (ledger.refusals, ledger.shortfalls) = selection.into_remarks();
 
     let without_pinned = without_pinned.target_tokens();
     let room = effective.target_tokens();
-    let mut kept = Vec::new();
     let mut kept_tokens: i128 = 0;
-    for (&candidate, verdict) in ranked.iter().zip(verdicts) {
+    for (candidate, verdict) in ranked.iter().zip(verdicts) {
         let tokens = ledger.items()[candidate].tokens();
-        let cause = match (verdict, ledger.first_pinned) {
-            (Verdict::Kept, _) => {
+        let is_displaced =
+            || ledger.first_pinned.is_some() && room < tokens && tokens <= without_pinned;
+        let cause = match verdict {
+            Verdict::Kept => {
                 kept.push(candidate);
                 kept_tokens += i128::from(tokens);
                 continue;
             }
-            (Verdict::Refused(index), _) => Cause::Refused(index),
-            (Verdict::Nothing, Some(pinned)) if room < tokens && tokens <= without_pinned => {
-                Cause::NoRoomBeside(pinned)
-            }
-            (Verdict::Nothing, _) => Cause::NoRoom,
+            Verdict::Refused(index) => Cause::Refused(index),
+            Verdict::Nothing if is_displaced() => Cause::NoRoomBesidePinned,
+            Verdict::Nothing => Cause::NoRoom,
         };
         ledger.exclude(candidate, cause);
     }
@@ -94,5 +89,5 @@ pub(super) fn slice(
 enum Verdict {
     Nothing,
     Kept,
-    Refused(usize),
+    Refused(u32),
 }

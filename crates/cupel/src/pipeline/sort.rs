@@ -1,16 +1,16 @@
 //! Stage 4: best score first.
 
 use super::ledger::Ledger;
+use super::positions::Positions;
 use crate::order::Ranked;
 use crate::parallel;
 
-/// Sorts by score, highest first; ties keep their input order (SORT-2).
-pub(super) fn sort(ledger: &Ledger<'_>, candidates: &mut [usize]) {
-    let mut ranked = parallel::map(candidates, |_, &candidate| {
+/// The candidates by score, highest first; ties keep their input order (SORT-2).
+pub(super) fn sort(ledger: &Ledger<'_>, candidates: &Positions) -> Positions {
+    let mut ranked = parallel::map(candidates.as_slice(), |_, &candidate| {
+        let candidate = candidate as usize;
         Ranked::new(ledger.score(candidate), candidate)
     });
     parallel::sort(&mut ranked);
-    for (candidate, ranked) in candidates.iter_mut().zip(ranked) {
-        *candidate = ranked.position();
-    }
+    ranked.into_iter().map(Ranked::position).collect()
 }

@@ -1,6 +1,5 @@
 //! The only code that times, counts and reports a stage.
 
-use std::fmt::Write as _;
 use std::time::Instant;
 
 use super::ledger::Ledger;
@@ -69,15 +68,6 @@ impl<'c, C: TraceCollector + ?Sized> Trace<'c, C> {
         Entered { stage, since }
     }
 
-    /// A list that a stage consumes, kept for [`leave`](Self::leave) if anybody listens.
-    pub(super) fn keep(&self, considered: &[usize]) -> Vec<usize> {
-        if self.enabled {
-            considered.to_vec()
-        } else {
-            Vec::new()
-        }
-    }
-
     /// A stage has looked at `considered`, in that order, and passed on `passed` of them.
     pub(super) fn leave(
         &mut self,
@@ -95,13 +85,11 @@ impl<'c, C: TraceCollector + ?Sized> Trace<'c, C> {
         };
         let duration_ms = since.elapsed().as_secs_f64() * 1e3;
         let mut snapshot = StageTraceSnapshot::new(stage, considered.len(), passed, duration_ms);
+        let messages = ledger.messages(stage);
         for candidate in considered.filter(|&candidate| ledger.is_excluded(candidate)) {
             if self.item_events {
-                let mut message = String::with_capacity(64);
-                if let Some(reason) = ledger.reason(candidate) {
-                    let _ = write!(message, "{reason}");
-                }
-                self.record(TraceEvent::item(stage, message), C::record_item_event);
+                let event = TraceEvent::item(stage, messages(candidate));
+                self.record(event, C::record_item_event);
             }
             if !self.wants_exclusions {
                 continue;
@@ -182,7 +170,8 @@ pub(super) struct EventLog {
 }
 
 impl EventLog {
-    pub(super) fn into_events(self) -> Vec<TraceEvent> {
+    pub(super) fn into_events(mut self) -> Vec<TraceEvent> {
+        self.events.shrink_to_fit();
         self.events
     }
 }
@@ -190,6 +179,11 @@ impl EventLog {
 impl TraceCollector for EventLog {
     fn is_enabled(&self) -> bool {
         true
+    }
+
+    /// There are as many item events as candidates at most.
+    fn set_candidates(&mut self, total: usize, _total_tokens: i64) {
+        self.events.reserve_exact(total + PipelineStage::ALL.len());
     }
 
     fn record_stage_event(&mut self, event: TraceEvent) {

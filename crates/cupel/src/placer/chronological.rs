@@ -1,7 +1,10 @@
 //! [`ChronologicalPlacer`].
 
+use chrono::{DateTime, Utc};
+
 use super::{Placer, placed};
-use crate::{ContextItem, CupelError, ScoredItem, ScoredRef};
+use crate::order::{Leading, low_bits};
+use crate::{ContextItem, CupelError, ScoredItem, ScoredRef, parallel};
 
 /// Oldest first; items without a timestamp last.
 ///
@@ -42,10 +45,71 @@ impl Placer for ChronologicalPlacer {
 }
 
 fn order(items: &[ScoredRef<'_>]) -> Vec<usize> {
-    let mut positions: Vec<usize> = (0..items.len()).collect();
-    positions.sort_by_key(|&position| {
-        let timestamp = items[position].item.timestamp();
-        (timestamp.is_none(), timestamp)
+    let mut keys = parallel::map(items, |position, scored| {
+        InTime::new(scored.item.timestamp(), position)
     });
-    positions
+    parallel::sort(&mut keys);
+    keys.into_iter().map(InTime::position).collect()
+}
+
+/// A time with a position, oldest first, no time last, ties by position: from the top 44 bits of
+/// seconds, 31 of nanoseconds and the rest.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct InTime(u128);
+
+impl InTime {
+    const POSITION_BITS: u32 = 53;
+    /// More than the seconds of any time on either side of 1970.
+    const SECONDS: i64 = 1 << 43;
+
+    fn new(time: Option<DateTime<Utc>>, position: usize) -> Self {
+        let time = time.map_or(u128::MAX, |time| {
+            let seconds = time
+                .timestamp()
+                .saturating_add(Self::SECONDS)
+                .unsigned_abs();
+            u128::from(seconds) << 31 | u128::from(time.timestamp_subsec_nanos())
+        });
+        Self(time << Self::POSITION_BITS | position as u128)
+    }
+
+    fn position(self) -> usize {
+        low_bits(self.0 & ((1 << Self::POSITION_BITS) - 1))
+    }
+}
+
+impl Leading for InTime {
+    fn leading(self) -> u64 {
+        (self.0 >> u64::BITS) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_sort_as_times_do() {
+        let (first, last) = (DateTime::<Utc>::MIN_UTC, DateTime::<Utc>::MAX_UTC);
+        let second = |seconds, nanos| DateTime::from_timestamp(seconds, nanos);
+        let times = [
+            Some(first),
+            second(-1, 0),
+            second(-1, 1_999_999_999),
+            second(0, 0),
+            second(0, 1),
+            second(1, 0),
+            Some(last),
+            None,
+        ];
+        let in_time = |time: Option<DateTime<Utc>>| (time.is_none(), time);
+        for a in times {
+            for b in times {
+                let keys = InTime::new(a, 7).cmp(&InTime::new(b, 7));
+                assert_eq!(keys, in_time(a).cmp(&in_time(b)), "{a:?} and {b:?}");
+            }
+            assert!(InTime::new(a, 1) < InTime::new(a, 2));
+            assert_eq!(InTime::new(a, 7).position(), 7);
+        }
+    }
 }

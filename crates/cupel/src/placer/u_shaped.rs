@@ -1,8 +1,8 @@
 //! [`UShapedPlacer`].
 
 use super::{Placer, placed};
-use crate::order::descending;
-use crate::{ContextItem, CupelError, ScoredItem, ScoredRef};
+use crate::order::Ranked;
+use crate::{ContextItem, CupelError, ScoredItem, ScoredRef, parallel};
 
 /// Best scores at both ends, worst in the middle, for models that read the ends more closely.
 ///
@@ -41,9 +41,11 @@ impl Placer for UShapedPlacer {
 }
 
 fn order(items: &[ScoredRef<'_>]) -> Vec<usize> {
-    let mut ranks: Vec<usize> = (0..items.len()).collect();
-    ranks.sort_by(|&a, &b| descending(items[a].score, items[b].score));
+    let ranks = items.iter().enumerate();
+    let ranks = ranks.map(|(position, scored)| Ranked::new(scored.score, position));
+    let mut ranks: Vec<Ranked> = ranks.collect();
+    parallel::sort(&mut ranks);
     let left = ranks.iter().step_by(2);
     let right = ranks.iter().skip(1).step_by(2).rev();
-    left.chain(right).copied().collect()
+    left.chain(right).map(|ranked| ranked.position()).collect()
 }

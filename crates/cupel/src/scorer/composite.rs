@@ -66,6 +66,29 @@ impl CompositeScorer {
         })
     }
 
+    /// The weighted sum of the columns.
+    fn sum(
+        &self,
+        column: impl Fn(&dyn Scorer) -> Result<Vec<f64>, CupelError>,
+    ) -> Result<Vec<f64>, CupelError> {
+        let mut sums = Vec::new();
+        for (scorer, weight) in self.scorers.iter().zip(&self.normalized_weights) {
+            let mut column = column(scorer)?;
+            if sums.is_empty() {
+                for score in &mut column {
+                    // Zero added to minus zero is zero.
+                    *score = 0.0 + *score * weight;
+                }
+                sums = column;
+            } else {
+                for (sum, score) in sums.iter_mut().zip(column) {
+                    *sum += score * weight;
+                }
+            }
+        }
+        Ok(sums)
+    }
+
     /// Starts an empty composite; see [`CompositeScorerBuilder`].
     pub fn builder() -> CompositeScorerBuilder {
         CompositeScorerBuilder {
@@ -99,14 +122,11 @@ impl Scorer for CompositeScorer {
     }
 
     fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
-        let mut sums = vec![0.0; items.len()];
-        for (scorer, weight) in self.scorers.iter().zip(&self.normalized_weights) {
-            let column = super::column(scorer, items)?;
-            for (sum, score) in sums.iter_mut().zip(column) {
-                *sum += score * weight;
-            }
-        }
-        Ok(sums)
+        self.sum(|scorer| super::column(scorer, items))
+    }
+
+    fn score_among(&self, candidates: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
+        self.sum(|scorer| super::column_among(scorer, candidates))
     }
 
     fn explain_all(&self, items: &[ContextItem]) -> Result<Vec<ScorePart>, CupelError> {

@@ -262,6 +262,10 @@ impl Scorer for DecayScorer {
         Ok(parallel::map(items, |_, item| self.score_at(now, item)))
     }
 
+    fn score_among(&self, candidates: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
+        self.score_all(candidates)
+    }
+
     #[cfg(feature = "serde")]
     fn to_config(&self) -> Result<super::ScorerConfig, super::ConfigError> {
         use crate::config::{CurveConfig, StepWindow};

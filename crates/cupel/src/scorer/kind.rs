@@ -107,6 +107,10 @@ impl Scorer for KindScorer {
         Ok(one_by_one(self, items))
     }
 
+    fn score_among(&self, candidates: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
+        self.score_all(candidates)
+    }
+
     #[cfg(feature = "serde")]
     fn to_config(&self) -> Result<super::ScorerConfig, super::ConfigError> {
         let weights = self.weights.iter();

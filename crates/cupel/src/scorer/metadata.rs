@@ -54,6 +54,10 @@ impl Scorer for MetadataTrustScorer {
         Ok(one_by_one(self, items))
     }
 
+    fn score_among(&self, candidates: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
+        self.score_all(candidates)
+    }
+
     #[cfg(feature = "serde")]
     fn to_config(&self) -> Result<super::ScorerConfig, super::ConfigError> {
         Ok(super::ScorerConfig::MetadataTrust {
@@ -123,6 +127,10 @@ impl Scorer for MetadataKeyScorer {
 
     fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
         Ok(one_by_one(self, items))
+    }
+
+    fn score_among(&self, candidates: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
+        self.score_all(candidates)
     }
 
     #[cfg(feature = "serde")]

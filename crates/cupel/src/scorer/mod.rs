@@ -96,6 +96,15 @@ pub trait Scorer: Send + Sync {
         Ok(items.iter().map(|item| self.score(item, items)).collect())
     }
 
+    /// For the built-in scorers, not part of the contract.
+    ///
+    /// [`score_all`](Self::score_all) of those candidates that are scored, without a list of their
+    /// own: one number per candidate, of which those of the others mean nothing.
+    #[doc(hidden)]
+    fn score_among(&self, candidates: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
+        score_apart(self, candidates)
+    }
+
     /// What explanations call this scorer: the name of its type, unless written.
     fn scorer_name(&self) -> &str {
         let path = std::any::type_name::<Self>();
@@ -149,6 +158,10 @@ macro_rules! forward {
                 (**self).score_all(items)
             }
 
+            fn score_among(&self, candidates: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
+                (**self).score_among(candidates)
+            }
+
             fn scorer_name(&self) -> &str {
                 (**self).scorer_name()
             }
@@ -187,8 +200,34 @@ fn position(item: &ContextItem, all_items: &[ContextItem]) -> Option<usize> {
 }
 
 /// One score per item from `scorer`, which may be anybody's.
-pub(crate) fn column(scorer: &dyn Scorer, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
+pub(crate) fn column<S: Scorer + ?Sized>(
+    scorer: &S,
+    items: &[ContextItem],
+) -> Result<Vec<f64>, CupelError> {
     one_each(scorer.score_all(items)?, items)
+}
+
+/// [`Scorer::score_among`] of `scorer`, which may be anybody's.
+pub(crate) fn column_among<S: Scorer + ?Sized>(
+    scorer: &S,
+    candidates: &[ContextItem],
+) -> Result<Vec<f64>, CupelError> {
+    one_each(scorer.score_among(candidates)?, candidates)
+}
+
+/// [`Scorer::score_among`] by way of a list of the scored candidates.
+fn score_apart<S: Scorer + ?Sized>(
+    scorer: &S,
+    candidates: &[ContextItem],
+) -> Result<Vec<f64>, CupelError> {
+    let scored = candidates.iter().filter(|item| item.is_scored());
+    let scored: Vec<ContextItem> = scored.cloned().collect();
+    let mut scores = column(scorer, &scored)?.into_iter();
+    let own = candidates.iter().map(|item| {
+        let score = item.is_scored().then(|| scores.next());
+        score.flatten().unwrap_or_default()
+    });
+    Ok(own.collect())
 }
 
 /// One explained score per item from `scorer`, which may be anybody's.

@@ -42,6 +42,21 @@ impl ProductScorer {
         }
         Ok(Self { scorers })
     }
+
+    /// The product of the columns of `items` items.
+    fn multiply(
+        &self,
+        items: usize,
+        column: impl Fn(&dyn Scorer) -> Result<Vec<f64>, CupelError>,
+    ) -> Result<Vec<f64>, CupelError> {
+        let mut products = vec![1.0; items];
+        for scorer in &self.scorers {
+            for (product, score) in products.iter_mut().zip(column(scorer)?) {
+                *product *= score;
+            }
+        }
+        Ok(products)
+    }
 }
 
 impl fmt::Debug for ProductScorer {
@@ -59,14 +74,13 @@ impl Scorer for ProductScorer {
     }
 
     fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
-        let mut products = vec![1.0; items.len()];
-        for scorer in &self.scorers {
-            let column = super::column(scorer, items)?;
-            for (product, score) in products.iter_mut().zip(column) {
-                *product *= score;
-            }
-        }
-        Ok(products)
+        self.multiply(items.len(), |scorer| super::column(scorer, items))
+    }
+
+    fn score_among(&self, candidates: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
+        self.multiply(candidates.len(), |scorer| {
+            super::column_among(scorer, candidates)
+        })
     }
 
     fn explain_all(&self, items: &[ContextItem]) -> Result<Vec<ScorePart>, CupelError> {

@@ -35,16 +35,13 @@ impl Scorer for RecencyScorer {
     }
 
     fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
-        // Whole seconds are as good as instants where no instant has a fraction.
-        let whole_seconds = |item: &ContextItem| {
-            let fraction = item.timestamp().map(|time| time.timestamp_subsec_nanos());
-            fraction.unwrap_or(0) == 0
-        };
-        Ok(if items.iter().all(whole_seconds) {
-            rank_all(items, |item| item.timestamp().map(|time| time.timestamp()))
-        } else {
-            rank_all(items, ContextItem::timestamp)
-        })
+        Ok(rank_all(items, ContextItem::timestamp))
+    }
+
+    fn score_among(&self, candidates: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
+        Ok(rank_all(candidates, |item| {
+            item.timestamp().filter(|_| item.is_scored())
+        }))
     }
 
     #[cfg(feature = "serde")]
@@ -80,6 +77,12 @@ impl Scorer for PriorityScorer {
         Ok(rank_all(items, ContextItem::priority))
     }
 
+    fn score_among(&self, candidates: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
+        Ok(rank_all(candidates, |item| {
+            item.priority().filter(|_| item.is_scored())
+        }))
+    }
+
     #[cfg(feature = "serde")]
     fn to_config(&self) -> Result<super::ScorerConfig, super::ConfigError> {
         Ok(super::ScorerConfig::Priority)
@@ -100,40 +103,123 @@ fn rank<K: Ord>(
     normalized(lower, keyed)
 }
 
-/// Sorts the keys once; the rank of a key is the position of its first copy.
-fn rank_all<K: Key>(items: &[ContextItem], key: impl Fn(&ContextItem) -> Option<K>) -> Vec<f64> {
-    let keyed = || {
-        items
-            .iter()
-            .enumerate()
-            .filter_map(|(index, item)| Some((key(item)?, index)))
+/// The ranks of all keys at once: by counting where there are few different ones, by sorting
+/// otherwise.
+fn rank_all<K: Key>(
+    items: &[ContextItem],
+    key: impl Fn(&ContextItem) -> Option<K> + Sync,
+) -> Vec<f64> {
+    let numbers = parallel::map(items, |_, item| key(item).map_or(ABSENT, Key::number));
+    let present = || numbers.iter().copied().filter(|&number| number != ABSENT);
+    let (Some(least), Some(greatest)) = (present().min(), present().max()) else {
+        return vec![0.0; items.len()];
     };
-    let mut scores = vec![0.0; items.len()];
-    match K::packed(keyed(), items.len()) {
-        Some((mut keys, index_bits)) => {
-            parallel::sort(&mut keys);
-            let index_mask = (1 << index_bits) - 1;
-            write_ranks(
-                keys.iter()
-                    .map(|&key| (key >> index_bits, low_bits(key & index_mask))),
-                &mut scores,
-            );
-        }
-        None => {
-            let mut keys: Vec<(K, usize)> = keyed().collect();
-            parallel::sort(&mut keys);
-            write_ranks(keys.into_iter(), &mut scores);
-        }
+    if greatest == UNFIT {
+        return rank_unfit(items, key);
     }
-    scores
+    let range = greatest.abs_diff(least);
+    if range < items.len() as u64 {
+        return rank_by_counting(&numbers, least, low_bits(range) + 1);
+    }
+    match pack(numbers, least, range) {
+        Ok((mut packed, index_bits)) => {
+            parallel::sort(&mut packed);
+            let index_mask = (1 << index_bits) - 1;
+            let sorted = packed.iter();
+            let sorted = sorted.map(|&key| (key >> index_bits, low_bits(key & index_mask)));
+            write_ranks(sorted, items.len())
+        }
+        Err(TooWide) => rank_unfit(items, key),
+    }
 }
 
-/// Writes the scores of sorted keys to the positions beside them.
+/// Stands for no key.
+const ABSENT: i64 = i64::MAX;
+/// Stands for a key that is none of the other numbers.
+const UNFIT: i64 = i64::MAX - 1;
+
+/// What items can be ranked by.
+trait Key: Ord + Copy + Send {
+    /// A number that orders as the key does, or [`UNFIT`].
+    fn number(self) -> i64;
+}
+
+impl Key for i64 {
+    fn number(self) -> i64 {
+        self.min(UNFIT)
+    }
+}
+
+impl Key for DateTime<Utc> {
+    fn number(self) -> i64 {
+        if self.timestamp_subsec_nanos().is_multiple_of(1_000) {
+            self.timestamp_micros()
+        } else {
+            UNFIT
+        }
+    }
+}
+
+/// The ranks of `distinct` numbers at most, from `least` on.
+fn rank_by_counting(numbers: &[i64], least: i64, distinct: usize) -> Vec<f64> {
+    let slot = |number: i64| low_bits(number.abs_diff(least));
+    let mut lower = vec![0; distinct];
+    let mut keyed = 0;
+    for &number in numbers {
+        if number != ABSENT {
+            lower[slot(number)] += 1;
+            keyed += 1;
+        }
+    }
+    let mut before = 0;
+    for count in &mut lower {
+        before += std::mem::replace(count, before);
+    }
+    let score = |&number: &i64| match number {
+        ABSENT => 0.0,
+        _ => normalized(lower[slot(number)], keyed),
+    };
+    numbers.iter().map(score).collect()
+}
+
+/// Keys and positions have no room in one number.
+struct TooWide;
+
+/// Every number that is present with its position behind it, in one, and the bits that the position
+/// takes.
+fn pack(numbers: Vec<i64>, least: i64, range: u64) -> Result<(Vec<u64>, u32), TooWide> {
+    let present = numbers.iter().filter(|&&number| number != ABSENT);
+    let common = present.fold(0, |bits, number| bits | number.abs_diff(least));
+    let zeros = common.trailing_zeros();
+    let index_bits = usize::BITS - numbers.len().leading_zeros();
+    let key_bits = u64::BITS - (range >> zeros).leading_zeros();
+    if key_bits + index_bits > u64::BITS {
+        return Err(TooWide);
+    }
+    let packed = numbers.into_iter().enumerate();
+    let packed = packed.filter(|(_, number)| *number != ABSENT);
+    let packed =
+        packed.map(|(index, number)| number.abs_diff(least) >> zeros << index_bits | index as u64);
+    Ok((packed.collect(), index_bits))
+}
+
+/// The ranks of keys that have to be compared as they are.
+fn rank_unfit<K: Key>(items: &[ContextItem], key: impl Fn(&ContextItem) -> Option<K>) -> Vec<f64> {
+    let keyed = items.iter().enumerate();
+    let keyed = keyed.filter_map(|(index, item)| Some((key(item)?, index)));
+    let mut keys: Vec<(K, usize)> = keyed.collect();
+    keys.sort_unstable();
+    write_ranks(keys.into_iter(), items.len())
+}
+
+/// The scores of sorted keys at the positions beside them; the rank of a key is the position of its
+/// first copy.
 fn write_ranks<K: PartialEq + Copy>(
     sorted: impl ExactSizeIterator<Item = (K, usize)>,
-    scores: &mut [f64],
-) {
+    items: usize,
+) -> Vec<f64> {
     let keyed = sorted.len();
+    let mut scores = vec![0.0; items];
     let mut first = None;
     for (position, (own, index)) in sorted.enumerate() {
         let lower = match first {
@@ -143,40 +229,7 @@ fn write_ranks<K: PartialEq + Copy>(
         first = Some((own, lower));
         scores[index] = normalized(lower, keyed);
     }
-}
-
-/// What items can be ranked by.
-trait Key: Ord + Copy + Send {
-    /// Keys and positions in one number each, which sort alike, and the bits the position takes;
-    /// `None` if they have no room.
-    fn packed(
-        _keyed: impl Iterator<Item = (Self, usize)> + Clone,
-        _positions: usize,
-    ) -> Option<(Vec<u64>, u32)> {
-        None
-    }
-}
-
-impl Key for DateTime<Utc> {}
-
-impl Key for i64 {
-    fn packed(
-        keyed: impl Iterator<Item = (Self, usize)> + Clone,
-        positions: usize,
-    ) -> Option<(Vec<u64>, u32)> {
-        let (mut least, mut greatest) = (i64::MAX, i64::MIN);
-        for (key, _) in keyed.clone() {
-            least = least.min(key);
-            greatest = greatest.max(key);
-        }
-        let index_bits = usize::BITS - positions.leading_zeros();
-        let key_bits = u64::BITS - greatest.abs_diff(least).leading_zeros();
-        if key_bits + index_bits > u64::BITS {
-            return None;
-        }
-        let pack = |(key, index): (i64, usize)| key.abs_diff(least) << index_bits | index as u64;
-        Some((keyed.map(pack).collect(), index_bits))
-    }
+    scores
 }
 
 /// A rank among `keyed` items as a score; the only keyed item is the best by definition.

@@ -30,6 +30,10 @@ impl Scorer for ReflexiveScorer {
         Ok(one_by_one(self, items))
     }
 
+    fn score_among(&self, candidates: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
+        self.score_all(candidates)
+    }
+
     #[cfg(feature = "serde")]
     fn to_config(&self) -> Result<super::ScorerConfig, super::ConfigError> {
         Ok(super::ScorerConfig::Reflexive)

@@ -55,10 +55,15 @@ impl Scorer for ScaledScorer {
 
     fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
         let mut scores = super::column(&self.inner, items)?;
-        let range = Range::of(&scores);
-        for score in &mut scores {
-            *score = range.scale(*score);
-        }
+        Range::of(&scores).scale_all(&mut scores);
+        Ok(scores)
+    }
+
+    fn score_among(&self, candidates: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
+        let mut scores = super::column_among(&self.inner, candidates)?;
+        let scored = scores.iter().zip(candidates);
+        let scored = scored.filter(|(_, item)| item.is_scored());
+        Range::of(scored.map(|(score, _)| score)).scale_all(&mut scores);
         Ok(scores)
     }
 
@@ -91,15 +96,21 @@ struct Range {
 
 impl Range {
     /// The least and the largest number; NaN is neither.
-    fn of(scores: &[f64]) -> Self {
+    fn of<'s>(scores: impl IntoIterator<Item = &'s f64>) -> Self {
         let empty = Self {
             min: f64::INFINITY,
             max: f64::NEG_INFINITY,
         };
-        scores.iter().fold(empty, |range, &score| Self {
+        scores.into_iter().fold(empty, |range, &score| Self {
             min: if score < range.min { score } else { range.min },
             max: if score > range.max { score } else { range.max },
         })
+    }
+
+    fn scale_all(self, scores: &mut [f64]) {
+        for score in scores {
+            *score = self.scale(*score);
+        }
     }
 
     fn scale(self, raw: f64) -> f64 {

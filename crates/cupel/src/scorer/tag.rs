@@ -199,6 +199,10 @@ impl Scorer for TagScorer {
         Ok(one_by_one_with_tags(self, items))
     }
 
+    fn score_among(&self, candidates: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
+        self.score_all(candidates)
+    }
+
     #[cfg(feature = "serde")]
     fn to_config(&self) -> Result<super::ScorerConfig, super::ConfigError> {
         let weights = self.tag_weights.iter();

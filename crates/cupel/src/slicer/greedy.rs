@@ -2,8 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use super::{PreparedSlice, Selection, Slicer, TargetSweep, slice_by_selection};
-use crate::order::{Ranked, descending_key};
+use super::{PreparedSlice, Selection, Slicer, TargetSweep, Unsorted, slice_by_selection};
+use crate::order::{Ranked, descending, descending_key, low_bits};
 use crate::parallel;
 use crate::{ContextBudget, ContextItem, CupelError, ScoredItem, ScoredRef};
 
@@ -60,38 +60,52 @@ impl Slicer for GreedySlice {
 
     /// Looks at the densest items first, a few at a time, and drops what no longer fits before it
     /// looks at more: of a long list only a short part is ever sorted.
-    fn select_unsorted(
-        &self,
-        scored: &[ScoredRef<'_>],
-        budget: &ContextBudget,
-    ) -> Option<Vec<usize>> {
+    fn select_unsorted(&self, list: &Unsorted<'_>, budget: &ContextBudget) -> Option<Vec<usize>> {
         const FIRST: usize = 256;
-        let mut remaining = i128::from(budget.target_tokens());
+        let mut remaining = budget.target_tokens();
         let mut kept = Vec::new();
         if remaining <= 0 {
             return Some(kept);
         }
-        let mut waiting: Vec<Waiting> = parallel::map(scored, Waiting::new);
+        let mut waiting = parallel::map(list.positions, |index, &position| {
+            Waiting::new(index, &list.scored(position))
+        });
+        let scored = |item: &Waiting| list.scored(list.positions[item.index as usize]);
+        let tokens = |item: &Waiting| match item.tokens {
+            u32::MAX => scored(item).item.tokens(),
+            tokens => tokens.into(),
+        };
+        let in_order = |a: &Waiting, b: &Waiting| {
+            let by_score = || descending(scored(a).score, scored(b).score);
+            let by_density = a.density.cmp(&b.density);
+            by_density.then_with(by_score).then(a.index.cmp(&b.index))
+        };
+        let mut thresholds = match waiting.len() {
+            ..=FIRST => Thresholds::default(),
+            _ => Thresholds::new(&waiting),
+        };
         let mut next = FIRST;
+        let mut looked_at = Vec::with_capacity(waiting.len().min(8 * FIRST));
         while !waiting.is_empty() {
-            let count = next.min(waiting.len());
-            if count < waiting.len() {
-                waiting.select_nth_unstable(count - 1);
-            }
-            waiting[..count].sort_unstable();
-            for item in &waiting[..count] {
-                let tokens = i128::from(item.tokens);
+            let threshold = thresholds.after(next);
+            looked_at.clear();
+            waiting.retain(|item| {
+                let fits = tokens(item) <= remaining;
+                if fits && item.density <= threshold {
+                    looked_at.push(*item);
+                }
+                fits && item.density > threshold
+            });
+            looked_at.sort_unstable_by(in_order);
+            kept.reserve(looked_at.len());
+            for item in &looked_at {
+                let tokens = tokens(item);
                 if tokens <= remaining {
-                    kept.push(item.position);
+                    kept.push(item.index as usize);
                     remaining -= tokens;
                 }
             }
-            let mut index = 0;
-            waiting.retain(|item| {
-                index += 1;
-                index > count && i128::from(item.tokens) <= remaining
-            });
-            next *= 2;
+            next *= 4;
         }
         Some(kept)
     }
@@ -179,23 +193,75 @@ impl Slicer for GreedySlice {
     }
 }
 
-/// An item that has not been looked at; the denser sorts first, then the better, then the earlier.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// An item that has not been looked at.
+#[derive(Clone, Copy)]
 struct Waiting {
+    /// Least for the densest.
     density: u64,
-    score: u64,
-    position: usize,
-    tokens: i64,
+    /// Its position in the list.
+    index: u32,
+    /// The largest number stands for itself and all beyond.
+    tokens: u32,
 }
 
 impl Waiting {
-    fn new(position: usize, scored: &ScoredRef<'_>) -> Self {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the list is a list of such positions"
+    )]
+    fn new(index: usize, scored: &ScoredRef<'_>) -> Self {
         Self {
             density: descending_key(density(scored)),
-            score: descending_key(scored.score),
-            position,
-            tokens: scored.item.tokens(),
+            index: index as u32,
+            tokens: u32::try_from(scored.item.tokens()).unwrap_or(u32::MAX),
         }
+    }
+}
+
+/// How many items there are up to which density, roughly.
+#[derive(Default)]
+struct Thresholds {
+    least: u64,
+    /// The width of a step, as a power of two.
+    width: u32,
+    /// The items of each step.
+    counts: Vec<u32>,
+    /// The first step that has not been passed.
+    next: usize,
+}
+
+impl Thresholds {
+    fn new(waiting: &[Waiting]) -> Self {
+        const MOST_STEP_BITS: u32 = 11;
+        let densities = || waiting.iter().map(|item| item.density);
+        let least = densities().min().unwrap_or(0);
+        let range = densities().max().unwrap_or(0) - least;
+        let bits = u64::BITS - range.leading_zeros();
+        let width = bits.saturating_sub(waiting.len().ilog2().min(MOST_STEP_BITS));
+        let mut counts = vec![0; low_bits(range >> width) + 1];
+        for density in densities() {
+            counts[low_bits((density - least) >> width)] += 1;
+        }
+        Self {
+            least,
+            width,
+            counts,
+            next: 0,
+        }
+    }
+
+    /// The density up to which there are at least so many items that have not been passed, and
+    /// passes them; the largest number if there are not so many.
+    fn after(&mut self, items: usize) -> u64 {
+        let mut passed = 0;
+        while let Some(&count) = self.counts.get(self.next) {
+            if passed >= items {
+                return self.least + ((self.next as u64) << self.width) - 1;
+            }
+            passed += count as usize;
+            self.next += 1;
+        }
+        u64::MAX
     }
 }
 

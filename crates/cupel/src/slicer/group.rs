@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use super::{PreparedSlice, Refusal, Selection, Slicer, TargetSweep, slice_by_selection};
+use super::{PreparedSlice, Refusal, Selection, Slicer, TargetSweep, Unsorted, slice_by_selection};
 use crate::diagnostics::ExclusionReason;
 use crate::model::reported;
 use crate::order::descending;
@@ -156,16 +156,12 @@ impl Slicer for GroupSlice {
         })
     }
 
-    fn select_unsorted(
-        &self,
-        scored: &[ScoredRef<'_>],
-        budget: &ContextBudget,
-    ) -> Option<Vec<usize>> {
-        let has_group = |scored: &ScoredRef<'_>| group_of(scored.item).is_some();
-        if scored.iter().any(has_group) {
+    fn select_unsorted(&self, list: &Unsorted<'_>, budget: &ContextBudget) -> Option<Vec<usize>> {
+        let has_group = |scored: ScoredRef<'_>| group_of(scored.item).is_some();
+        if list.iter().any(has_group) {
             return None;
         }
-        self.inner.select_unsorted(scored, budget)
+        self.inner.select_unsorted(list, budget)
     }
 
     fn prepare<'a>(&'a self, ranked: &[ScoredRef<'_>]) -> Option<PreparedSlice<'a>> {

@@ -122,16 +122,12 @@ pub trait Slicer: Send + Sync {
     /// For the built-in slicers, not part of the contract.
     ///
     /// The kept positions of a list in any order, if the slicer can choose from it as it would from
-    /// the list sorted by score, ties in list order, without sorting it. What is refused cannot be
-    /// explained on this way, so the pipeline takes it only when nobody listens.
+    /// the list sorted by score, ties in list order, without sorting it, and has nothing to say about
+    /// the rest.
     ///
     /// `None`, as by default, means that the list has to be sorted.
     #[doc(hidden)]
-    fn select_unsorted(
-        &self,
-        _scored: &[ScoredRef<'_>],
-        _budget: &ContextBudget,
-    ) -> Option<Vec<usize>> {
+    fn select_unsorted(&self, _list: &Unsorted<'_>, _budget: &ContextBudget) -> Option<Vec<usize>> {
         None
     }
 
@@ -200,6 +196,38 @@ pub trait Slicer: Send + Sync {
     }
 }
 
+/// Some of the candidates of a run with their scores, see [`Slicer::select_unsorted`].
+#[doc(hidden)]
+#[derive(Clone, Copy)]
+pub struct Unsorted<'a> {
+    items: &'a [ContextItem],
+    scores: &'a [f64],
+    /// The positions of the list's candidates in both.
+    positions: &'a [u32],
+}
+
+impl<'a> Unsorted<'a> {
+    pub(crate) fn new(items: &'a [ContextItem], scores: &'a [f64], positions: &'a [u32]) -> Self {
+        Self {
+            items,
+            scores,
+            positions,
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = ScoredRef<'a>> {
+        self.positions.iter().map(|&position| self.scored(position))
+    }
+
+    fn scored(&self, position: u32) -> ScoredRef<'a> {
+        let position = position as usize;
+        ScoredRef {
+            item: &self.items[position],
+            score: self.scores[position],
+        }
+    }
+}
+
 /// Chooses ranks for a budget, see [`Slicer::prepare`].
 #[doc(hidden)]
 pub type PreparedSlice<'a> = Box<dyn Fn(&ContextBudget) -> Vec<usize> + 'a>;
@@ -226,10 +254,10 @@ macro_rules! forward {
 
             fn select_unsorted(
                 &self,
-                scored: &[ScoredRef<'_>],
+                list: &Unsorted<'_>,
                 budget: &ContextBudget,
             ) -> Option<Vec<usize>> {
-                (**self).select_unsorted(scored, budget)
+                (**self).select_unsorted(list, budget)
             }
 
             fn prepare<'a>(&'a self, ranked: &[ScoredRef<'_>]) -> Option<PreparedSlice<'a>> {

@@ -5,6 +5,7 @@ mod collectors;
 mod contracts;
 mod determinism;
 mod extremes;
+mod large;
 mod pipeline;
 mod scorers;
 #[cfg(feature = "stream")]

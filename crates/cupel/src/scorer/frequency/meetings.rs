@@ -308,7 +308,7 @@ mod tests {
             ContextItem::builder("x", 1).tags(tags).build().unwrap()
         };
         let items: Vec<ContextItem> = batch.iter().map(item).collect();
-        let sets = TagSets::of(&items, TagSets::LIMIT).unwrap();
+        let sets = TagSets::of(&items, TagSets::LIMIT, |_| true).unwrap();
         let ways: [fn(u64, u64) -> bool; 3] =
             [|_, _| true, |_, _| false, |parts, whole| parts < whole];
         for is_cheaper in ways {

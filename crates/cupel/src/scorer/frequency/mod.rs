@@ -5,7 +5,7 @@ mod sets;
 
 use sets::TagSets;
 
-use super::{Scorer, one_by_one, position};
+use super::{Scorer, one_by_one, position, score_apart};
 use crate::{ContextItem, CupelError};
 
 /// Scores by company: the share of the other items that have a tag in common.
@@ -50,23 +50,35 @@ impl Scorer for FrequencyScorer {
     }
 
     fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
-        if items.len() <= 1 {
-            return Ok(vec![0.0; items.len()]);
+        let scores = shares(items, |_| true);
+        Ok(scores.unwrap_or_else(|| one_by_one(self, items)))
+    }
+
+    fn score_among(&self, candidates: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
+        match shares(candidates, ContextItem::is_scored) {
+            Some(scores) => Ok(scores),
+            None => score_apart(self, candidates),
         }
-        let Some(sets) = TagSets::of(items, TagSets::LIMIT) else {
-            return Ok(one_by_one(self, items));
-        };
-        let meetings = meetings::count(&sets, |parts, whole| parts < whole);
-        let peers = (items.len() - 1) as f64;
-        // A set meets itself, unless it is empty.
-        let score = |set: &u32| f64::from(meetings[*set as usize].saturating_sub(1)) / peers;
-        Ok(sets.of_item.iter().map(score).collect())
     }
 
     #[cfg(feature = "serde")]
     fn to_config(&self) -> Result<super::ScorerConfig, super::ConfigError> {
         Ok(super::ScorerConfig::Frequency)
     }
+}
+
+/// The scores of those items that take part; `None` if there are too many.
+fn shares(items: &[ContextItem], takes_part: impl Fn(&ContextItem) -> bool) -> Option<Vec<f64>> {
+    let number = items.iter().filter(|item| takes_part(item)).count();
+    if number <= 1 {
+        return Some(vec![0.0; items.len()]);
+    }
+    let sets = TagSets::of(items, TagSets::LIMIT, takes_part)?;
+    let meetings = meetings::count(&sets, |parts, whole| parts < whole);
+    let peers = (number - 1) as f64;
+    // A set meets itself, unless it is empty.
+    let score = |set: &u32| f64::from(meetings[*set as usize].saturating_sub(1)) / peers;
+    Some(sets.of_item.iter().map(score).collect())
 }
 
 fn shares_any_tag(left: &[String], right: &[String]) -> bool {

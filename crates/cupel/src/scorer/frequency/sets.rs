@@ -27,8 +27,13 @@ impl TagSets {
     /// With more, numbers of 32 bits would not do.
     pub(super) const LIMIT: usize = u32::MAX as usize - 1;
 
-    /// `None` if the items, or the tags of the distinct sets, may be more than the limit.
-    pub(super) fn of(items: &[ContextItem], limit: usize) -> Option<Self> {
+    /// `None` if the items, or the tags of the distinct sets, may be more than the limit. An item that
+    /// takes no part has no tags.
+    pub(super) fn of(
+        items: &[ContextItem],
+        limit: usize,
+        takes_part: impl Fn(&ContextItem) -> bool,
+    ) -> Option<Self> {
         if items.len() > limit {
             return None;
         }
@@ -52,7 +57,8 @@ impl TagSets {
                 tags.clear();
                 // A bit for every tag among the first 64: their sorted set without sorting.
                 let (mut mask, mut beyond) = (0, 0);
-                for (position, key) in item.tag_keys().iter().enumerate() {
+                let keys = item.tag_keys().iter().filter(|_| takes_part(item));
+                for (position, key) in keys.enumerate() {
                     let text = || item.tags()[position].as_str();
                     let number = tag_numbers.number(key.folded(), |number| {
                         key.is_whole() || texts[number].eq_ignore_ascii_case(text())
@@ -148,7 +154,10 @@ mod tests {
     fn more_items_or_tags_than_can_be_numbered_are_refused() {
         let item = |tag: &str| ContextItem::builder("x", 1).tag("a").tag(tag).build();
         let items = [item("b").unwrap(), item("c").unwrap()];
-        assert!(TagSets::of(&items, 3).is_none());
-        assert_eq!(TagSets::of(&items, 4).map(|sets| sets.tag_count), Some(3));
+        assert!(TagSets::of(&items, 3, |_| true).is_none());
+        assert_eq!(
+            TagSets::of(&items, 4, |_| true).map(|sets| sets.tag_count),
+            Some(3)
+        );
     }
 }
