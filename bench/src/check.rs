@@ -14,9 +14,11 @@ pub(crate) fn run(is_wanted: impl Fn(u8) -> bool) -> Result<(), String> {
     rows.extend(allocation_rows(Reach::Check));
     rows.retain(|row| row.bar.is_some_and(&is_wanted));
     for row in &mut rows {
-        if matches!(row.verdict(), Verdict::NotMeasured(_)) {
-            limits.retain(|limit| Some(limit.bar) != row.bar);
-            continue;
+        if let Verdict::NotMeasured(reason) = row.verdict() {
+            return Err(format!(
+                "bar {} cannot be checked: {reason}",
+                row.bar.unwrap_or(0)
+            ));
         }
         let own = |limit: &LimitLine| Some(limit.bar) == row.bar && limit.key == row.key;
         let Some(position) = limits.iter().position(own) else {

@@ -46,7 +46,7 @@ impl Reach {
 
 const BOTH: [Scoring; 2] = [Scoring::Kind, Scoring::Composite];
 
-/// Bars 10, 11, 13 and the counted half of 14.
+/// Bars 10, 11, 13 and the counted halves of 14 and 15.
 pub(crate) fn instruction_rows(reach: Reach) -> Vec<Row> {
     match Instructions::count(reach) {
         Ok(instructions) => instructions.rows(),
@@ -55,6 +55,7 @@ pub(crate) fn instruction_rows(reach: Reach) -> Vec<Row> {
             (11, "growth, instructions"),
             (13, "instructions per item"),
             (14, "disabled trace, instructions"),
+            (15, "report, instructions"),
         ]
         .map(|(bar, what)| Row::new(bar, what).not_measured(reason.clone()))
         .into(),
@@ -71,10 +72,13 @@ impl Instructions {
     fn count(reach: Reach) -> Result<Self, String> {
         let run = |scoring| Case(scoring, Entry::Run);
         let both = BOTH.map(run).to_vec();
+        let traced = [Entry::Null, Entry::Report, Entry::DryRun];
         let null = BOTH.map(|scoring| Case(scoring, Entry::Null)).to_vec();
+        let traced = traced.map(|entry| BOTH.map(|scoring| Case(scoring, entry)));
         let more = vec![run(Scoring::Recency), run(Scoring::Frequency)];
         let small = [both.clone(), more].concat();
-        let middle = [small.clone(), null.clone(), vec![run(Scoring::ScaledTwice)]].concat();
+        let wrapped = vec![run(Scoring::ScaledTwice)];
+        let middle = [small.clone(), traced.concat(), wrapped].concat();
         let mut jobs = vec![(Side::Ours, 1_000, small), (Side::Ours, 10_000, middle)];
         if reach.largest() > 10_000 {
             jobs.push((Side::Ours, 100_000, both.clone()));
@@ -104,6 +108,9 @@ impl Instructions {
         }
         rows.extend(BOTH.map(|scoring| self.per_item(scoring)));
         rows.extend(BOTH.map(|scoring| self.disabled_trace(scoring)));
+        for entry in [Entry::DryRun, Entry::Report] {
+            rows.extend(BOTH.map(|scoring| self.report(scoring, entry)));
+        }
         rows
     }
 
@@ -169,6 +176,18 @@ impl Instructions {
             .goal(goal)
     }
 
+    /// Beside bar 15, whose limits are about time.
+    fn report(&self, scoring: Scoring, entry: Entry) -> Row {
+        let (name, entry_name) = (scoring.name(), entry.name());
+        let with = self.ours(10_000, scoring, entry);
+        let without = self.ours(10_000, scoring, Entry::Run);
+        let what = format!("{entry_name} / run, {name}, N=10k, instructions");
+        Row::new(15, what)
+            .key(format!("{entry_name}_{name}_10k"))
+            .ours(Figure::of(with, Unit::Instructions))
+            .measured(with / without, Unit::Times)
+    }
+
     fn disabled_trace(&self, scoring: Scoring) -> Row {
         let name = scoring.name();
         let traced = self.ours(10_000, scoring, Entry::Null);
@@ -198,6 +217,7 @@ pub(crate) fn allocation_rows(reach: Reach) -> Vec<Row> {
         peak_memory(reach, Scoring::Composite, Entry::Run),
         peak_memory(reach, Scoring::Frequency, Entry::Run),
         peak_memory(reach, Scoring::Composite, Entry::DryRun),
+        peak_memory(reach, Scoring::Composite, Entry::Report),
     ];
     let sizes = [1_000, 10_000, 100_000].into_iter();
     let sizes = sizes.filter(|&number| number <= reach.largest());
@@ -210,6 +230,7 @@ fn peak_memory(reach: Reach, scoring: Scoring, entry: Entry) -> Row {
     let population = Population::new(10_000);
     let (key, goal) = match (scoring, entry) {
         (_, Entry::DryRun) => ("dry_run_10k", at_most(160.0, 96.0)),
+        (_, Entry::Report) => ("report_10k", at_most(160.0, 96.0)),
         (Scoring::Frequency, _) => ("frequency_10k", at_most(320.0, 128.0)),
         _ => ("greedy_10k", at_most(96.0, 48.0)),
     };
@@ -286,6 +307,7 @@ fn usage(side: Side, population: &Population, scoring: Scoring, entry: Entry) ->
             let selected = $library::call(&pipeline, Entry::Run, &items, &budget).expect("a run");
             let usage = match entry {
                 Entry::Run | Entry::Null => counted(|| pipeline.run(&items, &budget)).1,
+                Entry::Report => counted(|| $library::report(&pipeline, &items, &budget)).1,
                 Entry::DryRun => counted(|| pipeline.dry_run(&items, &budget)).1,
             };
             (selected, usage)

@@ -61,7 +61,9 @@ fn run_valgrind(
         .args(["count", side.name(), &count.to_string(), scoring.name()])
         .args(entries.iter().map(|entry| entry.name()))
         .output()
-        .map_err(|_| "valgrind is not installed".to_owned())?;
+        .map_err(|error| {
+            format!("valgrind, which counts instructions, cannot be started ({error}); install it")
+        })?;
     if !output.status.success() {
         let errors = String::from_utf8_lossy(&output.stderr);
         let last = errors.lines().last().unwrap_or_default();

@@ -6,9 +6,10 @@ use chrono::{DateTime, Duration, Utc};
 
 use super::api::{
     ChronologicalPlacer, CompositeScorer, ContextBudget, ContextItem, ContextItemBuilder,
-    ContextKind, CupelError, DecayCurve, DecayScorer, FrequencyScorer, GreedySlice, KindScorer,
-    NullTraceCollector, Pipeline, PipelineBuilder, PriorityScorer, RecencyScorer, ScaledScorer,
-    Scorer, TagScorer, TimeProvider,
+    ContextKind, CupelError, DecayCurve, DecayScorer, DiagnosticTraceCollector, FrequencyScorer,
+    GreedySlice, KindScorer, NullTraceCollector, Pipeline, PipelineBuilder, PriorityScorer,
+    RecencyScorer, ScaledScorer, Scorer, SelectionReport, TagScorer, TimeProvider,
+    TraceDetailLevel,
 };
 use crate::generator::{Candidate, NOW_MILLISECONDS, Population};
 use crate::recipe::{Entry, Scoring};
@@ -112,8 +113,20 @@ pub(crate) fn call(
             let mut collector = NullTraceCollector::default();
             Ok(pipeline.run_traced(items, budget, &mut collector)?.len())
         }
+        Entry::Report => Ok(report(pipeline, items, budget)?.included.len()),
         Entry::DryRun => Ok(pipeline.dry_run(items, budget)?.included.len()),
     }
+}
+
+/// The report of a run, with an event for every stage and none for the items.
+pub(crate) fn report(
+    pipeline: &Pipeline,
+    items: &[ContextItem],
+    budget: &ContextBudget,
+) -> Result<SelectionReport, CupelError> {
+    let mut collector = DiagnosticTraceCollector::new(TraceDetailLevel::Stage);
+    pipeline.run_traced(items, budget, &mut collector)?;
+    Ok(collector.into_report())
 }
 
 /// Where the items stood in their population.

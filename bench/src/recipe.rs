@@ -55,16 +55,19 @@ pub(crate) enum Entry {
     Run,
     /// A traced run whose collector records nothing.
     Null,
+    /// A traced run whose collector makes a report, without an event for every item.
+    Report,
     DryRun,
 }
 
 impl Entry {
-    const ALL: [Self; 3] = [Self::Run, Self::Null, Self::DryRun];
+    const ALL: [Self; 4] = [Self::Run, Self::Null, Self::Report, Self::DryRun];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Run => "run",
             Self::Null => "null",
+            Self::Report => "report",
             Self::DryRun => "dry",
         }
     }

@@ -19,6 +19,7 @@ const STEPS: &[(&str, bool)] = &[
     ("test --workspace --all-features", false),
     ("test --package cupel", false),
     ("run --quiet --package cupel --example first_run", false),
+    ("xtask bench --check", false),
     ("run --quiet --package xtask -- browser", false),
 ];
 

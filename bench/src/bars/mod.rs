@@ -119,7 +119,7 @@ pub(crate) const GROUPS: &[Group] = &[
         },
     },
     Group {
-        bars: &[10, 11, 13, 14],
+        bars: &[10, 11, 13, 14, 15],
         what: "instruction counts",
         measure: |session| instruction_rows(session.reach()),
     },

@@ -3,7 +3,7 @@
 use super::{ExclusionReason, InclusionReason, TraceEvent};
 use crate::ContextItem;
 use crate::model::reported;
-use crate::order::descending;
+use crate::order::descending_key;
 
 /// What a run decided about every candidate.
 ///
@@ -55,7 +55,7 @@ impl SelectionReport {
         mut excluded: Vec<ExcludedItem>,
         count_requirement_shortfalls: Vec<CountRequirementShortfall>,
     ) -> Self {
-        excluded.sort_by(|a, b| descending(a.score, b.score));
+        excluded.sort_by_cached_key(|excluded| descending_key(excluded.score));
         Self::sorted(events, included, excluded, count_requirement_shortfalls)
     }
 

@@ -61,9 +61,11 @@ impl Scorer for ScaledScorer {
 
     fn score_among(&self, candidates: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
         let mut scores = super::column_among(&self.inner, candidates)?;
-        let scored = scores.iter().zip(candidates);
-        let scored = scored.filter(|(_, item)| item.is_scored());
-        Range::of(scored.map(|(score, _)| score)).scale_all(&mut scores);
+        for (score, item) in scores.iter_mut().zip(candidates) {
+            // Which has no say in the range.
+            *score = if item.is_scored() { *score } else { f64::NAN };
+        }
+        Range::of(&scores).scale_all(&mut scores);
         Ok(scores)
     }
 
@@ -96,12 +98,12 @@ struct Range {
 
 impl Range {
     /// The least and the largest number; NaN is neither.
-    fn of<'s>(scores: impl IntoIterator<Item = &'s f64>) -> Self {
+    fn of(scores: &[f64]) -> Self {
         let empty = Self {
             min: f64::INFINITY,
             max: f64::NEG_INFINITY,
         };
-        scores.into_iter().fold(empty, |range, &score| Self {
+        scores.iter().fold(empty, |range, &score| Self {
             min: if score < range.min { score } else { range.min },
             max: if score > range.max { score } else { range.max },
         })
