@@ -177,9 +177,14 @@ impl Source {
     /// The text as a chat.
     pub(crate) fn chat(&self, shape: Option<Shape>) -> Result<Chat, Failure> {
         Chat::parse(&self.text, shape).map_err(|error| {
-            let place = self.place(error.place.line, error.place.column, error.path);
             let unclear = error.message.contains("the shape is not clear");
-            let failure = Failure::input(error.message).at(place);
+            let message = if error.message.starts_with("must ") {
+                format!("`{}` {}", error.path, error.message)
+            } else {
+                error.message
+            };
+            let place = self.place(error.place.line, error.place.column, error.path);
+            let failure = Failure::input(message).at(place);
             if unclear {
                 failure.help("name it with --shape")
             } else if self.text.trim_start().starts_with(['{', '[']) {

@@ -274,10 +274,10 @@ fn chats() -> Vec<Case> {
     vec![
         chat("a chat cut off", "{\"messages\": [\n  {\"role\": \"user\", \"content\": \"hel", ["chat.json:2:", "cut off"]),
         chat("a chat without messages", "{\"model\": \"gpt-4o\"}", ["chat.json:1:1", "messages"]),
-        chat("messages that are no list", "{\"messages\": {}}", ["chat.json:1:14", "must be a list"]),
+        chat("messages that are no list", "{\"messages\": {}}", ["chat.json:1:14", "`messages` must be a list"]),
         chat("a message that is a text", "{\"messages\": [\"hello\"]}", ["chat.json:1:15", "messages[0]"]),
         chat("a message of no known shape", "[{\"speaker\": \"Ann\", \"says\": \"hello\"}]", ["chat.json:1:2", "[0]"]),
-        chat("a content that is a number in a chat", "{\"messages\": [\n  {\"role\": \"user\", \"content\": 7}\n]}", ["chat.json:2:3", "messages[0].content"]),
+        chat("a content that is a number in a chat", "{\"messages\": [\n  {\"role\": \"user\", \"content\": 7}\n]}", ["chat.json:2:3", "`messages[0].content` must be a text"]),
         chat("messages of two shapes", "[{\"role\": \"user\", \"content\": [{\"type\": \"tool_result\", \"tool_use_id\": \"a\", \"content\": \"x\"}]},\n {\"role\": \"tool\", \"tool_call_id\": \"b\", \"content\": \"y\"}]", ["chat.json", "--shape"]),
         chat("two lists of messages", "{\"messages\": [], \"input\": []}", ["chat.json:1:1", "at once"]),
         chat("a picture instead of a chat", "\u{fffd}PNG", ["chat.json:1:1", "a chat is a JSON document"]),
