@@ -71,6 +71,14 @@ impl Adapter for Surface {
     }
 }
 
+#[cfg_attr(
+    not(feature = "documents"),
+    expect(
+        clippy::unused_self,
+        clippy::unnecessary_wraps,
+        reason = "only documents are built in another way"
+    )
+)]
 impl Surface {
     fn attempt(self, task: &Task) -> Result<Option<Observation>, model::Failure> {
         #[cfg(feature = "documents")]
