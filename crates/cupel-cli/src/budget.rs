@@ -24,7 +24,7 @@ pub(crate) struct BudgetArgs {
     #[arg(long, value_name = "TOKENS", allow_hyphen_values = true)]
     reserve: Option<String>,
 
-    /// Percent to take off the limits, for token counts that are estimates
+    /// Percent to take off what the pinned items leave of the budget, for counts that are estimates
     #[arg(long, value_name = "PERCENT", value_parser = percent, allow_hyphen_values = true)]
     margin: Option<f64>,
 
@@ -118,21 +118,25 @@ impl BudgetArgs {
 
     /// The window of the model, if it is known; a share of an unknown one is an error.
     fn window(&self, model: Option<&str>) -> Result<Option<i64>, Failure> {
-        let amounts = [&self.budget, &self.target, &self.reserve];
-        let is_share = amounts.into_iter().flatten().any(|text| text.contains('%'));
-        match self.model.as_deref().or(model).map(Model::find) {
-            Some(Err(error)) if is_share => Err(Failure::input(error.to_string())),
-            Some(Ok(model)) => Ok(Some(model.window)),
-            _ => Ok(None),
+        let amounts = [
+            ("--budget", &self.budget),
+            ("--target", &self.target),
+            ("--reserve", &self.reserve),
+        ];
+        let share = amounts.into_iter().find_map(|(flag, text)| {
+            let text = text.as_ref().filter(|text| text.contains('%'))?;
+            Some(format!("{flag} {text}"))
+        });
+        match (self.model.as_deref().or(model).map(Model::find), share) {
+            (Some(Ok(model)), _) => Ok(Some(model.window)),
+            (_, None) => Ok(None),
+            (Some(Err(error)), Some(share)) => Err(Failure::input(format!("{share}: {error}"))),
+            (None, Some(share)) => Err(Failure::input(format!("{share}: a share needs a model"))
+                .help("name one with --model, or give the tokens")),
         }
     }
 }
 
 fn wrong(flag: &str, error: &BudgetError) -> Failure {
-    let failure = Failure::input(format!("{flag}: {error}"));
-    if error.to_string().contains("needs a model") {
-        failure.help("name the model with --model, or give the tokens")
-    } else {
-        failure
-    }
+    Failure::input(format!("{flag}: {error}"))
 }

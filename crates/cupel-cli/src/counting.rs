@@ -1,7 +1,7 @@
 //! How tokens are counted.
 
 use clap::Args;
-use cupel_chat::{Encoding, Heuristic, Model, Scaled, Shape, TokenCounter};
+use cupel_chat::{Encoding, Heuristic, Model, Scaled, Shape, TokenCounter, UnknownModel};
 
 use crate::failure::Failure;
 
@@ -13,7 +13,7 @@ pub(crate) struct ChatArgs {
     #[arg(long, value_name = "SHAPE")]
     pub(crate) shape: Option<Shape>,
 
-    /// What counts tokens: o200k, cl100k or heuristic; the model's own unless set, o200k without a model
+    /// What counts tokens: o200k, cl100k or heuristic; the model's own unless set, o200k without a known model
     #[arg(long, value_name = "NAME")]
     encoding: Option<Counter>,
 
@@ -63,35 +63,49 @@ impl Counter {
     }
 }
 
-/// The model that the user names; one that is not known needs an encoding beside it.
-pub(crate) fn named_model(name: Option<&str>) -> Result<Option<&'static Model>, Failure> {
-    name.map(Model::find)
-        .transpose()
-        .map_err(|error| Failure::input(error.to_string()))
-}
-
 impl ChatArgs {
-    /// What counts: by name, else the named model's, else that of the chat's own model if it is known.
-    pub(crate) fn counter(
-        &self,
-        named: Option<&str>,
-        own: Option<&str>,
-    ) -> Result<Box<dyn TokenCounter>, Failure> {
-        let counter = match self.encoding {
-            Some(counter) => counter,
-            None => match named_model(named)? {
-                Some(model) => Counter::of(model),
-                None => own
-                    .and_then(|name| Model::find(name).ok())
-                    .map_or(Counter::Exact(Encoding::O200k), Counter::of),
-            },
+    /// What counts: by name, else the model's. A model that is not known is estimated.
+    pub(crate) fn counter(&self, model: Option<&str>) -> Result<Box<dyn TokenCounter>, Failure> {
+        let counter = match (self.encoding, model.map(Model::find)) {
+            (Some(counter), _) => counter.boxed(),
+            (None, Some(Ok(model))) => Counter::of(model).boxed(),
+            (None, Some(Err(_))) => Box::new(Guess(DEFAULT)),
+            (None, None) => Box::new(DEFAULT),
         };
         match self.factor {
-            None => Ok(counter.boxed()),
-            Some(factor) => match Scaled::new(counter.boxed(), factor) {
+            None => Ok(counter),
+            Some(factor) => match Scaled::new(counter, factor) {
                 Ok(scaled) => Ok(Box::new(scaled)),
                 Err(error) => Err(Failure::input(format!("--factor: {error}"))),
             },
         }
+    }
+
+    /// What is wrong with the model's name, where the name says what counts.
+    pub(crate) fn unknown(&self, model: Option<&str>) -> Option<UnknownModel> {
+        match self.encoding {
+            Some(_) => None,
+            None => Model::find(model?).err(),
+        }
+    }
+}
+
+/// What counts for a model that is not known, or where none is named.
+const DEFAULT: Encoding = Encoding::O200k;
+
+/// The encoding of another model.
+struct Guess(Encoding);
+
+impl TokenCounter for Guess {
+    fn count(&self, text: &str) -> i64 {
+        self.0.count(text)
+    }
+
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn is_estimate(&self) -> bool {
+        true
     }
 }

@@ -1,10 +1,11 @@
 //! What the command reads: files and standard input, as text with a name.
 
+use std::cell::Cell;
 use std::io::Read as _;
 use std::path::Path;
 
-use cupel::ContextItem;
 use cupel::config::{ConfigError, Document, Format, PolicyConfig, RequestConfig};
+use cupel::{ContextBudget, ContextItem};
 use cupel_chat::{Chat, Shape};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -33,6 +34,15 @@ pub(crate) enum Form {
     Request,
 }
 
+/// What stands beside items.
+#[derive(Debug)]
+pub(crate) struct Plain {
+    pub(crate) budget: Option<ContextBudget>,
+    pub(crate) policy: Option<PolicyConfig>,
+    /// Whether every item says its tokens.
+    pub(crate) counted: bool,
+}
+
 impl Source {
     /// Reads a file, or standard input for `-`.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
@@ -52,7 +62,7 @@ impl Source {
         if text.trim().is_empty() {
             return Err(Failure::input("there is nothing in it")
                 .in_file(&name)
-                .help("cupel reads JSON, JSONL, TOML or YAML"));
+                .help("cupel reads chats and items in JSON, one a line too; requests and policies also in TOML or YAML"));
         }
         Ok(Self {
             name,
@@ -77,7 +87,7 @@ impl Source {
     /// The items in the text and how they are written, with budget and policy if it is a request.
     pub(crate) fn items(&self) -> Result<(Form, RequestConfig), Failure> {
         if self.format() == Format::Json && self.has_items_by_line() {
-            return Ok((Form::Lines, self.lines()?));
+            return Ok((Form::Lines, self.lines(Document::item)?));
         }
         let request = self.request()?;
         let is_list = self.text.trim_start().starts_with(['[', '-']);
@@ -102,31 +112,88 @@ impl Source {
             })
     }
 
+    /// What a text that holds items says beside them, which may be nothing; `None` if it is a chat.
+    pub(crate) fn plain(&self, shape: Option<Shape>) -> Result<Option<Plain>, Failure> {
+        let is_items = match shape {
+            Some(shape) => shape == Shape::Items,
+            None => !self.is_chat() && self.has_items(),
+        };
+        if !is_items {
+            return Ok(None);
+        }
+        let uncounted = Cell::new(false);
+        let count = |_: &str| {
+            uncounted.set(true);
+            0
+        };
+        let request = if self.has_items_by_line() {
+            self.lines(|document| document.item_counted(&count))?
+        } else {
+            Document::parse(&self.text, Format::Json)
+                .and_then(|document| document.request_counted(&count))
+                .map_err(|error| self.failure(&error))?
+        };
+        Ok(Some(Plain {
+            budget: request.budget,
+            policy: request.policy,
+            counted: !uncounted.get(),
+        }))
+    }
+
+    /// Whether the text is JSON with items: a request document, or items in a list or one a line.
+    fn has_items(&self) -> bool {
+        #[derive(Deserialize)]
+        struct Signs {
+            items: Option<IgnoredAny>,
+            content: Option<IgnoredAny>,
+            tokens: Option<IgnoredAny>,
+        }
+        let signs = self
+            .first()
+            .and_then(|first| serde_json::from_str::<Signs>(first.get()).ok());
+        signs.is_some_and(|signs| {
+            [signs.items, signs.content, signs.tokens]
+                .iter()
+                .any(Option::is_some)
+        })
+    }
+
+    /// The first element of a list, else the first value.
+    fn first(&self) -> Option<&RawValue> {
+        if self.text.trim_start().starts_with('[') {
+            let list = serde_json::from_str::<Vec<&RawValue>>(&self.text);
+            list.ok().and_then(|list| list.into_iter().next())
+        } else {
+            let mut values = serde_json::Deserializer::from_str(&self.text).into_iter();
+            values.next().and_then(Result::ok)
+        }
+    }
+
     /// The items of a text with one a line.
-    fn lines(&self) -> Result<RequestConfig, Failure> {
+    fn lines<'t>(
+        &'t self,
+        item: impl Fn(&Document<'t>) -> Result<ContextItem, ConfigError>,
+    ) -> Result<RequestConfig, Failure> {
         let mut items = Vec::new();
         for (index, line) in self.text.lines().enumerate() {
             if line.trim().is_empty() {
                 continue;
             }
-            let line = Self {
-                name: self.name.clone(),
-                text: line.to_owned(),
-                first_line: index + 1,
-            };
-            items.push(line.item()?);
+            let read = Document::parse(line, Format::Json).and_then(|document| item(&document));
+            let item = read.map_err(|error| {
+                let line = Self {
+                    name: self.name.clone(),
+                    text: line.to_owned(),
+                    first_line: index + 1,
+                };
+                line.failure(&error)
+            });
+            items.push(item?);
         }
         Ok(RequestConfig {
             items,
             ..RequestConfig::default()
         })
-    }
-
-    /// The text as one item.
-    fn item(&self) -> Result<ContextItem, Failure> {
-        Document::parse(&self.text, Format::Json)
-            .and_then(|document| document.item())
-            .map_err(|error| self.failure(&error))
     }
 
     /// The text as a request document or a list of items.
@@ -153,14 +220,9 @@ impl Source {
             r#type: Option<IgnoredAny>,
             lc: Option<IgnoredAny>,
         }
-        let first = if self.text.trim_start().starts_with('[') {
-            let list = serde_json::from_str::<Vec<&RawValue>>(&self.text);
-            list.ok().and_then(|list| list.into_iter().next())
-        } else {
-            let mut values = serde_json::Deserializer::from_str(&self.text).into_iter();
-            values.next().and_then(Result::ok)
-        };
-        let signs = first.and_then(|first| serde_json::from_str::<Signs>(first.get()).ok());
+        let signs = self
+            .first()
+            .and_then(|first| serde_json::from_str::<Signs>(first.get()).ok());
         signs.is_some_and(|signs| {
             [
                 signs.messages,

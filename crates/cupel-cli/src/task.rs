@@ -78,18 +78,29 @@ impl NamedPolicy {
         )
     }
 
-    /// The policy of that name as chats use it; the newest messages first without a name.
-    pub(crate) fn for_chats(name: Option<&str>) -> Result<Self, Failure> {
-        Ok(match name {
-            None => Self {
-                name: "newest first".to_owned(),
-                policy: default_policy(),
-            },
-            Some(name) => Self {
-                name: name.to_owned(),
-                policy: for_chats(&Self::find(name)?.policy),
-            },
+    /// The policy of that name as chats use it, else the request's own, else the newest messages first.
+    pub(crate) fn for_chats(
+        name: Option<&str>,
+        own: Option<&PolicyConfig>,
+    ) -> Result<Self, Failure> {
+        let policy = match (name, own) {
+            (Some(name), _) => Self::find(name)?,
+            (None, Some(own)) => Self::of_request(own)?,
+            (None, None) => {
+                return Ok(Self {
+                    name: "newest first".to_owned(),
+                    policy: default_policy(),
+                });
+            }
+        };
+        Ok(Self {
+            policy: for_chats(&policy.policy),
+            ..policy
         })
+    }
+
+    fn of_request(config: &PolicyConfig) -> Result<Self, Failure> {
+        Self::of_config(config.name.as_deref().unwrap_or("of the request"), config)
     }
 
     fn of_config(name: &str, config: &PolicyConfig) -> Result<Self, Failure> {
@@ -124,9 +135,7 @@ impl<'a> Defaults<'a> {
     fn policy(&self, request: &RequestConfig) -> Result<NamedPolicy, Failure> {
         match (&self.policy, &request.policy) {
             (Some(policy), _) => Ok(policy.clone()),
-            (None, Some(config)) => {
-                NamedPolicy::of_config(config.name.as_deref().unwrap_or("of the request"), config)
-            }
+            (None, Some(config)) => NamedPolicy::of_request(config),
             (None, None) => Ok(self.otherwise.clone()),
         }
     }
@@ -226,7 +235,7 @@ impl Task {
         need: Need,
     ) -> Result<Self, Failure> {
         let chat = source.chat(chat_args.shape)?;
-        let counter = chat_args.counter(args.budget.model.as_deref(), chat.model())?;
+        let counter = chat_args.counter(args.budget.model.as_deref().or(chat.model()))?;
         let mut items = chat.items(&*counter);
         let overhead = chat.overhead(&*counter);
         if overhead > 0 {
@@ -239,7 +248,7 @@ impl Task {
             budget: args
                 .budget
                 .over(None, need.otherwise(&items), chat.model())?,
-            policy: NamedPolicy::for_chats(policy)?,
+            policy: NamedPolicy::for_chats(policy, None)?,
             has_own_policy: false,
             items,
             origin: Origin::Chat(Box::new(chat), counter),
@@ -278,7 +287,7 @@ impl Task {
     pub(crate) fn find_policy(&self, name: &str) -> Result<NamedPolicy, Failure> {
         match self.origin {
             Origin::Items(_) => NamedPolicy::find(name),
-            Origin::Chat(..) => NamedPolicy::for_chats(Some(name)),
+            Origin::Chat(..) => NamedPolicy::for_chats(Some(name), None),
         }
     }
 

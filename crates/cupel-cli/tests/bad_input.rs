@@ -164,7 +164,7 @@ fn budgets() -> Vec<Case> {
         usage("pinned items above the budget", &["select", "items.json", "--budget", "30"], 1, ["pinned tokens (40)", "raise the budget by 10"]),
         usage("a budget of nothing", &["select", "items.json", "--budget", "0"], 2, ["--budget: \"0\"", "it leaves no tokens"]),
         usage("a budget with an odd unit", &["select", "items.json", "--budget", "8kb"], 2, ["--budget: \"8kb\"", "write tokens as"]),
-        usage("a share of no model", &["select", "items.json", "--budget", "70%"], 2, ["--budget: \"70%\"", "--model"]),
+        usage("a share of no model", &["select", "items.json", "--budget", "70%"], 2, ["--budget 70%: a share needs a model", "name one with --model"]),
         usage("a share of a model unheard of", &["select", "items.json", "--budget", "70%", "--model", "gtp-4o"], 2, ["gtp-4o", "did you mean \"gpt-4o\"?"]),
         usage("a share above 100 percent", &["select", "items.json", "--budget", "170%", "--model", "gpt-4o"], 2, ["--budget: \"170%\"", "at most 100%"]),
         usage("a target that is no number", &["select", "items.json", "--budget", "100", "--target", "much"], 2, ["--target: \"much\"", "write tokens as"]),
@@ -285,7 +285,7 @@ fn chats() -> Vec<Case> {
         good("a reserve that leaves no room", &["fit", "chat.json", "--budget", "60", "--reserve", "55"], 1, ["message 2 (user", "raise the budget"]),
         good("a chat without a budget", &["fit", "chat.json"], 2, ["there is no budget", "--budget 8k"]),
         good("a shape unheard of", &["fit", "chat.json", "--budget", "8k", "--shape", "antropic"], 2, ["antropic", "openai, openai-responses, anthropic"]),
-        good("a model unheard of", &["fit", "chat.json", "--budget", "8k", "--model", "gtp-4o"], 2, ["gtp-4o", "did you mean \"gpt-4o\"?"]),
+        good("a model to count with unheard of", &["count", "chat.json", "--model", "gtp-4o"], 2, ["gtp-4o", "did you mean \"gpt-4o\"?"]),
         good("an encoding unheard of", &["fit", "chat.json", "--budget", "8k", "--encoding", "o300k"], 2, ["o300k", "o200k, cl100k and heuristic"]),
         good("a factor of nothing", &["fit", "chat.json", "--budget", "8k", "--factor", "0"], 2, ["--factor", "above 0"]),
         good("a factor that is no number", &["fit", "chat.json", "--budget", "8k", "--factor", "twice"], 2, ["twice", "--factor"]),
@@ -293,6 +293,15 @@ fn chats() -> Vec<Case> {
         good("a preset unheard of for a chat", &["fit", "chat.json", "--budget", "8k", "--policy", "tooluse"], 2, ["tooluse", "did you mean `tool-use`?"]),
         case("a chat in which no user speaks", &["fit", "chat.json", "--budget", "8k", "--shape", "anthropic"], 2, ["chat.json", "user turn"])
             .file("chat.json", r#"{"messages": [{"role": "assistant", "content": "hi"}]}"#),
+        chat("a misspelt key of an item in a chat", r#"[{"content": "a", "tokns": 1}]"#, ["chat.json:1:19 ([0].tokns)", "did you mean `tokens`?"]),
+        case("a bad item counted", &["count", "items.jsonl"], 2, ["items.jsonl:2:28 (tokens)", "whole number"])
+            .file("items.jsonl", "{\"content\": \"a\"}\n{\"content\": \"b\", \"tokens\": 1.5}\n"),
+        case("a request to fit with a budget in words", &["fit", "request.json"], 2, ["request.json:1:26 (budget)", "a map"])
+            .file("request.json", r#"{"items": [], "budget":  "8k"}"#),
+        case("a request to fit whose policy is no preset", &["fit", "request.json"], 2, ["request.json:1:54", "did you mean `rag`?"])
+            .file("request.json", r#"{"items": [], "budget": {"max_tokens": 5}, "policy": "ragg"}"#),
+        case("a share of the window of an unknown model", &["fit", "chat.json", "--budget", "70%"], 2, ["--budget 70%", "deepseek-chat"])
+            .file("chat.json", r#"{"model": "deepseek-chat", "messages": [{"role": "user", "content": "hi"}]}"#),
         case("a text counted as a chat", &["count", "notes.txt"], 2, ["notes.txt:1:1", "--text"])
             .file("notes.txt", "just words\n"),
     ]

@@ -338,3 +338,71 @@ fn items_are_counted_by_their_content_not_by_what_they_say() {
     let answer = ran.json();
     assert_eq!(answer["kinds"], json!({ "Memory": { "o200k_base": 2 } }));
 }
+
+#[test]
+fn items_in_a_request_are_fitted_by_its_own_budget_and_policy() {
+    let sandbox = Sandbox::new();
+    let request = example("request.json");
+    let own = sandbox.run(&["fit", &request]);
+    own.ok();
+    assert!(
+        own.err.contains(
+            "of 12 items, 133 of 336 tokens (budget 180, tokens as given, items, policy of the request)"
+        ),
+        "{}",
+        own.err
+    );
+    let other = sandbox.run(&[
+        "fit", &request, "--budget", "100", "--policy", "rag", "--json",
+    ]);
+    assert_eq!(other.json()["budget"], 80);
+    assert_eq!(other.json()["counter"], serde_json::Value::Null);
+}
+
+#[test]
+fn a_model_that_is_not_known_is_estimated() {
+    let sandbox = Sandbox::with(&[
+        (
+            "named.json",
+            br#"{"model": "deepseek-chat", "messages": [{"role": "user", "content": "hi"}]}"#,
+        ),
+        ("plain.json", br#"[{"role": "user", "content": "hi"}]"#),
+    ]);
+    for args in [
+        &["fit", "named.json", "--budget", "2k"][..],
+        &[
+            "fit",
+            "plain.json",
+            "--budget",
+            "2k",
+            "--model",
+            "deepseek-chat",
+        ],
+    ] {
+        let ran = sandbox.run(args);
+        ran.ok();
+        assert!(ran.err.contains("estimated by o200k_base"), "{}", ran.err);
+        assert!(
+            ran.err
+                .contains("note: the model \"deepseek-chat\" is not known"),
+            "{}",
+            ran.err
+        );
+        let answer = sandbox.run(&[args, &["--json"]].concat()).json();
+        assert_eq!(answer["estimated"], true);
+    }
+    let exact = sandbox.run(&[
+        "fit",
+        "named.json",
+        "--budget",
+        "2k",
+        "--encoding",
+        "cl100k",
+    ]);
+    assert!(
+        exact.err.contains("counted by cl100k_base"),
+        "{}",
+        exact.err
+    );
+    assert!(!exact.err.contains("note"), "{}", exact.err);
+}

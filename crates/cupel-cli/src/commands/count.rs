@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use cupel::ContextItem;
-use cupel_chat::{Chat, Shape, TokenCounter};
+use cupel_chat::{Chat, Model, Shape, TokenCounter};
 use serde_json::{Map, Value, json};
 
-use crate::counting::{Counter, named_model};
+use crate::counting::Counter;
 use crate::failure::{Exit, Failure};
 use crate::input::Source;
 use crate::output::{Output, style};
@@ -51,7 +51,9 @@ Examples:
 impl Count {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
         let source = Source::read(&self.file)?;
-        let counters: Vec<Counter> = match named_model(self.model.as_deref())? {
+        let model = self.model.as_deref().map(Model::find).transpose();
+        let model = model.map_err(|error| Failure::input(error.to_string()))?;
+        let counters: Vec<Counter> = match model {
             Some(model) => vec![Counter::of(model)],
             None if self.encoding.is_empty() => Counter::ALL.to_vec(),
             None => self.encoding,
@@ -60,6 +62,7 @@ impl Count {
         let table = if self.text {
             Counts::of_text(&source, &counters)
         } else {
+            source.plain(self.shape)?;
             let is_json = source.text.trim_start().starts_with(['{', '[']);
             let chat = source.chat(self.shape).map_err(|failure| {
                 if is_json {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use cupel_chat::{Chat, Fitted, TokenCounter};
+use cupel_chat::{Chat, Fitted, Shape, TokenCounter};
 use serde_json::json;
 
 use crate::budget::BudgetArgs;
@@ -17,8 +17,8 @@ use crate::text::{counted, grouped};
 
 /// Fit a chat into a token budget, in any shape
 ///
-/// FILE is a chat of OpenAI (Chat or Responses), Anthropic or LangChain, or plain items. What stays
-/// comes out in the same shape and to the byte, valid for its provider: the system's messages and the
+/// FILE is a chat of OpenAI (Chat or Responses), Anthropic or LangChain, or plain items, alone or in a
+/// request document, whose budget and policy hold unless the command line says others. What stays comes out in the same shape and to the byte, valid for its provider: the system's messages and the
 /// last user turn stay, tool calls go together with their results, the order is kept.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -27,7 +27,7 @@ pub(crate) struct Fit {
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    /// The policy: the name of a preset or a file; the newest messages stay unless set
+    /// The policy: the name of a preset or a file; unless set the request's own, else the newest stay
     #[arg(long, value_name = "NAME|FILE")]
     policy: Option<String>,
 
@@ -54,11 +54,16 @@ Exit status 1 if what has to stay is over the budget.";
 impl Fit {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
         let source = Source::read(&self.file)?;
+        let plain = source.plain(self.chat.shape)?;
+        let (own_budget, own_policy) = match &plain {
+            Some(plain) => (plain.budget.as_ref(), plain.policy.as_ref()),
+            None => (None, None),
+        };
         let chat = source.chat(self.chat.shape)?;
-        let budget = self.budget.over(None, None, chat.model())?;
-        let model = self.budget.model.as_deref();
-        let counter = self.chat.counter(model, chat.model())?;
-        let policy = NamedPolicy::for_chats(self.policy.as_deref())?;
+        let budget = self.budget.over(own_budget, None, chat.model())?;
+        let model = self.budget.model.as_deref().or(chat.model());
+        let counter = self.chat.counter(model)?;
+        let policy = NamedPolicy::for_chats(self.policy.as_deref(), own_policy)?;
         let fitted = chat
             .fit(&policy.policy, &budget, &counter)
             .map_err(|error| Failure::fit(&error).in_file(&source.name))?;
@@ -67,87 +72,103 @@ impl Fit {
                 .map_err(|error| Failure::internal(error.to_string()))?;
             write_file(path, &format!("{report}\n"))?;
         }
-        let available = budget
-            .target_tokens()
-            .min(budget.max_tokens() - budget.output_reserve());
+        let counted = plain.is_none_or(|plain| !plain.counted);
+        let done = Done {
+            available: budget
+                .target_tokens()
+                .min(budget.max_tokens() - budget.output_reserve()),
+            counter: counted.then_some(&*counter),
+            policy: &policy.name,
+            chat: &chat,
+            fitted,
+        };
         if output.is_json() {
-            output.json(&document(&chat, &fitted, available, &*counter)?)?;
+            output.json(&done.document()?)?;
         } else {
-            let text = fitted.to_json();
+            let text = done.fitted.to_json();
             output.text(&text)?;
             if !text.ends_with('\n') {
                 output.line("")?;
             }
             output.finish()?;
-            summary(&chat, &fitted, available, &policy.name, &*counter, output);
+            done.summary(output);
+            if let (true, Some(unknown)) = (counted, self.chat.unknown(model)) {
+                output.note(format_args!("note: {unknown}"));
+            }
         }
         Ok(Exit::Success)
     }
 }
 
-fn document(
-    chat: &Chat,
-    fitted: &Fitted<'_>,
+/// A chat that was made to fit.
+struct Done<'a> {
+    chat: &'a Chat,
+    fitted: Fitted<'a>,
     available: i64,
-    counter: &dyn TokenCounter,
-) -> Result<serde_json::Value, Failure> {
-    let text = fitted.to_json();
-    let values = serde_json::Deserializer::from_str(&text).into_iter();
-    let values: Vec<serde_json::Value> = values
-        .collect::<Result<_, _>>()
-        .map_err(|error| Failure::internal(error.to_string()))?;
-    // One value is the document, several are lines.
-    let fitted_chat = match <[_; 1]>::try_from(values) {
-        Ok([document]) => document,
-        Err(lines) => lines.into(),
-    };
-    let dropped = fitted.dropped.iter().map(|dropped| {
-        json!({
-            "index": dropped.index,
-            "role": dropped.role,
-            "tokens": dropped.tokens,
-            "reason": dropped.reason,
-        })
-    });
-    Ok(json!({
-        "chat": fitted_chat,
-        "shape": chat.shape().name(),
-        "kept": fitted.kept,
-        "dropped": dropped.collect::<Vec<_>>(),
-        "tokens_before": fitted.tokens_before,
-        "tokens_after": fitted.tokens_after,
-        "budget": available,
-        "counter": counter.name(),
-        "estimated": counter.is_estimate(),
-    }))
+    policy: &'a str,
+    /// What counted; `None` if all tokens are as given.
+    counter: Option<&'a dyn TokenCounter>,
 }
 
-fn summary(
-    chat: &Chat,
-    fitted: &Fitted<'_>,
-    available: i64,
-    policy: &str,
-    counter: &dyn TokenCounter,
-    output: &mut Output,
-) {
-    let (bold, quiet) = (style::HEADER, style::QUIET);
-    output.note(format_args!(
-        "{bold}kept {} of {}, {} of {} tokens{bold:#} (budget {}, {} {}, {}, policy {policy})",
-        fitted.kept.len(),
-        counted(chat.len(), "message"),
-        grouped(fitted.tokens_after),
-        grouped(fitted.tokens_before),
-        grouped(available),
-        if counter.is_estimate() {
-            "estimated by"
-        } else {
-            "counted by"
-        },
-        counter.name(),
-        chat.shape(),
-    ));
-    let dropped = fitted.dropped.iter();
-    for line in reason::summary(dropped.map(|dropped| (dropped.index, &dropped.reason))) {
-        output.note(format_args!("{quiet}  {line}{quiet:#}"));
+impl Done<'_> {
+    fn document(&self) -> Result<serde_json::Value, Failure> {
+        let Self { chat, fitted, .. } = self;
+        let text = fitted.to_json();
+        let values = serde_json::Deserializer::from_str(&text).into_iter();
+        let values: Vec<serde_json::Value> = values
+            .collect::<Result<_, _>>()
+            .map_err(|error| Failure::internal(error.to_string()))?;
+        // One value is the document, several are lines.
+        let fitted_chat = match <[_; 1]>::try_from(values) {
+            Ok([document]) => document,
+            Err(lines) => lines.into(),
+        };
+        let dropped = fitted.dropped.iter().map(|dropped| {
+            json!({
+                "index": dropped.index,
+                "role": dropped.role,
+                "tokens": dropped.tokens,
+                "reason": dropped.reason,
+            })
+        });
+        Ok(json!({
+            "chat": fitted_chat,
+            "shape": chat.shape().name(),
+            "kept": fitted.kept,
+            "dropped": dropped.collect::<Vec<_>>(),
+            "tokens_before": fitted.tokens_before,
+            "tokens_after": fitted.tokens_after,
+            "budget": self.available,
+            "counter": self.counter.map(TokenCounter::name),
+            "estimated": self.counter.is_some_and(TokenCounter::is_estimate),
+        }))
+    }
+
+    fn summary(&self, output: &mut Output) {
+        let Self { chat, fitted, .. } = self;
+        let (bold, quiet) = (style::HEADER, style::QUIET);
+        let unit = match chat.shape() {
+            Shape::Items => "item",
+            _ => "message",
+        };
+        let by = match self.counter {
+            None => "tokens as given".to_owned(),
+            Some(counter) if counter.is_estimate() => format!("estimated by {}", counter.name()),
+            Some(counter) => format!("counted by {}", counter.name()),
+        };
+        output.note(format_args!(
+            "{bold}kept {} of {}, {} of {} tokens{bold:#} (budget {}, {by}, {}, policy {})",
+            fitted.kept.len(),
+            counted(chat.len(), unit),
+            grouped(fitted.tokens_after),
+            grouped(fitted.tokens_before),
+            grouped(self.available),
+            chat.shape(),
+            self.policy,
+        ));
+        let dropped = fitted.dropped.iter();
+        for line in reason::summary(dropped.map(|dropped| (dropped.index, &dropped.reason))) {
+            output.note(format_args!("{quiet}  {line}{quiet:#}"));
+        }
     }
 }

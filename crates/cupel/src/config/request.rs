@@ -50,9 +50,16 @@ pub struct RequestConfig {
     pub policy: Option<PolicyConfig>,
 }
 
+/// What counts the tokens of a content whose item does not say them; `None` if every item has to.
+pub(super) type Count<'c> = Option<&'c dyn Fn(&str) -> i64>;
+
 pub(super) fn request(node: &Node<'_>) -> Result<RequestConfig> {
+    request_with(node, None)
+}
+
+pub(super) fn request_with(node: &Node<'_>, count: Count<'_>) -> Result<RequestConfig> {
     if let Value::List(_) = node.value {
-        let items = list(|node, _| item(node))(node, ITEMS)?;
+        let items = list(|node, _| item(node, count))(node, ITEMS)?;
         return Ok(RequestConfig {
             items,
             ..RequestConfig::default()
@@ -61,7 +68,7 @@ pub(super) fn request(node: &Node<'_>) -> Result<RequestConfig> {
     let fields = Fields::of(node, &REQUEST)?;
     fields.optional("$schema", text)?;
     Ok(RequestConfig {
-        items: fields.value("items", list(|node, _| item(node)))?,
+        items: fields.value("items", list(|node, _| item(node, count)))?,
         budget: fields.optional("budget", budget)?,
         policy: fields.optional("policy", policy_or_preset)?,
     })
@@ -75,10 +82,14 @@ fn policy_or_preset(node: &Node<'_>, _: Shape) -> Result<PolicyConfig> {
     }
 }
 
-pub(super) fn item(node: &Node<'_>) -> Result<ContextItem> {
+pub(super) fn item(node: &Node<'_>, count: Count<'_>) -> Result<ContextItem> {
     let fields = Fields::of(node, &ITEM)?;
     let content = fields.value("content", text)?;
-    let tokens = fields.value("tokens", integer)?;
+    let tokens = match (fields.optional("tokens", integer)?, count) {
+        (Some(tokens), _) => tokens,
+        (None, Some(count)) => count(&content),
+        (None, None) => fields.value("tokens", integer)?,
+    };
     let mut builder = ContextItem::builder(content, tokens);
     if let Some(kind) = fields.optional("kind", kind)? {
         builder = builder.kind(kind);

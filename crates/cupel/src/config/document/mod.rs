@@ -146,7 +146,34 @@ impl<'a> Document<'a> {
     ///
     /// As [`policy_config`](Self::policy_config).
     pub fn request(&self) -> Result<RequestConfig, ConfigError> {
-        let request = request::request(&self.root).map_err(|error| self.locate(error))?;
+        self.request_with(None)
+    }
+
+    /// The same where items may leave out their tokens: `count` says them, given the content.
+    ///
+    /// # Errors
+    ///
+    /// As [`policy_config`](Self::policy_config).
+    ///
+    /// ```
+    /// use cupel::config::{Document, Format};
+    ///
+    /// let document = Document::parse(r#"[{"content": "one two three"}]"#, Format::Json)?;
+    /// let words = |content: &str| content.split(' ').count() as i64;
+    /// assert_eq!(document.request_counted(&words)?.items[0].tokens(), 3);
+    /// assert!(document.request().is_err());
+    /// # Ok::<(), cupel::config::ConfigError>(())
+    /// ```
+    pub fn request_counted(
+        &self,
+        count: &dyn Fn(&str) -> i64,
+    ) -> Result<RequestConfig, ConfigError> {
+        self.request_with(Some(count))
+    }
+
+    fn request_with(&self, count: request::Count<'_>) -> Result<RequestConfig, ConfigError> {
+        let request =
+            request::request_with(&self.root, count).map_err(|error| self.locate(error))?;
         if let Some(policy) = &request.policy {
             let built = policy.build();
             built.map_err(|error| self.locate(error.within("policy")))?;
@@ -168,7 +195,17 @@ impl<'a> Document<'a> {
     /// # Ok::<(), cupel::config::ConfigError>(())
     /// ```
     pub fn item(&self) -> Result<ContextItem, ConfigError> {
-        request::item(&self.root).map_err(|error| self.locate(error))
+        request::item(&self.root, None).map_err(|error| self.locate(error))
+    }
+
+    /// The same where the item may leave out its tokens, as in
+    /// [`request_counted`](Self::request_counted).
+    ///
+    /// # Errors
+    ///
+    /// As [`policy_config`](Self::policy_config).
+    pub fn item_counted(&self, count: &dyn Fn(&str) -> i64) -> Result<ContextItem, ConfigError> {
+        request::item(&self.root, Some(count)).map_err(|error| self.locate(error))
     }
 
     fn locate(&self, error: ConfigError) -> ConfigError {
