@@ -1,12 +1,11 @@
 //! [`Chat::fit`]: what stays of a chat within a budget.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 
 use cupel::{
-    ChronologicalPlacer, ContextBudget, ContextItem, ContextKind, CountRequirementShortfall,
-    CupelError, ExcludedItem, ExclusionReason, GroupSlice, IncludedItem, OverflowStrategy, Policy,
-    RecencyScorer, ScoredItem, ScoredRef, Selection, SelectionReport, Slicer, TraceEvent,
+    ChronologicalPlacer, ContextBudget, ContextItem, ContextKind, CupelError, ExclusionReason,
+    Policy, RecencyScorer, ScoredItem, ScoredRef, Selection, SelectionReport, Slicer,
 };
 
 use crate::chat::Chat;
@@ -65,27 +64,13 @@ impl Slicer for BestFirst {
     }
 }
 
-/// The policy for chats: the newest first, in whole groups.
+/// The policy for chats: the newest first.
+///
+/// ```
+/// assert_eq!(cupel_chat::default_policy().scorer().scorer_name(), "RecencyScorer");
+/// ```
 pub fn default_policy() -> Policy {
-    for_chats(&Policy::new(RecencyScorer, BestFirst, ChronologicalPlacer))
-}
-
-/// A policy as [`Chat::fit`] uses it: groups stay whole, copies stay, and an overflow is an error.
-///
-/// ```
-/// use cupel::{ChronologicalPlacer, GreedySlice, Policy, RecencyScorer};
-///
-/// let policy = Policy::new(RecencyScorer, GreedySlice, ChronologicalPlacer);
-/// assert!(!cupel_chat::for_chats(&policy).deduplication());
-/// ```
-pub fn for_chats(policy: &Policy) -> Policy {
-    let builder = policy
-        .to_builder()
-        .map_slicer(GroupSlice::new)
-        .deduplication(false)
-        .overflow_strategy(OverflowStrategy::Throw);
-    // A policy has all its parts.
-    builder.build().unwrap_or_else(|_| policy.clone())
+    Policy::new(RecencyScorer, BestFirst, ChronologicalPlacer)
 }
 
 /// What stays of a chat; see [`Chat::fit`].
@@ -226,9 +211,6 @@ impl std::error::Error for FitError {
     }
 }
 
-/// The reason of what stood before the first user turn that is kept.
-const BEFORE_USER: &str = "starts on a user turn";
-
 impl Chat {
     /// What has to be kept: the system's messages, answers to calls the provider remembers, the last
     /// user turn with its group, and, where a chat has to start on a user turn, the user turn before
@@ -244,24 +226,29 @@ impl Chat {
         }
         kept.iter().try_for_each(|&index| self.check_whole(index))?;
         let user_turn = |index: &usize| self.turns[*index].is_user_turn();
-        let mut next = (0..self.turns.len()).rfind(user_turn);
-        if next.is_none() && self.shape == Shape::Anthropic && !self.is_empty() {
-            return Err(FitError::NoUserTurn(self.shape));
-        }
-        while let Some(index) = next {
-            self.check_whole(index)?;
-            let first = self.threads.group(index);
-            kept.extend(self.threads.members(first));
-            if !self.shape.starts_on_user() || user_turn(&first) {
-                break;
-            }
-            let whole = |index: &usize| self.threads.orphan(*index).is_none();
-            next = (0..first).rev().filter(user_turn).find(whole);
-            if next.is_none() {
-                return Err(FitError::NoUserTurn(self.shape));
-            }
+        let Some(last) = (0..self.turns.len()).rfind(user_turn) else {
+            return if self.shape == Shape::Anthropic && !self.is_empty() {
+                Err(FitError::NoUserTurn(self.shape))
+            } else {
+                Ok(kept)
+            };
+        };
+        self.check_whole(last)?;
+        let first = self.threads.group(last);
+        kept.extend(self.threads.members(first));
+        if self.shape.starts_on_user() && !user_turn(&first) {
+            let start = (0..first).rfind(|&index| self.can_start(index));
+            let start = start.ok_or(FitError::NoUserTurn(self.shape))?;
+            kept.extend(self.threads.members(start));
         }
         Ok(kept)
+    }
+
+    /// Whether a chat can start on a message: the user speaks, and to nothing before.
+    pub(crate) fn can_start(&self, index: usize) -> bool {
+        self.turns[index].is_user_turn()
+            && self.threads.group(index) == index
+            && self.threads.orphan(index).is_none()
     }
 
     /// Fails for a message that no choice may hold.
@@ -290,9 +277,9 @@ impl Chat {
     ///   calls that are not in it; such results stay.
     /// - A call without its result, a result without its call, and reasoning that leads nowhere are
     ///   dropped with their group: no provider accepts them.
-    /// - Where the shape starts on a user turn and the policy's choice does not, the user turn before it
-    ///   is kept too, at the expense of others; if there is no room for that one, the chat starts on
-    ///   the first later one there is room for.
+    /// - Where the shape starts on a user turn and the policy's choice does not, the last user turn before
+    ///   it that there is room for is kept too, at the expense of others; if there is none, the chat
+    ///   starts on the first later one.
     /// - The order is the input's. The policy's placer is not asked.
     ///
     /// Items ([`Shape::Items`]) have no rules but their own pins and groups.
@@ -325,207 +312,61 @@ impl Chat {
         counter: &dyn TokenCounter,
     ) -> Result<Fitted<'_>, FitError> {
         let must_keep = self.must_keep()?;
-        let items = self.items(counter);
+        let mut items = self.items(counter);
         let overhead = self.overhead(counter);
-        let room = check_room(self, &items, &must_keep, overhead, budget)?;
-
-        let run = Run {
-            items: &items,
-            overhead,
-            policy: &for_chats(policy),
-            budget,
-        };
-        let whole = |index: &usize| self.threads.orphan(*index).is_none();
-        let mut decided = run.decide(whole, |_| false)?;
-        if let Some(start) = self.start(&decided, &must_keep, &items, room) {
-            let is_in = |index: &usize| {
-                whole(index) && (self.is_system(*index) || self.threads.group(*index) >= start)
-            };
-            let again = run.decide(is_in, |index| self.threads.group(index) == start)?;
-            decided.overrule(again);
+        check_room(self, &items, &must_keep, overhead, budget)?;
+        if overhead > 0 {
+            let kind = ContextKind::new("Request").map_err(FitError::Policy)?;
+            let request = ContextItem::builder("[request]", overhead).kind(kind);
+            items.push(request.pinned(true).build().map_err(FitError::Policy)?);
         }
-        for (index, item) in items.iter().enumerate() {
-            if let Some(orphan) = self.threads.orphan(index) {
-                decided.filter(index, item, orphan.describe());
+        let report = self.policy(policy).dry_run(&items, budget);
+        let mut report = report.map_err(FitError::Policy)?;
+
+        // Handles of one item share its text, which is never empty.
+        let place = |item: &ContextItem| item.content().as_ptr().addr();
+        let index_of: HashMap<usize, usize> = items.iter().map(place).zip(0..).collect();
+        let index_of = |item: &ContextItem| index_of[&place(item)];
+        report.included.sort_by_key(|entry| index_of(&entry.item));
+        let kept = report.included.iter().map(|entry| index_of(&entry.item));
+        let kept: Vec<usize> = kept.filter(|&index| index < self.len()).collect();
+        let dropped = report.excluded.iter().map(|entry| {
+            let index = index_of(&entry.item);
+            Dropped {
+                index,
+                role: self.turns[index].label.clone(),
+                tokens: entry.item.tokens(),
+                reason: entry.reason.clone(),
             }
-        }
-
-        let kept: Vec<usize> = decided.kept().collect();
-        let dropped = decided.excluded.iter().map(|(&index, entry)| Dropped {
-            index,
-            role: self.turns[index].label.clone(),
-            tokens: entry.item.tokens(),
-            reason: entry.reason.clone(),
         });
-        let sum = |tokens: i64, more: i64| tokens.saturating_add(more);
-        let kept_tokens = kept.iter().map(|&index| items[index].tokens());
+        let mut dropped: Vec<Dropped> = dropped.collect();
+        dropped.sort_by_key(|dropped| dropped.index);
+        let sum = |tokens: i64, item: &ContextItem| tokens.saturating_add(item.tokens());
         Ok(Fitted {
             chat: self,
-            tokens_before: items.iter().map(ContextItem::tokens).fold(overhead, sum),
-            tokens_after: kept_tokens.fold(overhead, sum),
-            dropped: dropped.collect(),
+            tokens_before: items.iter().fold(0, sum),
+            tokens_after: kept
+                .iter()
+                .fold(overhead, |all, &index| sum(all, &items[index])),
+            dropped,
             kept,
-            report: decided.into_report(),
+            report,
         })
     }
 
     fn is_system(&self, index: usize) -> bool {
         self.turns[index].role() == Role::System
     }
-
-    /// The user turn to start on, if the choice does not start on one and has to: the last one before
-    /// everything that was chosen, if there is room for it, else the first behind it that has room.
-    fn start(
-        &self,
-        decided: &Decided,
-        must_keep: &BTreeSet<usize>,
-        items: &[ContextItem],
-        room: i64,
-    ) -> Option<usize> {
-        let first = decided.kept().find(|&index| !self.is_system(index))?;
-        if !self.shape.starts_on_user() || self.turns[first].is_user_turn() {
-            return None;
-        }
-        let may_start = |&index: &usize| {
-            let group = self.threads.members(index).iter();
-            let tokens = group.map(|&member| i128::from(items[member].tokens()));
-            self.turns[index].is_user_turn()
-                && self.threads.group(index) == index
-                && self.threads.orphan(index).is_none()
-                && (must_keep.contains(&index) || tokens.sum::<i128>() <= room.into())
-        };
-        let before = (0..first).rfind(|&index| self.turns[index].is_user_turn());
-        (before.unwrap_or(first)..items.len()).find(may_start)
-    }
 }
 
-/// A run over some of the messages.
-struct Run<'a> {
-    items: &'a [ContextItem],
-    overhead: i64,
-    policy: &'a Policy,
-    budget: &'a ContextBudget,
-}
-
-impl Run<'_> {
-    /// Chooses among the messages that are `offered`, with more of them pinned.
-    fn decide(
-        &self,
-        offered: impl Fn(&usize) -> bool,
-        pinned: impl Fn(usize) -> bool,
-    ) -> Result<Decided, FitError> {
-        let mut indices: Vec<usize> = (0..self.items.len()).filter(offered).collect();
-        let mut candidates = Vec::with_capacity(indices.len() + 1);
-        for &index in &indices {
-            let item = &self.items[index];
-            candidates.push(if pinned(index) && !item.pinned() {
-                item.to_builder()
-                    .pinned(true)
-                    .build()
-                    .map_err(FitError::Policy)?
-            } else {
-                item.clone()
-            });
-        }
-        if self.overhead > 0 {
-            let kind = ContextKind::new("Request").map_err(FitError::Policy)?;
-            let request = ContextItem::builder("[request]", self.overhead).kind(kind);
-            candidates.push(request.pinned(true).build().map_err(FitError::Policy)?);
-            indices.push(self.items.len());
-        }
-        let report = self.policy.dry_run(&candidates, self.budget);
-        let report = report.map_err(FitError::Policy)?;
-
-        // Handles of one item share its text, which is never empty.
-        let place = |item: &ContextItem| item.content().as_ptr().addr();
-        let index_of: HashMap<usize, usize> = candidates.iter().map(place).zip(indices).collect();
-        let mut decided = Decided {
-            messages: self.items.len(),
-            events: report.events,
-            included: BTreeMap::new(),
-            excluded: BTreeMap::new(),
-            shortfalls: report.count_requirement_shortfalls,
-        };
-        for entry in report.included {
-            decided
-                .included
-                .insert(index_of[&place(&entry.item)], entry);
-        }
-        for entry in report.excluded {
-            decided
-                .excluded
-                .insert(index_of[&place(&entry.item)], entry);
-        }
-        Ok(decided)
-    }
-}
-
-/// What a run decided about every message, by position; the request itself stands behind the last.
-struct Decided {
-    messages: usize,
-    events: Vec<TraceEvent>,
-    included: BTreeMap<usize, IncludedItem>,
-    excluded: BTreeMap<usize, ExcludedItem>,
-    shortfalls: Vec<CountRequirementShortfall>,
-}
-
-impl Decided {
-    fn kept(&self) -> impl Iterator<Item = usize> {
-        self.included
-            .keys()
-            .copied()
-            .filter(|&index| index < self.messages)
-    }
-
-    /// Says of a message that no run may keep it.
-    fn filter(&mut self, index: usize, item: &ContextItem, filter: &str) {
-        let reason = ExclusionReason::Filtered {
-            filter_name: filter.to_owned(),
-        };
-        let entry = ExcludedItem::new(item.clone(), 0.0, reason);
-        self.excluded.insert(index, entry);
-    }
-
-    /// Takes over a run that was offered less. What was chosen and is not offered any more stood before
-    /// the user turn to start on.
-    fn overrule(&mut self, again: Self) {
-        let before = std::mem::replace(self, again);
-        for (index, entry) in before.excluded {
-            if !self.included.contains_key(&index) {
-                self.excluded.entry(index).or_insert(entry);
-            }
-        }
-        for (index, entry) in before.included {
-            if !self.included.contains_key(&index) && !self.excluded.contains_key(&index) {
-                self.filter(index, &entry.item, BEFORE_USER);
-            }
-        }
-    }
-
-    /// The report: what is in by position, what is out by score.
-    fn into_report(self) -> SelectionReport {
-        let mut excluded: Vec<ExcludedItem> = self.excluded.into_values().collect();
-        excluded.sort_by(|a, b| {
-            let by_score = b.score.partial_cmp(&a.score);
-            by_score.unwrap_or_else(|| a.score.is_nan().cmp(&b.score.is_nan()))
-        });
-        SelectionReport::new(
-            self.events,
-            self.included.into_values().collect(),
-            excluded,
-            self.shortfalls,
-        )
-    }
-}
-
-/// The room beside what has to be kept; an error if that alone is too large.
+/// Fails if what has to be kept is too large by itself.
 fn check_room(
     chat: &Chat,
     items: &[ContextItem],
     must_keep: &BTreeSet<usize>,
     overhead: i64,
     budget: &ContextBudget,
-) -> Result<i64, FitError> {
+) -> Result<(), FitError> {
     let available = budget
         .target_tokens()
         .min(budget.max_tokens() - budget.output_reserve());
@@ -544,7 +385,7 @@ fn check_room(
         .iter()
         .fold(overhead, |sum, message| sum.saturating_add(message.tokens));
     if needed <= available {
-        return Ok(available - needed);
+        return Ok(());
     }
     Err(FitError::TooLarge {
         available,

@@ -37,6 +37,7 @@ mod fit;
 mod layout;
 mod models;
 mod read;
+mod rules;
 mod shape;
 mod threads;
 mod tokens;
@@ -45,7 +46,7 @@ mod turn;
 pub use budget::{BudgetError, parse_budget};
 pub use chat::{Chat, Message};
 pub use error::{ChatError, Place};
-pub use fit::{BestFirst, Dropped, FitError, Fitted, MustKeep, default_policy, for_chats};
+pub use fit::{BestFirst, Dropped, FitError, Fitted, MustKeep, default_policy};
 pub use models::{MODELS, MODELS_AS_OF, Model, UnknownModel};
 pub use shape::{Shape, UnknownShape};
 pub use tokens::{

@@ -1,6 +1,6 @@
 //! Hand-written sessions in every shape, and what stays of them.
 
-use cupel::{ContextBudget, ContextKind};
+use cupel::{ContextBudget, ContextItem, ContextKind};
 use cupel_chat::{Chat, Encoding, FitError, Role, Shape, TokenCounter, default_policy};
 
 use crate::valid;
@@ -178,25 +178,81 @@ fn what_stands_before_the_first_user_turn_is_dropped_with_a_reason() {
     let fitted = chat
         .fit(&default_policy(), &budget(97), &Characters)
         .unwrap();
-    let dropped = fitted
-        .dropped
-        .iter()
-        .find(|dropped| dropped.index == 3)
+    let dropped = fitted.dropped.iter().map(|dropped| {
+        let reason = dropped.reason.to_string();
+        (dropped.index, dropped.role.as_str(), dropped.tokens, reason)
+    });
+    let reason = "Filtered: dropped by filter 'starts on a user turn'";
+    let before = [
+        (0, "user", 26),
+        (1, "assistant", 26),
+        (2, "user", 14),
+        (3, "assistant", 19),
+    ];
+    let before = before.map(|(index, role, tokens)| (index, role, tokens, reason.to_owned()));
+    assert_eq!(dropped.collect::<Vec<_>>(), before);
+}
+
+/// A loop whose results come with words of the user's, so that no turn but the first can begin a chat.
+const LOOP: &str = r#"{"max_tokens": 9, "messages": [
+  {"role": "user", "content": "q"},
+  {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}]},
+  {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "one"}, {"type": "text", "text": "go on"}]},
+  {"role": "assistant", "content": [{"type": "tool_use", "id": "b", "name": "f", "input": {}}]},
+  {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "b", "content": "two"}]},
+  {"role": "assistant", "content": "done"},
+  {"role": "user", "content": "thx"}
+]}"#;
+
+#[test]
+fn a_larger_budget_does_not_empty_a_loop() {
+    let chat = Chat::parse(LOOP, Some(Shape::Anthropic)).unwrap();
+    let kept = |tokens| {
+        chat.fit(&default_policy(), &budget(tokens), &Characters)
+            .unwrap()
+            .kept
+    };
+    let all = chat.tokens(&Characters);
+    let alone = (0..all)
+        .find(|&tokens| {
+            chat.fit(&default_policy(), &budget(tokens), &Characters)
+                .is_ok()
+        })
         .unwrap();
-    assert_eq!(
-        dropped.reason.to_string(),
-        "Filtered: dropped by filter 'starts on a user turn'"
-    );
-    assert_eq!((dropped.role.as_str(), dropped.tokens), ("assistant", 19));
-    let dropped = fitted
-        .dropped
-        .iter()
-        .find(|dropped| dropped.index == 2)
+    let with_start = (alone..all)
+        .find(|&tokens| kept(tokens).contains(&0))
         .unwrap();
-    assert_eq!(
-        dropped.reason.to_string(),
-        "GroupExcluded: its group of 2 items (40 tokens) did not fit, 0 available"
-    );
+    assert_eq!(kept(alone), [6]);
+    for tokens in with_start..=all {
+        assert_eq!(kept(tokens)[0], 0, "at {tokens}");
+        assert!(kept(tokens).len() > 1, "at {tokens}");
+    }
+    assert_eq!(kept(all - 1), [0, 3, 4, 5, 6]);
+}
+
+#[test]
+fn the_policy_of_a_chat_chooses_what_fit_chooses_at_every_budget() {
+    for (text, shape) in [
+        (LOOP, Some(Shape::Anthropic)),
+        (ANTHROPIC, None),
+        (LANGCHAIN, None),
+        (OPENAI, None),
+    ] {
+        let chat = Chat::parse(text, shape).unwrap();
+        let mut items = chat.items(&Characters);
+        let around = ContextItem::builder("around", chat.overhead(&Characters)).pinned(true);
+        items.push(around.build().unwrap());
+        let policy = chat.policy(&default_policy());
+        for tokens in 0..=chat.tokens(&Characters) {
+            let Ok(fitted) = chat.fit(&default_policy(), &budget(tokens), &Characters) else {
+                continue;
+            };
+            let mut chosen = policy.run_indices(&items, &budget(tokens)).unwrap();
+            chosen.sort_unstable();
+            chosen.pop(); // what is around the messages
+            assert_eq!(chosen, fitted.kept, "at {tokens}");
+        }
+    }
 }
 
 /// All three forms of a message.

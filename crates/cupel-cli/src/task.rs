@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use cupel::config::{PolicyConfig, RequestConfig, preset};
 use cupel::{BudgetSweep, ContextBudget, ContextItem, ContextKind, Pipeline, Policy};
-use cupel_chat::{Chat, Shape, TokenCounter, default_policy, for_chats};
+use cupel_chat::{Chat, Shape, TokenCounter, default_policy};
 
 use crate::budget::BudgetArgs;
 use crate::counting::ChatArgs;
@@ -78,25 +78,19 @@ impl NamedPolicy {
         )
     }
 
-    /// The policy of that name as chats use it, else the request's own, else the newest messages first.
+    /// The policy of that name for a chat, else the request's own, else the newest messages first.
     pub(crate) fn for_chats(
         name: Option<&str>,
         own: Option<&PolicyConfig>,
     ) -> Result<Self, Failure> {
-        let policy = match (name, own) {
-            (Some(name), _) => Self::find(name)?,
-            (None, Some(own)) => Self::of_request(own)?,
-            (None, None) => {
-                return Ok(Self {
-                    name: "newest first".to_owned(),
-                    policy: default_policy(),
-                });
-            }
-        };
-        Ok(Self {
-            policy: for_chats(&policy.policy),
-            ..policy
-        })
+        match (name, own) {
+            (Some(name), _) => Self::find(name),
+            (None, Some(own)) => Self::of_request(own),
+            (None, None) => Ok(Self {
+                name: "newest first".to_owned(),
+                policy: default_policy(),
+            }),
+        }
     }
 
     fn of_request(config: &PolicyConfig) -> Result<Self, Failure> {
@@ -263,7 +257,11 @@ impl Task {
 
     /// The policy with more questions to ask.
     pub(crate) fn pipeline(&self) -> Pipeline {
-        self.policy.policy.clone().into()
+        let policy = &self.policy.policy;
+        match &self.origin {
+            Origin::Items(_) => policy.clone().into(),
+            Origin::Chat(chat, _) => chat.policy(policy).into(),
+        }
     }
 
     /// Runs the policy.

