@@ -51,10 +51,10 @@ fn the_program_of_the_description_places_by_time_and_nothing_else() {
         return;
     }
     let sandbox = Sandbox::with(&[("place.py", program().as_bytes())]);
-    let answer = sandbox
-        .run(&["conform", "--json", "--exec", "python3", "place.py"])
-        .json();
-    assert_eq!(answer["success"], true);
+    let ran = sandbox.run(&["conform", "--json", "--exec", "python3", "place.py"]);
+    assert_eq!(ran.exit, 1, "{}", ran.err);
+    let answer: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
+    assert_eq!(answer["success"], false, "required cases are not supported");
     assert!(answer["claim"].is_null());
     let required = &answer["levels"]["required"];
     assert!(required["passed"].as_u64() > Some(3), "{required}");
@@ -147,4 +147,31 @@ fn cases_can_be_listed_by_requirement_and_flag() {
     assert_eq!(some.len(), all.iter().filter(proves).count());
     let flagged = sandbox.run(&["conform", "--list", "--flag", "TwinContent"]);
     assert!(flagged.ok().lines().count() > 1);
+}
+
+#[test]
+fn a_program_that_stays_silent_is_not_asked_for_ever() {
+    let sandbox = Sandbox::with(&[("mute.sh", b"exec sleep 60")]);
+    let args = ["conform", "--requirement", "CHRONO-*", "--timeout", "1"];
+    let ran = sandbox.run(&[&args[..], &["--exec", "/bin/sh", "mute.sh"]].concat());
+    assert_eq!(ran.exit, 1, "{}", ran.err);
+    assert_eq!(ran.out.matches("no answer within 1 seconds").count(), 3);
+    assert!(
+        ran.out.contains("no answer 3 times in a row"),
+        "{}",
+        ran.out
+    );
+}
+
+#[test]
+fn required_cases_that_are_not_supported_are_counted() {
+    let script = b"while read -r question; do echo '{\"unsupported\": \"all\"}'; done";
+    let sandbox = Sandbox::with(&[("none.sh", script)]);
+    let ran = sandbox.run(&["conform", "--exec", "/bin/sh", "none.sh"]);
+    assert_eq!(ran.exit, 1, "{}", ran.err);
+    let verdict = ran.out.lines().last().unwrap_or_default();
+    assert!(
+        verdict.starts_with("FAILED, 204 required cases not supported"),
+        "{verdict}"
+    );
 }

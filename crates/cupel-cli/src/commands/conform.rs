@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use cupel_conformance::{Adapter, Options, SUITE_VERSION, Summary, Vector, load_dir, run, suite};
+use cupel_conformance::{
+    Adapter, Level, Options, SUITE_VERSION, Summary, Vector, load_dir, run, suite,
+};
 use serde_json::{Value, json};
 
 use crate::conformance::{Library, Program, answer_to};
@@ -58,7 +60,8 @@ Examples:
   cupel conform --exec python3 my_adapter.py       test another implementation
 
 A program gets one JSON object a line on standard input and answers each with one line:
-crates/cupel-conformance/PROGRAM.md says what they hold. Exit status 1 if a case fails.";
+crates/cupel-conformance/PROGRAM.md says what they hold. Exit status 1 if a case fails or
+a required one is not supported.";
 
 impl Conform {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
@@ -137,7 +140,8 @@ fn report(
     embedded: bool,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
-    let success = summary.is_success();
+    let required = summary.tally(adapter, Level::Required);
+    let success = summary.is_success() && required.unsupported == 0;
     if output.is_json() {
         let tallies = summary.tallies.iter().flat_map(|(_, levels)| levels);
         let levels = tallies.map(|(level, tally)| {
@@ -169,7 +173,11 @@ fn report(
         for line in summary.to_string().lines() {
             output.line(line)?;
         }
-        let verdict = if success { "ok" } else { "FAILED" };
+        let verdict = match required.unsupported {
+            _ if success => "ok".to_owned(),
+            0 => "FAILED".to_owned(),
+            cases => format!("FAILED, {} not supported", counted(cases, "required case")),
+        };
         let version = if embedded {
             format!(", suite {SUITE_VERSION}")
         } else {

@@ -1,6 +1,6 @@
 //! Any program as an implementation under test.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -18,7 +18,12 @@ pub(crate) struct Program {
     command: Vec<String>,
     patience: Duration,
     running: RefCell<Option<Running>>,
+    /// How often in a row there was no answer in time.
+    silences: Cell<u32>,
 }
+
+/// After so many silences in a row a program is not asked any more.
+const SILENCES: u32 = 3;
 
 impl Program {
     /// A program with its arguments, and how long to wait for an answer.
@@ -28,6 +33,7 @@ impl Program {
             command,
             patience,
             running: RefCell::new(None),
+            silences: Cell::new(0),
         };
         let running = program.start().map_err(|error| {
             Failure::input(format!("cannot run {}: {error}", program.name))
@@ -67,6 +73,11 @@ impl Program {
 
     /// The answer to one question; an `Err` says why there is none.
     fn ask(&self, question: &str) -> Result<String, String> {
+        if self.silences.get() == SILENCES {
+            return Err(format!(
+                "not asked: the program gave no answer {SILENCES} times in a row"
+            ));
+        }
         let mut running = self.running.borrow_mut();
         loop {
             let mut program = match running.take() {
@@ -80,11 +91,13 @@ impl Program {
             match received {
                 Ok(Ok(answer)) => {
                     program.answered += 1;
+                    self.silences.set(0);
                     *running = Some(program);
                     return Ok(answer);
                 }
                 Ok(Err(error)) => return Err(format!("the answer cannot be read: {error}")),
                 Err(RecvTimeoutError::Timeout) => {
+                    self.silences.set(self.silences.get() + 1);
                     return Err(format!(
                         "no answer within {} seconds; does the program write a line and flush after every question?",
                         self.patience.as_secs()
