@@ -7,6 +7,7 @@ use cupel::{ContextBudget, ContextKind};
 use cupel_chat::{BudgetError, Model, parse_budget};
 
 use crate::failure::Failure;
+use crate::text::grouped;
 
 /// The limits of a run.
 #[derive(Debug, Args)]
@@ -134,6 +135,15 @@ impl BudgetArgs {
             (None, Some(share)) => Err(Failure::input(format!("{share}: a share needs a model"))
                 .help("name one with --model, or give the tokens")),
         }
+    }
+}
+
+/// A limit with the margin that is taken off, as a summary shows it.
+pub(crate) fn shown(limit: i64, budget: &ContextBudget) -> String {
+    let limit = grouped(limit);
+    match budget.estimation_safety_margin_percent() {
+        margin if margin > 0.0 => format!("budget {limit}, margin {margin} %"),
+        _ => format!("budget {limit}"),
     }
 }
 

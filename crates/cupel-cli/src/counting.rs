@@ -1,6 +1,7 @@
 //! How tokens are counted.
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use cupel_chat::{Encoding, Heuristic, Model, Scaled, Shape, TokenCounter, UnknownModel};
 
 use crate::failure::Failure;
@@ -9,8 +10,8 @@ use crate::failure::Failure;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Chats")]
 pub(crate) struct ChatArgs {
-    /// What the chat looks like, if it is not found out: openai, openai-responses, anthropic, langchain, items
-    #[arg(long, value_name = "SHAPE")]
+    /// What the chat looks like, if it is not found out
+    #[arg(long, value_name = "SHAPE", value_parser = shape())]
     pub(crate) shape: Option<Shape>,
 
     /// What counts tokens: o200k, cl100k or heuristic; the model's own unless set, o200k without a known model
@@ -20,6 +21,11 @@ pub(crate) struct ChatArgs {
     /// Multiply what is counted, for a provider that counts more or less
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     factor: Option<f64>,
+}
+
+/// Reads a shape by name.
+pub(crate) fn shape() -> impl TypedValueParser<Value = Shape> {
+    PossibleValuesParser::new(Shape::ALL.map(Shape::name)).try_map(|name| name.parse())
 }
 
 /// A counter by name.

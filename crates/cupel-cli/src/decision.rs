@@ -127,6 +127,13 @@ impl Decision {
         self
     }
 
+    /// The same without the times of the events, so that equal input has an equal answer.
+    pub(crate) fn timeless(mut self) -> Self {
+        let events = self.report.iter_mut().flat_map(|report| &mut report.events);
+        events.for_each(|event| event.duration_ms = 0.0);
+        self
+    }
+
     /// The tokens of the window.
     pub(crate) fn tokens(&self, items: &[ContextItem]) -> i64 {
         let window = self.selected.iter();

@@ -192,6 +192,18 @@ fn plain(error: &std::io::Error) -> String {
 }
 
 impl Problem {
+    /// A wrong command line, from what is told about it: the fault, then what may help.
+    pub(crate) fn usage(told: &str) -> Self {
+        let (message, help) = told.trim().split_once("\n\n").unwrap_or((told, ""));
+        let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        Self {
+            exit: Exit::Input,
+            message: one_line(message.trim_start_matches("error: ")),
+            place: None,
+            help: (!help.is_empty()).then(|| one_line(help)),
+        }
+    }
+
     /// The problem as one JSON object.
     pub(crate) fn json(&self) -> serde_json::Value {
         let mut error = json!({ "message": self.message, "exit_code": self.exit as u8 });

@@ -148,9 +148,7 @@ impl Source {
             content: Option<IgnoredAny>,
             tokens: Option<IgnoredAny>,
         }
-        let signs = self
-            .first()
-            .and_then(|first| serde_json::from_str::<Signs>(first.get()).ok());
+        let signs: Option<Signs> = self.first();
         signs.is_some_and(|signs| {
             [signs.items, signs.content, signs.tokens]
                 .iter()
@@ -158,15 +156,16 @@ impl Source {
         })
     }
 
-    /// The first element of a list, else the first value.
-    fn first(&self) -> Option<&RawValue> {
-        if self.text.trim_start().starts_with('[') {
+    /// The first element of a list, else the first value, if it can be read as that.
+    fn first<'t, T: Deserialize<'t>>(&'t self) -> Option<T> {
+        let first: &RawValue = if self.text.trim_start().starts_with('[') {
             let list = serde_json::from_str::<Vec<&RawValue>>(&self.text);
-            list.ok().and_then(|list| list.into_iter().next())
+            list.ok()?.into_iter().next()?
         } else {
             let mut values = serde_json::Deserializer::from_str(&self.text).into_iter();
-            values.next().and_then(Result::ok)
-        }
+            values.next()?.ok()?
+        };
+        serde_json::from_str(first.get()).ok()
     }
 
     /// The items of a text with one a line.
@@ -174,6 +173,11 @@ impl Source {
         &'t self,
         item: impl Fn(&Document<'t>) -> Result<ContextItem, ConfigError>,
     ) -> Result<RequestConfig, Failure> {
+        if self.first::<RawRequest<'_>>().is_some() {
+            return Err(Failure::input("these are requests, one a line, not items")
+                .in_file(&self.name)
+                .help("`cupel batch` answers many requests"));
+        }
         let mut items = Vec::new();
         for (index, line) in self.text.lines().enumerate() {
             if line.trim().is_empty() {
@@ -220,9 +224,7 @@ impl Source {
             r#type: Option<IgnoredAny>,
             lc: Option<IgnoredAny>,
         }
-        let signs = self
-            .first()
-            .and_then(|first| serde_json::from_str::<Signs>(first.get()).ok());
+        let signs: Option<Signs> = self.first();
         signs.is_some_and(|signs| {
             [
                 signs.messages,

@@ -20,11 +20,18 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use self::args::Cli;
-use self::failure::{Exit, Failure};
-use self::output::Output;
+use self::failure::{Exit, Failure, Problem};
+use self::output::{Color, Output};
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) if error.use_stderr() && std::env::args_os().any(|arg| arg == "--json") => {
+            Output::new(Color::Never, true).problem(&Problem::usage(&error.to_string()));
+            return ExitCode::from(Exit::Input as u8);
+        }
+        Err(error) => error.exit(),
+    };
     let mut output = Output::new(cli.color, cli.json);
     let exit = guarded(&mut output, |output| {
         let exit = cli.command.run(output)?;
@@ -51,7 +58,6 @@ fn guarded(output: &mut Output, run: impl FnOnce(&mut Output) -> Result<Exit, Fa
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output::Color;
 
     #[test]
     fn a_panic_ends_with_3_and_a_closed_pipe_with_0() {

@@ -119,6 +119,12 @@ pub(crate) fn columns() -> Option<usize> {
 
 /// Writes a file whole.
 pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
+    if path == Path::new("-") {
+        return Err(
+            Failure::input("`-` is standard output, where the answer goes")
+                .help("name a file, or ./- for one of that name"),
+        );
+    }
     File::create(path)
         .and_then(|mut file| file.write_all(text.as_bytes()))
         .map_err(|error| Failure::io("write", path, &error))

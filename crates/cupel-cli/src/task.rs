@@ -42,6 +42,12 @@ impl PolicyArg {
     }
 }
 
+/// A position in the input.
+pub(crate) fn position(text: &str) -> Result<usize, &'static str> {
+    text.parse()
+        .map_err(|_| "expected a position, a whole number from 0")
+}
+
 /// A policy and what the user calls it.
 #[derive(Debug, Clone)]
 pub(crate) struct NamedPolicy {
@@ -294,7 +300,9 @@ impl Task {
         // Slicers whose budgets have to be tried one by one get about as many tries as a second allows.
         const WORTH: usize = 20_000_000;
         let samples = (WORTH / self.items.len().max(1)).clamp(Pipeline::SWEEP_SAMPLES, 1 << 17);
-        let to = to.unwrap_or_else(|| tokens(self.items.iter()).max(from));
+        // The sum of some items may be no budget.
+        let all = || tokens(self.items.iter()).min(i64::MAX / 4).max(from);
+        let to = to.unwrap_or_else(all);
         self.pipeline()
             .sweep_sampled(&self.items, &self.budget, from..=to, samples)
             .map_err(|error| Failure::run(&error))

@@ -251,12 +251,17 @@ fn command_lines() -> Vec<Case> {
         case("a colour unheard of", &["policy", "list", "--color", "pink"], 2, ["pink", "auto, always, never"]),
         case("a shell unheard of", &["completions", "csh"], 2, ["csh", "bash"]),
         usage("an item that is not there", &["explain", "items.json", "--budget", "100", "--item", "99"], 2, ["item 99", "the last is 2"]),
-        usage("an item that is no number", &["explain", "items.json", "--budget", "100", "--item", "last"], 2, ["last", "--item"]),
+        usage("an item that is no number", &["explain", "items.json", "--budget", "100", "--item", "last"], 2, ["last", "a position, a whole number from 0"]),
         usage("an item that no budget selects", &["min-budget", "items.json", "--item", "2", "--ceiling", "10"], 1, ["item 2", "up to 10"]),
         usage("a negative slack", &["marginal", "items.json", "--budget", "100", "--slack", "-5"], 2, ["'-5' for '--slack", "write tokens as"]),
+        usage("a slack above the budget", &["marginal", "items.json", "--budget", "100", "--slack", "500"], 2, ["--slack 500", "at most that"]),
+        usage("a report to standard output", &["select", "items.json", "--budget", "100", "--report", "-"], 2, ["standard output", "name a file"]),
+        usage("items in a batch", &["batch", "items.json"], 2, ["items.json", "cupel select"]),
+        case("requests in a selection", &["select", "requests.jsonl"], 2, ["requests.jsonl", "cupel batch"])
+            .file("requests.jsonl", "{\"items\": []}\n{\"items\": []}\n"),
         usage("a slack under shares", &["marginal", "items.json", "--budget", "100", "--slack", "5", "--policy", "shares.json"], 2, ["quotas", "cupel sweep"])
             .file("shares.json", r#"{"scorer": {"type": "recency"}, "slicer": {"type": "quota", "quotas": [{"kind": "Message", "cap": 50}]}}"#),
-        usage("a sweep that ends before it begins", &["sweep", "items.json", "--from", "50", "--to", "10"], 2, ["50 to 10", "begin"]),
+        usage("a sweep that ends before it begins", &["sweep", "items.json", "--from", "50", "--to", "10"], 2, ["--from 50 is more than --to 10", "give the smaller"]),
         usage("a sweep from below nothing", &["sweep", "items.json", "--from", "-5"], 2, ["'-5' for '--from", "write tokens as"]),
         usage("one policy to compare", &["compare", "items.json", "--budget", "100", "--policy", "chat"], 2, ["only one policy", "--policy chat --policy rag"]),
         case("vectors that are not there", &["conform", "nowhere"], 2, ["nowhere", "FORMAT.md"]),
@@ -284,7 +289,7 @@ fn chats() -> Vec<Case> {
         good("a chat that cannot fit", &["fit", "chat.json", "--budget", "12"], 1, ["message 2 (user", "raise the budget"]),
         good("a reserve that leaves no room", &["fit", "chat.json", "--budget", "60", "--reserve", "55"], 1, ["message 2 (user", "raise the budget"]),
         good("a chat without a budget", &["fit", "chat.json"], 2, ["there is no budget", "--budget 8k"]),
-        good("a shape unheard of", &["fit", "chat.json", "--budget", "8k", "--shape", "antropic"], 2, ["antropic", "openai, openai-responses, anthropic"]),
+        good("a shape unheard of", &["fit", "chat.json", "--budget", "8k", "--shape", "antropic"], 2, ["openai, openai-responses, anthropic", "similar value exists: 'anthropic'"]),
         good("a model to count with unheard of", &["count", "chat.json", "--model", "gtp-4o"], 2, ["gtp-4o", "did you mean \"gpt-4o\"?"]),
         good("an encoding unheard of", &["fit", "chat.json", "--budget", "8k", "--encoding", "o300k"], 2, ["o300k", "o200k, cl100k and heuristic"]),
         good("a factor of nothing", &["fit", "chat.json", "--budget", "8k", "--factor", "0"], 2, ["--factor", "above 0"]),
@@ -394,4 +399,27 @@ fn an_error_in_json_has_the_same_parts() {
             "help": "did you mean `tokens`?",
         } })
     );
+}
+
+#[test]
+fn a_wrong_command_line_is_told_in_json() {
+    let ran = Sandbox::new().run(&["select", "--json", "--bugdet", "5"]);
+    assert_eq!((ran.exit, &*ran.out), (2, ""));
+    let error: serde_json::Value = serde_json::from_str(&ran.err).expect("the error is JSON");
+    assert_eq!(
+        error["error"]["message"],
+        "unexpected argument '--bugdet' found"
+    );
+    let help = error["error"]["help"].as_str().expect("help");
+    assert!(help.contains("'--budget'"), "{help}");
+}
+
+#[test]
+fn a_check_in_json_holds_its_faults() {
+    let sandbox = Sandbox::with(&[("bad.json", b"{}")]);
+    let ran = sandbox.run(&["policy", "check", "rag", "bad.json", "--json"]);
+    assert_eq!((ran.exit, &*ran.err), (2, ""));
+    let answer: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
+    assert_eq!(answer[0], serde_json::json!({ "file": "rag", "ok": true }));
+    assert_eq!(answer[1]["error"]["line"], 1);
 }

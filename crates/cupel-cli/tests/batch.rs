@@ -22,19 +22,6 @@ fn request(number: usize) -> String {
     )
 }
 
-/// An answer without the times of its events.
-fn timeless(answer: &str) -> Value {
-    let mut answer: Value = serde_json::from_str(answer).expect("JSON");
-    for event in answer["report"]["events"]
-        .as_array_mut()
-        .into_iter()
-        .flatten()
-    {
-        event["duration_ms"] = 0.into();
-    }
-    answer
-}
-
 #[test]
 fn every_line_answers_as_select_does() {
     let sandbox = Sandbox::new();
@@ -46,7 +33,7 @@ fn every_line_answers_as_select_does() {
     assert_eq!(answers.lines().count(), 3);
     for (request, answer) in requests.lines().zip(answers.lines()) {
         let alone = sandbox.run_with_input(&["select", "-", "--json"], request.as_bytes());
-        assert_eq!(timeless(answer), timeless(alone.ok()));
+        assert_eq!(answer, alone.ok().trim_end());
     }
 }
 

@@ -382,3 +382,32 @@ fn shells_get_their_completions() {
         assert!(script.ok().contains("min-budget"), "{shell}");
     }
 }
+
+#[test]
+fn the_same_input_has_the_same_answer_to_the_byte() {
+    let sandbox = Sandbox::new();
+    let args = ["select", &example("request.json"), "--json"];
+    assert_eq!(sandbox.run(&args).ok(), sandbox.run(&args).ok());
+}
+
+#[test]
+fn a_margin_is_shown_with_the_budget() {
+    let items = example("items.json");
+    for command in ["select", "fit"] {
+        let ran = Sandbox::new().run(&[command, &items, "--budget", "100", "--margin", "50"]);
+        assert!(ran.err.contains("budget 100, margin 50 %"), "{}", ran.err);
+    }
+}
+
+#[test]
+fn items_of_any_size_can_be_swept() {
+    let items = br#"[{"content": "a", "tokens": 9000000000000000000}, {"content": "b", "tokens": 9000000000000000000}, {"content": "c", "tokens": 5}]"#;
+    let ran = Sandbox::new().run_with_input(&["min-budget", "-", "--json"], items);
+    let least: Vec<Value> = ran.json()["items"]
+        .as_array()
+        .expect("items")
+        .iter()
+        .map(|item| item["min_budget"].clone())
+        .collect();
+    assert_eq!(least, [Value::Null, Value::Null, json!(5)]);
+}

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use rayon::prelude::*;
+use serde_json::json;
 
 use crate::budget::BudgetArgs;
 use crate::failure::{Exit, Failure, Place, Problem};
 use crate::input::Source;
 use crate::output::Output;
-use crate::task::{Defaults, PolicyArg};
+use crate::task::Defaults;
 use crate::text::counted;
 
 /// Answer many requests, one a line
@@ -34,8 +35,9 @@ pub(crate) struct Batch {
     #[arg(long)]
     brief: bool,
 
-    #[command(flatten)]
-    policy: PolicyArg,
+    /// The policy of every request: the name of a preset or a file; unless set each one's own, else `chat`
+    #[arg(long, value_name = "NAME|FILE")]
+    policy: Option<String>,
 
     #[command(flatten)]
     budget: BudgetArgs,
@@ -56,7 +58,7 @@ const CHUNK_BYTES: usize = 8 << 20;
 
 impl Batch {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
-        let defaults = Defaults::new(&self.budget, self.policy.name())?;
+        let defaults = Defaults::new(&self.budget, self.policy.as_deref())?;
         let mut input = Input::open(&self.input)?;
         let mut sink = Sink::open(&self.answers, &self.input, output)?;
         let mut tally = Tally::default();
@@ -65,6 +67,11 @@ impl Batch {
             let lines = input.chunk()?;
             if lines.is_empty() {
                 break;
+            }
+            if first == 1 && is_one_document(&lines) {
+                return Err(Failure::input("this is one JSON document over several lines")
+                    .in_file(&input.name)
+                    .help("a batch has one request a line: write it on one with `jq -c .`, or use `cupel select`"));
             }
             tally.lines += lines.len();
             let answers: Vec<Result<String, Failure>> = lines
@@ -103,7 +110,11 @@ fn answer(
     let answered = Source::line(name, number, line)
         .and_then(|source| defaults.answer(&source))
         .and_then(|decision| {
-            let decision = if brief { decision.brief() } else { decision };
+            let decision = if brief {
+                decision.brief()
+            } else {
+                decision.timeless()
+            };
             serde_json::to_string(&decision).map_err(|error| Failure::internal(error.to_string()))
         });
     let here = || Place {
@@ -113,6 +124,13 @@ fn answer(
         ..Place::default()
     };
     answered.map_err(|failure| failure.or_at(here))
+}
+
+/// Whether the lines are a JSON value together and the first of several is none.
+fn is_one_document(lines: &[Vec<u8>]) -> bool {
+    let is_json = |text: &[u8]| serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok();
+    let first = lines.iter().find(|line| !line.trim_ascii().is_empty());
+    first.is_some_and(|first| !is_json(first)) && is_json(&lines.join(&b'\n'))
 }
 
 /// The lines of the requests.
@@ -242,7 +260,7 @@ impl Tally {
         self.erase(output);
         if self.failed <= TOLD {
             output.problem(problem);
-        } else if self.failed == TOLD + 1 {
+        } else if self.failed == TOLD + 1 && !output.is_json() {
             output.note("more lines failed; their answers say why");
         }
     }
@@ -264,10 +282,12 @@ impl Tally {
 
     fn finish(&self, output: &mut Output) {
         self.erase(output);
-        output.note(format_args!(
-            "{} answered, {} failed",
-            counted(self.lines - self.failed, "request"),
-            self.failed
-        ));
+        let answered = self.lines - self.failed;
+        if output.is_json() {
+            output.note(json!({ "answered": answered, "failed": self.failed }));
+        } else {
+            let answered = counted(answered, "request");
+            output.note(format_args!("{answered} answered, {} failed", self.failed));
+        }
     }
 }

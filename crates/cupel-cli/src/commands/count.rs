@@ -8,7 +8,7 @@ use cupel::ContextItem;
 use cupel_chat::{Chat, Model, Shape, TokenCounter};
 use serde_json::{Map, Value, json};
 
-use crate::counting::Counter;
+use crate::counting::{Counter, shape};
 use crate::failure::{Exit, Failure};
 use crate::input::Source;
 use crate::output::{Output, style};
@@ -33,8 +33,8 @@ pub(crate) struct Count {
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
 
-    /// What the chat looks like, if it is not found out: openai, openai-responses, anthropic, langchain, items
-    #[arg(long, value_name = "SHAPE")]
+    /// What the chat looks like, if it is not found out
+    #[arg(long, value_name = "SHAPE", value_parser = shape())]
     shape: Option<Shape>,
 
     /// Take the file for a text and count the whole of it

@@ -12,7 +12,7 @@ use crate::failure::{Exit, Failure};
 use crate::output::{Output, columns, style, write_file};
 use crate::page;
 use crate::reason;
-use crate::task::{InputArgs, Need, PolicyArg, Task};
+use crate::task::{InputArgs, Need, PolicyArg, Task, position};
 use crate::text::{Table, bar, counted, excerpt, grouped, left, right, score};
 
 /// Say why every candidate is in or out
@@ -26,7 +26,7 @@ pub(crate) struct Explain {
     policy: PolicyArg,
 
     /// Explain one candidate: its position in the input, from 0
-    #[arg(long, value_name = "K")]
+    #[arg(long, value_name = "K", value_parser = position)]
     item: Option<usize>,
 
     /// Write a page for a browser that shows all of it

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use cupel::ContextBudget;
 use cupel_chat::{Chat, Fitted, Shape, TokenCounter};
 use serde_json::json;
 
-use crate::budget::BudgetArgs;
+use crate::budget::{BudgetArgs, shown};
 use crate::counting::ChatArgs;
 use crate::failure::{Exit, Failure};
 use crate::input::Source;
@@ -74,9 +75,7 @@ impl Fit {
         }
         let counted = plain.is_none_or(|plain| !plain.counted);
         let done = Done {
-            available: budget
-                .target_tokens()
-                .min(budget.max_tokens() - budget.output_reserve()),
+            budget: &budget,
             counter: counted.then_some(&*counter),
             policy: &policy.name,
             chat: &chat,
@@ -104,13 +103,18 @@ impl Fit {
 struct Done<'a> {
     chat: &'a Chat,
     fitted: Fitted<'a>,
-    available: i64,
+    budget: &'a ContextBudget,
     policy: &'a str,
     /// What counted; `None` if all tokens are as given.
     counter: Option<&'a dyn TokenCounter>,
 }
 
 impl Done<'_> {
+    fn available(&self) -> i64 {
+        let most = self.budget.max_tokens() - self.budget.output_reserve();
+        self.budget.target_tokens().min(most)
+    }
+
     fn document(&self) -> Result<serde_json::Value, Failure> {
         let Self { chat, fitted, .. } = self;
         let text = fitted.to_json();
@@ -138,7 +142,7 @@ impl Done<'_> {
             "dropped": dropped.collect::<Vec<_>>(),
             "tokens_before": fitted.tokens_before,
             "tokens_after": fitted.tokens_after,
-            "budget": self.available,
+            "budget": self.available(),
             "counter": self.counter.map(TokenCounter::name),
             "estimated": self.counter.is_some_and(TokenCounter::is_estimate),
         }))
@@ -157,12 +161,12 @@ impl Done<'_> {
             Some(counter) => format!("counted by {}", counter.name()),
         };
         output.note(format_args!(
-            "{bold}kept {} of {}, {} of {} tokens{bold:#} (budget {}, {by}, {}, policy {})",
+            "{bold}kept {} of {}, {} of {} tokens{bold:#} ({}, {by}, {}, policy {})",
             fitted.kept.len(),
             counted(chat.len(), unit),
             grouped(fitted.tokens_after),
             grouped(fitted.tokens_before),
-            grouped(self.available),
+            shown(self.available(), self.budget),
             chat.shape(),
             self.policy,
         ));

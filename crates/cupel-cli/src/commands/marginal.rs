@@ -36,6 +36,14 @@ Examples:
 impl Marginal {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
         let task = Task::load(&self.input, &self.chat, self.policy.name(), Need::Budget)?;
+        if self.slack > task.budget.max_tokens() {
+            let (slack, most) = (self.slack, task.budget.max_tokens());
+            return Err(
+                Failure::input(format!("--slack {slack} is more than the budget")).help(format!(
+                    "the budget is {most}: give a --slack of at most that"
+                )),
+            );
+        }
         let lost = task
             .pipeline()
             .marginal_items(&task.items, &task.budget, self.slack)

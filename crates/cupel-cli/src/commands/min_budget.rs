@@ -7,7 +7,7 @@ use crate::budget::tokens;
 use crate::counting::ChatArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
-use crate::task::{InputArgs, Need, PolicyArg, Task};
+use crate::task::{InputArgs, Need, PolicyArg, Task, position};
 use crate::text::{Table, excerpt, grouped, left, right};
 
 /// Find the smallest budget that selects an item
@@ -18,7 +18,7 @@ pub(crate) struct MinBudget {
     policy: PolicyArg,
 
     /// The position of the item in the input, from 0; all items unless set
-    #[arg(long, value_name = "K")]
+    #[arg(long, value_name = "K", value_parser = position)]
     item: Option<usize>,
 
     /// The largest budget to consider; all candidates together unless set

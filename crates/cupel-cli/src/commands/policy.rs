@@ -1,7 +1,5 @@
 //! `cupel policy`
 
-use std::path::PathBuf;
-
 use clap::{Args, Subcommand, ValueEnum};
 use cupel::config::{Format, Preset, policy_schema, presets, request_schema};
 use serde_json::json;
@@ -30,6 +28,7 @@ Examples:
 #[derive(Debug, Subcommand)]
 enum Action {
     /// List the presets
+    #[command(after_help = LIST_EXAMPLES)]
     List,
     /// Print a preset or a policy document
     Show(Show),
@@ -38,6 +37,11 @@ enum Action {
     /// Print the JSON Schema of policy or request documents
     Schema(Schema),
 }
+
+const LIST_EXAMPLES: &str = "\
+Examples:
+  cupel policy list
+  cupel policy list --json | jq -r '.[].name'";
 
 #[derive(Debug, Args)]
 #[command(after_help = SHOW_EXAMPLES)]
@@ -60,9 +64,9 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = CHECK_EXAMPLES)]
 struct Check {
-    /// Policy documents; `-` reads standard input
-    #[arg(value_name = "FILE", required = true)]
-    files: Vec<PathBuf>,
+    /// Policy documents, or names of presets; `-` reads standard input
+    #[arg(value_name = "NAME|FILE", required = true)]
+    policies: Vec<String>,
 }
 
 const CHECK_EXAMPLES: &str = "\
@@ -160,17 +164,24 @@ impl Check {
     fn run(self, output: &mut Output) -> Result<Exit, Failure> {
         let mut exit = Exit::Success;
         let mut checked = Vec::new();
-        for path in &self.files {
-            let result = Source::read(path).and_then(|source| source.policy());
+        for name in &self.policies {
+            let result = match name.as_str() {
+                "-" => Source::read("-".as_ref()).and_then(|source| source.policy()),
+                name => NamedPolicy::config(name),
+            };
             let problem = match result {
                 Ok(_) => None,
                 Err(failure) => Some(failure.into_problem()?),
             };
-            let name = path.display().to_string();
-            match &problem {
+            let mut entry = json!({ "file": name, "ok": problem.is_none() });
+            match problem {
                 Some(problem) => {
                     exit = exit.max(problem.exit);
-                    output.problem(problem);
+                    if output.is_json() {
+                        entry["error"] = problem.json()["error"].take();
+                    } else {
+                        output.problem(&problem);
+                    }
                 }
                 None if !output.is_json() => {
                     let style = style::IN;
@@ -178,7 +189,7 @@ impl Check {
                 }
                 None => {}
             }
-            checked.push(json!({ "file": name, "ok": problem.is_none() }));
+            checked.push(entry);
         }
         if output.is_json() {
             output.json(&checked)?;

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::budget::BudgetArgs;
+use crate::budget::{BudgetArgs, shown};
 use crate::decision::Decision;
 use crate::failure::{Exit, Failure};
 use crate::input::Form;
 use crate::output::{Output, style, write_file};
 use crate::reason;
-use crate::task::{Origin, PolicyArg, Task};
+use crate::task::{Origin, Task};
 use crate::text::{counted, grouped};
 
 /// Select the items that fit a budget: items in, items out
@@ -25,8 +25,9 @@ pub(crate) struct Select {
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    #[command(flatten)]
-    policy: PolicyArg,
+    /// The policy: the name of a preset or a file; unless set the request's own, else `chat`
+    #[arg(long, value_name = "NAME|FILE")]
+    policy: Option<String>,
 
     /// Write the report of the run, a JSON object, to a file
     #[arg(long, value_name = "FILE")]
@@ -48,7 +49,7 @@ Only content and tokens are required; `cupel policy schema --request` has every 
 
 impl Select {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
-        let task = Task::load_items(&self.file, &self.budget, self.policy.name())?;
+        let task = Task::load_items(&self.file, &self.budget, self.policy.as_deref())?;
         let decision = task.decide()?;
         if let (Some(path), Some(report)) = (&self.report, &decision.report) {
             let report = serde_json::to_string_pretty(report)
@@ -56,7 +57,7 @@ impl Select {
             write_file(path, &format!("{report}\n"))?;
         }
         if output.is_json() {
-            output.json(&decision)?;
+            output.json(&decision.timeless())?;
         } else {
             write_items(&task, &decision, output)?;
             output.finish()?;
@@ -94,12 +95,12 @@ fn write_items(task: &Task, decision: &Decision, output: &mut Output) -> Result<
 fn summary(task: &Task, decision: &Decision, output: &mut Output) {
     let (quiet, items) = (style::QUIET, &task.items);
     output.note(format_args!(
-        "kept {} of {}, {} of {} tokens (budget {}, policy {})",
+        "kept {} of {}, {} of {} tokens ({}, policy {})",
         decision.selected.len(),
         counted(items.len(), "item"),
         grouped(decision.tokens(items)),
         grouped(crate::decision::tokens(items.iter())),
-        grouped(task.budget.target_tokens()),
+        shown(task.budget.target_tokens(), &task.budget),
         task.policy.name,
     ));
     let dropped = decision.excluded.iter();

@@ -54,6 +54,12 @@ Examples:
 impl Sweep {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
         let task = Task::load(&self.input, &self.chat, self.policy.name(), Need::AnyBudget)?;
+        if let Some(to) = self.to.filter(|to| *to < self.from) {
+            return Err(
+                Failure::input(format!("--from {} is more than --to {to}", self.from))
+                    .help("give the smaller budget to --from"),
+            );
+        }
         let sweep = task.sweep(self.from, self.to)?;
         if output.is_json() {
             output.json(&sweep)?;
