@@ -40,7 +40,7 @@ mod tests {
 
     #[test]
     fn no_file_speaks_of_a_machine() {
-        for extension in ["rs", "md", "toml"] {
+        for extension in ["rs", "md", "toml", "json", "js", "mjs", "py", "css", "html"] {
             check_texts(
                 extension,
                 &["/work/", "/root/", "/home/"],

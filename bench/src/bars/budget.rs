@@ -1,4 +1,4 @@
-//! Questions about other budgets: bars 16 and 17, and the two the issue adds.
+//! Questions about other budgets: bars 16 and 17, the sweep and the marginal items.
 
 use super::{Session, versus};
 use crate::generator::Population;

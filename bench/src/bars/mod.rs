@@ -190,7 +190,7 @@ pub(crate) const GROUPS: &[Group] = &[
     },
 ];
 
-/// What the issue asks for besides the bars, and what the published crate does not finish.
+/// What is worth knowing besides the bars, and what the published crate does not finish.
 pub(crate) fn beyond(session: Session) -> Vec<Row> {
     let mut rows = budget::questions(session);
     rows.extend(crate::parallel::rows(session));
