@@ -54,7 +54,11 @@ fn tokens(text: &str, window: Option<i64>) -> Result<i64, &'static str> {
         }
         _ => (text, None),
     };
-    let number = Decimal::parse(digits).ok_or("it is not a number")?;
+    let number = Decimal::parse(digits).ok_or(if digits.contains(',') {
+        "it has a comma, which may group digits or begin a fraction"
+    } else {
+        "it is not a number"
+    })?;
     let tokens = match unit {
         None => number.times(1)?,
         Some('k' | 'K') => number.times(1_000)?,

@@ -57,7 +57,10 @@ fn what_is_no_budget_is_refused_with_the_reason() {
         ("_1", "it is not a number"),
         ("1.", "it is not a number"),
         (".5k", "it is not a number"),
-        ("1,000", "it is not a number"),
+        (
+            "1,000",
+            "it has a comma, which may group digits or begin a fraction",
+        ),
         ("1e3", "it is not a number"),
         ("+5", "it is not a number"),
         ("NaN", "it is not a number"),

@@ -152,6 +152,7 @@ fn budgets() -> Vec<Case> {
     vec![
         usage("no budget", &["select", "items.json"], 2, ["there is no budget", "--budget"]),
         usage("a budget that is no number", &["select", "items.json", "--budget", "lots"], 2, ["--budget: \"lots\"", "write tokens as"]),
+        usage("a budget with a comma", &["select", "items.json", "--budget", "8,000"], 2, ["--budget: \"8,000\"", "it has a comma"]),
         usage("a negative budget", &["select", "items.json", "--budget", "-5"], 2, ["--budget: \"-5\"", "write tokens as"]),
         usage("a budget no number holds", &["select", "items.json", "--budget", "99999999999999999999"], 2, ["--budget: \"99999999999999999999\"", "write tokens as"]),
         usage("a target above the budget", &["select", "items.json", "--budget", "100", "--target", "200"], 2, ["target_tokens (200)", "<= max_tokens (100)"]),
