@@ -140,10 +140,14 @@ impl BudgetArgs {
 
 /// A limit with the margin that is taken off, as a summary shows it.
 pub(crate) fn shown(limit: i64, budget: &ContextBudget) -> String {
-    let limit = grouped(limit);
+    format!("budget {}{}", grouped(limit), margin(budget))
+}
+
+/// The margin as it stands behind a limit; nothing if there is none.
+pub(crate) fn margin(budget: &ContextBudget) -> String {
     match budget.estimation_safety_margin_percent() {
-        margin if margin > 0.0 => format!("budget {limit}, margin {margin} %"),
-        _ => format!("budget {limit}"),
+        margin if margin > 0.0 => format!(", margin {margin} %"),
+        _ => String::new(),
     }
 }
 

@@ -391,6 +391,13 @@ fn a_model_that_is_not_known_is_estimated() {
         let answer = sandbox.run(&[args, &["--json"]].concat()).json();
         assert_eq!(answer["estimated"], true);
     }
+    let args = ["explain", "named.json", "--budget", "2k", "--margin", "10"];
+    let explained = sandbox.run(&args);
+    let head = explained.ok().lines().next().unwrap_or_default();
+    assert!(
+        head.ends_with("policy newest first, margin 10 %, estimated by o200k_base"),
+        "{head}"
+    );
     let exact = sandbox.run(&[
         "fit",
         "named.json",

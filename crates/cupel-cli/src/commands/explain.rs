@@ -6,13 +6,14 @@ use clap::Args;
 use cupel::ContextItem;
 use serde_json::json;
 
+use crate::budget::margin;
 use crate::counting::ChatArgs;
 use crate::decision::Decision;
 use crate::failure::{Exit, Failure};
 use crate::output::{Output, columns, style, write_file};
 use crate::page;
 use crate::reason;
-use crate::task::{InputArgs, Need, PolicyArg, Task, position};
+use crate::task::{InputArgs, Need, Origin, PolicyArg, Task, position};
 use crate::text::{Table, bar, counted, excerpt, grouped, left, right, score};
 
 /// Say why every candidate is in or out
@@ -112,14 +113,21 @@ fn table(task: &Task, decision: &Decision, output: &mut Output) -> Result<(), Fa
     let (target, items) = (task.budget.target_tokens(), &task.items);
     let used = decision.tokens(items);
     let bold = style::HEADER;
+    let estimated = match &task.origin {
+        Origin::Chat(_, counter) if counter.is_estimate() => {
+            format!(", estimated by {}", counter.name())
+        }
+        _ => String::new(),
+    };
     output.line(format_args!(
-        "{bold}{} of {} tokens{bold:#} {} {} of {}, policy {}",
+        "{bold}{} of {} tokens{bold:#} {} {} of {}, policy {}{}{estimated}",
         grouped(used),
         grouped(target),
         bar(used, target, 30),
         decision.selected.len(),
         counted(items.len(), "item"),
         task.policy.name,
+        margin(&task.budget),
     ))?;
     output.line("")?;
     let mut table = Table::new(
