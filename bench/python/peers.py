@@ -50,21 +50,32 @@ def texts(question):
     return [f"{number} ".ljust(length, "x") for number, (_, length) in enumerate(question["candidates"])]
 
 
-def trim_messages(question):
-    from langchain_core.messages import HumanMessage, trim_messages
+def messages(question):
+    from langchain_core.messages import HumanMessage
 
-    messages = [
+    return [
         HumanMessage(text, additional_kwargs={"tokens": tokens})
         for text, (tokens, _) in zip(texts(question), question["candidates"])
     ]
 
-    def count(messages: list) -> int:
+
+def trim_messages(question):
+    from langchain_core.messages import BaseMessage, trim_messages
+
+    def of_list(messages: list[BaseMessage]) -> int:
         return sum(message.additional_kwargs["tokens"] for message in messages)
 
-    def work():
-        return trim_messages(messages, max_tokens=question["budget"], token_counter=count, strategy="last")
+    def of_one(message: BaseMessage) -> int:
+        return message.additional_kwargs["tokens"]
 
-    return {"seconds": median(work)}
+    history = messages(question)
+
+    def seconds(counter):
+        return median(
+            lambda: trim_messages(history, max_tokens=question["budget"], token_counter=counter, strategy="last")
+        )
+
+    return {"list": {"seconds": seconds(of_list)}, "one": {"seconds": seconds(of_one)}}
 
 
 def long_context_reorder(question):

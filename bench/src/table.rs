@@ -257,9 +257,9 @@ impl Row {
         match (self.measured, self.goal) {
             (_, None) => Verdict::Shown,
             (None, Some(_)) => Verdict::Missed("nothing was measured".to_owned()),
+            (Some(value), Some(goal)) if !goal.must.holds(value) => Verdict::Missed(String::new()),
             (Some(value), Some(goal)) if goal.aim.holds(value) => Verdict::Aim,
-            (Some(value), Some(goal)) if goal.must.holds(value) => Verdict::Must,
-            _ => Verdict::Missed(String::new()),
+            _ => Verdict::Must,
         }
     }
 

@@ -237,7 +237,15 @@ impl<'a> Axis<'a> {
 
     /// The first budget, if any, whose effective target is at least `wanted`.
     fn first_with_effective(&self, wanted: i64, rehearsal: &Rehearsal<'_>) -> i64 {
-        self.first(|target| self.effective(target, rehearsal) >= wanted)
+        let is_enough = |target| self.effective(target, rehearsal) >= wanted;
+        // Mostly every budget is as much larger than its effective target as the largest is.
+        let taken = self.to - self.effective(self.to, rehearsal);
+        let guess = wanted.saturating_add(taken);
+        let is_inside = guess > self.from && guess <= self.to;
+        if is_inside && is_enough(guess) && !is_enough(guess - 1) {
+            return guess;
+        }
+        self.first(is_enough)
     }
 
     fn effective(&self, target: i64, rehearsal: &Rehearsal<'_>) -> i64 {

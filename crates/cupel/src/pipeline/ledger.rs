@@ -199,19 +199,34 @@ impl<'a> Ledger<'a> {
         others.sort_unstable();
         let mut others = others.into_iter().peekable();
 
-        let mut excluded = Vec::with_capacity(self.items.len() - self.window.len());
+        let mut order = Positions::with_capacity(self.items.len() - self.window.len());
         for candidate in self.ranking.iter().filter(is_sliced) {
             if others.peek().is_some() {
                 let own = (key(candidate), PipelineStage::Slice, candidate);
                 while let Some((.., other)) = others.next_if(|other| *other < own) {
-                    excluded.extend(self.excluded(other));
+                    order.push(other);
                 }
             }
-            excluded.extend(self.excluded(candidate));
+            order.push(candidate);
         }
-        excluded.extend(others.filter_map(|(.., other)| self.excluded(other)));
-        let included = self.window.iter().map(|&c| self.included(c)).collect();
+        others.for_each(|(.., other)| order.push(other));
+
+        let mut excluded = Vec::with_capacity(order.len());
+        self.each_read_ahead(&order, |candidate| {
+            excluded.extend(self.excluded(candidate));
+        });
+        let mut included = Vec::with_capacity(self.window.len());
+        let window = self.window.iter().copied().collect();
+        self.each_read_ahead(&window, |candidate| included.push(self.included(candidate)));
         SelectionReport::sorted(events, included, excluded, self.shortfalls.clone())
+    }
+
+    /// Calls `visit` for candidates whose items it is going to clone.
+    pub(super) fn each_read_ahead(&self, candidates: &Positions, mut visit: impl FnMut(usize)) {
+        for block in candidates.blocks(ContextItem::BLOCK) {
+            ContextItem::read_ahead(block.clone().map(|candidate| &self.items[candidate]));
+            block.for_each(&mut visit);
+        }
     }
 
     /// Says of one candidate after another why a stage excluded it, as the reason does.

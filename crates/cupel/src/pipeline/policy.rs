@@ -156,8 +156,12 @@ impl Policy {
         collector: &mut C,
     ) -> Result<Vec<ContextItem>, CupelError> {
         let ledger = execute(self, items, budget, collector)?;
-        let window = ledger.window().iter();
-        Ok(window.map(|&candidate| items[candidate].clone()).collect())
+        let mut window = Vec::with_capacity(ledger.window().len());
+        for block in ledger.window().chunks(ContextItem::BLOCK) {
+            ContextItem::read_ahead(block.iter().map(|&candidate| &items[candidate]));
+            window.extend(block.iter().map(|&candidate| items[candidate].clone()));
+        }
+        Ok(window)
     }
 
     /// The windows of many runs, in order; with the feature `rayon` on all cores.

@@ -46,6 +46,15 @@ impl Positions {
         self.0.iter().map(|&position| position as usize)
     }
 
+    /// The list in parts of `length` positions.
+    pub(super) fn blocks(
+        &self,
+        length: usize,
+    ) -> impl Iterator<Item = impl Iterator<Item = usize> + Clone + '_> + '_ {
+        let blocks = self.0.chunks(length);
+        blocks.map(|block| block.iter().map(|&position| position as usize))
+    }
+
     pub(super) fn retain(&mut self, mut keep: impl FnMut(usize) -> bool) {
         self.0.retain(|&position| keep(position as usize));
     }

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use super::ledger::Ledger;
+use super::positions::Positions;
 use crate::model::reported;
 use crate::{
     ContextBudget, ContextItem, CupelError, OverflowEvent, PipelineStage, SelectionReport,
@@ -86,22 +87,22 @@ impl<'c, C: TraceCollector + ?Sized> Trace<'c, C> {
         let duration_ms = since.elapsed().as_secs_f64() * 1e3;
         let mut snapshot = StageTraceSnapshot::new(stage, considered.len(), passed, duration_ms);
         let messages = ledger.messages(stage);
-        for candidate in considered.filter(|&candidate| ledger.is_excluded(candidate)) {
+        let excluded = considered.filter(|&candidate| ledger.is_excluded(candidate));
+        let excluded: Positions = excluded.collect();
+        ledger.each_read_ahead(&excluded, |candidate| {
             if self.item_events {
                 let event = TraceEvent::item(stage, messages(candidate));
                 self.record(event, C::record_item_event);
             }
-            if !self.wants_exclusions {
-                continue;
-            }
-            if let Some(excluded) = ledger.excluded(candidate) {
+            let wanted = self.wants_exclusions.then(|| ledger.excluded(candidate));
+            if let Some(excluded) = wanted.flatten() {
                 if self.completion.is_some() {
                     snapshot.excluded.push(excluded.clone());
                 }
                 self.collector
                     .record_excluded(excluded.item, excluded.score, excluded.reason);
             }
-        }
+        });
         let event = TraceEvent::stage(stage, duration_ms, passed);
         self.record(event, C::record_stage_event);
         if let Some(completion) = &mut self.completion {
