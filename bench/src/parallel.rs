@@ -71,13 +71,17 @@ pub(crate) fn run_child(words: &[&str]) -> Result<(), String> {
 
     let (pipeline, budget) = (ours::pipeline(Scoring::Composite), ours::budget(BUDGET));
     let number = |word: &str| word.parse().map_err(|_| format!("not a number: {word}"));
-    let (items, requests) = match words {
-        ["run", count] => (ours::items(&Population::new(number(count)?)), 1),
-        ["many", requests] => (ours::items(&Population::new(100)), number(requests)?),
+    // Many requests are those of several users: what one holds, no other one touches.
+    let (users, count, requests) = match words {
+        ["run", count] => (1, number(count)?, 1),
+        ["many", requests] => (100, 100, number(requests)?),
         _ => return Err("parallel needs `run N` or `many REQUESTS`".to_owned()),
     };
-    let request: (&[cupel::ContextItem], _) = (&items, &budget);
-    let requests = vec![request; requests];
+    let population = Population::new(count);
+    let users: Vec<_> = (0..users).map(|_| ours::items(&population)).collect();
+    let in_turn = users.iter().cycle().take(requests);
+    let requests: Vec<(&[cupel::ContextItem], _)> =
+        in_turn.map(|items| (&items[..], &budget)).collect();
     let mut windows = Vec::new();
     let mut times = Vec::new();
     for _ in 0..9 {
