@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 
+use cupel::slicer::slice_by_selection;
 use cupel::{
     ChronologicalPlacer, ContextBudget, ContextItem, ContextKind, CupelError, ExclusionReason,
     Policy, RecencyScorer, ScoredItem, ScoredRef, Selection, SelectionReport, Slicer,
@@ -39,8 +40,7 @@ impl Slicer for BestFirst {
         sorted: &[ScoredItem],
         budget: &ContextBudget,
     ) -> Result<Vec<ContextItem>, CupelError> {
-        let ranked: Vec<ScoredRef<'_>> = sorted.iter().map(ScoredItem::borrowed).collect();
-        Ok(self.select(&ranked, budget)?.items(&ranked))
+        slice_by_selection(self, sorted, budget)
     }
 
     fn select(

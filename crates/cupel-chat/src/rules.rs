@@ -4,6 +4,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
 
+use cupel::slicer::slice_by_selection;
 use cupel::{
     ContextBudget, ContextItem, ContextKind, CupelError, ExclusionReason, GroupSlice,
     OverflowStrategy, Policy, Refusal, ScoredItem, ScoredRef, Selection, Slicer,
@@ -163,8 +164,7 @@ impl Slicer for ValidSlice {
         sorted: &[ScoredItem],
         budget: &ContextBudget,
     ) -> Result<Vec<ContextItem>, CupelError> {
-        let ranked: Vec<ScoredRef<'_>> = sorted.iter().map(ScoredItem::borrowed).collect();
-        Ok(self.select(&ranked, budget)?.items(&ranked))
+        slice_by_selection(self, sorted, budget)
     }
 
     fn select(

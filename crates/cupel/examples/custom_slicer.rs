@@ -6,6 +6,7 @@
 
 use std::collections::HashSet;
 
+use cupel::slicer::slice_by_selection;
 use cupel::{
     ChronologicalPlacer, ContextBudget, ContextItem, ContextSource, CupelError, ExclusionReason,
     Pipeline, ReflexiveScorer, Refusal, ScoredItem, ScoredRef, Selection, Slicer,
@@ -21,8 +22,7 @@ impl Slicer for OnePerSource {
         sorted: &[ScoredItem],
         budget: &ContextBudget,
     ) -> Result<Vec<ContextItem>, CupelError> {
-        let ranked: Vec<ScoredRef<'_>> = sorted.iter().map(ScoredItem::borrowed).collect();
-        Ok(self.select(&ranked, budget)?.items(&ranked))
+        slice_by_selection(self, sorted, budget)
     }
 
     /// What the pipeline calls: a choice by rank, with reasons for what is refused.

@@ -339,8 +339,23 @@ pub struct QuotaConstraint {
     pub cap: f64,
 }
 
-/// `slice` in terms of `select`, for slicers that write the latter.
-fn slice_by_selection(
+/// [`Slicer::slice`] in terms of [`Slicer::select`], for slicers that write the latter.
+///
+/// # Errors
+///
+/// As [`Slicer::select`].
+///
+/// ```
+/// use cupel::slicer::slice_by_selection;
+/// use cupel::{ContextBudget, ContextItem, GreedySlice, ScoredItem};
+///
+/// let item = ContextItem::builder("short", 5).build()?;
+/// let sorted = [ScoredItem { item, score: 0.5 }];
+/// let kept = slice_by_selection(&GreedySlice, &sorted, &ContextBudget::with_target(9, 9)?)?;
+/// assert_eq!(kept[0].content(), "short");
+/// # Ok::<(), cupel::CupelError>(())
+/// ```
+pub fn slice_by_selection(
     slicer: &(impl Slicer + ?Sized),
     sorted: &[ScoredItem],
     budget: &ContextBudget,
