@@ -188,11 +188,36 @@ impl Chat {
         cost::envelope(self.shape, &self.layout, counter)
     }
 
+    /// Everything that takes room in a request: the [`items`](Self::items), and after them, if it costs
+    /// tokens, what goes along with any choice of them, as one pinned item of the kind `Request`.
+    ///
+    /// Counting is most of the work; [`fit_candidates`](Self::fit_candidates) and a
+    /// [`policy`](Self::policy) of the chat can be asked about the same candidates many times.
+    ///
+    /// ```
+    /// use cupel_chat::{Chat, Encoding};
+    ///
+    /// let chat = Chat::parse(r#"{"system": "Be brief.", "messages": [{"role": "user", "content": "Hello!"}]}"#, None)?;
+    /// let candidates = chat.candidates(&Encoding::O200k);
+    /// assert_eq!(candidates[0].content(), "Hello!");
+    /// assert_eq!(candidates[1].kind().as_str(), "Request");
+    /// assert_eq!(candidates[1].tokens(), chat.overhead(&Encoding::O200k));
+    /// # Ok::<(), cupel_chat::ChatError>(())
+    /// ```
+    pub fn candidates(&self, counter: &dyn TokenCounter) -> Vec<ContextItem> {
+        let mut candidates = self.items(counter);
+        let overhead = self.overhead(counter);
+        if overhead > 0 {
+            let around = ContextItem::builder("[around the messages]", overhead).pinned(true);
+            let kind = ContextKind::new("Request").unwrap_or_default();
+            candidates.extend(around.kind(kind).build());
+        }
+        candidates
+    }
+
     /// The tokens of the whole request.
     pub fn tokens(&self, counter: &dyn TokenCounter) -> i64 {
-        let items = self.items(counter);
-        let sum = |sum: i64, item: &ContextItem| sum.saturating_add(item.tokens());
-        items.iter().fold(self.overhead(counter), sum)
+        tokens(&self.candidates(counter))
     }
 
     /// The text with these messages and no others, everything around them as it was.
@@ -261,6 +286,13 @@ fn item(mut value: Value, tokens: i64) -> Result<(ContextItem, bool), String> {
     }
     let item = serde_json::from_value(value).map_err(|error| error.to_string())?;
     Ok((item, counted))
+}
+
+/// The tokens of items together.
+pub(crate) fn tokens<'a>(items: impl IntoIterator<Item = &'a ContextItem>) -> i64 {
+    let tokens = items.into_iter().map(|item| i128::from(item.tokens()));
+    let sum: i128 = tokens.sum();
+    i64::try_from(sum).unwrap_or(if sum < 0 { i64::MIN } else { i64::MAX })
 }
 
 fn kind(turn: &Turn) -> ContextKind {

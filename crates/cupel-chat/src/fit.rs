@@ -5,11 +5,11 @@ use std::fmt;
 
 use cupel::slicer::slice_by_selection;
 use cupel::{
-    ChronologicalPlacer, ContextBudget, ContextItem, ContextKind, CupelError, ExclusionReason,
-    Policy, RecencyScorer, ScoredItem, ScoredRef, Selection, SelectionReport, Slicer,
+    ChronologicalPlacer, ContextBudget, ContextItem, CupelError, ExclusionReason, Policy,
+    RecencyScorer, ScoredItem, ScoredRef, Selection, SelectionReport, Slicer,
 };
 
-use crate::chat::Chat;
+use crate::chat::{Chat, tokens};
 use crate::shape::Shape;
 use crate::tokens::TokenCounter;
 use crate::turn::Role;
@@ -311,86 +311,109 @@ impl Chat {
         budget: &ContextBudget,
         counter: &dyn TokenCounter,
     ) -> Result<Fitted<'_>, FitError> {
-        let must_keep = self.must_keep()?;
-        let mut items = self.items(counter);
-        let overhead = self.overhead(counter);
-        check_room(self, &items, &must_keep, overhead, budget)?;
-        if overhead > 0 {
-            let kind = ContextKind::new("Request").map_err(FitError::Policy)?;
-            let request = ContextItem::builder("[request]", overhead).kind(kind);
-            items.push(request.pinned(true).build().map_err(FitError::Policy)?);
-        }
-        let report = self.policy(policy).dry_run(&items, budget);
+        self.fit_candidates(policy, budget, &self.candidates(counter))
+    }
+
+    /// [`fit`](Self::fit) for a chat that is counted already, of which these are the
+    /// [`candidates`](Self::candidates).
+    ///
+    /// # Errors
+    ///
+    /// [`FitError`].
+    ///
+    /// # Panics
+    ///
+    /// If there are fewer candidates than messages.
+    ///
+    /// ```
+    /// use cupel::ContextBudget;
+    /// use cupel_chat::{Chat, Encoding, default_policy};
+    ///
+    /// let chat = Chat::parse(r#"[
+    ///   {"role": "user", "content": "Hello!"},
+    ///   {"role": "assistant", "content": "Hello! What can I do for you today?"},
+    ///   {"role": "user", "content": "What is 2 + 2?"}
+    /// ]"#, None)?;
+    /// let candidates = chat.candidates(&Encoding::O200k);
+    /// for (tokens, kept) in [(21, &[0, 2][..]), (29, &[1, 2]), (35, &[0, 1, 2])] {
+    ///     let budget = ContextBudget::with_target(tokens, tokens)?;
+    ///     assert_eq!(chat.fit_candidates(&default_policy(), &budget, &candidates)?.kept, kept);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn fit_candidates(
+        &self,
+        policy: &Policy,
+        budget: &ContextBudget,
+        candidates: &[ContextItem],
+    ) -> Result<Fitted<'_>, FitError> {
+        self.must_keep()?;
+        self.check_room(candidates, budget)?;
+        let report = self.policy(policy).dry_run(candidates, budget);
         let mut report = report.map_err(FitError::Policy)?;
 
         // Handles of one item share its text, which is never empty.
         let place = |item: &ContextItem| item.content().as_ptr().addr();
-        let index_of: HashMap<usize, usize> = items.iter().map(place).zip(0..).collect();
+        let index_of: HashMap<usize, usize> = candidates.iter().map(place).zip(0..).collect();
         let index_of = |item: &ContextItem| index_of[&place(item)];
         report.included.sort_by_key(|entry| index_of(&entry.item));
+        let tokens_after = tokens(report.included.iter().map(|entry| &entry.item));
         let kept = report.included.iter().map(|entry| index_of(&entry.item));
         let kept: Vec<usize> = kept.filter(|&index| index < self.len()).collect();
-        let dropped = report.excluded.iter().map(|entry| {
+        let dropped = report.excluded.iter().filter_map(|entry| {
             let index = index_of(&entry.item);
-            Dropped {
+            Some(Dropped {
                 index,
-                role: self.turns[index].label.clone(),
+                role: self.turns.get(index)?.label.clone(),
                 tokens: entry.item.tokens(),
                 reason: entry.reason.clone(),
-            }
+            })
         });
         let mut dropped: Vec<Dropped> = dropped.collect();
         dropped.sort_by_key(|dropped| dropped.index);
-        let sum = |tokens: i64, item: &ContextItem| tokens.saturating_add(item.tokens());
         Ok(Fitted {
             chat: self,
-            tokens_before: items.iter().fold(0, sum),
-            tokens_after: kept
-                .iter()
-                .fold(overhead, |all, &index| sum(all, &items[index])),
+            tokens_before: tokens(candidates),
+            tokens_after,
             dropped,
             kept,
             report,
         })
     }
 
+    /// Fails if what has to be kept is too large by itself.
+    fn check_room(
+        &self,
+        candidates: &[ContextItem],
+        budget: &ContextBudget,
+    ) -> Result<(), FitError> {
+        let available = budget
+            .target_tokens()
+            .min(budget.max_tokens() - budget.output_reserve());
+        let (messages, around) = candidates.split_at(self.len());
+        let pinned = messages
+            .iter()
+            .enumerate()
+            .filter(|(_, item)| item.pinned());
+        let needed = tokens(pinned.clone().map(|(_, item)| item).chain(around));
+        if needed <= available {
+            return Ok(());
+        }
+        Err(FitError::TooLarge {
+            available,
+            needed,
+            overhead: tokens(around),
+            messages: pinned
+                .map(|(index, item)| MustKeep {
+                    index,
+                    role: self.turns[index].label.clone(),
+                    tokens: item.tokens(),
+                })
+                .collect(),
+        })
+    }
+
     fn is_system(&self, index: usize) -> bool {
         self.turns[index].role() == Role::System
     }
-}
-
-/// Fails if what has to be kept is too large by itself.
-fn check_room(
-    chat: &Chat,
-    items: &[ContextItem],
-    must_keep: &BTreeSet<usize>,
-    overhead: i64,
-    budget: &ContextBudget,
-) -> Result<(), FitError> {
-    let available = budget
-        .target_tokens()
-        .min(budget.max_tokens() - budget.output_reserve());
-    let pinned = items
-        .iter()
-        .enumerate()
-        .filter(|(index, item)| must_keep.contains(index) || item.pinned());
-    let messages: Vec<MustKeep> = pinned
-        .map(|(index, item)| MustKeep {
-            index,
-            role: chat.turns[index].label.clone(),
-            tokens: item.tokens(),
-        })
-        .collect();
-    let needed = messages
-        .iter()
-        .fold(overhead, |sum, message| sum.saturating_add(message.tokens));
-    if needed <= available {
-        return Ok(());
-    }
-    Err(FitError::TooLarge {
-        available,
-        needed,
-        overhead,
-        messages,
-    })
 }

@@ -15,7 +15,7 @@ use crate::threads::Orphan;
 use crate::turn::Role;
 
 impl Chat {
-    /// A policy that keeps the rules of this chat: for its [`items`](Self::items) it chooses what
+    /// A policy that keeps the rules of this chat: for its [`candidates`](Self::candidates) it chooses what
     /// [`fit`](Self::fit) chooses, so that other questions can be asked about the chat.
     ///
     /// Groups stay whole, copies stay, an overflow is an error, what can never be valid is left
@@ -30,12 +30,13 @@ impl Chat {
     ///   {"role": "assistant", "content": "Hello! What can I do for you today?"},
     ///   {"role": "user", "content": "What is 2 + 2?"}
     /// ]"#, None)?;
-    /// let items = chat.items(&Encoding::O200k);
+    /// let candidates = chat.candidates(&Encoding::O200k);
     /// let pipeline = Pipeline::from(chat.policy(&default_policy()));
     /// let budget = ContextBudget::with_target(30, 30)?;
-    /// let sweep = pipeline.sweep(&items, &budget, 20..=40)?;
+    /// let sweep = pipeline.sweep(&candidates, &budget, 20..=40)?;
     /// let included: Vec<_> = sweep.steps.iter().map(|step| step.included).collect();
-    /// assert_eq!(included, [2, 2, 3]); // the question with the greeting, with the answer, with both
+    /// // What is around the messages and the question; with the greeting, with the answer, with both.
+    /// assert_eq!(included, [2, 3, 3, 4]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn policy(&self, policy: &Policy) -> Policy {

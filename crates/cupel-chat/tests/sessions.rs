@@ -1,6 +1,6 @@
 //! Hand-written sessions in every shape, and what stays of them.
 
-use cupel::{ContextBudget, ContextItem, ContextKind};
+use cupel::{ContextBudget, ContextKind};
 use cupel_chat::{Chat, Encoding, FitError, Role, Shape, TokenCounter, default_policy};
 
 use crate::valid;
@@ -239,18 +239,18 @@ fn the_policy_of_a_chat_chooses_what_fit_chooses_at_every_budget() {
         (OPENAI, None),
     ] {
         let chat = Chat::parse(text, shape).unwrap();
-        let mut items = chat.items(&Characters);
-        let around = ContextItem::builder("around", chat.overhead(&Characters)).pinned(true);
-        items.push(around.build().unwrap());
+        let candidates = chat.candidates(&Characters);
         let policy = chat.policy(&default_policy());
         for tokens in 0..=chat.tokens(&Characters) {
             let Ok(fitted) = chat.fit(&default_policy(), &budget(tokens), &Characters) else {
                 continue;
             };
-            let mut chosen = policy.run_indices(&items, &budget(tokens)).unwrap();
+            let mut chosen = policy.run_indices(&candidates, &budget(tokens)).unwrap();
             chosen.sort_unstable();
             chosen.pop(); // what is around the messages
             assert_eq!(chosen, fitted.kept, "at {tokens}");
+            let counted = chat.fit_candidates(&default_policy(), &budget(tokens), &candidates);
+            assert_eq!(counted.unwrap().kept, fitted.kept, "at {tokens}");
         }
     }
 }

@@ -70,15 +70,9 @@ impl Decision {
         ))
     }
 
-    /// What became of a chat; what goes along with any choice of its messages has the position after them.
-    pub(crate) fn of_chat(fitted: &Fitted<'_>, messages: usize) -> Self {
-        let position = |item: &ContextItem| {
-            let index = item.metadata().get("index");
-            index
-                .and_then(|index| index.parse().ok())
-                .unwrap_or(messages)
-        };
-        Self::of_report(fitted.report.clone(), None, position)
+    /// What became of the candidates of a chat.
+    pub(crate) fn of_chat(fitted: Fitted<'_>, candidates: &[ContextItem]) -> Self {
+        Self::of_report(fitted.report, None, position_in(candidates))
     }
 
     fn of_report(

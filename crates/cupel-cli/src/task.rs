@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use cupel::config::{PolicyConfig, RequestConfig, preset};
-use cupel::{BudgetSweep, ContextBudget, ContextItem, ContextKind, Pipeline, Policy};
+use cupel::{BudgetSweep, ContextBudget, ContextItem, Pipeline, Policy};
 use cupel_chat::{Chat, Shape, TokenCounter, default_policy};
 
 use crate::budget::BudgetArgs;
@@ -164,7 +164,7 @@ pub(crate) struct Task {
 pub(crate) enum Origin {
     /// They are written as items.
     Items(Form),
-    /// They are the messages of a chat, and after them, if it costs tokens, what goes along with any choice of them.
+    /// They are the candidates of a chat.
     Chat(Box<Chat>, Box<dyn TokenCounter>),
 }
 
@@ -236,14 +236,7 @@ impl Task {
     ) -> Result<Self, Failure> {
         let chat = source.chat(chat_args.shape)?;
         let counter = chat_args.counter(args.budget.model.as_deref().or(chat.model()))?;
-        let mut items = chat.items(&*counter);
-        let overhead = chat.overhead(&*counter);
-        if overhead > 0 {
-            let kind = ContextKind::new("Request").map_err(|error| Failure::run(&error))?;
-            let around = ContextItem::builder("[around the messages]", overhead);
-            let around = around.kind(kind).pinned(true).build();
-            items.push(around.map_err(|error| Failure::run(&error))?);
-        }
+        let items = chat.candidates(&*counter);
         Ok(Self {
             budget: args
                 .budget
@@ -280,9 +273,9 @@ impl Task {
         match &self.origin {
             Origin::Items(_) => Decision::of(&policy.policy, &self.items, &self.budget)
                 .map_err(|error| Failure::run(&error)),
-            Origin::Chat(chat, counter) => chat
-                .fit(&policy.policy, &self.budget, counter)
-                .map(|fitted| Decision::of_chat(&fitted, chat.len()))
+            Origin::Chat(chat, _) => chat
+                .fit_candidates(&policy.policy, &self.budget, &self.items)
+                .map(|fitted| Decision::of_chat(fitted, &self.items))
                 .map_err(|error| Failure::fit(&error)),
         }
     }

@@ -290,6 +290,22 @@ fn the_report_of_a_chat_is_a_report() {
 }
 
 #[test]
+fn every_command_calls_what_is_around_the_messages_the_same() {
+    let sandbox = Sandbox::with(&[("chat.json", SHAPES[0].1.as_bytes())]);
+    let budget = ["chat.json", "--budget", "50"];
+    sandbox
+        .run(&[&["fit"], &budget[..], &["--report", "why.json"]].concat())
+        .ok();
+    let report: cupel::SelectionReport =
+        serde_json::from_str(&sandbox.read("why.json")).expect("a report");
+    let mut items = report.included.iter().map(|included| &included.item);
+    let around = items.find(|item| item.kind().as_str() == "Request");
+    let around = around.expect("what is around the messages").content();
+    let table = sandbox.run(&[&["explain"], &budget[..]].concat());
+    assert!(table.ok().contains(around), "{around}: {}", table.out);
+}
+
+#[test]
 fn counts_add_up() {
     let sandbox = Sandbox::new();
     let answer = sandbox
