@@ -82,7 +82,7 @@ fn files_and_streams() -> Vec<Case> {
         case("a report onto a directory", &["select", "items.json", "--budget", "100", "--report", "."], 2, ["cannot write .", "name a file"])
             .file("items.json", ITEMS),
         case("answers that would replace the requests", &["batch", "items.json", "./items.json"], 2, ["items.json", "another name"])
-            .file("items.json", ITEMS),
+            .file("items.json", "[]\n"),
         case("a batch that is not there", &["batch", "nowhere.jsonl", "out.jsonl"], 2, ["nowhere.jsonl", "check the path"]),
     ]
 }

@@ -95,6 +95,39 @@ fn a_bad_line_is_told_with_its_number_and_stops_nothing() {
 }
 
 #[test]
+fn a_document_over_several_lines_is_refused_and_the_answers_stay_as_they_were() {
+    let item = r#"{"content": "a", "tokens": 1}"#;
+    let long = format!("[\n{}\n]\n", vec![item; 5_000].join(",\n"));
+    let two = format!("{{\n\"items\": [{item}]\n}}\n").repeat(2);
+    let marked = format!("\u{feff}\n[\n{item}\n]");
+    for document in [long, two, marked] {
+        let sandbox = Sandbox::with(&[
+            ("in.json", document.as_bytes()),
+            ("out.jsonl", b"the answers of another day\n"),
+        ]);
+        let ran = sandbox.run(&["batch", "in.json", "out.jsonl"]);
+        assert_eq!(ran.exit, 2);
+        assert!(ran.err.contains("--> in.json\n"), "{}", ran.err);
+        assert!(ran.err.contains("`jq -c .`"), "{}", ran.err);
+        assert_eq!(sandbox.read("out.jsonl"), "the answers of another day\n");
+    }
+}
+
+#[test]
+fn a_first_line_that_is_cut_off_is_one_bad_line() {
+    for cut_off in ["{\"items\": [\n", "\n", "[\n", "\"items\n", "\u{feff}{\n"] {
+        let requests = format!("{cut_off}{}{}", request(1), request(2));
+        let ran = Sandbox::new().run_with_input(&["batch", "-"], requests.as_bytes());
+        assert_eq!((ran.exit, ran.out.lines().count()), (2, 3), "{}", ran.err);
+        assert!(
+            ran.err.ends_with("2 requests answered, 1 failed\n"),
+            "{}",
+            ran.err
+        );
+    }
+}
+
+#[test]
 fn a_request_over_its_budget_ends_the_batch_with_1() {
     let over = r#"{"items": [{"content": "a", "tokens": 9, "pinned": true}], "budget": {"max_tokens": 5}}"#;
     let input = format!("{over}\n{}", request(1));

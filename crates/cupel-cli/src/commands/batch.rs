@@ -1,11 +1,12 @@
 //! `cupel batch`
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, IsTerminal as _, Write as _};
+use std::io::{self, BufRead, BufReader, BufWriter, Cursor, IsTerminal as _, Read, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use rayon::prelude::*;
+use serde::de::IgnoredAny;
 use serde_json::json;
 
 use crate::budget::BudgetArgs;
@@ -68,11 +69,6 @@ impl Batch {
             if lines.is_empty() {
                 break;
             }
-            if first == 1 && is_one_document(&lines) {
-                return Err(Failure::input("this is one JSON document over several lines")
-                    .in_file(&input.name)
-                    .help("a batch has one request a line: write it on one with `jq -c .`, or use `cupel select`"));
-            }
             tally.lines += lines.len();
             let answers: Vec<Result<String, Failure>> = lines
                 .into_par_iter()
@@ -126,13 +122,6 @@ fn answer(
     answered.map_err(|failure| failure.or_at(here))
 }
 
-/// Whether the lines are a JSON value together and the first of several is none.
-fn is_one_document(lines: &[Vec<u8>]) -> bool {
-    let is_json = |text: &[u8]| serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok();
-    let first = lines.iter().find(|line| !line.trim_ascii().is_empty());
-    first.is_some_and(|first| !is_json(first)) && is_json(&lines.join(&b'\n'))
-}
-
 /// The lines of the requests.
 struct Input {
     name: String,
@@ -141,17 +130,25 @@ struct Input {
 }
 
 impl Input {
+    /// Refuses a document over several lines before anything is answered.
     fn open(path: &Path) -> Result<Self, Failure> {
-        let lines: Box<dyn BufRead> = if path == Path::new("-") {
+        let mut lines: Box<dyn BufRead> = if path == Path::new("-") {
             Box::new(std::io::stdin().lock())
         } else {
             let file = File::open(path).map_err(|error| Failure::io("read", path, &error))?;
             Box::new(BufReader::with_capacity(1 << 16, file))
         };
+        let name = crate::input::name(path);
+        let head = first_value(&mut lines).map_err(|error| Failure::io("read", path, &error))?;
+        if head.is_over_lines {
+            return Err(Failure::input("this is a JSON document over several lines")
+                .in_file(&name)
+                .help("a batch has one request a line: `jq -c .` writes a document on one, `jq -c '.[]'` every element of a list; `cupel select` answers one request"));
+        }
         Ok(Self {
-            name: crate::input::name(path),
+            name,
             path: path.to_owned(),
-            lines,
+            lines: Box::new(Cursor::new(head.bytes).chain(lines)),
         })
     }
 
@@ -176,6 +173,41 @@ impl Input {
         }
         Ok(chunk)
     }
+}
+
+/// What was read to see where the first JSON value ends.
+struct Head {
+    bytes: Vec<u8>,
+    /// Whether there is a value and it takes more than a line.
+    is_over_lines: bool,
+}
+
+/// Reads up to the end of the first JSON value, or to where there can be none.
+fn first_value(input: &mut dyn BufRead) -> io::Result<Head> {
+    const MARK: &[u8] = "\u{feff}".as_bytes();
+    /// Keeps what is read.
+    struct Kept<'i>(&'i mut dyn BufRead, Vec<u8>);
+    impl Read for Kept<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let read = self.0.read(buffer)?;
+            self.1.extend_from_slice(&buffer[..read]);
+            Ok(read)
+        }
+    }
+    if input.fill_buf()?.starts_with(MARK) {
+        input.consume(MARK.len());
+    }
+    let mut kept = Kept(input, Vec::new());
+    let values = serde_json::Deserializer::from_reader(&mut kept).into_iter::<IgnoredAny>();
+    let is_value = match values.take(1).next() {
+        Some(Err(error)) if error.is_io() => return Err(error.into()),
+        value => matches!(value, Some(Ok(_))),
+    };
+    let Kept(_, bytes) = kept;
+    Ok(Head {
+        is_over_lines: is_value && bytes.trim_ascii().contains(&b'\n'),
+        bytes,
+    })
 }
 
 /// Where the answers go.
