@@ -214,6 +214,15 @@ impl Source {
             .map_err(|error| self.failure(&error))
     }
 
+    /// Everything that is wrong with the text as a policy document.
+    pub(crate) fn policy_faults(&self) -> Vec<Failure> {
+        let faults = match Document::parse(&self.text, self.format()) {
+            Ok(document) => document.policy_faults(),
+            Err(error) => vec![error],
+        };
+        faults.iter().map(|fault| self.failure(fault)).collect()
+    }
+
     /// Whether the text looks like a chat: a request with messages, or messages in a list or one a line.
     pub(crate) fn is_chat(&self) -> bool {
         #[derive(Deserialize)]

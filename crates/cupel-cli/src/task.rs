@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use cupel::config::{PolicyConfig, RequestConfig, preset};
+use cupel::config::{PolicyConfig, Preset, RequestConfig, preset};
 use cupel::{BudgetSweep, ContextBudget, ContextItem, Pipeline, Policy};
 use cupel_chat::{Chat, Shape, TokenCounter, default_policy};
 
@@ -48,29 +48,23 @@ pub(crate) fn position(text: &str) -> Result<usize, &'static str> {
         .map_err(|_| "expected a position, a whole number from 0")
 }
 
-/// A policy and what the user calls it.
-#[derive(Debug, Clone)]
-pub(crate) struct NamedPolicy {
-    pub(crate) name: String,
-    pub(crate) policy: Policy,
+/// What the name of a policy stands for.
+pub(crate) enum Named {
+    Preset(&'static Preset),
+    File(Source),
 }
 
-impl NamedPolicy {
-    /// The policy of that name.
+impl Named {
+    /// The preset or the file of that name.
     pub(crate) fn find(name: &str) -> Result<Self, Failure> {
-        Self::of_config(name, &Self::config(name)?)
-    }
-
-    /// A preset, or the policy document in a file.
-    pub(crate) fn config(name: &str) -> Result<PolicyConfig, Failure> {
         let path = Path::new(name);
         let unknown = match preset(name) {
-            Ok(preset) => return Ok(preset.config().clone()),
+            Ok(preset) => return Ok(Self::Preset(preset)),
             Err(error) => error,
         };
         let looks_like_a_file = path.components().count() > 1 || path.extension().is_some();
         if looks_like_a_file || path.exists() {
-            return Source::read(path)?.policy();
+            return Source::read(path).map(Self::File);
         }
         Err(
             Failure::input(unknown.message()).help(match unknown.suggestion() {
@@ -82,6 +76,28 @@ impl NamedPolicy {
                 }
             }),
         )
+    }
+
+    /// The policy as data.
+    pub(crate) fn config(&self) -> Result<PolicyConfig, Failure> {
+        match self {
+            Self::Preset(preset) => Ok(preset.config().clone()),
+            Self::File(source) => source.policy(),
+        }
+    }
+}
+
+/// A policy and what the user calls it.
+#[derive(Debug, Clone)]
+pub(crate) struct NamedPolicy {
+    pub(crate) name: String,
+    pub(crate) policy: Policy,
+}
+
+impl NamedPolicy {
+    /// The policy of that name.
+    pub(crate) fn find(name: &str) -> Result<Self, Failure> {
+        Self::of_config(name, &Named::find(name)?.config()?)
     }
 
     /// The policy of that name for a chat, else the request's own, else the newest messages first.

@@ -204,6 +204,7 @@ fn policies() -> Vec<Case> {
         usage("a preset unheard of", &["select", "items.json", "--budget", "100", "--policy", "zzz"], 2, ["zzz", "cupel policy list"]),
         usage("a policy file that is not there", &["select", "items.json", "--budget", "100", "--policy", "./mine.toml"], 2, ["./mine.toml", "check the path"]),
         policy("a policy without a scorer", "{}", ["policy.json:1:1", "scorer"]),
+        policy("a policy with three faults", "{\n  \"scorer\": {\"type\": \"recencyy\"},\n  \"slicer\": {\"type\": \"knapsack\", \"bucket_size\": 0},\n  \"placr\": 1\n}", ["policy.json:3:49", "did you mean `placer`?"]),
         policy("a policy that is a list", "[]", ["policy.json:1:1", "expected"]),
         policy("a misspelt key of a policy", "{\n  \"scorer\": {\"type\": \"recency\"},\n  \"placr\": {\"type\": \"u-shaped\"}\n}", ["policy.json:3:3", "did you mean `placer`?"]),
         scorer("a scorer misspelt", r#"{"type": "recencyy"}"#, ["policy.json:1:21", "did you mean `recency`?"]),
@@ -417,10 +418,12 @@ fn a_wrong_command_line_is_told_in_json() {
 
 #[test]
 fn a_check_in_json_holds_its_faults() {
-    let sandbox = Sandbox::with(&[("bad.json", b"{}")]);
+    let sandbox = Sandbox::with(&[("bad.json", br#"{"scorer": {"type": "bm25"}, "version": 0}"#)]);
     let ran = sandbox.run(&["policy", "check", "rag", "bad.json", "--json"]);
     assert_eq!((ran.exit, &*ran.err), (2, ""));
     let answer: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
     assert_eq!(answer[0], serde_json::json!({ "file": "rag", "ok": true }));
-    assert_eq!(answer[1]["error"]["line"], 1);
+    let errors = answer[1]["errors"].as_array().expect("a list");
+    let paths: Vec<_> = errors.iter().map(|error| &error["path"]).collect();
+    assert_eq!(paths, ["scorer.type", "version"]);
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::failure::{Exit, Failure};
 use crate::input::Source;
 use crate::output::{Output, style};
-use crate::task::NamedPolicy;
+use crate::task::Named;
 use crate::text::{Table, left, right};
 
 /// List, show and check policies
@@ -145,7 +145,7 @@ fn list(output: &mut Output) -> Result<Exit, Failure> {
 
 impl Show {
     fn run(self, output: &mut Output) -> Result<Exit, Failure> {
-        let config = NamedPolicy::config(&self.policy)?;
+        let config = Named::find(&self.policy)?.config()?;
         let format = if output.is_json() {
             Format::Json
         } else {
@@ -160,34 +160,40 @@ impl Show {
 }
 
 impl Check {
-    /// Tells every fault, not just the first file's.
+    /// Tells every fault of every file.
     fn run(self, output: &mut Output) -> Result<Exit, Failure> {
         let mut exit = Exit::Success;
         let mut checked = Vec::new();
         for name in &self.policies {
-            let result = match name.as_str() {
-                "-" => Source::read("-".as_ref()).and_then(|source| source.policy()),
-                name => NamedPolicy::config(name),
+            let named = match name.as_str() {
+                "-" => Source::read("-".as_ref()).map(Named::File),
+                name => Named::find(name),
             };
-            let problem = match result {
-                Ok(_) => None,
-                Err(failure) => Some(failure.into_problem()?),
+            let faults = match named {
+                Ok(Named::Preset(_)) => Vec::new(),
+                Ok(Named::File(source)) => source.policy_faults(),
+                Err(failure) => vec![failure],
             };
-            let mut entry = json!({ "file": name, "ok": problem.is_none() });
-            match problem {
-                Some(problem) => {
-                    exit = exit.max(problem.exit);
-                    if output.is_json() {
-                        entry["error"] = problem.json()["error"].take();
-                    } else {
-                        output.problem(&problem);
-                    }
-                }
-                None if !output.is_json() => {
+            let problems = faults.into_iter().map(Failure::into_problem);
+            let problems = problems.collect::<Result<Vec<_>, _>>()?;
+            exit = problems
+                .iter()
+                .map(|problem| problem.exit)
+                .fold(exit, Exit::max);
+            let mut entry = json!({ "file": name, "ok": problems.is_empty() });
+            match &problems[..] {
+                [] if output.is_json() => {}
+                [] => {
                     let style = style::IN;
                     output.line(format_args!("{name}: {style}ok{style:#}"))?;
                 }
-                None => {}
+                _ if output.is_json() => {
+                    let errors = problems
+                        .iter()
+                        .map(|problem| problem.json()["error"].take());
+                    entry["errors"] = errors.collect();
+                }
+                _ => problems.iter().for_each(|problem| output.problem(problem)),
             }
             checked.push(entry);
         }

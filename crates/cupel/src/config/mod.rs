@@ -30,6 +30,8 @@ mod document;
 mod duration;
 mod error;
 #[cfg(feature = "documents")]
+mod faults;
+#[cfg(feature = "documents")]
 mod presets;
 mod read;
 pub mod registry;

@@ -212,26 +212,7 @@ impl<'n, 'a> Fields<'n, 'a> {
 
     /// The fields of the type that the map names.
     fn of_family(node: &'n Node<'a>, family: &'static Family) -> Result<Self> {
-        let Value::Map(entries) = &node.value else {
-            let expected = format!(
-                "a map with a `type`, as {{\"type\": {:?}}}",
-                family.types[0].name
-            );
-            return Err(wrong_type(&expected, node));
-        };
-        let Some(tag) = entries.iter().find(|entry| entry.key == "type") else {
-            let names: Vec<&str> = family.names().collect();
-            let message = format!("missing field \"type\"; give one of {}", names.join(", "));
-            return Err(ConfigError::new(ConfigErrorKind::MissingField, message));
-        };
-        let record = match &tag.value.value {
-            Value::Text(name) => family.find(name).ok_or_else(|| {
-                let kind = ConfigErrorKind::UnknownName;
-                ConfigError::unknown(kind, family.name, name, family.names())
-            }),
-            _ => Err(wrong_type("a text", &tag.value)),
-        };
-        Self::collect(node, record.map_err(|error| error.within("type"))?, true)
+        Self::collect(node, type_of(node, family)?, true)
     }
 
     fn collect(node: &'n Node<'a>, record: &'static Record, tagged: bool) -> Result<Self> {
@@ -240,8 +221,7 @@ impl<'n, 'a> Fields<'n, 'a> {
         };
         let mut slots = [None; MOST];
         for entry in entries {
-            let known = |field: &Field| field.name == entry.key || field.alias == Some(&entry.key);
-            match record.fields.iter().position(known) {
+            match known_field(record, tagged, &entry.key)? {
                 Some(slot) if slots[slot].is_some() => {
                     let name = record.fields[slot].name;
                     let message =
@@ -251,15 +231,7 @@ impl<'n, 'a> Fields<'n, 'a> {
                 }
                 Some(_) if record.nullable && entry.value.value == Value::Null => {}
                 Some(slot) => slots[slot] = Some(&entry.value),
-                None if tagged && entry.key == "type" => {}
-                None => {
-                    let known = record.fields.iter().map(|field| field.name);
-                    let tag = tagged.then_some("type");
-                    let known: Vec<&str> = tag.into_iter().chain(known).collect();
-                    let kind = ConfigErrorKind::UnknownKey;
-                    let error = ConfigError::unknown(kind, "key", &entry.key, known);
-                    return Err(error.within(&*entry.key));
-                }
+                None => {}
             }
         }
         Ok(Self { record, slots })
@@ -303,6 +275,46 @@ impl<'n, 'a> Fields<'n, 'a> {
     }
 }
 
+/// The type that a map of the family names.
+pub(super) fn type_of(node: &Node<'_>, family: &'static Family) -> Result<&'static Record> {
+    let Value::Map(entries) = &node.value else {
+        let expected = format!(
+            "a map with a `type`, as {{\"type\": {:?}}}",
+            family.types[0].name
+        );
+        return Err(wrong_type(&expected, node));
+    };
+    let Some(tag) = entries.iter().find(|entry| entry.key == "type") else {
+        let names: Vec<&str> = family.names().collect();
+        let message = format!("missing field \"type\"; give one of {}", names.join(", "));
+        return Err(ConfigError::new(ConfigErrorKind::MissingField, message));
+    };
+    let record = match &tag.value.value {
+        Value::Text(name) => family.find(name).ok_or_else(|| {
+            let kind = ConfigErrorKind::UnknownName;
+            ConfigError::unknown(kind, family.name, name, family.names())
+        }),
+        _ => Err(wrong_type("a text", &tag.value)),
+    };
+    record.map_err(|error| error.within("type"))
+}
+
+/// The position of the field with that key; none for the `type` of a map that has one.
+pub(super) fn known_field(record: &Record, tagged: bool, key: &str) -> Result<Option<usize>> {
+    let has_key = |field: &Field| field.name == key || field.alias == Some(key);
+    match record.fields.iter().position(has_key) {
+        None if tagged && key == "type" => Ok(None),
+        None => {
+            let known = record.fields.iter().map(|field| field.name);
+            let tag = tagged.then_some("type");
+            let known: Vec<&str> = tag.into_iter().chain(known).collect();
+            let kind = ConfigErrorKind::UnknownKey;
+            Err(ConfigError::unknown(kind, "key", key, known).within(key))
+        }
+        slot => Ok(slot),
+    }
+}
+
 impl Literal {
     /// As if it had been written.
     fn node(self) -> Node<'static> {
@@ -323,7 +335,7 @@ impl Literal {
     }
 }
 
-fn missing(key: &str, doc: &str) -> ConfigError {
+pub(super) fn missing(key: &str, doc: &str) -> ConfigError {
     let first = doc.chars().next().map(|c| c.to_ascii_lowercase());
     let rest = doc.get(1..).unwrap_or_default().trim_end_matches('.');
     let doc: String = first.into_iter().chain(rest.chars()).collect();
@@ -432,7 +444,7 @@ pub(super) fn choice(node: &Node<'_>, shape: Shape) -> Result<&'static str> {
     })
 }
 
-fn length(node: &Node<'_>, _: Shape) -> Result<TimeDelta> {
+pub(super) fn length(node: &Node<'_>, _: Shape) -> Result<TimeDelta> {
     const NOTATIONS: &str =
         "a duration as \"24h\", \"1h30m\", \"500ms\", a number of seconds or ISO 8601 (\"PT24H\")";
     match &node.value {
@@ -480,7 +492,7 @@ pub(super) fn list<'a, T>(
 }
 
 /// A map from texts, each value read by `read`.
-fn by_text<'a, T>(
+pub(super) fn by_text<'a, T>(
     read: impl Fn(&Node<'a>, Shape) -> Result<T>,
 ) -> impl Fn(&Node<'a>, Shape) -> Result<BTreeMap<String, T>> {
     move |node, shape| {

@@ -419,6 +419,57 @@ pub(super) const POLICIES: &[Fault] = &[
     ),
 ];
 
+/// Policies with more than one fault.
+const SEVERAL: &[Fault] = &[
+    fault(
+        Yaml,
+        "\
+name: 5
+colour: red
+placer: {type: random}
+slicer: {type: knapsack, bucket_size: 0, cell_limit: many, size: 1}
+deduplication: no
+scorer:
+  type: composite
+  entries:
+    - {scorer: {type: recency}, weight: 0}
+    - {scorer: {type: priority}}
+    - {scorer: {type: decay, curve: {type: step, windows: [{score: high}]}}, wieght: 2}
+overflow_strategy: explode
+",
+        "\
+line 1, column 7: name: expected a text, got the number 5
+line 2, column 1: colour: unknown key \"colour\"; known are $schema, name, version, description, scorer, slicer, placer, deduplication, overflow_strategy
+line 3, column 16: placer.type: unknown placer \"random\"; known are chronological, u-shaped
+line 4, column 39: slicer.bucket_size: expected a whole number of at least 1, got 0
+line 4, column 54: slicer.cell_limit: expected a whole number, got the text \"many\"
+line 4, column 60: slicer.size: unknown key \"size\"; known are type, bucket_size, cell_limit, memory_limit
+line 5, column 16: deduplication: expected true or false, got the text \"no\"
+line 9, column 41: scorer.entries[0].weight: expected a finite number above 0, got 0
+line 11, column 60: scorer.entries[2].scorer.curve.windows[0]: missing field \"max_age\"; add it: the age at which the window ends
+line 11, column 68: scorer.entries[2].scorer.curve.windows[0].score: expected a number, got the text \"high\"
+line 11, column 78: scorer.entries[2].wieght: unknown key \"wieght\"; did you mean \"weight\"?
+line 12, column 20: overflow_strategy: unknown choice \"explode\"; known are throw, truncate, proceed",
+    ),
+    // A field that is missing and a part that its constructor refuses.
+    fault(
+        Json,
+        r#"{"slicer": {"type": "quota", "quotas": [{"kind": "A", "require": 60}, {"kind": "B", "require": 60}]}, "version": 0}"#,
+        "\
+line 1, column 1: missing field \"scorer\"; add it: how relevant an item is
+line 1, column 40: slicer.quotas: sum of require percentages (120) must not exceed 100.0
+line 1, column 114: version: expected a whole number of at least 1, got 0",
+    ),
+    // A misspelt key is not a missing one too.
+    fault(
+        Toml,
+        "[scorr]\ntype = \"recency\"\n[placer]\n",
+        "\
+line 1, column 2: scorr: unknown key \"scorr\"; did you mean \"scorer\"?
+line 3, column 1: placer: missing field \"type\"; give one of chronological, u-shaped",
+    ),
+];
+
 pub(super) const REQUESTS: &[Fault] = &[
     fault(
         Json,
@@ -562,6 +613,27 @@ fn check(faults: &[Fault], said: fn(Format, &str) -> String) {
 #[test]
 fn a_bad_policy_is_told_where_it_is_bad_and_how_to_mend_it() {
     check(POLICIES, said_of_policy);
+}
+
+/// Everything that is said of a policy, a line each.
+fn all_said_of_policy(format: Format, text: &str) -> String {
+    let faults = match Document::parse(text, format) {
+        Ok(document) => document.policy_faults(),
+        Err(error) => vec![error],
+    };
+    let said: Vec<String> = faults.iter().map(ToString::to_string).collect();
+    said.join("\n")
+}
+
+#[test]
+fn where_one_thing_is_wrong_one_fault_is_told() {
+    check(POLICIES, all_said_of_policy);
+    assert_eq!(all_said_of_policy(Toml, "scorer.type = \"recency\""), "");
+}
+
+#[test]
+fn every_fault_of_a_policy_is_told_in_the_order_of_the_text() {
+    check(SEVERAL, all_said_of_policy);
 }
 
 #[test]

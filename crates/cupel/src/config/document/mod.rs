@@ -8,8 +8,9 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::error::{ConfigError, ConfigErrorKind, Step};
+use super::registry::{POLICY, Shape};
 use super::tree::{Entry, Node, Value, duplicate_key, repeated};
-use super::{PolicyConfig, RequestConfig, read, request};
+use super::{PolicyConfig, RequestConfig, faults, read, request};
 use crate::{ContextItem, Policy, RawValue};
 
 /// How deep maps and lists may be nested.
@@ -128,6 +129,33 @@ impl<'a> Document<'a> {
         let config = read::policy(&self.root).map_err(|error| self.locate(error))?;
         config.build().map_err(|error| self.locate(error))?;
         Ok(config)
+    }
+
+    /// Everything that is wrong with the document as a policy, in the order of the text; empty where
+    /// [`policy`](Self::policy) succeeds.
+    ///
+    /// Whether parts go together is found out once each of them is right.
+    ///
+    /// ```
+    /// use cupel::config::{Document, Format};
+    ///
+    /// let text = "scorer: {type: recencyy}\nslicer: {type: knapsack, bucket_size: 0}\n";
+    /// let faults = Document::parse(text, Format::Yaml)?.policy_faults();
+    /// let paths: Vec<String> = faults.iter().map(|fault| fault.path()).collect();
+    /// assert_eq!(paths, ["scorer.type", "slicer.bucket_size"]);
+    /// # Ok::<(), cupel::config::ConfigError>(())
+    /// ```
+    pub fn policy_faults(&self) -> Vec<ConfigError> {
+        let Err(first) = self.policy() else {
+            return Vec::new();
+        };
+        let faults = faults::of(&self.root, Shape::Record(&POLICY)).into_iter();
+        let mut faults: Vec<ConfigError> = faults.map(|fault| self.locate(fault)).collect();
+        if faults.is_empty() {
+            faults.push(first);
+        }
+        faults.sort_by_key(|fault| fault.position().map(|position| position.span.start));
+        faults
     }
 
     /// The document as a policy.
