@@ -45,14 +45,15 @@ impl Threads {
             orphans: vec![None; turns.len()],
             answers: Vec::new(),
         };
-        // The calls so far by id, the latest of every id, and whether they are answered.
-        let mut calls: HashMap<&str, (usize, bool)> = HashMap::new();
+        // The calls so far, whether they are answered, and the latest of every id.
+        let mut calls: Vec<(usize, bool)> = Vec::new();
+        let mut latest: HashMap<&str, usize> = HashMap::new();
         for (index, turn) in turns.iter().enumerate() {
             for id in &turn.results {
-                match calls.get_mut(id.as_str()) {
-                    Some((call, answered)) => {
-                        *answered = true;
-                        threads.join(*call, index);
+                match latest.get(id.as_str()) {
+                    Some(&call) => {
+                        calls[call].1 = true;
+                        threads.join(calls[call].0, index);
                     }
                     None if continued => threads.answers.push(index),
                     None => threads.orphans[index] = Some(Orphan::Result),
@@ -62,9 +63,11 @@ impl Threads {
                 threads.orphans[index] = Some(Orphan::Result);
             }
             for id in &turn.calls {
-                if let Some((call, false)) = calls.insert(id, (index, false)) {
-                    threads.orphans[call] = Some(Orphan::Call);
+                latest.insert(id, calls.len());
+                if let Some(id) = &turn.item_id {
+                    latest.insert(id, calls.len());
                 }
+                calls.push((index, false));
             }
             let follower = turns.get(index + 1);
             let is_made = follower.is_some_and(Turn::is_made_by_model);
@@ -76,13 +79,10 @@ impl Threads {
                 threads.join(index, index + 1);
             }
         }
-        let mut open: Vec<usize> = calls
-            .into_values()
-            .filter_map(|(call, answered)| (!answered).then_some(call))
-            .collect();
-        open.sort_unstable();
-        for call in open {
-            threads.orphans[call] = Some(Orphan::Call);
+        for (call, answered) in calls {
+            if !answered {
+                threads.orphans[call] = Some(Orphan::Call);
+            }
         }
         threads.spread();
         threads

@@ -27,6 +27,8 @@ pub(crate) struct Turn {
     /// The calls it makes and the calls it answers, by id.
     pub(crate) calls: Vec<String>,
     pub(crate) results: Vec<String>,
+    /// The id of the item that its call is, by which it may be answered too.
+    pub(crate) item_id: Option<String>,
     /// Whether it leads to the message after it and means nothing without.
     pub(crate) leads: bool,
     /// Whether it says anything but results.

@@ -356,6 +356,38 @@ fn orphans_are_dropped_and_say_so() {
 }
 
 #[test]
+fn an_output_of_the_local_shell_names_its_call_in_id() {
+    let session = |output: &str| {
+        format!(
+            r#"{{"input": [
+              {{"role": "user", "content": "What is here?"}},
+              {{"type": "local_shell_call", "id": "lsh_1", "call_id": "call_1", "status": "completed",
+                "action": {{"type": "exec", "command": ["ls"], "env": {{}}}}}},
+              {{"type": "local_shell_call_output", {output}, "output": "a.txt"}},
+              {{"role": "user", "content": "Thanks."}}
+            ]}}"#
+        )
+    };
+    for output in [
+        r#""id": "call_1""#,
+        r#""id": "lsh_1""#,
+        r#""id": "out_1", "call_id": "call_1""#,
+    ] {
+        let text = session(output);
+        let group = Some("1".to_owned());
+        assert_eq!(
+            groups(&text),
+            [None, group.clone(), group, None],
+            "{output}"
+        );
+        check_kept(&text, 1_000, &[0, 1, 2, 3]);
+    }
+    check_kept(&session(r#""id": "call_2""#), 1_000, &[0, 3]);
+    let nameless = Chat::parse(&session(r#""status": "completed""#), None).unwrap_err();
+    assert_eq!(nameless.path, "input[2].id");
+}
+
+#[test]
 fn results_of_calls_the_provider_remembers_stay() {
     let text = r#"{"previous_response_id": "resp_1", "input": [
       {"role": "user", "content": "a long question that is of no use any more"},

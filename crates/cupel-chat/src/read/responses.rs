@@ -27,7 +27,7 @@ pub(super) fn turn(fields: &Map<String, Value>) -> Result<Turn, Fault> {
         }
         Some(kind) if kind.ends_with("_output") => {
             let mut turn = Turn::new(Role::Tool, kind);
-            turn.results.push(text(fields, "call_id", "")?.to_owned());
+            turn.results.push(answered(kind, fields)?.to_owned());
             match fields.get("output") {
                 Some(Value::Object(output)) => turn.say(&Value::from(output.clone()).to_string()),
                 output => blocks::content(&mut turn, output, "output")?,
@@ -41,6 +41,9 @@ pub(super) fn turn(fields: &Map<String, Value>) -> Result<Turn, Fault> {
             let arguments = ["arguments", "input", "action", "operation"];
             let arguments = arguments.iter().find_map(|key| fields.get(*key));
             turn.call(text(fields, "call_id", "")?, name, plain(arguments));
+            if kind == "local_shell_call" {
+                turn.item_id = optional(fields, "id", "")?.map(str::to_owned);
+            }
             Ok(turn)
         }
         Some("function_call") => fault("call_id", "is missing; it must be a text"),
@@ -52,6 +55,15 @@ pub(super) fn turn(fields: &Map<String, Value>) -> Result<Turn, Fault> {
             turn.say(&Value::from(fields.clone()).to_string());
             Ok(turn)
         }
+    }
+}
+
+/// The call that an output answers. Outputs of the local shell have it in `id`.
+fn answered<'f>(kind: &str, fields: &'f Map<String, Value>) -> Result<&'f str, Fault> {
+    match optional(fields, "call_id", "")? {
+        Some(id) => Ok(id),
+        None if kind == "local_shell_call_output" => text(fields, "id", ""),
+        None => text(fields, "call_id", ""),
     }
 }
 
