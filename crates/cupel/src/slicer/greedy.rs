@@ -58,54 +58,53 @@ impl Slicer for GreedySlice {
         Ok(Selection::keep(kept))
     }
 
-    /// Looks at the densest items first, a few at a time, and drops what no longer fits before it
-    /// looks at more: of a long list only a short part is ever sorted.
+    /// Lays the items out in steps of density. The densest steps that fit whole are kept as they are,
+    /// only the first that does not is sorted; then what no longer fits is dropped, and the rest is
+    /// laid out anew.
     fn select_unsorted(&self, list: &Unsorted<'_>, budget: &ContextBudget) -> Option<Vec<usize>> {
-        const FIRST: usize = 256;
-        let mut remaining = budget.target_tokens();
+        let mut remaining = u64::try_from(budget.target_tokens()).unwrap_or(0);
         let mut kept = Vec::new();
-        if remaining <= 0 {
+        if remaining == 0 {
             return Some(kept);
         }
-        let mut waiting = parallel::map(list.positions, |index, &position| {
-            Waiting::new(index, &list.scored(position))
-        });
-        let scored = |item: &Waiting| list.scored(list.positions[item.index as usize]);
-        let tokens = |item: &Waiting| match item.tokens {
-            u32::MAX => scored(item).item.tokens(),
-            tokens => tokens.into(),
-        };
+        let mut waiting = Vec::with_capacity(list.positions.len());
+        for (index, scored) in list.iter().enumerate() {
+            let tokens = u64::try_from(scored.item.tokens()).ok()?;
+            if tokens == 0 {
+                kept.push(index);
+            } else if tokens <= remaining {
+                waiting.push(Waiting::new(index, tokens, &scored)?);
+            }
+        }
+        let score = |item: &Waiting| list.scored(list.positions[item.index as usize]).score;
         let in_order = |a: &Waiting, b: &Waiting| {
-            let by_score = || descending(scored(a).score, scored(b).score);
             let by_density = a.density.cmp(&b.density);
+            let by_score = || descending(score(a), score(b));
             by_density.then_with(by_score).then(a.index.cmp(&b.index))
         };
-        let mut thresholds = match waiting.len() {
-            ..=FIRST => Thresholds::default(),
-            _ => Thresholds::new(&waiting),
-        };
-        let mut next = FIRST;
-        let mut looked_at = Vec::with_capacity(waiting.len().min(8 * FIRST));
+        let mut steps = Steps::new();
+        let mut looked_at = Vec::new();
         while !waiting.is_empty() {
-            let threshold = thresholds.after(next);
+            steps.lay_out(&waiting);
+            let (whole, sorted) = steps.fill(&mut remaining);
             looked_at.clear();
-            waiting.retain(|item| {
-                let fits = tokens(item) <= remaining;
-                if fits && item.density <= threshold {
+            for item in &waiting {
+                let offset = steps.offset(item);
+                if offset < whole {
+                    kept.push(item.index as usize);
+                } else if offset < sorted {
                     looked_at.push(*item);
                 }
-                fits && item.density > threshold
-            });
+            }
             looked_at.sort_unstable_by(in_order);
-            kept.reserve(looked_at.len());
             for item in &looked_at {
-                let tokens = tokens(item);
-                if tokens <= remaining {
+                if u64::from(item.tokens) <= remaining {
                     kept.push(item.index as usize);
-                    remaining -= tokens;
+                    remaining -= u64::from(item.tokens);
                 }
             }
-            next *= 4;
+            waiting
+                .retain(|item| u64::from(item.tokens) <= remaining && steps.offset(item) >= sorted);
         }
         Some(kept)
     }
@@ -193,75 +192,85 @@ impl Slicer for GreedySlice {
     }
 }
 
-/// An item that has not been looked at.
+/// An item that may still be kept.
 #[derive(Clone, Copy)]
 struct Waiting {
     /// Least for the densest.
     density: u64,
     /// Its position in the list.
     index: u32,
-    /// The largest number stands for itself and all beyond.
     tokens: u32,
 }
 
 impl Waiting {
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "the list is a list of such positions"
-    )]
-    fn new(index: usize, scored: &ScoredRef<'_>) -> Self {
-        Self {
+    /// `None` if there are too many tokens to be held.
+    fn new(index: usize, tokens: u64, scored: &ScoredRef<'_>) -> Option<Self> {
+        Some(Self {
             density: descending_key(density(scored)),
-            index: index as u32,
-            tokens: u32::try_from(scored.item.tokens()).unwrap_or(u32::MAX),
-        }
+            index: u32::try_from(index).ok()?,
+            tokens: u32::try_from(tokens).ok()?,
+        })
     }
 }
 
-/// How many items there are up to which density, roughly.
-#[derive(Default)]
-struct Thresholds {
+/// Steps of density, the densest first. What is far less dense than the densest is beyond them.
+struct Steps {
     least: u64,
     /// The width of a step, as a power of two.
     width: u32,
-    /// The items of each step.
-    counts: Vec<u32>,
-    /// The first step that has not been passed.
-    next: usize,
+    /// The tokens of each step.
+    tokens: Vec<u64>,
+    /// The greatest width of all steps together, as a power of two.
+    span: u32,
 }
 
-impl Thresholds {
-    fn new(waiting: &[Waiting]) -> Self {
-        const MOST_STEP_BITS: u32 = 11;
-        let densities = || waiting.iter().map(|item| item.density);
-        let least = densities().min().unwrap_or(0);
-        let range = densities().max().unwrap_or(0) - least;
-        let bits = u64::BITS - range.leading_zeros();
-        let width = bits.saturating_sub(waiting.len().ilog2().min(MOST_STEP_BITS));
-        let mut counts = vec![0; low_bits(range >> width) + 1];
-        for density in densities() {
-            counts[low_bits((density - least) >> width)] += 1;
-        }
+impl Steps {
+    /// A list that is to be laid out over sixteen halvings of the density at first.
+    fn new() -> Self {
         Self {
-            least,
-            width,
-            counts,
-            next: 0,
+            least: 0,
+            width: 0,
+            tokens: Vec::new(),
+            span: f64::MANTISSA_DIGITS - 1 + 4,
         }
     }
 
-    /// The density up to which there are at least so many items that have not been passed, and
-    /// passes them; the largest number if there are not so many.
-    fn after(&mut self, items: usize) -> u64 {
-        let mut passed = 0;
-        while let Some(&count) = self.counts.get(self.next) {
-            if passed >= items {
-                return self.least + ((self.next as u64) << self.width) - 1;
+    /// Lays a list out, every time over a span twice as wide.
+    fn lay_out(&mut self, waiting: &[Waiting]) {
+        const MOST_STEP_BITS: u32 = 11;
+        let densities = || waiting.iter().map(|item| item.density);
+        self.least = densities().min().unwrap_or(0);
+        let range = densities().max().unwrap_or(0) - self.least;
+        let range = range.min((1 << self.span) - 1);
+        self.span = (self.span + 1).min(u64::BITS - 1);
+        let bits = u64::BITS - range.leading_zeros();
+        self.width = bits.saturating_sub(waiting.len().ilog2().min(MOST_STEP_BITS));
+        self.tokens.clear();
+        self.tokens.resize(low_bits(range >> self.width) + 1, 0);
+        for item in waiting {
+            let step = low_bits(self.offset(item) >> self.width);
+            if let Some(tokens) = self.tokens.get_mut(step) {
+                *tokens += u64::from(item.tokens);
             }
-            passed += count as usize;
-            self.next += 1;
         }
-        u64::MAX
+    }
+
+    fn offset(&self, item: &Waiting) -> u64 {
+        item.density - self.least
+    }
+
+    /// Takes the steps that fit whole out of the budget. Returns the offsets at which they end, and at
+    /// which the step ends that comes next.
+    fn fill(&self, remaining: &mut u64) -> (u64, u64) {
+        let mut whole = 0;
+        for &tokens in &self.tokens {
+            if tokens > *remaining {
+                return (whole << self.width, (whole + 1) << self.width);
+            }
+            *remaining -= tokens;
+            whole += 1;
+        }
+        (whole << self.width, whole << self.width)
     }
 }
 
@@ -337,5 +346,71 @@ fn density(scored: &ScoredRef<'_>) -> f64 {
     match scored.item.tokens() {
         0 => f64::MAX,
         tokens => scored.score / tokens as f64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Chooses from the list as it is and from the list sorted by score, for several budgets.
+    fn check(list: &[(i64, f64)]) {
+        let item = |tokens: i64| ContextItem::builder("x", tokens).build().unwrap();
+        let items: Vec<ContextItem> = list.iter().map(|&(tokens, _)| item(tokens)).collect();
+        let scores: Vec<f64> = list.iter().map(|&(_, score)| score).collect();
+        let positions: Vec<u32> = (0..).take(list.len()).collect();
+        let unsorted = Unsorted::new(&items, &scores, &positions);
+        let mut ranking = positions.clone();
+        ranking.sort_by(|&a, &b| descending(scores[a as usize], scores[b as usize]));
+        let ranked: Vec<ScoredRef<'_>> = ranking.iter().map(|&at| unsorted.scored(at)).collect();
+
+        let total = list.iter().map(|&(tokens, _)| tokens);
+        let total = total.fold(0, i64::saturating_add);
+        for target in [0, 1, 30, total / 50, total / 7, total / 2, total - 1, total] {
+            let budget = ContextBudget::with_target(target.max(0), target.max(0)).unwrap();
+            let kept = GreedySlice.select_unsorted(&unsorted, &budget);
+            let has_giants = |&(tokens, _): &(i64, f64)| (1 << 32..=target).contains(&tokens);
+            assert_eq!(kept.is_none(), list.iter().any(has_giants));
+            let Some(mut kept) = kept else { continue };
+            kept.sort_unstable();
+            let selection = GreedySlice.select(&ranked, &budget).unwrap();
+            let selected = selection.kept().iter().map(|&rank| ranking[rank] as usize);
+            let mut selected: Vec<usize> = selected.collect();
+            selected.sort_unstable();
+            assert_eq!(kept, selected, "{target} of {total} tokens");
+        }
+    }
+
+    // proves: GREEDY-3
+    #[test]
+    fn a_list_need_not_be_sorted() {
+        let mut state = 1_u32;
+        let mut random = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            state >> 4
+        };
+        let tokens: [fn(u32) -> i64; 5] = [
+            |random| i64::from(random % 1_500),
+            |random| i64::from(random % 3 + 20),
+            |random| 1 << (random % 32),
+            |random| i64::MAX >> (random % 63),
+            |_| 100,
+        ];
+        let scores: [fn(u32) -> f64; 6] = [
+            |random| f64::from(random) / 1e6,
+            |random| f64::from(random % 5) / 5.0,
+            |random| f64::from(random % 3) - 1.0,
+            |random| 2.0_f64.powf(f64::from(random % 2_000) - 1_000.0),
+            |random| [f64::NAN, f64::INFINITY, -0.0, 0.0, 1.0, f64::MAX][random as usize % 6],
+            |_| 0.5,
+        ];
+        for length in [0, 1, 2, 40, 300, 5_000] {
+            for tokens in tokens {
+                for score in scores {
+                    let list = (0..length).map(|_| (tokens(random()), score(random())));
+                    check(&list.collect::<Vec<_>>());
+                }
+            }
+        }
     }
 }
