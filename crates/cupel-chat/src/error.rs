@@ -52,6 +52,15 @@ pub struct ChatError {
     pub path: String,
     /// The value, or the message that holds it.
     pub place: Place,
+    kind: Kind,
+}
+
+/// What can be done about a fault other than mending its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Fault,
+    Unclear,
+    Mixed,
 }
 
 impl ChatError {
@@ -60,7 +69,23 @@ impl ChatError {
             message: message.into(),
             path: String::new(),
             place: Place::of(text, offset),
+            kind: Kind::Fault,
         }
+    }
+
+    pub(crate) fn kind(mut self, kind: Kind) -> Self {
+        self.kind = kind;
+        self
+    }
+
+    /// Whether the text speaks for several shapes, so that naming one helps.
+    pub fn is_unclear(&self) -> bool {
+        self.kind == Kind::Unclear
+    }
+
+    /// Whether messages and items stand in one list.
+    pub fn is_mixed(&self) -> bool {
+        self.kind == Kind::Mixed
     }
 
     pub(crate) fn at(mut self, path: impl Into<String>) -> Self {

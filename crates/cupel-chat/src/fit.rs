@@ -118,6 +118,8 @@ impl Fitted<'_> {
 pub enum FitError {
     /// What has to be kept is larger than the budget.
     TooLarge {
+        /// What the messages look like.
+        shape: Shape,
         /// The tokens there are for the request.
         available: i64,
         /// The tokens of what has to be kept, the overhead included.
@@ -158,12 +160,14 @@ impl fmt::Display for FitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooLarge {
+                shape,
                 available,
                 needed,
                 overhead,
                 messages,
             } => {
                 let over = needed.saturating_sub(*available);
+                let unit = shape.unit();
                 write!(
                     f,
                     "what has to be kept needs {needed} tokens, {over} more than the {available} there are:"
@@ -175,13 +179,13 @@ impl fmt::Display for FitError {
                         tokens,
                     } = message;
                     let comma = if position > 0 { "," } else { "" };
-                    write!(f, "{comma} message {index} ({role}, {tokens} tokens)")?;
+                    write!(f, "{comma} {unit} {index} ({role}, {tokens} tokens)")?;
                 }
-                let and = if messages.is_empty() { "" } else { " and" };
-                write!(
-                    f,
-                    "{and} {overhead} tokens around the messages; raise the budget or shorten these"
-                )
+                if *overhead > 0 {
+                    let and = if messages.is_empty() { "" } else { " and" };
+                    write!(f, "{and} {overhead} tokens around the {unit}s")?;
+                }
+                f.write_str("; raise the budget or shorten these")
             }
             Self::Orphan {
                 index,
@@ -400,6 +404,7 @@ impl Chat {
             return Ok(());
         }
         Err(FitError::TooLarge {
+            shape: self.shape,
             available,
             needed,
             overhead: tokens(around),

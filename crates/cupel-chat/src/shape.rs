@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde_json::Value;
 
-use crate::error::ChatError;
+use crate::error::{ChatError, Kind};
 use crate::layout::Layout;
 
 /// What the messages of a chat look like.
@@ -57,6 +57,14 @@ impl Shape {
         }
     }
 
+    /// What one of a list of this shape is called: `message` or `item`.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::Items => "item",
+            _ => "message",
+        }
+    }
+
     /// Whether the first message after the system's must be the user's. Anthropic's interface refuses
     /// others; LangChain's messages may go there.
     pub fn starts_on_user(self) -> bool {
@@ -86,23 +94,22 @@ impl FromStr for Shape {
     }
 }
 
-/// What speaks for a shape, and where it was seen.
+/// What speaks for a shape, and the message it was seen in, if it was in one.
 struct Sign {
     shape: Shape,
     what: String,
+    index: Option<usize>,
 }
 
 /// The shape that everything seen speaks for.
 pub(crate) fn detect(layout: &Layout, values: &[Value]) -> Result<Shape, ChatError> {
-    match layout.path {
-        "input" => return Ok(Shape::Responses),
-        "items" => return Ok(Shape::Items),
-        _ => {}
+    if layout.path == "input" {
+        return Ok(Shape::Responses);
     }
     let mut signs: Vec<Sign> = Vec::new();
-    let mut note = |shape: Shape, what: String| {
+    let mut note = |shape: Shape, what: String, index: Option<usize>| {
         if signs.iter().all(|sign| sign.shape != shape) {
-            signs.push(Sign { shape, what });
+            signs.push(Sign { shape, what, index });
         }
     };
     for (key, shape) in [
@@ -110,38 +117,53 @@ pub(crate) fn detect(layout: &Layout, values: &[Value]) -> Result<Shape, ChatErr
         ("anthropic_version", Shape::Anthropic),
     ] {
         if layout.field(key).is_some() {
-            note(shape, format!("`{key}` beside the messages"));
+            note(shape, format!("`{key}` beside the messages"), None);
         }
     }
     if let Some(Value::Array(tools)) = layout.field("tools") {
         for tool in tools {
             if tool.get("input_schema").is_some() {
-                note(Shape::Anthropic, "tools with `input_schema`".to_owned());
+                let what = "tools with `input_schema`".to_owned();
+                note(Shape::Anthropic, what, None);
             } else if tool.get("function").is_some() {
-                note(Shape::OpenAi, "tools with `function`".to_owned());
+                note(Shape::OpenAi, "tools with `function`".to_owned(), None);
             }
         }
     }
-    let mut system = None;
+    let (mut system, mut message) = (None, None);
     for (index, value) in values.iter().enumerate() {
         match sign_of(value) {
-            Some((shape, what)) => note(shape, format!("{what} in {}", layout.path_of(index, ""))),
+            Some((shape, what)) => note(shape, what, Some(index)),
             None if value.get("role").is_some() => {
+                message = message.or(Some((index, "`role`")));
                 let role = value["role"].as_str();
                 if system.is_none() && matches!(role, Some("system" | "developer")) {
                     system = Some(index);
                 }
             }
+            // What is wrong with an item is found out when it is read.
+            None if layout.path == "items" => {}
             None => return Err(unknown(layout, index, value)),
         }
     }
-    if let (Some(index), [sign]) = (system, &signs[..])
+    let item = signs.iter().find(|sign| sign.shape == Shape::Items);
+    if item.is_some() || layout.path == "items" {
+        let signs = signs.iter().filter(|sign| sign.shape != Shape::Items);
+        let mut signs = signs.filter_map(|sign| Some((sign.index?, &*sign.what)));
+        if let Some(message) = message.or_else(|| signs.next()) {
+            return Err(mixed(layout, message, item));
+        }
+    }
+    if layout.path == "items" {
+        return Ok(Shape::Items);
+    }
+    if let (Some(_), [sign]) = (system, &signs[..])
         && sign.shape == Shape::Anthropic
     {
-        let what = format!("the role system in {}", layout.path_of(index, ""));
         signs.push(Sign {
             shape: Shape::OpenAi,
-            what,
+            what: "the role system".to_owned(),
+            index: system,
         });
     }
     match &signs[..] {
@@ -152,10 +174,13 @@ pub(crate) fn detect(layout: &Layout, values: &[Value]) -> Result<Shape, ChatErr
         }),
         [sign] => Ok(sign.shape),
         several => {
-            let seen: Vec<String> = several
+            let seen = several
                 .iter()
-                .map(|Sign { shape, what }| format!("{what} ({shape})"))
-                .collect();
+                .map(|Sign { shape, what, index }| match index {
+                    Some(index) => format!("{what} in {} ({shape})", layout.path_of(*index, "")),
+                    None => format!("{what} ({shape})"),
+                });
+            let seen: Vec<String> = seen.collect();
             Err(ChatError::new(
                 &layout.text,
                 0,
@@ -165,9 +190,34 @@ pub(crate) fn detect(layout: &Layout, values: &[Value]) -> Result<Shape, ChatErr
                     names()
                 ),
             )
-            .at(layout.path))
+            .at(layout.path)
+            .kind(Kind::Unclear))
         }
     }
+}
+
+/// A message, and what makes it one, in a list that has an item or the name of items.
+fn mixed(layout: &Layout, (message, what): (usize, &str), item: Option<&Sign>) -> ChatError {
+    let is = |index: usize, what: &str| format!("{} is {what}", layout.path_of(index, ""));
+    let a_message = is(message, &format!("a message (it has {what})"));
+    let item = item.and_then(|sign| Some((sign.index?, &sign.what)));
+    let (last, text) = match item {
+        Some((item, what)) => {
+            let an_item = is(item, &format!("an item (it has {what})"));
+            let mut both = [(message, a_message), (item, an_item)];
+            both.sort_unstable();
+            let [(_, first), (last, second)] = both;
+            let text = format!(
+                "messages and items are mixed: {first}, {second}; write all as messages or all as items"
+            );
+            (last, text)
+        }
+        None => (
+            message,
+            format!("{a_message} in `items`; call the list `messages`, or write items"),
+        ),
+    };
+    layout.fault(last, "", text).kind(Kind::Mixed)
 }
 
 /// The names of all shapes.

@@ -219,6 +219,7 @@ fn check_fit(
             needed,
             overhead,
             messages,
+            ..
         }) => {
             prop_assert!(needed > available && available == tokens);
             let sum: i64 = messages.iter().map(|message| message.tokens).sum();

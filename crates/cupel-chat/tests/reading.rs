@@ -114,6 +114,26 @@ fn what_is_no_chat_is_refused_with_place_and_remedy() {
             r#"{"system":"x","messages":[{"role":"system","content":"x"}]}"#,
             format!("line 1, column 1, messages: the shape is not clear: there is `system` beside the messages (anthropic) and the role system in messages[0] (openai); name the shape that is meant, one of {shapes}"),
         ),
+        (
+            r#"[{"role":"user","content":"x"},{"content":"a","tokens":1}]"#,
+            "line 1, column 32, [1]: messages and items are mixed: [0] is a message (it has `role`), [1] is an item (it has `content` without `role`); write all as messages or all as items".to_owned(),
+        ),
+        (
+            "{\"content\":\"a\"}\n{\"type\":\"human\",\"content\":\"x\"}",
+            "line 2, column 1, [1]: messages and items are mixed: [0] is an item (it has `content` without `role`), [1] is a message (it has the type human); write all as messages or all as items".to_owned(),
+        ),
+        (
+            r#"{"items":[{"content":"a"},{"role":"tool","content":"x"}]}"#,
+            "line 1, column 27, items[1]: messages and items are mixed: items[0] is an item (it has `content` without `role`), items[1] is a message (it has the role tool); write all as messages or all as items".to_owned(),
+        ),
+        (
+            r#"{"items":[{"role":"user","content":"x"}]}"#,
+            "line 1, column 11, items[0]: items[0] is a message (it has `role`) in `items`; call the list `messages`, or write items".to_owned(),
+        ),
+        (
+            r#"{"system":"x","messages":[{"content":"x"}]}"#,
+            format!("line 1, column 1, messages: the shape is not clear: there is `system` beside the messages (anthropic) and `content` without `role` in messages[0] (items); name the shape that is meant, one of {shapes}"),
+        ),
         (r#"[{"role":"king","content":"x"}]"#, "line 1, column 2, [0].role: \"king\" is no role; the roles are system, developer, user, assistant, tool, function".to_owned()),
         (r#"[{"role":"user","content":7}]"#, "line 1, column 2, [0].content: must be a text or a list of content blocks, not a number".to_owned()),
         (r#"[{"role":"user","content":[{"type":"text"}]}]"#, "line 1, column 2, [0].content[0].text: is missing; it must be a text".to_owned()),

@@ -308,8 +308,8 @@ fn items_are_chosen_in_whole_groups_and_stay_in_order() {
     assert_eq!(kept(5), Ok(vec![3]));
     assert_eq!(
         kept(4).unwrap_err().to_string(),
-        "what has to be kept needs 5 tokens, 1 more than the 4 there are: message 3 (Message, 5 tokens) \
-         and 0 tokens around the messages; raise the budget or shorten these"
+        "what has to be kept needs 5 tokens, 1 more than the 4 there are: item 3 (Message, 5 tokens); \
+         raise the budget or shorten these"
     );
     let fitted = chat
         .fit(&default_policy(), &budget(14), &Characters)

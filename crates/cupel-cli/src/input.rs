@@ -6,7 +6,7 @@ use std::path::Path;
 
 use cupel::config::{ConfigError, Document, Format, PolicyConfig, RequestConfig};
 use cupel::{ContextBudget, ContextItem};
-use cupel_chat::{Chat, Shape};
+use cupel_chat::{Chat, ChatError, Shape};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
@@ -131,7 +131,7 @@ impl Source {
         } else {
             Document::parse(&self.text, Format::Json)
                 .and_then(|document| document.request_counted(&count))
-                .map_err(|error| self.failure(&error))?
+                .map_err(|error| self.unreadable(self, &error))?
         };
         Ok(Some(Plain {
             budget: request.budget,
@@ -190,7 +190,7 @@ impl Source {
                     text: line.to_owned(),
                     first_line: index + 1,
                 };
-                line.failure(&error)
+                self.unreadable(&line, &error)
             });
             items.push(item?);
         }
@@ -204,7 +204,15 @@ impl Source {
     pub(crate) fn request(&self) -> Result<RequestConfig, Failure> {
         Document::parse(&self.text, self.format())
             .and_then(|document| document.request())
-            .map_err(|error| self.failure(&error))
+            .map_err(|error| self.unreadable(self, &error))
+    }
+
+    /// Why items cannot be read: there are messages among them, or there is a fault in a part of the text.
+    fn unreadable(&self, part: &Self, error: &ConfigError) -> Failure {
+        match Chat::parse(&self.text, None) {
+            Err(error) if error.is_mixed() => self.chat_failure(error),
+            _ => part.failure(error),
+        }
     }
 
     /// The text as a policy document.
@@ -249,23 +257,25 @@ impl Source {
 
     /// The text as a chat.
     pub(crate) fn chat(&self, shape: Option<Shape>) -> Result<Chat, Failure> {
-        Chat::parse(&self.text, shape).map_err(|error| {
-            let unclear = error.message.contains("the shape is not clear");
-            let message = if error.message.starts_with("must ") {
-                format!("`{}` {}", error.path, error.message)
-            } else {
-                error.message
-            };
-            let place = self.place(error.place.line, error.place.column, error.path);
-            let failure = Failure::input(message).at(place);
-            if unclear {
-                failure.help("name it with --shape")
-            } else if self.text.trim_start().starts_with(['{', '[']) {
-                failure
-            } else {
-                failure.help("a chat is a JSON document or one JSON object per line")
-            }
-        })
+        Chat::parse(&self.text, shape).map_err(|error| self.chat_failure(error))
+    }
+
+    fn chat_failure(&self, error: ChatError) -> Failure {
+        let unclear = error.is_unclear();
+        let message = if error.message.starts_with("must ") || error.message.starts_with("is ") {
+            format!("`{}` {}", error.path, error.message)
+        } else {
+            error.message
+        };
+        let place = self.place(error.place.line, error.place.column, error.path);
+        let failure = Failure::input(message).at(place);
+        if unclear {
+            failure.help("name it with --shape")
+        } else if self.text.trim_start().starts_with(['{', '[']) {
+            failure
+        } else {
+            failure.help("a chat is a JSON document or one JSON object per line")
+        }
     }
 
     /// The text of every item as it stands there; `None` if it is not JSON.

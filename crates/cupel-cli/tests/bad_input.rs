@@ -286,6 +286,15 @@ fn chats() -> Vec<Case> {
         chat("a message of no known shape", "[{\"speaker\": \"Ann\", \"says\": \"hello\"}]", ["chat.json:1:2", "[0]"]),
         chat("a content that is a number in a chat", "{\"messages\": [\n  {\"role\": \"user\", \"content\": 7}\n]}", ["chat.json:2:3", "`messages[0].content` must be a text"]),
         chat("messages of two shapes", "[{\"role\": \"user\", \"content\": [{\"type\": \"tool_result\", \"tool_use_id\": \"a\", \"content\": \"x\"}]},\n {\"role\": \"tool\", \"tool_call_id\": \"b\", \"content\": \"y\"}]", ["chat.json", "--shape"]),
+        chat("an item among messages", "[\n  {\"role\": \"user\", \"content\": \"hello\"},\n  {\"content\": \"a\", \"tokens\": 5}\n]", ["chat.json:3:3 ([1])", "all as messages or all as items"]),
+        case("a message among lines of items", &["select", "items.jsonl", "--budget", "8k"], 2, ["items.jsonl:2:1 ([1])", "all as messages or all as items"])
+            .file("items.jsonl", "{\"content\": \"a\", \"tokens\": 5}\n{\"role\": \"user\", \"content\": \"hello\"}\n"),
+        case("a message among the items of a request", &["explain", "request.json"], 2, ["request.json:3:3 (items[1])", "all as messages or all as items"])
+            .file("request.json", "{\"budget\": {\"max_tokens\": 9}, \"items\": [\n  {\"content\": \"a\", \"tokens\": 5},\n  {\"role\": \"user\", \"content\": \"hello\"}\n]}"),
+        case("a shape that a message does not have", &["fit", "chat.json", "--budget", "8k", "--shape", "openai"], 2, ["chat.json:1:2 ([0].role)", "`[0].role` is missing"])
+            .file("chat.json", r#"[{"content": "a"}]"#),
+        case("items that cannot fit", &["fit", "items.json", "--budget", "10"], 1, ["item 0 (Message, 50 tokens);", "raise the budget"])
+            .file("items.json", r#"[{"content": "a", "tokens": 50, "pinned": true}]"#),
         chat("two lists of messages", "{\"messages\": [], \"input\": []}", ["chat.json:1:1", "at once"]),
         chat("a picture instead of a chat", "\u{fffd}PNG", ["chat.json:1:1", "a chat is a JSON document"]),
         good("a chat that cannot fit", &["fit", "chat.json", "--budget", "12"], 1, ["message 2 (user", "raise the budget"]),

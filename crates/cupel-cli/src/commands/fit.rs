@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use cupel::ContextBudget;
-use cupel_chat::{Chat, Fitted, Shape, TokenCounter};
+use cupel_chat::{Chat, Fitted, TokenCounter};
 use serde_json::json;
 
 use crate::budget::{BudgetArgs, shown};
@@ -151,10 +151,6 @@ impl Done<'_> {
     fn summary(&self, output: &mut Output) {
         let Self { chat, fitted, .. } = self;
         let (bold, quiet) = (style::HEADER, style::QUIET);
-        let unit = match chat.shape() {
-            Shape::Items => "item",
-            _ => "message",
-        };
         let by = match self.counter {
             None => "tokens as given".to_owned(),
             Some(counter) if counter.is_estimate() => format!("estimated by {}", counter.name()),
@@ -163,7 +159,7 @@ impl Done<'_> {
         output.note(format_args!(
             "{bold}kept {} of {}, {} of {} tokens{bold:#} ({}, {by}, {}, policy {})",
             fitted.kept.len(),
-            counted(chat.len(), unit),
+            counted(chat.len(), chat.shape().unit()),
             grouped(fitted.tokens_after),
             grouped(fitted.tokens_before),
             shown(self.available(), self.budget),
