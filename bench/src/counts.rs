@@ -72,7 +72,7 @@ impl Instructions {
     fn count(reach: Reach) -> Result<Self, String> {
         let run = |scoring| Case(scoring, Entry::Run);
         let both = BOTH.map(run).to_vec();
-        let traced = [Entry::Null, Entry::Report, Entry::DryRun];
+        let traced = [Entry::Null, Entry::Decide, Entry::Report, Entry::DryRun];
         let null = BOTH.map(|scoring| Case(scoring, Entry::Null)).to_vec();
         let traced = traced.map(|entry| BOTH.map(|scoring| Case(scoring, entry)));
         let more = vec![run(Scoring::Recency), run(Scoring::Frequency)];
@@ -108,7 +108,7 @@ impl Instructions {
         }
         rows.extend(BOTH.map(|scoring| self.per_item(scoring)));
         rows.extend(BOTH.map(|scoring| self.disabled_trace(scoring)));
-        for entry in [Entry::DryRun, Entry::Report] {
+        for entry in [Entry::Decide, Entry::DryRun, Entry::Report] {
             rows.extend(BOTH.map(|scoring| self.report(scoring, entry)));
         }
         rows
@@ -216,6 +216,7 @@ pub(crate) fn allocation_rows(reach: Reach) -> Vec<Row> {
     let mut rows = vec![
         peak_memory(reach, Scoring::Composite, Entry::Run),
         peak_memory(reach, Scoring::Frequency, Entry::Run),
+        peak_memory(reach, Scoring::Composite, Entry::Decide),
         peak_memory(reach, Scoring::Composite, Entry::DryRun),
         peak_memory(reach, Scoring::Composite, Entry::Report),
     ];
@@ -229,6 +230,7 @@ pub(crate) fn allocation_rows(reach: Reach) -> Vec<Row> {
 fn peak_memory(reach: Reach, scoring: Scoring, entry: Entry) -> Row {
     let population = Population::new(10_000);
     let (key, goal) = match (scoring, entry) {
+        (_, Entry::Decide) => ("decide_10k", at_most(160.0, 96.0)),
         (_, Entry::DryRun) => ("dry_run_10k", at_most(160.0, 96.0)),
         (_, Entry::Report) => ("report_10k", at_most(160.0, 96.0)),
         (Scoring::Frequency, _) => ("frequency_10k", at_most(320.0, 128.0)),
@@ -307,6 +309,7 @@ fn usage(side: Side, population: &Population, scoring: Scoring, entry: Entry) ->
             let selected = $library::call(&pipeline, Entry::Run, &items, &budget).expect("a run");
             let usage = match entry {
                 Entry::Run | Entry::Null => counted(|| pipeline.run(&items, &budget)).1,
+                Entry::Decide => counted(|| $library::decide(&pipeline, &items, &budget)).1,
                 Entry::Report => counted(|| $library::report(&pipeline, &items, &budget)).1,
                 Entry::DryRun => counted(|| pipeline.dry_run(&items, &budget)).1,
             };

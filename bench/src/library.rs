@@ -113,6 +113,7 @@ pub(crate) fn call(
             let mut collector = NullTraceCollector::default();
             Ok(pipeline.run_traced(items, budget, &mut collector)?.len())
         }
+        Entry::Decide => super::decide(pipeline, items, budget),
         Entry::Report => Ok(report(pipeline, items, budget)?.included.len()),
         Entry::DryRun => Ok(pipeline.dry_run(items, budget)?.included.len()),
     }

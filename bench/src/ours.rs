@@ -14,6 +14,15 @@ pub(crate) fn knapsack(bucket: i64) -> api::KnapsackSlice {
     knapsack.cell_limit(u64::MAX)
 }
 
+/// Decides about every candidate and returns how many are in.
+pub(crate) fn decide(
+    pipeline: &api::Pipeline,
+    items: &[api::ContextItem],
+    budget: &api::ContextBudget,
+) -> Result<usize, api::CupelError> {
+    Ok(pipeline.decide(items, budget)?.window().len())
+}
+
 /// [`pipeline`], with or without deduplication.
 pub(crate) fn pipeline_with(scoring: Scoring, deduplicates: bool) -> api::Pipeline {
     finished(builder_of_pipeline(scoring).deduplication(deduplicates))

@@ -55,18 +55,27 @@ pub(crate) enum Entry {
     Run,
     /// A traced run whose collector records nothing.
     Null,
+    /// What becomes of every candidate, by position.
+    Decide,
     /// A traced run whose collector makes a report, without an event for every item.
     Report,
     DryRun,
 }
 
 impl Entry {
-    const ALL: [Self; 4] = [Self::Run, Self::Null, Self::Report, Self::DryRun];
+    const ALL: [Self; 5] = [
+        Self::Run,
+        Self::Null,
+        Self::Decide,
+        Self::Report,
+        Self::DryRun,
+    ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Run => "run",
             Self::Null => "null",
+            Self::Decide => "decide",
             Self::Report => "report",
             Self::DryRun => "dry",
         }

@@ -19,11 +19,15 @@ pub(crate) fn disabled_trace(session: Session) -> Vec<Row> {
         .into()
 }
 
-/// Bar 15: a full report, by a plain run; with an event for every item, as a dry run has them, and
-/// without.
+/// Bar 15: what becomes of every candidate, by a plain run: by position, as a report with an event for
+/// every item, as a dry run has them, and as one without.
 pub(crate) fn dry_run(session: Session) -> Vec<Row> {
     let mut rows = Vec::new();
-    for (entry, name) in [(Entry::DryRun, "dry run"), (Entry::Report, "report")] {
+    for (entry, name) in [
+        (Entry::Decide, "decide"),
+        (Entry::DryRun, "dry run"),
+        (Entry::Report, "report"),
+    ] {
         for scoring in [Scoring::Kind, Scoring::Composite] {
             for number in [1_000, 10_000] {
                 let what = format!("{name} / run, {}, N={}", scoring.name(), short(number));

@@ -41,7 +41,7 @@
 //! # Questions
 //!
 //! - What is in, what is out, and why? [`Pipeline::dry_run`] gives a [`SelectionReport`];
-//!   [`Pipeline::run_traced`] tells a [`TraceCollector`] while it runs.
+//!   [`Pipeline::decide`] answers by position and copies nothing; [`Pipeline::run_traced`] tells a [`TraceCollector`] while it runs.
 //! - Why this item, and what would it take? [`Pipeline::explain`].
 //! - What if the budget were another? [`Pipeline::sweep`] knows all of them;
 //!   [`analytics`] lists more questions.
@@ -101,7 +101,7 @@ pub use model::{
     ContextBudget, ContextBudgetBuilder, ContextItem, ContextItemBuilder, ContextKind,
     ContextSource, OverflowStrategy, ParseContextKindError, ScoredItem, ScoredRef,
 };
-pub use pipeline::{Pipeline, PipelineBuilder, Policy, PolicyBuilder};
+pub use pipeline::{Decisions, Pipeline, PipelineBuilder, Policy, PolicyBuilder};
 pub use placer::{ChronologicalPlacer, Placer, UShapedPlacer};
 pub use scorer::{
     CompositeScorer, CompositeScorerBuilder, DecayCurve, DecayScorer, FrequencyScorer, KindScorer,

@@ -22,6 +22,8 @@ pub(crate) enum Surface {
     TracedItem,
     /// `Policy::run_traced`, taking the report from the completion hook.
     Completion,
+    /// `Policy::decide`: its report, which has to agree with its answers by position.
+    Decisions,
     /// Strategies behind the traits' provided methods, as other people's code uses them.
     Custom,
     /// Items and budget written as JSON and read back, then `Pipeline::dry_run`.
@@ -39,6 +41,7 @@ impl Surface {
         Self::TracedStage,
         Self::TracedItem,
         Self::Completion,
+        Self::Decisions,
         Self::Custom,
         #[cfg(feature = "serde")]
         Self::Json,
@@ -55,6 +58,7 @@ impl Adapter for Surface {
             Self::TracedStage => "traced (stage)",
             Self::TracedItem => "traced (item)",
             Self::Completion => "completion hook",
+            Self::Decisions => "decisions",
             Self::Custom => "provided methods",
             #[cfg(feature = "serde")]
             Self::Json => "json",
@@ -232,6 +236,17 @@ impl Surface {
                     ..Default::default()
                 })
             }
+            Self::Decisions => {
+                let policy = policy.build()?;
+                let decisions = policy.decide(items, budget)?;
+                let report = decisions.to_report();
+                check_positions(&decisions, &report);
+                let mut ran = ran(items, &report);
+                if let Some(report) = &mut ran.report {
+                    report.events = None;
+                }
+                Ok(ran)
+            }
             Self::Custom => {
                 let pipeline = Pipeline::from(policy.build()?);
                 Ok(model::Run {
@@ -285,6 +300,33 @@ impl Surface {
             }
         }
     }
+}
+
+/// Checks what is said of every position against the entries of the report.
+fn check_positions(decisions: &Decisions<'_>, report: &SelectionReport) {
+    let items = decisions.items();
+    let excluded = decisions.excluded();
+    assert_eq!(decisions.window().len(), report.included.len());
+    assert_eq!(excluded.len(), report.excluded.len());
+    assert_eq!(decisions.shortfalls(), report.count_requirement_shortfalls);
+    for (&candidate, entry) in decisions.window().iter().zip(&report.included) {
+        assert!(items[candidate].is_same(&entry.item));
+        assert_eq!(decisions.score(candidate).to_bits(), entry.score.to_bits());
+        assert_eq!(decisions.inclusion(candidate), Some(entry.reason));
+        assert_eq!(decisions.exclusion(candidate), None);
+        assert_eq!(decisions.stage(candidate), None);
+    }
+    for (&candidate, entry) in excluded.iter().zip(&report.excluded) {
+        assert!(items[candidate].is_same(&entry.item));
+        assert_eq!(decisions.score(candidate).to_bits(), entry.score.to_bits());
+        assert_eq!(decisions.inclusion(candidate), None);
+        assert_eq!(decisions.exclusion(candidate).as_ref(), Some(&entry.reason));
+        assert!(decisions.stage(candidate).is_some());
+    }
+    let beyond = items.len();
+    assert_eq!(decisions.inclusion(beyond), None);
+    assert_eq!(decisions.exclusion(beyond), None);
+    assert_eq!(decisions.copy_of(beyond), None);
 }
 
 /// What the hooks of a finished run were told.

@@ -183,17 +183,21 @@ pub(crate) mod sentence {
         }
 
         pub(crate) fn write(&self, text: &mut impl Write, item_tokens: i64) -> fmt::Result {
-            number(text, item_tokens)?;
+            let mut digits = Digits::default();
+            text.write_str(digits.of(item_tokens))?;
             text.write_str(&self.after_tokens)
         }
 
         /// The message of an item event.
         pub(crate) fn message(&self, item_tokens: i64) -> String {
             const NAME: &str = "BudgetExceeded: ";
-            let mut text = String::with_capacity(NAME.len() + 4 + self.after_tokens.len());
+            let mut digits = Digits::default();
+            let digits = digits.of(item_tokens);
+            let length = NAME.len() + digits.len() + self.after_tokens.len();
+            let mut text = String::with_capacity(length);
             text.push_str(NAME);
-            // Writing to a text does not fail.
-            let _ = self.write(&mut text, item_tokens);
+            text.push_str(digits);
+            text.push_str(&self.after_tokens);
             text
         }
     }
@@ -224,22 +228,28 @@ pub(crate) mod sentence {
         }
     }
 
-    fn number(text: &mut impl Write, number: i64) -> fmt::Result {
-        let mut digits = ['-'; 20];
-        let mut start = digits.len();
-        let mut left = number.unsigned_abs();
-        loop {
-            start -= 1;
-            digits[start] = char::from(b"0123456789"[(left % 10) as usize]);
-            left /= 10;
-            if left == 0 {
-                break;
+    /// Where the digits of a number are written.
+    #[derive(Default)]
+    struct Digits([u8; 20]);
+
+    impl Digits {
+        fn of(&mut self, number: i64) -> &str {
+            let mut start = self.0.len();
+            let mut left = number.unsigned_abs();
+            loop {
+                start -= 1;
+                self.0[start] = b"0123456789"[(left % 10) as usize];
+                left /= 10;
+                if left == 0 {
+                    break;
+                }
             }
+            if number < 0 {
+                start -= 1;
+                self.0[start] = b'-';
+            }
+            str::from_utf8(&self.0[start..]).unwrap_or_default()
         }
-        start -= usize::from(number < 0);
-        digits[start..]
-            .iter()
-            .try_for_each(|&digit| text.write_char(digit))
     }
 
     #[cfg(test)]
@@ -247,9 +257,7 @@ pub(crate) mod sentence {
         #[test]
         fn numbers_read_as_they_always_do() {
             for number in [0, 7, -7, 10, 99, 100, 1_234_567, i64::MAX, i64::MIN] {
-                let mut text = String::new();
-                super::number(&mut text, number).unwrap();
-                assert_eq!(text, number.to_string());
+                assert_eq!(super::Digits::default().of(number), number.to_string());
             }
         }
     }

@@ -99,9 +99,9 @@ pub trait TraceCollector {
         true
     }
 
-    /// Whether the run has to build an entry for [`record_excluded`](Self::record_excluded) and the
-    /// stage snapshots.
-    fn wants_exclusions(&self) -> bool {
+    /// Whether the run has to build entries for [`record_included`](Self::record_included),
+    /// [`record_excluded`](Self::record_excluded) and the stage snapshots.
+    fn wants_entries(&self) -> bool {
         true
     }
 
@@ -340,8 +340,8 @@ macro_rules! forward {
                 (**self).wants_report()
             }
 
-            fn wants_exclusions(&self) -> bool {
-                (**self).wants_exclusions()
+            fn wants_entries(&self) -> bool {
+                (**self).wants_entries()
             }
 
             fn on_run_started(&mut self, budget: &ContextBudget) {
@@ -444,9 +444,9 @@ impl<A: TraceCollector, B: TraceCollector> TraceCollector for (A, B) {
         self.0.is_enabled() && self.0.wants_report() || self.1.is_enabled() && self.1.wants_report()
     }
 
-    fn wants_exclusions(&self) -> bool {
-        self.0.is_enabled() && self.0.wants_exclusions()
-            || self.1.is_enabled() && self.1.wants_exclusions()
+    fn wants_entries(&self) -> bool {
+        self.0.is_enabled() && self.0.wants_entries()
+            || self.1.is_enabled() && self.1.wants_entries()
     }
 
     fn on_run_started(&mut self, budget: &ContextBudget) {

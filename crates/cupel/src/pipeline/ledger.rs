@@ -1,6 +1,7 @@
 //! The one record of every candidate's fate.
 
 use super::positions::Positions;
+use super::sort::sort;
 use crate::diagnostics::sentence;
 use crate::order::descending_key;
 use crate::slicer::{Refusal, Unsorted};
@@ -12,8 +13,8 @@ use crate::{
 /// What has become of every candidate, by its position in the input.
 ///
 /// A fate is written once and holds numbers, never text. The window and the report are both
-/// projections of the ledger, so they cannot disagree. When nobody listens, slicing may leave the
-/// fates of what it passes over unwritten; then only the window is read.
+/// projections of the ledger, so they cannot disagree. Where only the window is wanted, slicing leaves
+/// the fates of what it passes over unwritten.
 #[derive(Clone)]
 pub(crate) struct Ledger<'a> {
     items: &'a [ContextItem],
@@ -111,6 +112,11 @@ impl<'a> Ledger<'a> {
         self.exclusions[candidate] = Some(cause);
     }
 
+    /// Excludes for the slicer's own reason; a later one for the same candidate replaces it.
+    pub(super) fn refuse(&mut self, candidate: usize, refusal: u32) {
+        self.exclusions[candidate] = Some(Cause::Refused(refusal));
+    }
+
     pub(super) fn is_excluded(&self, candidate: usize) -> bool {
         self.exclusions[candidate].is_some()
     }
@@ -154,15 +160,15 @@ impl<'a> Ledger<'a> {
 
     /// The stage that excluded a candidate.
     pub(crate) fn stage_of_exclusion(&self, candidate: usize) -> Option<PipelineStage> {
-        self.exclusions[candidate].map(Cause::stage)
+        self.exclusions.get(candidate)?.map(Cause::stage)
     }
 
     /// The candidate that stayed in place of a copy.
     pub(crate) fn survivor(&self, candidate: usize) -> Option<usize> {
         let mut survivor = None;
         let mut at = candidate;
-        while let Some(Cause::CopyOf(winner)) = self.exclusions[at] {
-            at = winner as usize;
+        while let Some(Some(Cause::CopyOf(winner))) = self.exclusions.get(at) {
+            at = *winner as usize;
             survivor = Some(at);
         }
         survivor
@@ -170,63 +176,84 @@ impl<'a> Ledger<'a> {
 
     /// A candidate of the window.
     pub(crate) fn included(&self, candidate: usize) -> IncludedItem {
+        let item = self.items[candidate].clone();
+        IncludedItem::new(item, self.scores[candidate], self.inclusion(candidate))
+    }
+
+    /// Why a candidate of the window is in.
+    pub(super) fn inclusion(&self, candidate: usize) -> InclusionReason {
         let item = &self.items[candidate];
-        let reason = if item.pinned() {
+        if item.pinned() {
             InclusionReason::Pinned
         } else if item.tokens() == 0 {
             InclusionReason::ZeroToken
         } else {
             InclusionReason::Scored
-        };
-        IncludedItem::new(item.clone(), self.scores[candidate], reason)
+        }
     }
 
-    /// The report of a run that somebody listened to.
+    /// The excluded candidates, best score first.
     ///
-    /// Excluded items of equal score stand in the order of their exclusion: by stage, and within a
+    /// Those of equal score stand in the order of their exclusion: by stage, and within a
     /// stage by position, which is the order in which each stage meets items of equal score. Most of
     /// them are out of the ranking, in order; the others are merged in.
-    pub(super) fn report(&self, events: Vec<TraceEvent>) -> SelectionReport {
-        let is_sliced =
-            |candidate: &usize| self.stage_of_exclusion(*candidate) == Some(PipelineStage::Slice);
-        let key = |candidate: usize| descending_key(self.score(candidate));
-        let others = (0..self.items.len()).filter(|candidate| !is_sliced(candidate));
-        let others = others.filter_map(|candidate| {
-            let stage = self.stage_of_exclusion(candidate)?;
-            Some((key(candidate), stage, candidate))
-        });
-        let mut others: Vec<(u64, PipelineStage, usize)> = others.collect();
-        others.sort_unstable();
+    pub(super) fn exclusions(&self) -> Vec<(usize, Cause)> {
+        let cause = |candidate: usize| Some((candidate, self.exclusions[candidate]?));
+        let is_sliced = |(_, cause): &(usize, Cause)| cause.stage() == PipelineStage::Slice;
+        let place = |&(candidate, cause): &(usize, Cause)| {
+            let key = descending_key(self.score(candidate));
+            (key, cause.stage(), candidate)
+        };
+        let all = || (0..self.items.len()).filter_map(cause);
+        let others = all().filter(|exclusion| !is_sliced(exclusion));
+        let mut others: Vec<_> = others.map(|other| (place(&other), other)).collect();
+        others.sort_unstable_by_key(|(place, _)| *place);
         let mut others = others.into_iter().peekable();
 
-        let mut order = Positions::with_capacity(self.items.len() - self.window.len());
-        for candidate in self.ranking.iter().filter(is_sliced) {
-            if others.peek().is_some() {
-                let own = (key(candidate), PipelineStage::Slice, candidate);
-                while let Some((.., other)) = others.next_if(|other| *other < own) {
-                    order.push(other);
-                }
+        let sorted;
+        let ranking = if self.ranking.len() > 0 {
+            &self.ranking
+        } else {
+            let sliced = all().filter(is_sliced).map(|(candidate, _)| candidate);
+            sorted = sort(self, &sliced.collect());
+            &sorted
+        };
+        let mut excluded = Vec::with_capacity(self.items.len() - self.window.len());
+        for exclusion in ranking.iter().filter_map(cause).filter(is_sliced) {
+            let own = place(&exclusion);
+            while let Some((_, other)) = others.next_if(|(place, _)| *place < own) {
+                excluded.push(other);
             }
-            order.push(candidate);
+            excluded.push(exclusion);
         }
-        others.for_each(|(.., other)| order.push(other));
+        excluded.extend(others.map(|(_, other)| other));
+        excluded
+    }
 
-        let mut excluded = Vec::with_capacity(order.len());
-        self.each_read_ahead(&order, |candidate| {
-            excluded.extend(self.excluded(candidate));
-        });
+    /// The report of a run of which everything is recorded.
+    pub(super) fn report(&self, events: Vec<TraceEvent>) -> SelectionReport {
+        let exclusions = self.exclusions();
+        let mut excluded = Vec::with_capacity(exclusions.len());
+        for block in exclusions.chunks(ContextItem::BLOCK) {
+            self.read_ahead(block.iter().map(|&(candidate, _)| candidate));
+            excluded.extend(block.iter().map(|&(candidate, cause)| ExcludedItem {
+                item: self.items[candidate].clone(),
+                score: self.score(candidate),
+                reason: self.reason_of(candidate, cause),
+            }));
+        }
         let mut included = Vec::with_capacity(self.window.len());
-        let window = self.window.iter().copied().collect();
-        self.each_read_ahead(&window, |candidate| included.push(self.included(candidate)));
+        for block in self.window.chunks(ContextItem::BLOCK) {
+            let block = block.iter().copied();
+            self.read_ahead(block.clone());
+            included.extend(block.map(|candidate| self.included(candidate)));
+        }
         SelectionReport::sorted(events, included, excluded, self.shortfalls.clone())
     }
 
-    /// Calls `visit` for candidates whose items it is going to clone.
-    pub(super) fn each_read_ahead(&self, candidates: &Positions, mut visit: impl FnMut(usize)) {
-        for block in candidates.blocks(ContextItem::BLOCK) {
-            ContextItem::read_ahead(block.clone().map(|candidate| &self.items[candidate]));
-            block.for_each(&mut visit);
-        }
+    /// Reads ahead for candidates whose items are about to be cloned.
+    pub(super) fn read_ahead(&self, candidates: impl Iterator<Item = usize>) {
+        ContextItem::read_ahead(candidates.map(|candidate| &self.items[candidate]));
     }
 
     /// Says of one candidate after another why a stage excluded it, as the reason does.
@@ -258,34 +285,50 @@ impl<'a> Ledger<'a> {
 
     /// Why a candidate is excluded; `None` for one that is not.
     pub(crate) fn reason(&self, candidate: usize) -> Option<ExclusionReason> {
-        let cause = self.exclusions[candidate]?;
+        let cause = (*self.exclusions.get(candidate)?)?;
+        Some(self.reason_of(candidate, cause))
+    }
+
+    /// The reasons that carry no text, which most candidates have, are made in place.
+    #[inline]
+    fn reason_of(&self, candidate: usize, cause: Cause) -> ExclusionReason {
         let item = &self.items[candidate];
         let too_large = |available_tokens| ExclusionReason::BudgetExceeded {
             item_tokens: item.tokens(),
             available_tokens,
         };
-        Some(match cause {
+        match cause {
             Cause::NegativeTokens => ExclusionReason::NegativeTokens {
                 tokens: item.tokens(),
             },
-            Cause::CopyOf(survivor) => ExclusionReason::Deduplicated {
-                deduplicated_against: self.items[survivor as usize].content().to_owned(),
-            },
             Cause::NoRoom => too_large(self.left_by_slice),
             Cause::Truncated => too_large(self.left_by_place),
-            Cause::NoRoomBesidePinned | Cause::TruncatedBesidePinned => {
-                ExclusionReason::PinnedOverride {
-                    displaced_by: self.pinned_content().to_owned(),
-                }
-            }
-            Cause::Refused(index) => match &self.refusals[index as usize].1 {
-                Refusal::CountCap { cap, count } => ExclusionReason::CountCapExceeded {
-                    kind: item.kind().as_str().to_owned(),
-                    cap: *cap,
-                    count: *count,
-                },
-                Refusal::Because(reason) => reason.clone(),
-            },
-        })
+            Cause::CopyOf(survivor) => same_content(&self.items[survivor as usize]),
+            Cause::NoRoomBesidePinned | Cause::TruncatedBesidePinned => self.displaced(),
+            Cause::Refused(index) => refused(item, &self.refusals[index as usize].1),
+        }
+    }
+
+    fn displaced(&self) -> ExclusionReason {
+        ExclusionReason::PinnedOverride {
+            displaced_by: self.pinned_content().to_owned(),
+        }
+    }
+}
+
+fn same_content(survivor: &ContextItem) -> ExclusionReason {
+    ExclusionReason::Deduplicated {
+        deduplicated_against: survivor.content().to_owned(),
+    }
+}
+
+fn refused(item: &ContextItem, refusal: &Refusal) -> ExclusionReason {
+    match refusal {
+        Refusal::CountCap { cap, count } => ExclusionReason::CountCapExceeded {
+            kind: item.kind().as_str().to_owned(),
+            cap: *cap,
+            count: *count,
+        },
+        Refusal::Because(reason) => reason.clone(),
     }
 }

@@ -5,6 +5,7 @@
 //! in the input, and the window and the report are both read off that ledger.
 
 mod classify;
+mod decisions;
 mod deduplicate;
 mod ledger;
 mod place;
@@ -18,6 +19,7 @@ mod stages;
 
 use std::fmt;
 
+pub use decisions::Decisions;
 pub use policy::{Policy, PolicyBuilder};
 pub(crate) use rehearsal::Rehearsal;
 
@@ -145,7 +147,39 @@ impl Pipeline {
         self.policy.run_traced(items, budget, collector)
     }
 
-    /// The report of a run, without its window.
+    /// What a run decides about every candidate, without a copy of anything: window, scores and reasons
+    /// by position in `items`. Costs little more than the run.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    ///
+    /// ```
+    /// use cupel::*;
+    ///
+    /// let pipeline = Pipeline::new(ReflexiveScorer, GreedySlice, ChronologicalPlacer);
+    /// let items = [
+    ///     ContextItem::builder("long", 90).future_relevance_hint(0.3).build()?,
+    ///     ContextItem::builder("short", 20).future_relevance_hint(0.9).build()?,
+    /// ];
+    /// let decisions = pipeline.decide(&items, &ContextBudget::with_target(100, 100)?)?;
+    /// assert_eq!(decisions.window(), [1]);
+    /// assert_eq!(
+    ///     decisions.exclusion(0),
+    ///     Some(ExclusionReason::BudgetExceeded { item_tokens: 90, available_tokens: 80 }),
+    /// );
+    /// # Ok::<(), CupelError>(())
+    /// ```
+    pub fn decide<'a>(
+        &self,
+        items: &'a [ContextItem],
+        budget: &ContextBudget,
+    ) -> Result<Decisions<'a>, CupelError> {
+        self.policy.decide(items, budget)
+    }
+
+    /// The report of a run, without its window. It owns its items and texts and has an event for every
+    /// excluded item; [`decide`](Self::decide) has the same answers without them.
     ///
     /// # Errors
     ///
@@ -275,17 +309,33 @@ fn execute<'a, C: TraceCollector + ?Sized>(
     items: &'a [ContextItem],
     budget: &ContextBudget,
     collector: &mut C,
+    unheard: Records,
 ) -> Result<Ledger<'a>, CupelError> {
     let mut trace = Trace::start(collector, items, budget);
-    let result = six_stages(policy, items, budget, &mut trace);
+    let records = if trace.is_enabled() {
+        Records::Everything
+    } else {
+        unheard
+    };
+    let result = six_stages(policy, items, budget, records, &mut trace);
     trace.end(&result, budget);
     result
+}
+
+/// What a run writes into its ledger.
+#[derive(Clone, Copy)]
+enum Records {
+    /// The window, and what the stages before slicing excluded.
+    Window,
+    /// The fate of every candidate.
+    Everything,
 }
 
 fn six_stages<'a, C: TraceCollector + ?Sized>(
     policy: &Policy,
     items: &'a [ContextItem],
     budget: &ContextBudget,
+    records: Records,
     trace: &mut Trace<'_, C>,
 ) -> Result<Ledger<'a>, CupelError> {
     let mut ledger = Ledger::new(items)?;
@@ -312,26 +362,23 @@ fn six_stages<'a, C: TraceCollector + ?Sized>(
         candidates.retain(|candidate| !ledger.is_excluded(candidate));
     }
 
-    let slicer = policy.slicer();
     let effective = budget.effective(pinned_tokens);
-    let unheard = if trace.is_enabled() {
-        None
-    } else {
-        slice::slice_unheard(&ledger, slicer, &candidates, &effective)?
+    let ranked = trace.is_enabled().then(|| sort::sort(&ledger, &candidates));
+    let stage = trace.enter(PipelineStage::Slice);
+    let slicer = policy.slicer();
+    let sliced = slice::slice(&ledger, slicer, &candidates, ranked.as_ref(), &effective)?;
+    let sliced = match records {
+        Records::Window => sliced.kept,
+        Records::Everything => {
+            sliced.write(&mut ledger, &candidates, &effective, &budget.effective(0))
+        }
     };
-    let sliced = if let Some(sliced) = unheard {
-        sliced
-    } else {
-        let ranked = sort::sort(&ledger, &candidates);
-        drop(candidates);
-        let stage = trace.enter(PipelineStage::Slice);
-        let without_pinned = budget.effective(0);
-        let sliced = slice::slice(&mut ledger, slicer, &ranked, &effective, &without_pinned)?;
+    drop(candidates);
+    if let Some(ranked) = ranked {
         trace.leave(stage, &ledger, ranked.iter(), sliced.len());
         trace.fell_short(&ledger);
         ledger.set_ranking(ranked);
-        sliced
-    };
+    }
 
     let stage = trace.enter(PipelineStage::Place);
     let mut merged = classes.pinned;

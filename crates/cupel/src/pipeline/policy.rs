@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{EventLog, execute};
+use super::{Decisions, EventLog, Records, execute};
 use crate::{
     ContextBudget, ContextItem, CupelError, NullTraceCollector, OverflowEvent, OverflowStrategy,
     Placer, Scorer, SelectionReport, Slicer, TraceCollector, parallel,
@@ -141,7 +141,14 @@ impl Policy {
         items: &[ContextItem],
         budget: &ContextBudget,
     ) -> Result<Vec<usize>, CupelError> {
-        Ok(execute(self, items, budget, &mut NullTraceCollector)?.into_window())
+        let ledger = execute(
+            self,
+            items,
+            budget,
+            &mut NullTraceCollector,
+            Records::Window,
+        )?;
+        Ok(ledger.into_window())
     }
 
     /// The window, with `collector` told how it came about.
@@ -155,7 +162,7 @@ impl Policy {
         budget: &ContextBudget,
         collector: &mut C,
     ) -> Result<Vec<ContextItem>, CupelError> {
-        let ledger = execute(self, items, budget, collector)?;
+        let ledger = execute(self, items, budget, collector, Records::Window)?;
         let mut window = Vec::with_capacity(ledger.window().len());
         for block in ledger.window().chunks(ContextItem::BLOCK) {
             ContextItem::read_ahead(block.iter().map(|&candidate| &items[candidate]));
@@ -184,6 +191,26 @@ impl Policy {
         parallel::map_each(requests, |(items, budget)| self.run(items, budget))
     }
 
+    /// What a run decides about every candidate, without a copy of anything.
+    ///
+    /// # Errors
+    ///
+    /// As [`Pipeline::run`](crate::Pipeline::run).
+    pub fn decide<'a>(
+        &self,
+        items: &'a [ContextItem],
+        budget: &ContextBudget,
+    ) -> Result<Decisions<'a>, CupelError> {
+        execute(
+            self,
+            items,
+            budget,
+            &mut NullTraceCollector,
+            Records::Everything,
+        )
+        .map(Decisions::new)
+    }
+
     /// The report of a run, without its window.
     ///
     /// # Errors
@@ -195,7 +222,7 @@ impl Policy {
         budget: &ContextBudget,
     ) -> Result<SelectionReport, CupelError> {
         let mut log = EventLog::default();
-        let ledger = execute(self, items, budget, &mut log)?;
+        let ledger = execute(self, items, budget, &mut log, Records::Everything)?;
         Ok(ledger.report(log.into_events()))
     }
 }

@@ -50,7 +50,7 @@ impl Positions {
     pub(super) fn blocks(
         &self,
         length: usize,
-    ) -> impl Iterator<Item = impl Iterator<Item = usize> + Clone + '_> + '_ {
+    ) -> impl Iterator<Item = impl ExactSizeIterator<Item = usize> + Clone + '_> + '_ {
         let blocks = self.0.chunks(length);
         blocks.map(|block| block.iter().map(|&position| position as usize))
     }

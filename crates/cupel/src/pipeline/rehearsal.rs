@@ -41,39 +41,34 @@ impl<'a> Rehearsal<'a> {
     /// The candidates a run with this budget selects: pinned, then by rank. They are not placed.
     pub(crate) fn select(&self, budget: &ContextBudget) -> Result<Vec<usize>, CupelError> {
         let effective = budget.effective(self.classes.pinned_tokens(budget)?);
-        let mut ranks = match &self.prepared {
+        let kept = match &self.prepared {
             Some(prepared) => {
-                let ranks = prepared(&effective);
+                let mut ranks = prepared(&effective);
                 check_distinct_positions(&ranks, self.ranked.len(), StrategyRole::Slicer)?;
-                ranks
+                ranks.sort_unstable();
+                ranks.into_iter().map(|rank| self.ranked.at(rank)).collect()
             }
-            None => {
-                let slicer = self.policy.slicer();
-                let selection = slice::select(&self.ledger, slicer, &self.ranked, &effective)?;
-                selection.kept().to_vec()
-            }
+            None => self.slice(&effective)?.kept,
         };
-        ranks.sort_unstable();
-        let kept = ranks.into_iter().map(|rank| self.ranked.at(rank));
-        let merged: Vec<usize> = self.classes.pinned.iter().copied().chain(kept).collect();
+        let pinned = self.classes.pinned.iter().copied();
+        let merged: Vec<usize> = pinned.chain(kept.iter()).collect();
         let strategy = self.policy.overflow_strategy();
         let merge = place::merge(&self.ledger, &merged, budget, strategy)?;
         Ok(merge.kept.into_owned())
+    }
+
+    fn slice(&self, effective: &ContextBudget) -> Result<slice::Sliced, CupelError> {
+        let (slicer, ranked) = (self.policy.slicer(), &self.ranked);
+        slice::slice(&self.ledger, slicer, ranked, Some(ranked), effective)
     }
 
     /// What a run with this budget decides about every candidate.
     pub(crate) fn decide(&self, budget: &ContextBudget) -> Result<Ledger<'a>, CupelError> {
         let mut ledger = self.ledger.clone();
         let effective = budget.effective(self.classes.pinned_tokens(budget)?);
+        let sliced = self.slice(&effective)?;
         let without_pinned = budget.effective(0);
-        let slicer = self.policy.slicer();
-        let sliced = slice::slice(
-            &mut ledger,
-            slicer,
-            &self.ranked,
-            &effective,
-            &without_pinned,
-        )?;
+        let sliced = sliced.write(&mut ledger, &self.ranked, &effective, &without_pinned);
         let pinned = self.classes.pinned.iter().copied();
         let merged: Vec<usize> = pinned.chain(sliced.iter()).collect();
         place::place(&mut ledger, self.policy, &merged, budget, |_| ())?;

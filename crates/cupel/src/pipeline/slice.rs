@@ -5,89 +5,99 @@ use super::positions::Positions;
 use super::sort::sort;
 use crate::error::StrategyRole;
 use crate::model::reported;
-use crate::slicer::check_distinct_positions;
-use crate::{ContextBudget, CupelError, Selection, Slicer};
+use crate::slicer::{Refusal, check_distinct_positions};
+use crate::{ContextBudget, CountRequirementShortfall, CupelError, Slicer};
 
-/// The slicer's choice from the ranking.
-pub(super) fn select(
-    ledger: &Ledger<'_>,
-    slicer: &dyn Slicer,
-    ranked: &Positions,
-    effective: &ContextBudget,
-) -> Result<Selection, CupelError> {
-    let selection = match slicer.select_unsorted(&ledger.unsorted(ranked), effective) {
-        Some(kept) => Selection::keep(kept),
-        None => slicer.select(&ledger.scored(ranked.iter()), effective)?,
-    };
-    selection.check(ranked.len())?;
-    Ok(selection)
+/// What the slicer made of the candidates.
+#[derive(Default)]
+pub(super) struct Sliced {
+    /// The candidates it kept, in the order of the ranking whatever order it kept them in (PLACE-2).
+    pub(super) kept: Positions,
+    /// Candidates with its reasons; of several for one candidate the last one counts.
+    refusals: Vec<(usize, Refusal)>,
+    shortfalls: Vec<CountRequirementShortfall>,
 }
 
-/// The candidates the slicer keeps, by rank, if it can do without the ranking of the rest: then
-/// sorting what is kept is enough. The rest is not written into the ledger.
-pub(super) fn slice_unheard(
+/// The slicer's choice. A slicer that can do without the ranking gets the candidates as they are, and
+/// then sorting what it keeps is enough; the others get `ranked`, which is made if it is not there.
+pub(super) fn slice(
     ledger: &Ledger<'_>,
     slicer: &dyn Slicer,
     candidates: &Positions,
+    ranked: Option<&Positions>,
     effective: &ContextBudget,
-) -> Result<Option<Positions>, CupelError> {
-    let Some(kept) = slicer.select_unsorted(&ledger.unsorted(candidates), effective) else {
-        return Ok(None);
+) -> Result<Sliced, CupelError> {
+    if let Some(kept) = slicer.select_unsorted(&ledger.unsorted(candidates), effective) {
+        check_distinct_positions(&kept, candidates.len(), StrategyRole::Slicer)?;
+        let kept = kept.into_iter().map(|index| candidates.at(index));
+        return Ok(Sliced {
+            kept: sort(ledger, &kept.collect()),
+            ..Sliced::default()
+        });
+    }
+    let sorted;
+    let ranked = match ranked {
+        Some(ranked) => ranked,
+        None => {
+            sorted = sort(ledger, candidates);
+            &sorted
+        }
     };
-    check_distinct_positions(&kept, candidates.len(), StrategyRole::Slicer)?;
-    let kept = kept.into_iter().map(|index| candidates.at(index));
-    Ok(Some(sort(ledger, &kept.collect())))
+    let selection = slicer.select(&ledger.scored(ranked.iter()), effective)?;
+    selection.check(ranked.len())?;
+    let mut ranks = selection.kept().to_vec();
+    ranks.sort_unstable();
+    let (refusals, shortfalls) = selection.into_remarks();
+    let refusals = refusals.into_iter();
+    let refusals = refusals.map(|(rank, refusal)| (ranked.at(rank), refusal));
+    Ok(Sliced {
+        kept: ranks.into_iter().map(|rank| ranked.at(rank)).collect(),
+        refusals: refusals.collect(),
+        shortfalls,
+    })
 }
 
-/// The candidates the slicer kept, in the order of the ranking whatever order it kept them in
-/// (PLACE-2). The rest is written into the ledger with the slicer's reason, or for want of room,
-/// which the pinned items may be the cause of.
-pub(super) fn slice(
-    ledger: &mut Ledger<'_>,
-    slicer: &dyn Slicer,
-    ranked: &Positions,
-    effective: &ContextBudget,
-    without_pinned: &ContextBudget,
-) -> Result<Positions, CupelError> {
-    let selection = select(ledger, slicer, ranked, effective)?;
-
-    let mut verdicts = vec![Verdict::Nothing; ranked.len()];
-    for (index, (rank, _)) in (0..).zip(selection.refusals()) {
-        verdicts[*rank] = Verdict::Refused(index);
-    }
-    for &rank in selection.kept() {
-        verdicts[rank] = Verdict::Kept;
-    }
-    let mut kept = Positions::with_capacity(selection.kept().len());
-    (ledger.refusals, ledger.shortfalls) = selection.into_remarks();
-
-    let without_pinned = without_pinned.target_tokens();
-    let room = effective.target_tokens();
-    let mut kept_tokens: i128 = 0;
-    for (candidate, verdict) in ranked.iter().zip(verdicts) {
-        let tokens = ledger.items()[candidate].tokens();
-        let is_displaced =
-            || ledger.first_pinned.is_some() && room < tokens && tokens <= without_pinned;
-        let cause = match verdict {
-            Verdict::Kept => {
-                kept.push(candidate);
-                kept_tokens += i128::from(tokens);
+impl Sliced {
+    /// Writes the candidates that were not kept into the ledger, with the slicer's reason, or for want
+    /// of room, which the pinned items may be the cause of. Returns the others.
+    pub(super) fn write(
+        self,
+        ledger: &mut Ledger<'_>,
+        candidates: &Positions,
+        effective: &ContextBudget,
+        without_pinned: &ContextBudget,
+    ) -> Positions {
+        let mut is_kept = vec![false; ledger.items().len()];
+        let mut kept_tokens: i128 = 0;
+        for candidate in self.kept.iter() {
+            is_kept[candidate] = true;
+            kept_tokens += i128::from(ledger.items()[candidate].tokens());
+        }
+        for (index, (candidate, _)) in (0..).zip(&self.refusals) {
+            if !is_kept[*candidate] {
+                ledger.refuse(*candidate, index);
+            }
+        }
+        let room = effective.target_tokens();
+        let without_pinned = without_pinned.target_tokens();
+        for candidate in candidates.iter() {
+            if is_kept[candidate] || ledger.is_excluded(candidate) {
                 continue;
             }
-            Verdict::Refused(index) => Cause::Refused(index),
-            Verdict::Nothing if is_displaced() => Cause::NoRoomBesidePinned,
-            Verdict::Nothing => Cause::NoRoom,
-        };
-        ledger.exclude(candidate, cause);
+            let tokens = ledger.items()[candidate].tokens();
+            let is_displaced =
+                ledger.first_pinned.is_some() && room < tokens && tokens <= without_pinned;
+            ledger.exclude(
+                candidate,
+                if is_displaced {
+                    Cause::NoRoomBesidePinned
+                } else {
+                    Cause::NoRoom
+                },
+            );
+        }
+        ledger.left_by_slice = reported(i128::from(room) - kept_tokens);
+        (ledger.refusals, ledger.shortfalls) = (self.refusals, self.shortfalls);
+        self.kept
     }
-    ledger.left_by_slice = reported(i128::from(room) - kept_tokens);
-    Ok(kept)
-}
-
-/// What the slicer said about a rank.
-#[derive(Clone, Copy)]
-enum Verdict {
-    Nothing,
-    Kept,
-    Refused(u32),
 }

@@ -16,7 +16,7 @@ pub(super) struct Trace<'c, C: ?Sized> {
     collector: &'c mut C,
     enabled: bool,
     item_events: bool,
-    wants_exclusions: bool,
+    wants_entries: bool,
     /// What the completion hook will get, if it wants anything.
     completion: Option<Completion>,
 }
@@ -49,7 +49,7 @@ impl<'c, C: TraceCollector + ?Sized> Trace<'c, C> {
         Self {
             enabled,
             item_events: enabled && collector.detail_level() >= TraceDetailLevel::Item,
-            wants_exclusions: enabled && collector.wants_exclusions(),
+            wants_entries: enabled && collector.wants_entries(),
             completion: (enabled && collector.wants_report()).then(Completion::default),
             collector,
         }
@@ -88,21 +88,29 @@ impl<'c, C: TraceCollector + ?Sized> Trace<'c, C> {
         let mut snapshot = StageTraceSnapshot::new(stage, considered.len(), passed, duration_ms);
         let messages = ledger.messages(stage);
         let excluded = considered.filter(|&candidate| ledger.is_excluded(candidate));
-        let excluded: Positions = excluded.collect();
-        ledger.each_read_ahead(&excluded, |candidate| {
-            if self.item_events {
-                let event = TraceEvent::item(stage, messages(candidate));
-                self.record(event, C::record_item_event);
+        let excluded: Positions = match snapshot.item_count_in - passed {
+            0 => Positions::default(),
+            _ => excluded.collect(),
+        };
+        for block in excluded.blocks(ContextItem::BLOCK) {
+            if self.wants_entries {
+                ledger.read_ahead(block.clone());
             }
-            let wanted = self.wants_exclusions.then(|| ledger.excluded(candidate));
-            if let Some(excluded) = wanted.flatten() {
-                if self.completion.is_some() {
-                    snapshot.excluded.push(excluded.clone());
+            for candidate in block {
+                if self.item_events {
+                    let event = TraceEvent::item(stage, messages(candidate));
+                    self.record(event, C::record_item_event);
                 }
-                self.collector
-                    .record_excluded(excluded.item, excluded.score, excluded.reason);
+                let wanted = self.wants_entries.then(|| ledger.excluded(candidate));
+                if let Some(excluded) = wanted.flatten() {
+                    if self.completion.is_some() {
+                        snapshot.excluded.push(excluded.clone());
+                    }
+                    self.collector
+                        .record_excluded(excluded.item, excluded.score, excluded.reason);
+                }
             }
-        });
+        }
         let event = TraceEvent::stage(stage, duration_ms, passed);
         self.record(event, C::record_stage_event);
         if let Some(completion) = &mut self.completion {
@@ -144,10 +152,12 @@ impl<'c, C: TraceCollector + ?Sized> Trace<'c, C> {
             Ok(ledger) => ledger,
             Err(error) => return self.collector.on_run_failed(error),
         };
-        for &candidate in ledger.window() {
-            let included = ledger.included(candidate);
-            self.collector
-                .record_included(included.item, included.score, included.reason);
+        if self.wants_entries {
+            for &candidate in ledger.window() {
+                let included = ledger.included(candidate);
+                self.collector
+                    .record_included(included.item, included.score, included.reason);
+            }
         }
         if let Some(completion) = self.completion.take() {
             let report: SelectionReport = ledger.report(completion.events);
@@ -199,7 +209,7 @@ impl TraceCollector for EventLog {
         false
     }
 
-    fn wants_exclusions(&self) -> bool {
+    fn wants_entries(&self) -> bool {
         false
     }
 }
