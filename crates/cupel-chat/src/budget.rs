@@ -10,6 +10,13 @@ pub struct BudgetError {
     problem: String,
 }
 
+impl BudgetError {
+    /// What is wrong with it, such as `it is negative`.
+    pub fn problem(&self) -> &str {
+        &self.problem
+    }
+}
+
 /// The most tokens a budget may have: more than any window, and far from what arithmetic minds.
 const MOST: i64 = 1_000_000_000_000;
 

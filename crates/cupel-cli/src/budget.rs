@@ -38,9 +38,16 @@ pub(crate) struct BudgetArgs {
     pub(crate) model: Option<String>,
 }
 
-/// A number of tokens, which may be none.
-pub(crate) fn tokens(text: &str) -> Result<i64, BudgetError> {
-    some_or_none(text, None)
+/// A number of tokens, which may be none; no share.
+pub(crate) fn tokens(text: &str) -> Result<i64, String> {
+    some_or_none(text, None).map_err(|error| {
+        let problem = if text.contains('%') {
+            "it is a share, and only a number of tokens will do"
+        } else {
+            error.problem()
+        };
+        format!("{problem}; write tokens as 8000, 8k or 1.5M")
+    })
 }
 
 fn some_or_none(text: &str, window: Option<i64>) -> Result<i64, BudgetError> {
@@ -55,8 +62,7 @@ fn slot(text: &str) -> Result<(ContextKind, i64), String> {
         .rsplit_once('=')
         .ok_or("expected KIND=TOKENS, such as Memory=500")?;
     let kind = ContextKind::new(kind).map_err(|error| error.to_string())?;
-    let amount = tokens(amount).map_err(|error| error.to_string())?;
-    Ok((kind, amount))
+    Ok((kind, tokens(amount)?))
 }
 
 fn percent(text: &str) -> Result<f64, &'static str> {

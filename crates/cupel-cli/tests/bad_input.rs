@@ -233,6 +233,8 @@ fn policies() -> Vec<Case> {
             .file("policy.toml", "deduplication = \"no\"\n[scorer]\ntype = \"recency\"\n"),
         case("a policy in broken YAML", &["policy", "check", "policy.yaml"], 2, ["policy.yaml:2:", "tab"])
             .file("policy.yaml", "scorer:\n\ttype: recency\n"),
+        case("a key twice in TOML", &["policy", "check", "policy.toml"], 2, ["policy.toml:3:1", "remove one"])
+            .file("policy.toml", "[scorer]\ntype = \"recency\"\ntype = \"priority\"\n"),
         case("a key twice in YAML", &["policy", "check", "policy.yaml"], 2, ["policy.yaml:3:1", "remove one"])
             .file("policy.yaml", "scorer: {type: recency}\ndeduplication: true\nscorer: {type: priority}\n"),
         case("a YAML no", &["policy", "check", "policy.yaml"], 2, ["policy.yaml:2:16", "true or false"])
@@ -256,6 +258,7 @@ fn command_lines() -> Vec<Case> {
         usage("an item that is no number", &["explain", "items.json", "--budget", "100", "--item", "last"], 2, ["last", "a position, a whole number from 0"]),
         usage("an item that no budget selects", &["min-budget", "items.json", "--item", "2", "--ceiling", "10"], 1, ["item 2", "up to 10"]),
         usage("a negative slack", &["marginal", "items.json", "--budget", "100", "--slack", "-5"], 2, ["'-5' for '--slack", "write tokens as"]),
+        usage("a slack that is a share", &["marginal", "items.json", "--budget", "100", "--slack", "10%"], 2, ["'10%' for '--slack", "a number of tokens"]),
         usage("a slack above the budget", &["marginal", "items.json", "--budget", "100", "--slack", "500"], 2, ["--slack 500", "at most that"]),
         usage("a report to standard output", &["select", "items.json", "--budget", "100", "--report", "-"], 2, ["standard output", "name a file"]),
         usage("items in a batch", &["batch", "items.json"], 2, ["items.json", "cupel select"]),
@@ -264,6 +267,7 @@ fn command_lines() -> Vec<Case> {
         usage("a slack under shares", &["marginal", "items.json", "--budget", "100", "--slack", "5", "--policy", "shares.json"], 2, ["quotas", "cupel sweep"])
             .file("shares.json", r#"{"scorer": {"type": "recency"}, "slicer": {"type": "quota", "quotas": [{"kind": "Message", "cap": 50}]}}"#),
         usage("a sweep that ends before it begins", &["sweep", "items.json", "--from", "50", "--to", "10"], 2, ["--from 50 is more than --to 10", "give the smaller"]),
+        usage("a sweep to a share", &["sweep", "items.json", "--to", "50%"], 2, ["'50%' for '--to", "a number of tokens"]),
         usage("a sweep from below nothing", &["sweep", "items.json", "--from", "-5"], 2, ["'-5' for '--from", "write tokens as"]),
         usage("one policy to compare", &["compare", "items.json", "--budget", "100", "--policy", "chat"], 2, ["only one policy", "--policy chat --policy rag"]),
         case("vectors that are not there", &["conform", "nowhere"], 2, ["nowhere", "FORMAT.md"]),

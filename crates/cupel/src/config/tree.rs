@@ -103,6 +103,11 @@ pub(super) fn repeated<'m, 'a>(entries: &'m [Entry<'a>]) -> Option<&'m Entry<'a>
 }
 
 pub(super) fn duplicate_key(key: &str) -> ConfigError {
+    stands_twice(key).within(key)
+}
+
+/// The same where the map is not known.
+pub(super) fn stands_twice(key: &str) -> ConfigError {
     let message = format!("key {key:?} stands twice; remove one of them");
-    ConfigError::new(ConfigErrorKind::DuplicateKey, message).within(key)
+    ConfigError::new(ConfigErrorKind::DuplicateKey, message)
 }

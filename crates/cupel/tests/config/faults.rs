@@ -145,7 +145,17 @@ pub(super) const POLICIES: &[Fault] = &[
     beyond(
         Toml,
         "deduplication = true\ndeduplication = false\n",
-        "line 2, column 1: duplicate key",
+        r#"line 2, column 1: key "deduplication" stands twice; remove one of them"#,
+    ),
+    beyond(
+        Toml,
+        "[scorer]\ntype = \"tag\"\ntag_weights = { a = 1, \"a\" = 2 }\n",
+        r#"line 3, column 24: key "a" stands twice; remove one of them"#,
+    ),
+    beyond(
+        Toml,
+        "\u{feff}[scorer]\ntype = \"recency\"\n[scorer]\n",
+        r#"line 3, column 2: key "scorer" stands twice; remove one of them"#,
     ),
     beyond(
         Yaml,

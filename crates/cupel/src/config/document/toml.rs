@@ -5,18 +5,22 @@ use toml::de::{DeTable, DeValue};
 
 use super::{DEEPEST, syntax, too_deep, without_mark};
 use crate::config::error::ConfigError;
-use crate::config::tree::{Entry, Node, Value};
+use crate::config::tree::{Entry, Node, Value, stands_twice};
 
 pub(super) fn parse(text: &str) -> Result<Node<'_>, ConfigError> {
-    let table = DeTable::parse(&text[without_mark(text)]).map_err(|error| {
-        let offset = without_mark(text).start;
-        let span = error.span().unwrap_or(0..0);
-        syntax(error.message()).at(text, span.start + offset..span.end + offset)
-    })?;
     let reader = Reader {
         text,
         offset: without_mark(text).start,
     };
+    let table = DeTable::parse(&text[without_mark(text)]).map_err(|error| {
+        let span = reader.span(&error.span().unwrap_or(0..0));
+        match (error.message(), text.get(span.clone())) {
+            // The parser does not say in which table.
+            ("duplicate key", Some(key)) => stands_twice(key.trim_matches(['"', '\''])),
+            (message, _) => syntax(message),
+        }
+        .at(text, span)
+    })?;
     let span = table.span();
     let value = reader.map(table.into_inner(), 0)?;
     Ok(Node { value, span })
