@@ -196,15 +196,30 @@ fn a_sampled_sweep_says_so_and_holds_where_it_looked() {
 
 #[test]
 fn a_sweep_ends_where_the_knapsack_table_grows_too_large() {
-    let items: Vec<_> = (0..50).map(|n| item(&n.to_string(), 10 + n, 0.5)).collect();
-    let knapsack = KnapsackSlice::new(1).unwrap();
-    let sweep = pipeline(knapsack)
-        .sweep(&items, &budget(999_999), 999_990..=1_000_010)
-        .unwrap();
-    assert!(sweep.exact);
-    let last = sweep.steps.last().unwrap();
+    let mut items: Vec<_> = (0..50).map(|n| item(&n.to_string(), 10 + n, 0.5)).collect();
+    items.push(item("free", 0, 0.5));
+    let pipeline = pipeline(KnapsackSlice::new(1).unwrap());
+    let sweep = |targets| {
+        let budget = budget(999_999);
+        pipeline.sweep(&items, &budget, targets).unwrap()
+    };
+
+    let across = sweep(999_990..=1_000_010);
+    assert!(across.exact);
+    let last = across.steps.last().unwrap();
     assert_eq!((last.from, last.error), (1_000_000, Some("TableTooLarge")));
-    assert_eq!(sweep.items[0].intervals, [(999_990, 999_999)]);
+    assert_eq!((last.included, last.tokens_used), (0, 0));
+    for item in [&across.items[0], &across.items[50]] {
+        assert_eq!(item.intervals, [(999_990, 999_999)]);
+    }
+
+    let beyond = sweep(1_000_000..=1_000_010);
+    let [only] = &beyond.steps[..] else {
+        panic!("{:?}", beyond.steps);
+    };
+    assert_eq!((only.from, only.to), (1_000_000, 1_000_010));
+    assert_eq!((only.included, only.error), (0, Some("TableTooLarge")));
+    assert!(beyond.selection_at(1_000_005).is_empty());
 }
 
 #[test]

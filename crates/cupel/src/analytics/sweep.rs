@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 
+use crate::model::reported;
 use crate::pipeline::Rehearsal;
 use crate::{ContextBudget, ContextItem, CupelError, OverflowStrategy, Pipeline, TargetSweep};
 
@@ -162,11 +163,10 @@ impl Pipeline {
     ) -> Result<BudgetSweep, CupelError> {
         let axis = Axis::new(budget, &targets)?;
         let rehearsal = Rehearsal::new(self.policy(), items)?;
-        let mut course = Course::new(&rehearsal);
-        let effective = axis.effective_targets(&rehearsal);
+        let axis = axis.beside(rehearsal.pinned_tokens());
         let slicer = self.policy().slicer();
-        let known = slicer.sweep(&rehearsal.scored(), effective.clone());
-        let exact = match known {
+        let mut course = Course::new(&rehearsal, axis.from);
+        let exact = match slicer.sweep(&rehearsal.scored(), axis.effective_targets()) {
             Some(known) => {
                 course.follow(&axis, &known);
                 true
@@ -187,13 +187,15 @@ pub(super) fn least_growth(
     const FARTHEST: i64 = 1 << 17;
     const FARTHEST_ONE_BY_ONE: i64 = 1 << 11;
     let rank = rehearsal.ranked().iter().position(|c| c == candidate)?;
+    let rank = u32::try_from(rank).ok()?;
     let now = budget.target_tokens();
     let slicer = rehearsal.policy().slicer();
     let scored = rehearsal.scored();
     let mut span: i64 = 1 << 10;
     while span <= FARTHEST {
         let axis = Axis::new(budget, &(now..=now.checked_add(span)?)).ok()?;
-        let Some(known) = slicer.sweep(&scored, axis.effective_targets(rehearsal)) else {
+        let axis = axis.beside(rehearsal.pinned_tokens());
+        let Some(known) = slicer.sweep(&scored, axis.effective_targets()) else {
             return (0..FARTHEST_ONE_BY_ONE).find(|growth| {
                 let selected = now.checked_add(*growth).map(|target| axis.at(target));
                 let selected = selected.and_then(Result::ok);
@@ -201,9 +203,9 @@ pub(super) fn least_growth(
                 selected.is_some_and(|selected| selected.contains(&candidate))
             });
         };
-        let pieces = known.kept().iter().filter(|(kept, ..)| *kept == rank);
-        if let Some(target) = pieces.map(|(_, from, _)| *from).min() {
-            return Some(axis.first_with_effective(target, rehearsal) - now);
+        let entering = known.steps().find(|(_, changes)| changes.contains(&rank));
+        if let Some((target, _)) = entering {
+            return Some(axis.first_with_effective(target) - now);
         }
         span *= 2;
     }
@@ -215,6 +217,8 @@ struct Axis<'a> {
     budget: &'a ContextBudget,
     from: i64,
     to: i64,
+    /// What a budget has to give before anything is left to the slicer.
+    taken: i128,
 }
 
 impl<'a> Axis<'a> {
@@ -226,7 +230,19 @@ impl<'a> Axis<'a> {
                 "the swept targets ({from} to {to}) must begin at 0 or above, end where they begin or later, and stay in range"
             )));
         }
-        Ok(Self { budget, from, to })
+        let reserve_beyond_gap = (budget.output_reserve() - gap).max(0);
+        Ok(Self {
+            budget,
+            from,
+            to,
+            taken: budget.slot_tokens() + i128::from(reserve_beyond_gap),
+        })
+    }
+
+    /// With pinned items, which take their tokens first.
+    fn beside(mut self, pinned_tokens: i128) -> Self {
+        self.taken += pinned_tokens;
+        self
     }
 
     /// The budget with this target; an error if reserve and limits do not go together.
@@ -235,27 +251,27 @@ impl<'a> Axis<'a> {
         self.budget.with_limits(target + gap, target)
     }
 
-    /// The first budget, if any, whose effective target is at least `wanted`.
-    fn first_with_effective(&self, wanted: i64, rehearsal: &Rehearsal<'_>) -> i64 {
-        let is_enough = |target| self.effective(target, rehearsal) >= wanted;
-        // Mostly every budget is as much larger than its effective target as the largest is.
-        let taken = self.to - self.effective(self.to, rehearsal);
-        let guess = wanted.saturating_add(taken);
-        let is_inside = guess > self.from && guess <= self.to;
-        if is_inside && is_enough(guess) && !is_enough(guess - 1) {
-            return guess;
+    /// The effective target of the budget with this target.
+    fn effective(&self, target: i64) -> i64 {
+        let left = (i128::from(target) - self.taken).max(0);
+        self.budget.less_margin(reported(left))
+    }
+
+    fn effective_targets(&self) -> RangeInclusive<i64> {
+        self.effective(self.from)..=self.effective(self.to)
+    }
+
+    /// The first budget whose effective target is at least `wanted`; one past the last budget if
+    /// there is none.
+    fn first_with_effective(&self, wanted: i64) -> i64 {
+        if wanted <= 0 {
+            self.from
+        } else if self.budget.estimation_safety_margin_percent() > 0.0 {
+            self.first(|target| self.effective(target) >= wanted)
+        } else {
+            let enough = reported(i128::from(wanted) + self.taken);
+            enough.clamp(self.from, self.to + 1)
         }
-        self.first(is_enough)
-    }
-
-    fn effective(&self, target: i64, rehearsal: &Rehearsal<'_>) -> i64 {
-        let pinned = i64::try_from(rehearsal.pinned_tokens()).unwrap_or(i64::MAX);
-        self.at(target)
-            .map_or(0, |budget| budget.effective(pinned).target_tokens())
-    }
-
-    fn effective_targets(&self, rehearsal: &Rehearsal<'_>) -> RangeInclusive<i64> {
-        self.effective(self.from, rehearsal)..=self.effective(self.to, rehearsal)
     }
 
     /// The first budget for which `holds`, which holds for all larger ones too; one past the
@@ -274,21 +290,69 @@ impl<'a> Axis<'a> {
     }
 }
 
-/// A sweep in the making.
+/// A sweep in the making: looks at one budget after another, in ascending order.
 struct Course<'a, 'r> {
     rehearsal: &'r Rehearsal<'a>,
-    /// The first budget of every step, and how its runs fail if they do.
-    starts: Vec<(i64, Option<&'static str>)>,
-    /// First and last budget of every interval, by candidate, ascending.
-    intervals: Vec<Vec<(i64, i64)>>,
+    /// The budget that is looked at, the first of its step.
+    at: i64,
+    /// How its run fails, if it does.
+    error: Option<&'static str>,
+    /// What its window holds.
+    window: Window,
+    steps: Vec<SweepStep>,
+    candidates: Vec<Candidate>,
+    items: Vec<ItemIntervals>,
+}
+
+#[derive(Default)]
+struct Window {
+    items: usize,
+    tokens: i128,
+    score: Sum,
+}
+
+/// What a candidate adds to the window, and the last interval in which it does.
+struct Candidate {
+    tokens: i64,
+    score: Sum,
+    from: i64,
+    /// The first budget at which it is out again, [`STILL_IN`](Self::STILL_IN) if it is not.
+    to: i64,
+}
+
+impl Candidate {
+    const STILL_IN: i64 = i64::MAX;
+
+    fn is_in(&self) -> bool {
+        self.to == Self::STILL_IN
+    }
+
+    fn interval(&self) -> Option<(i64, i64)> {
+        (self.from < self.to).then(|| (self.from, self.to - 1))
+    }
 }
 
 impl<'a, 'r> Course<'a, 'r> {
-    fn new(rehearsal: &'r Rehearsal<'a>) -> Self {
+    fn new(rehearsal: &'r Rehearsal<'a>, from: i64) -> Self {
+        let items = rehearsal.items().iter().enumerate();
+        let candidate = |(index, item): (usize, &ContextItem)| Candidate {
+            tokens: item.tokens(),
+            score: Sum::of(rehearsal.score(index)),
+            from,
+            to: from,
+        };
+        let never = |(index, _)| ItemIntervals {
+            index,
+            intervals: Vec::new(),
+        };
         Self {
             rehearsal,
-            starts: Vec::new(),
-            intervals: vec![Vec::new(); rehearsal.items().len()],
+            at: from,
+            error: None,
+            window: Window::default(),
+            steps: Vec::new(),
+            candidates: items.clone().map(candidate).collect(),
+            items: items.map(never).collect(),
         }
     }
 
@@ -313,36 +377,49 @@ impl<'a, 'r> Course<'a, 'r> {
         };
         // Each of the three failures ends for good at some budget, the later ones later.
         let works = axis.first(|target| fails(target).is_none());
-        let mut at = axis.from;
-        while at < works {
-            let failure = fails(at);
-            self.starts.push((at, failure));
-            at = axis.first(|target| target > at && fails(target) != failure);
+        while self.at < works {
+            let failure = fails(self.at);
+            self.error = failure;
+            self.go_to(axis.first(|target| target > self.at && fails(target) != failure));
         }
-        let refused = known.failure().map(|(target, error)| {
-            let from = axis.first_with_effective(*target, rehearsal);
-            (from.max(works), error.code())
-        });
-        let end = refused.map_or(axis.to + 1, |(from, _)| from);
-
-        let to_budget = |target: i64| {
-            let budget = axis.first_with_effective(target, rehearsal);
-            budget.clamp(works, end.max(works))
-        };
-        let mut starts: Vec<i64> = known.steps().iter().map(|&step| to_budget(step)).collect();
-        starts.dedup();
-        let starts = starts.into_iter().filter(|&start| start < end);
-        self.starts.extend(starts.map(|start| (start, None)));
-        if let Some((from, code)) = refused.filter(|(from, _)| *from <= axis.to) {
-            self.starts.push((from, Some(code)));
-        }
+        self.error = None;
         for &candidate in rehearsal.pinned() {
-            self.add(candidate, works, end);
+            self.toggle(candidate);
         }
-        for &(rank, from, to) in known.kept() {
-            if let Some(candidate) = rehearsal.ranked().get(rank) {
-                self.add(candidate, to_budget(from), to_budget(to));
+        self.expect(known);
+        for (target, changes) in known.steps() {
+            self.go_to(works.max(axis.first_with_effective(target)));
+            for &rank in changes {
+                if let Some(candidate) = rehearsal.ranked().get(rank as usize) {
+                    self.toggle(candidate);
+                }
             }
+        }
+        if let Some((target, error)) = known.failure() {
+            self.go_to(works.max(axis.first_with_effective(*target)));
+            for index in 0..self.candidates.len() {
+                if self.candidates[index].is_in() {
+                    self.toggle(index);
+                }
+            }
+            self.error = Some(error.code());
+        }
+    }
+
+    /// Makes room for what the slicer's sweep is going to need.
+    fn expect(&mut self, known: &TargetSweep) {
+        const BESIDE: usize = 4;
+        self.steps.reserve_exact(known.step_count() + BESIDE);
+        let ranked = self.rehearsal.ranked();
+        let mut changes = vec![0_usize; ranked.len()];
+        for &rank in known.changes() {
+            if let Some(changes) = changes.get_mut(rank as usize) {
+                *changes += 1;
+            }
+        }
+        for (candidate, changes) in ranked.iter().zip(changes) {
+            let intervals = changes.div_ceil(2);
+            self.items[candidate].intervals.reserve_exact(intervals);
         }
     }
 
@@ -357,133 +434,117 @@ impl<'a, 'r> Course<'a, 'r> {
                 .at(at)
                 .and_then(|budget| self.rehearsal.select(&budget))
                 .map_err(|error| error.code());
-            let next = at.checked_add_unsigned(stride);
-            let next = next.filter(|&next| next <= axis.to);
-            for &candidate in selected.iter().flatten() {
-                self.add(candidate, at, next.unwrap_or(axis.to + 1));
-            }
             if before.as_ref() != Some(&selected) {
-                self.starts.push((at, selected.as_ref().err().copied()));
+                self.go_to(at);
+                let leaving = before.iter().flatten().flatten();
+                for &candidate in leaving.chain(selected.iter().flatten()) {
+                    self.toggle(candidate);
+                }
+                self.error = selected.as_ref().err().copied();
+                before = Some(selected);
             }
-            before = Some(selected);
-            match next {
+            let next = at.checked_add_unsigned(stride);
+            match next.filter(|&next| next <= axis.to) {
                 Some(next) => at = next,
                 None => return stride == 1,
             }
         }
     }
 
-    /// The candidate is in from `from` up to, but without, `to`; called in ascending order.
-    fn add(&mut self, candidate: usize, from: i64, to: i64) {
-        if from >= to {
-            return;
-        }
-        match self.intervals[candidate].last_mut() {
-            Some((_, last)) if *last + 1 >= from => *last = (to - 1).max(*last),
-            _ => self.intervals[candidate].push((from, to - 1)),
+    /// Ends the step if the budget is another one.
+    fn go_to(&mut self, budget: i64) {
+        if budget > self.at {
+            self.steps.push(SweepStep {
+                from: self.at,
+                to: budget - 1,
+                tokens_used: reported(self.window.tokens),
+                total_score: self.window.score.value(),
+                included: self.window.items,
+                excluded: self.items.len() - self.window.items,
+                error: self.error,
+            });
+            self.at = budget;
         }
     }
 
-    fn finish(self, axis: &Axis<'_>, exact: bool) -> BudgetSweep {
-        let ends = self.starts.iter().skip(1).map(|(start, _)| start - 1);
-        let ends = ends.chain([axis.to]);
-        let starts: Vec<i64> = self.starts.iter().map(|(start, _)| *start).collect();
-        let windows = Windows::of(&self, &starts);
-        let steps = self.starts.iter().zip(ends).zip(windows.0);
-        let steps = steps.map(|((&(from, error), to), window)| SweepStep {
-            from,
-            to,
-            tokens_used: crate::model::reported(window.tokens),
-            total_score: window.score.value(),
-            included: window.items,
-            excluded: self.intervals.len() - window.items,
-            error,
-        });
+    /// The candidate enters the window or leaves it.
+    fn toggle(&mut self, index: usize) {
+        let candidate = &mut self.candidates[index];
+        if candidate.is_in() {
+            candidate.to = self.at;
+            self.window.items -= 1;
+            self.window.tokens -= i128::from(candidate.tokens);
+            self.window.score.subtract(&candidate.score);
+        } else {
+            if candidate.to != self.at {
+                self.items[index].intervals.extend(candidate.interval());
+                candidate.from = self.at;
+            }
+            candidate.to = Candidate::STILL_IN;
+            self.window.items += 1;
+            self.window.tokens += i128::from(candidate.tokens);
+            self.window.score.add(&candidate.score);
+        }
+    }
+
+    fn finish(mut self, axis: &Axis<'_>, exact: bool) -> BudgetSweep {
+        self.go_to(axis.to + 1);
+        for (item, mut candidate) in self.items.iter_mut().zip(self.candidates) {
+            candidate.to = candidate.to.min(self.at);
+            item.intervals.extend(candidate.interval());
+        }
         BudgetSweep {
             exact,
-            steps: steps.collect(),
-            items: self
-                .intervals
-                .into_iter()
-                .enumerate()
-                .map(|(index, intervals)| ItemIntervals { index, intervals })
-                .collect(),
+            steps: self.steps,
+            items: self.items,
         }
-    }
-}
-
-/// What the window holds at every step, added up from what enters and leaves.
-struct Windows(Vec<Window>);
-
-#[derive(Clone, Copy, Default)]
-struct Window {
-    items: usize,
-    tokens: i128,
-    score: Sum,
-}
-
-impl Windows {
-    fn of(course: &Course<'_, '_>, starts: &[i64]) -> Self {
-        // Who enters and who leaves at every step.
-        let mut entering: Vec<Vec<usize>> = vec![Vec::new(); starts.len()];
-        let mut leaving: Vec<Vec<usize>> = vec![Vec::new(); starts.len() + 1];
-        for (candidate, intervals) in course.intervals.iter().enumerate() {
-            for (from, to) in intervals {
-                entering[starts.partition_point(|start| start < from)].push(candidate);
-                leaving[starts.partition_point(|start| start <= to)].push(candidate);
-            }
-        }
-        let rehearsal = course.rehearsal;
-        let mut window = Window::default();
-        let mut windows = Vec::with_capacity(starts.len());
-        for (entering, leaving) in entering.iter().zip(&leaving) {
-            for &candidate in leaving {
-                window.items -= 1;
-                window.tokens -= i128::from(rehearsal.items()[candidate].tokens());
-                window.score.add(rehearsal.score(candidate), -1);
-            }
-            for &candidate in entering {
-                window.items += 1;
-                window.tokens += i128::from(rehearsal.items()[candidate].tokens());
-                window.score.add(rehearsal.score(candidate), 1);
-            }
-            windows.push(window);
-        }
-        Self(windows)
     }
 }
 
 /// A sum of scores from which scores can be taken away again without a trace.
 ///
 /// Finite scores are added as multiples of 2^-64, exactly; what is not finite is counted.
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 struct Sum {
     multiples: i128,
-    nan: i64,
-    infinite: i64,
-    negative_infinite: i64,
+    nan: u32,
+    infinite: u32,
+    negative_infinite: u32,
 }
 
 impl Sum {
     const UNIT: f64 = 18_446_744_073_709_551_616.0;
 
     #[expect(clippy::cast_possible_truncation, reason = "the cast saturates")]
-    fn add(&mut self, score: f64, times: i64) {
-        if score.is_nan() {
-            self.nan += times;
-        } else if score == f64::INFINITY {
-            self.infinite += times;
-        } else if score == f64::NEG_INFINITY {
-            self.negative_infinite += times;
-        } else {
-            let multiples = (score * Self::UNIT) as i128;
-            self.multiples = self
-                .multiples
-                .saturating_add(multiples.saturating_mul(times.into()));
+    fn of(score: f64) -> Self {
+        let is_finite = score.is_finite();
+        Self {
+            multiples: if is_finite {
+                (score * Self::UNIT) as i128
+            } else {
+                0
+            },
+            nan: score.is_nan().into(),
+            infinite: (score == f64::INFINITY).into(),
+            negative_infinite: (score == f64::NEG_INFINITY).into(),
         }
     }
 
-    fn value(self) -> f64 {
+    fn add(&mut self, other: &Self) {
+        self.multiples = self.multiples.saturating_add(other.multiples);
+        self.nan += other.nan;
+        self.infinite += other.infinite;
+        self.negative_infinite += other.negative_infinite;
+    }
+
+    fn subtract(&mut self, other: &Self) {
+        self.multiples = self.multiples.saturating_sub(other.multiples);
+        self.nan -= other.nan;
+        self.infinite -= other.infinite;
+        self.negative_infinite -= other.negative_infinite;
+    }
+
+    fn value(&self) -> f64 {
         let finite = self.multiples as f64 / Self::UNIT;
         match (self.nan > 0, self.infinite > 0, self.negative_infinite > 0) {
             (true, ..) | (_, true, true) => f64::NAN,

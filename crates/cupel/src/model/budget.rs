@@ -191,14 +191,18 @@ impl ContextBudget {
     pub fn effective(&self, pinned_tokens: i64) -> Self {
         let committed = i128::from(pinned_tokens) + self.slot_tokens();
         let left = |limit: i64| reported((i128::from(limit) - committed).max(0));
-        let mut max = left(self.max_tokens - self.output_reserve);
-        let mut target = left(self.target_tokens).min(max);
-        if self.estimation_safety_margin_percent > 0.0 {
-            let multiplier = 1.0 - self.estimation_safety_margin_percent / 100.0;
-            max = floor_tokens(max as f64 * multiplier);
-            target = floor_tokens(target as f64 * multiplier).min(max);
+        let max = left(self.max_tokens - self.output_reserve);
+        let target = left(self.target_tokens).min(max);
+        Self::limits(self.less_margin(max), self.less_margin(target))
+    }
+
+    /// What the safety margin leaves of an effective limit; of a smaller one not more.
+    pub(crate) fn less_margin(&self, tokens: i64) -> i64 {
+        if self.estimation_safety_margin_percent == 0.0 {
+            return tokens;
         }
-        Self::limits(max, target)
+        let multiplier = 1.0 - self.estimation_safety_margin_percent / 100.0;
+        floor_tokens(tokens as f64 * multiplier)
     }
 
     /// A budget of two limits that are known to be valid.
@@ -217,7 +221,8 @@ impl ContextBudget {
         }
     }
 
-    fn slot_tokens(&self) -> i128 {
+    /// What the slots keep free together.
+    pub(crate) fn slot_tokens(&self) -> i128 {
         self.reserved_slots.values().copied().map(i128::from).sum()
     }
 }

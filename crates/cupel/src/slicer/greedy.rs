@@ -131,59 +131,68 @@ impl Slicer for GreedySlice {
     /// Fills all targets at once. Two targets part only at an item that fits one and not the
     /// other; until then their choices are made together.
     fn sweep(&self, ranked: &[ScoredRef<'_>], targets: RangeInclusive<i64>) -> Option<TargetSweep> {
-        const MOST_PIECES: usize = 1 << 22;
+        const MOST_STEPS: usize = 1 << 21;
         let (first, last) = targets.into_inner();
         let end = last.checked_add(1)?;
         let tokens = |rank: usize| ranked[rank].item.tokens();
         if first > last || (0..ranked.len()).any(|rank| tokens(rank) < 0) {
             return None;
         }
-        let mut sweep = TargetSweep::default();
-        if first <= 0 {
-            sweep.step(first);
-        }
-        if last <= 0 {
+        let mut sweep = TargetSweep::new(first);
+        let from = first.max(1);
+        if from > last {
             return Some(sweep);
         }
         let (free, order): (Vec<usize>, Vec<usize>) = by_density(ranked)
             .into_iter()
             .partition(|&rank| tokens(rank) == 0);
         for &rank in &free {
-            sweep.keep(rank, first.max(1), end);
+            sweep.toggle(rank, from);
         }
         let fits = NextFit::new(order.iter().map(|&rank| tokens(rank)).collect());
 
-        let mut pieces = vec![Piece {
-            from: first.max(1),
+        let mut chosen = Vec::new();
+        let mut parted = Vec::new();
+        let mut piece = Piece {
+            from,
             to: end,
             spent: 0,
             next: 0,
-        }];
-        while let Some(mut piece) = pieces.pop() {
-            if sweep.len() > MOST_PIECES {
-                return None;
-            }
+            chosen: 0,
+        };
+        loop {
             while let Some(position) = fits.first(piece.next, piece.to - 1 - piece.spent) {
                 let needed = piece.spent + fits.tokens[position];
+                piece.next = position + 1;
                 if needed > piece.from {
-                    pieces.push(Piece {
+                    parted.push(Piece {
                         from: needed,
-                        next: position,
+                        spent: needed,
+                        chosen: chosen.len(),
                         ..piece
                     });
                     piece.to = needed;
                 } else {
-                    sweep.keep(order[position], piece.from, piece.to);
                     piece.spent = needed;
+                    sweep.toggle(order[position], piece.from);
+                    chosen.push(order[position]);
                 }
-                piece.next = position + 1;
             }
-            // A target of one with nothing kept chooses what a target of zero does.
-            if first > 0 || piece.spent > 0 || !free.is_empty() {
-                sweep.step(piece.from);
+            let Some(next) = parted.pop() else {
+                return Some(sweep);
+            };
+            if sweep.step_count() > MOST_STEPS {
+                return None;
             }
+            piece = next;
+            for rank in chosen.drain(piece.chosen..) {
+                sweep.toggle(rank, piece.from);
+            }
+            // What it was parted by.
+            let rank = order[piece.next - 1];
+            sweep.toggle(rank, piece.from);
+            chosen.push(rank);
         }
-        Some(sweep)
     }
 
     #[cfg(feature = "serde")]
@@ -283,11 +292,15 @@ struct Piece {
     spent: i64,
     /// The next item to be looked at.
     next: usize,
+    /// How many choices they share with the targets below them.
+    chosen: usize,
 }
 
 /// Finds the next item that fits: a tree of least token counts.
 struct NextFit {
     tokens: Vec<i64>,
+    /// The least token count from every position on.
+    least_behind: Vec<i64>,
     /// A complete binary tree; the leaves are the token counts.
     least: Vec<i64>,
     leaves: usize,
@@ -301,8 +314,13 @@ impl NextFit {
         for node in (1..leaves).rev() {
             least[node] = least[2 * node].min(least[2 * node + 1]);
         }
+        let mut least_behind = tokens.clone();
+        for position in (1..tokens.len()).rev() {
+            least_behind[position - 1] = least_behind[position - 1].min(least_behind[position]);
+        }
         Self {
             tokens,
+            least_behind,
             least,
             leaves,
         }
@@ -310,19 +328,13 @@ impl NextFit {
 
     /// The first item from `position` on with at most `room` tokens.
     fn first(&self, position: usize, room: i64) -> Option<usize> {
-        if position >= self.tokens.len() {
+        if *self.least_behind.get(position)? > room {
             return None;
         }
         let mut node = self.leaves + position;
         while self.least[node] > room {
-            // On to the next subtree to the right; past the last one there is none.
-            while node % 2 == 1 {
-                node /= 2;
-            }
-            if node == 0 {
-                return None;
-            }
-            node += 1;
+            // On to the next subtree to the right.
+            node = (node >> node.trailing_ones()) + 1;
         }
         while node < self.leaves {
             node *= 2;
@@ -330,7 +342,7 @@ impl NextFit {
                 node += 1;
             }
         }
-        Some(node - self.leaves).filter(|&found| found < self.tokens.len())
+        Some(node - self.leaves)
     }
 }
 

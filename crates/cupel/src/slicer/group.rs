@@ -181,14 +181,13 @@ impl Slicer for GroupSlice {
         let Some(groups) = Groups::find(self.score, ranked) else {
             return self.inner.sweep(ranked, targets);
         };
+        let first = *targets.start();
         let known = self.inner.sweep(&groups.candidates(ranked), targets)?;
-        let mut sweep = TargetSweep::default();
-        for &step in known.steps() {
-            sweep.step(step);
-        }
-        for &(group, from, to) in known.kept() {
-            for &rank in &groups.offered[group].members {
-                sweep.keep(rank, from, to);
+        let mut sweep = TargetSweep::new(first);
+        for (target, changes) in known.steps() {
+            let changes = changes.iter().map(|&group| &groups.offered[group as usize]);
+            for &rank in changes.flat_map(|group| &group.members) {
+                sweep.toggle(rank, target);
             }
         }
         if let Some((target, error)) = known.failure() {

@@ -2,37 +2,48 @@
 
 use crate::CupelError;
 
-/// What a slicer chooses for every target of a range, as pieces on which the choice is the same.
+/// What a slicer chooses for every target of a range, as what changes from one choice to the next.
 ///
 /// ```
 /// use cupel::TargetSweep;
 ///
-/// let mut sweep = TargetSweep::default();
-/// sweep.step(0);
-/// sweep.step(10);
-/// sweep.keep(0, 10, 20);
-/// assert_eq!(sweep.steps(), [0, 10]);
-/// assert_eq!(sweep.kept(), [(0, 10, 20)]);
+/// let mut sweep = TargetSweep::new(0);
+/// sweep.toggle(0, 10); // in
+/// sweep.toggle(0, 15); // out again
+/// sweep.toggle(1, 15);
+/// let steps: Vec<_> = sweep.steps().collect();
+/// assert_eq!(steps, [(0, &[][..]), (10, &[0][..]), (15, &[0, 1][..])]);
 /// ```
 #[doc(hidden)]
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct TargetSweep {
-    steps: Vec<i64>,
-    kept: Vec<(usize, i64, i64)>,
+    /// The first target of every choice, and where its changes begin.
+    steps: Vec<(i64, usize)>,
+    changes: Vec<u32>,
     failure: Option<(i64, CupelError)>,
 }
 
 impl TargetSweep {
-    /// The choice changes at this target; called in ascending order, first with the least target.
-    pub fn step(&mut self, target: i64) {
-        self.steps.push(target);
+    /// Nothing is chosen from the least target on.
+    pub fn new(least: i64) -> Self {
+        Self {
+            steps: vec![(least, 0)],
+            changes: Vec::new(),
+            failure: None,
+        }
     }
 
-    /// The item of this rank is chosen for all targets from `from` up to, but without, `to`.
-    pub fn keep(&mut self, rank: usize, from: i64, to: i64) {
-        if from < to {
-            self.kept.push((rank, from, to));
+    /// From this target on the item of this rank is chosen, or no longer if it was. Called in
+    /// ascending order of targets.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a ranking is a list of such positions"
+    )]
+    pub fn toggle(&mut self, rank: usize, target: i64) {
+        if self.steps.last().is_none_or(|(last, _)| *last != target) {
+            self.steps.push((target, self.changes.len()));
         }
+        self.changes.push(rank as u32);
     }
 
     /// From this target on the slicer fails.
@@ -40,25 +51,28 @@ impl TargetSweep {
         self.failure = Some((target, error));
     }
 
-    /// The number of steps and pieces.
-    pub fn len(&self) -> usize {
-        self.steps.len() + self.kept.len()
+    /// The number of choices so far.
+    pub fn step_count(&self) -> usize {
+        self.steps.len()
     }
 
-    /// Whether nothing is known yet.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+    /// The ranks toggled so far, some of them several times.
+    pub fn changes(&self) -> &[u32] {
+        &self.changes
     }
 
-    /// The targets at which the choice changes, ascending.
-    pub fn steps(&self) -> &[i64] {
-        &self.steps
-    }
-
-    /// The chosen ranks, each with the first target for which it is chosen and the first for
-    /// which it no longer is. A rank may have several such pieces; they do not overlap.
-    pub fn kept(&self) -> &[(usize, i64, i64)] {
-        &self.kept
+    /// The targets at which the choice changes, ascending, up to where the slicer fails, with the
+    /// ranks that enter or leave it. A rank that does both at one target stays.
+    pub fn steps(&self) -> impl Iterator<Item = (i64, &[u32])> {
+        let end = self
+            .failure
+            .as_ref()
+            .map_or(i64::MAX, |(target, _)| *target);
+        let ends = self.steps.iter().skip(1).map(|(_, changes)| *changes);
+        let ends = ends.chain([self.changes.len()]);
+        let steps = self.steps.iter().zip(ends);
+        let steps = steps.map(|(&(target, from), to)| (target, &self.changes[from..to]));
+        steps.take_while(move |(target, _)| *target < end)
     }
 
     /// The target from which the slicer fails, and with what.

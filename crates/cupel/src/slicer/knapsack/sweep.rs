@@ -20,56 +20,40 @@ impl KnapsackSlice {
         targets: RangeInclusive<i64>,
     ) -> Option<TargetSweep> {
         let (first, last) = targets.into_inner();
-        let mut end = last.checked_add(1)?;
         if first > last {
             return None;
         }
-        let mut sweep = TargetSweep::default();
-        sweep.step(first);
+        let mut sweep = TargetSweep::new(first);
         let (free, candidates) = split(ranked);
-        if first <= 0 && last > 0 && !free.is_empty() {
-            sweep.step(1);
-        }
         let highest = last.max(0) / self.bucket_size;
         let allowed = self.largest_capacity(candidates).min(highest);
         if allowed < highest {
             // The first target of the first capacity whose table is too large.
-            end = ((allowed + 1) * self.bucket_size).clamp(first, end);
-            sweep.fail(end, self.check_cells(candidates, allowed + 1).err()?);
+            let from = first.max((allowed + 1) * self.bucket_size);
+            sweep.fail(from, self.check_cells(candidates, allowed + 1).err()?);
         }
-        for rank in free {
-            sweep.keep(rank, first.max(1).min(end), end);
+        if last > 0 {
+            for rank in free {
+                sweep.toggle(rank, first.max(1));
+            }
         }
         if candidates == 0 || allowed == 0 {
             return Some(sweep);
         }
         let rows = self.rows(ranked, allowed);
-        let mut since: Vec<Option<i64>> = vec![None; rows.len()];
+        let mut is_in = vec![false; rows.len()];
         let lowest = first.max(0) / self.bucket_size;
         let visit = |capacity: i64, chosen: &[usize]| {
             let from = first.max(capacity * self.bucket_size);
             let mut chosen = chosen.iter().peekable();
-            let mut is_changed = false;
-            for (row, since) in since.iter_mut().enumerate().rev() {
+            for (row, is_in) in is_in.iter_mut().enumerate().rev() {
                 let is_chosen = chosen.next_if_eq(&&row).is_some();
-                if is_chosen != since.is_some() {
-                    if let Some(since) = since.replace(from) {
-                        sweep.keep(rows[row].rank, since, from);
-                    }
-                    *since = is_chosen.then_some(from);
-                    is_changed = true;
+                if is_chosen != std::mem::replace(is_in, is_chosen) {
+                    sweep.toggle(rows[row].rank, from);
                 }
-            }
-            if is_changed && sweep.steps().last() != Some(&from) {
-                sweep.step(from);
             }
         };
         visit_choices(&rows, lowest..=allowed, self.memory(), visit).ok()?;
-        for (row, since) in rows.iter().zip(since) {
-            if let Some(since) = since {
-                sweep.keep(row.rank, since, end);
-            }
-        }
         Some(sweep)
     }
 
