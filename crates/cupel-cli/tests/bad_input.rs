@@ -224,7 +224,7 @@ fn policies() -> Vec<Case> {
         slicer("shares above 100 percent", r#"{"type": "quota", "quotas": [{"kind": "A", "require": 60}, {"kind": "B", "require": 60}]}"#, ["slicer", "100"]),
         slicer("a share required above its cap", r#"{"type": "quota", "quotas": [{"kind": "A", "require": 60, "cap": 50}]}"#, ["slicer.quotas[0]", "cap"]),
         slicer("a count that is negative", r#"{"type": "count_quota", "entries": [{"kind": "A", "require_count": -1, "cap_count": 2}]}"#, ["slicer.entries[0].require_count", "0"]),
-        slicer("counts around a knapsack", r#"{"type": "count_quota", "entries": [], "inner": {"type": "knapsack"}}"#, ["slicer.inner", "CountConstrainedKnapsackSlice"]),
+        slicer("counts around a knapsack", r#"{"type": "count_quota", "entries": [], "inner": {"type": "knapsack"}}"#, ["slicer.inner", "count_constrained_knapsack"]),
         policy("a placer unheard of", "{\"scorer\": {\"type\": \"recency\"}, \"placer\": {\"type\": \"random\"}}", ["policy.json:1:52", "chronological, u-shaped"]),
         policy("an overflow strategy unheard of", "{\"scorer\": {\"type\": \"recency\"}, \"overflow_strategy\": \"explode\"}", ["policy.json:1:54", "throw, truncate, proceed"]),
         case("a policy in broken TOML", &["policy", "check", "policy.toml"], 2, ["policy.toml:2:", "policy.toml"])

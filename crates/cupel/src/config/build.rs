@@ -86,14 +86,21 @@ impl ScorerConfig {
                 };
                 let curve = curve.build().map_err(|e| e.within("curve"))?;
                 let scorer = DecayScorer::new(clock, curve, *null_timestamp_score);
-                Box::new(scorer.map_err(ConfigError::invalid)?)
+                Box::new(scorer.map_err(refused(
+                    "null_timestamp_score",
+                    "null_timestamp_score must be from 0 to 1",
+                ))?)
             }
             Self::MetadataTrust { default_score } => {
-                Box::new(MetadataTrustScorer::new(*default_score).map_err(ConfigError::invalid)?)
+                let scorer = MetadataTrustScorer::new(*default_score);
+                Box::new(scorer.map_err(refused(
+                    "default_score",
+                    "default_score must be from 0 to 1",
+                ))?)
             }
             Self::MetadataKey { key, value, boost } => {
                 let scorer = MetadataKeyScorer::new(key, value, *boost);
-                Box::new(scorer.map_err(ConfigError::invalid)?)
+                Box::new(scorer.map_err(invalid_in("boost"))?)
             }
             Self::Product { scorers } => {
                 let scorers = all("scorers", scorers, Self::build)?;
@@ -110,12 +117,18 @@ impl CurveConfig {
     ///
     /// As [`PolicyConfig::build`].
     pub fn build(&self) -> Result<DecayCurve, ConfigError> {
+        let window = |max_age| {
+            let curve = DecayCurve::window(max_age);
+            curve.map_err(refused("max_age", "max_age must be longer than 0"))
+        };
         match self {
             Self::Exponential { half_life } => {
-                DecayCurve::exponential(*half_life).map_err(invalid_in("half_life"))
+                let curve = DecayCurve::exponential(*half_life);
+                curve.map_err(refused("half_life", "half_life must be longer than 0"))
             }
-            Self::Window { max_age } => DecayCurve::window(*max_age).map_err(invalid_in("max_age")),
+            Self::Window { max_age } => window(*max_age),
             Self::Step { windows } => {
+                all("windows", windows, |step| window(step.max_age))?;
                 let pair = |window: &StepWindow| (window.max_age, window.score);
                 let windows = windows.iter().map(pair).collect();
                 DecayCurve::step(windows).map_err(invalid_in("windows"))
@@ -148,13 +161,15 @@ impl SlicerConfig {
                 inner: within,
             } => {
                 let within = inner(within)?;
-                let part = if within.is_knapsack() {
-                    "inner"
-                } else {
-                    "entries"
-                };
+                let has_knapsack = within.is_knapsack();
                 let slicer = CountQuotaSlice::new(entries.clone(), within, *scarcity);
-                Box::new(slicer.map_err(invalid_in(part))?)
+                Box::new(slicer.map_err(|error| {
+                    if has_knapsack {
+                        refused("inner", NO_KNAPSACK)(error)
+                    } else {
+                        invalid_in("entries")(error)
+                    }
+                })?)
             }
             Self::CountConstrainedKnapsack {
                 entries,
@@ -202,6 +217,16 @@ impl PlacerConfig {
             Self::Chronological => Box::new(ChronologicalPlacer),
             Self::UShaped => Box::new(UShapedPlacer),
         }
+    }
+}
+
+const NO_KNAPSACK: &str = "count_quota takes no knapsack inside; choose greedy, or count_constrained_knapsack in place of count_quota";
+
+/// A constructor's refusal of what stands in `field`, in the words of documents.
+fn refused(field: &'static str, message: &'static str) -> impl Fn(CupelError) -> ConfigError {
+    move |error| {
+        let error = ConfigError::invalid(error).within(field);
+        error.with_message(message.to_owned())
     }
 }
 

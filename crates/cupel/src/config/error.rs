@@ -15,8 +15,8 @@ use crate::CupelError;
 /// let scorer = ScorerConfig::MetadataTrust { default_score: 1.5 };
 /// let error = PolicyConfig::new(scorer).build().unwrap_err();
 /// assert_eq!(error.kind(), ConfigErrorKind::Invalid);
-/// assert_eq!(error.path(), "scorer");
-/// assert_eq!(error.to_string(), "scorer: defaultScore must be in [0.0, 1.0]");
+/// assert_eq!(error.path(), "scorer.default_score");
+/// assert_eq!(error.message(), "default_score must be from 0 to 1");
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConfigError(Box<Fault>);

@@ -379,7 +379,17 @@ pub(super) const POLICIES: &[Fault] = &[
     beyond(
         Json,
         r#"{"scorer": {"type": "decay", "curve": {"type": "window", "max_age": "0s"}}}"#,
-        "line 1, column 69: scorer.curve.max_age: maxAge must be strictly positive",
+        "line 1, column 69: scorer.curve.max_age: max_age must be longer than 0",
+    ),
+    beyond(
+        Json,
+        r#"{"scorer": {"type": "decay", "curve": {"type": "exponential", "half_life": "0s"}}}"#,
+        "line 1, column 76: scorer.curve.half_life: half_life must be longer than 0",
+    ),
+    beyond(
+        Json,
+        r#"{"scorer": {"type": "decay", "curve": {"type": "step", "windows": [{"max_age": 1, "score": 1}, {"max_age": 0, "score": 0}]}}}"#,
+        "line 1, column 108: scorer.curve.windows[1].max_age: max_age must be longer than 0",
     ),
     fault(
         Json,
@@ -420,7 +430,7 @@ pub(super) const POLICIES: &[Fault] = &[
     beyond(
         Json,
         r#"{"scorer": {"type": "recency"}, "slicer": {"type": "count_quota", "entries": [], "inner": {"type": "knapsack"}}}"#,
-        "line 1, column 91: slicer.inner: CountQuotaSlice does not support KnapsackSlice as the inner slicer in this version. Use GreedySlice as the inner slicer, or CountConstrainedKnapsackSlice.",
+        "line 1, column 91: slicer.inner: count_quota takes no knapsack inside; choose greedy, or count_constrained_knapsack in place of count_quota",
     ),
     beyond(
         Json,
@@ -589,7 +599,7 @@ pub(super) const REQUESTS: &[Fault] = &[
     beyond(
         Json,
         "{\"items\": [],\n \"policy\": {\"scorer\": {\"type\": \"recency\"}, \"slicer\": {\"type\": \"count_quota\", \"entries\": [], \"inner\": {\"type\": \"knapsack\"}}}}",
-        "line 2, column 102: policy.slicer.inner: CountQuotaSlice does not support KnapsackSlice as the inner slicer in this version. Use GreedySlice as the inner slicer, or CountConstrainedKnapsackSlice.",
+        "line 2, column 102: policy.slicer.inner: count_quota takes no knapsack inside; choose greedy, or count_constrained_knapsack in place of count_quota",
     ),
 ];
 

@@ -74,16 +74,17 @@ fn read(document: &RawValue) -> Result<PolicyConfig, model::Failure> {
 
 fn failure(error: &ConfigError) -> model::Failure {
     let source = std::error::Error::source(error);
-    let code = match source.and_then(|source| source.downcast_ref::<cupel::CupelError>()) {
-        Some(error) => error.code(),
-        None if error.path().starts_with("scorer") => "ScorerConfig",
-        None if error.path().starts_with("slicer") => "SlicerConfig",
+    let source = source.and_then(|source| source.downcast_ref::<cupel::CupelError>());
+    let (code, message) = match source {
+        Some(error) => (error.code(), error.to_string()),
+        None if error.path().starts_with("scorer") => ("ScorerConfig", error.to_string()),
+        None if error.path().starts_with("slicer") => ("SlicerConfig", error.to_string()),
         None => panic!("{error}"),
     };
     model::Failure {
         at_construction: true,
         code: code.to_owned(),
-        message: error.to_string(),
+        message,
     }
 }
 
