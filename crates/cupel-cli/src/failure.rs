@@ -171,6 +171,14 @@ impl Failure {
                 Exit::Input,
                 Some("raise \"bucket_size\" of the knapsack, or use the greedy slicer".to_owned()),
             ),
+            // In a run only a count that cannot be met.
+            CupelError::SlicerConfig(_) => (
+                Exit::Input,
+                Some(
+                    "lower \"require_count\" of the kind, or set \"scarcity\" to \"degrade\""
+                        .to_owned(),
+                ),
+            ),
             CupelError::Contract { .. } => (Exit::Internal, None),
             _ => (Exit::Input, None),
         };

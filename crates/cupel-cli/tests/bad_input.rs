@@ -174,6 +174,9 @@ fn budgets() -> Vec<Case> {
         case("required items above the budget", &["select", "items.json", "--budget", "45", "--policy", "both.json"], 1, ["exceed target tokens (45)", "truncate"])
             .file("items.json", ITEMS)
             .file("both.json", r#"{"scorer": {"type": "recency"}, "slicer": {"type": "count_quota", "entries": [{"kind": "Message", "require_count": 2, "cap_count": 9}]}}"#),
+        case("a required count that cannot be met", &["select", "items.json", "--budget", "100", "--policy", "both.json"], 2, ["kind 'Tool' has 0 items", "\"scarcity\" to \"degrade\""])
+            .file("items.json", ITEMS)
+            .file("both.json", r#"{"scorer": {"type": "recency"}, "slicer": {"type": "count_quota", "scarcity": "throw", "entries": [{"kind": "Tool", "require_count": 2, "cap_count": 9}]}}"#),
         request("a negative budget in a request", r#"{"max_tokens": -1}"#, ["request.json:3:28", "budget.max_tokens"]),
         request("a target above the budget in a request", r#"{"max_tokens": 1, "target_tokens": 2}"#, ["request.json:3:", "<= max_tokens (1)"]),
         request("a budget without a limit in a request", r#"{"target_tokens": 5}"#, ["request.json:3:13", "max_tokens"]),
