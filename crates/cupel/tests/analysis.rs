@@ -271,8 +271,8 @@ fn a_sweep_is_written_as_json() {
     assert_eq!(serde_json::to_value(&sweep).unwrap(), expected);
 }
 
-/// The written bisection, one dry run per probe.
-fn written_search(
+/// The written bisection, one run per probe.
+pub(crate) fn written_search(
     pipeline: &Pipeline,
     items: &[ContextItem],
     index: usize,
@@ -313,6 +313,23 @@ fn the_search_equals_the_written_bisection() {
         }
         Ok(())
     });
+}
+
+// proves: SIM-11, SIM-15, SIM-16
+#[test]
+fn the_search_among_many_equals_the_written_bisection() {
+    // Few distinct densities and scores, so that most places are decided by ties.
+    let items: Vec<_> = (0_i64..400)
+        .map(|n| item(&n.to_string(), n * 7 % 20, (n * 11 % 5) as f64 / 4.0))
+        .collect();
+    let pipeline = pipeline(GreedySlice);
+    for (index, item) in items.iter().enumerate() {
+        for ceiling in [200, 4_000] {
+            let found = pipeline.min_budget_for(&items, &budget(1), item, ceiling);
+            let expected = written_search(&pipeline, &items, index, ceiling);
+            assert_eq!(found, expected, "item {index} up to {ceiling}");
+        }
+    }
 }
 
 // proves: SIM-1, SIM-3, SIM-5, SIM-6, SIM-7, SIM-8, SIM-9, R121

@@ -9,6 +9,7 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
+use crate::analysis::written_search;
 use crate::{adapter, arbitrary};
 
 const SCORES: [GroupScore; 3] = [GroupScore::Max, GroupScore::Mean, GroupScore::Sum];
@@ -233,22 +234,28 @@ fn where_every_group_has_one_item_everything_is_the_inner_slicers() {
     });
 }
 
+/// A greedy and a knapsack pipeline of groups.
+fn pipelines() -> [Pipeline; 2] {
+    let slicers: [Box<dyn Slicer>; 2] = [
+        Box::new(GroupSlice::new(GreedySlice)),
+        Box::new(GroupSlice::new(KnapsackSlice::new(1).unwrap())),
+    ];
+    slicers.map(|slicer| {
+        let policy = PolicyBuilder::new()
+            .scorer(RecencyScorer)
+            .slicer(slicer)
+            .placer(ChronologicalPlacer)
+            .overflow_strategy(OverflowStrategy::Proceed)
+            .deduplication(false);
+        Pipeline::from(policy.build().unwrap())
+    })
+}
+
 #[test]
 fn a_sweep_over_groups_equals_one_run_per_budget() {
     check(300, |case| {
         let items: Vec<ContextItem> = case.grouped().iter().map(|s| s.item.clone()).collect();
-        let slicers: [Box<dyn Slicer>; 2] = [
-            Box::new(GroupSlice::new(GreedySlice)),
-            Box::new(GroupSlice::new(KnapsackSlice::new(1).unwrap())),
-        ];
-        for slicer in slicers {
-            let policy = PolicyBuilder::new()
-                .scorer(RecencyScorer)
-                .slicer(slicer)
-                .placer(ChronologicalPlacer)
-                .overflow_strategy(OverflowStrategy::Proceed)
-                .deduplication(false);
-            let pipeline = Pipeline::from(policy.build().unwrap());
+        for pipeline in pipelines() {
             let sweep = pipeline.sweep(&items, &budget(250), 0..=250).unwrap();
             prop_assert!(sweep.exact);
             for target in 0..=250 {
@@ -256,6 +263,22 @@ fn a_sweep_over_groups_equals_one_run_per_budget() {
                     window.sort_unstable();
                     prop_assert_eq!(window, sweep.selection_at(target), "at {}", target);
                 }
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_search_among_groups_equals_the_written_bisection() {
+    check(300, |case| {
+        let items: Vec<ContextItem> = case.grouped().iter().map(|s| s.item.clone()).collect();
+        for pipeline in pipelines() {
+            for (index, item) in items.iter().enumerate() {
+                let ceiling = item.tokens() + 200;
+                let found = pipeline.min_budget_for(&items, &budget(1), item, ceiling);
+                let expected = written_search(&pipeline, &items, index, ceiling);
+                prop_assert_eq!(found, expected, "item {}", index);
             }
         }
         Ok(())

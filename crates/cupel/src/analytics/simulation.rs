@@ -164,16 +164,16 @@ impl Pipeline {
             return Ok(None);
         }
         let rehearsal = Rehearsal::new(self.policy(), items)?;
+        let is_selected = rehearsal.selects(wanted);
         let selects = |tokens: i64| {
             let Some(budget) = budget(tokens) else {
                 return Ok(false);
             };
-            match rehearsal.select(&budget) {
-                Ok(selected) => Ok(selected.contains(&wanted)),
+            match is_selected(&budget) {
                 Err(CupelError::PinnedExceedsBudget { .. } | CupelError::Overflow { .. }) => {
                     Ok(false)
                 }
-                Err(error) => Err(error),
+                selected => selected,
             }
         };
         let (mut low, mut high) = (target.tokens(), search_ceiling);

@@ -196,11 +196,11 @@ pub(super) fn least_growth(
         let axis = Axis::new(budget, &(now..=now.checked_add(span)?)).ok()?;
         let axis = axis.beside(rehearsal.pinned_tokens());
         let Some(known) = slicer.sweep(&scored, axis.effective_targets()) else {
+            let selects = rehearsal.selects(candidate);
             return (0..FARTHEST_ONE_BY_ONE).find(|growth| {
-                let selected = now.checked_add(*growth).map(|target| axis.at(target));
-                let selected = selected.and_then(Result::ok);
-                let selected = selected.and_then(|budget| rehearsal.select(&budget).ok());
-                selected.is_some_and(|selected| selected.contains(&candidate))
+                let budget = now.checked_add(*growth).map(|target| axis.at(target));
+                let selected = budget.map(|budget| budget.and_then(|budget| selects(&budget)));
+                matches!(selected, Some(Ok(true)))
             });
         };
         let entering = known.steps().find(|(_, changes)| changes.contains(&rank));

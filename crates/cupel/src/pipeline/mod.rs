@@ -17,6 +17,7 @@ mod slice;
 mod sort;
 mod stages;
 
+use std::borrow::Cow;
 use std::fmt;
 
 pub use decisions::Decisions;
@@ -366,7 +367,11 @@ fn six_stages<'a, C: TraceCollector + ?Sized>(
     let ranked = trace.is_enabled().then(|| sort::sort(&ledger, &candidates));
     let stage = trace.enter(PipelineStage::Slice);
     let slicer = policy.slicer();
-    let sliced = slice::slice(&ledger, slicer, &candidates, ranked.as_ref(), &effective)?;
+    let ranking = || match &ranked {
+        Some(ranked) => Cow::Borrowed(ranked),
+        None => Cow::Owned(sort::sort(&ledger, &candidates)),
+    };
+    let sliced = slice::slice(&ledger, slicer, &candidates, ranking, &effective)?;
     let sliced = match records {
         Records::Window => sliced.kept,
         Records::Everything => {

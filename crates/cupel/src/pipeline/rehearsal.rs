@@ -1,21 +1,23 @@
 //! Many budgets, one scoring pass.
 
+use std::borrow::Cow;
+use std::cell::OnceCell;
+
 use super::classify::{Classes, classify};
 use super::ledger::Ledger;
 use super::positions::Positions;
 use super::{Policy, deduplicate, place, score, slice, sort};
-use crate::error::StrategyRole;
 use crate::scorer::explained;
-use crate::slicer::{PreparedSlice, check_distinct_positions};
 use crate::{ContextBudget, ContextItem, CupelError, ScorePart, ScoredRef};
 
-/// The part of a run that does not depend on the budget, done once: classes, scores, ranking.
+/// The part of a run that does not depend on the budget, done once: classes, scores, copies, and
+/// the ranking if it is asked for.
 pub(crate) struct Rehearsal<'a> {
     policy: &'a Policy,
     ledger: Ledger<'a>,
     classes: Classes,
-    ranked: Positions,
-    prepared: Option<PreparedSlice<'a>>,
+    candidates: Positions,
+    ranked: OnceCell<Positions>,
 }
 
 impl<'a> Rehearsal<'a> {
@@ -27,48 +29,57 @@ impl<'a> Rehearsal<'a> {
         if policy.deduplication() && deduplicate::deduplicate(&mut ledger, &candidates) > 0 {
             candidates.retain(|candidate| !ledger.is_excluded(candidate));
         }
-        let ranked = sort::sort(&ledger, &candidates);
-        let prepared = policy.slicer().prepare(&ledger.scored(ranked.iter()));
         Ok(Self {
             policy,
             ledger,
             classes,
-            ranked,
-            prepared,
+            candidates,
+            ranked: OnceCell::new(),
         })
     }
 
     /// The candidates a run with this budget selects: pinned, then by rank. They are not placed.
     pub(crate) fn select(&self, budget: &ContextBudget) -> Result<Vec<usize>, CupelError> {
-        let effective = budget.effective(self.classes.pinned_tokens(budget)?);
-        let kept = match &self.prepared {
-            Some(prepared) => {
-                let mut ranks = prepared(&effective);
-                check_distinct_positions(&ranks, self.ranked.len(), StrategyRole::Slicer)?;
-                ranks.sort_unstable();
-                ranks.into_iter().map(|rank| self.ranked.at(rank)).collect()
-            }
-            None => self.slice(&effective)?.kept,
-        };
+        let effective = self.effective(budget)?;
+        let sliced = self.slice(&effective)?;
         let pinned = self.classes.pinned.iter().copied();
-        let merged: Vec<usize> = pinned.chain(kept.iter()).collect();
+        let merged: Vec<usize> = pinned.chain(sliced.kept.iter()).collect();
         let strategy = self.policy.overflow_strategy();
         let merge = place::merge(&self.ledger, &merged, budget, strategy)?;
         Ok(merge.kept.into_owned())
     }
 
+    /// Whether a run with this budget selects the candidate.
+    pub(crate) fn selects(
+        &self,
+        candidate: usize,
+    ) -> impl Fn(&ContextBudget) -> Result<bool, CupelError> {
+        let index = self.candidates.iter().position(|c| c == candidate);
+        let list = self.ledger.unsorted(&self.candidates);
+        let prepared = index.and_then(|index| self.policy.slicer().prepare(&list, index));
+        move |budget| match &prepared {
+            // There is no overflow then, or nothing left for the slicer.
+            Some(is_chosen) => Ok(is_chosen(&self.effective(budget)?)),
+            None => Ok(self.select(budget)?.contains(&candidate)),
+        }
+    }
+
+    fn effective(&self, budget: &ContextBudget) -> Result<ContextBudget, CupelError> {
+        Ok(budget.effective(self.classes.pinned_tokens(budget)?))
+    }
+
     fn slice(&self, effective: &ContextBudget) -> Result<slice::Sliced, CupelError> {
-        let (slicer, ranked) = (self.policy.slicer(), &self.ranked);
-        slice::slice(&self.ledger, slicer, ranked, Some(ranked), effective)
+        let (slicer, ranked) = (self.policy.slicer(), || Cow::Borrowed(self.ranked()));
+        slice::slice(&self.ledger, slicer, &self.candidates, ranked, effective)
     }
 
     /// What a run with this budget decides about every candidate.
     pub(crate) fn decide(&self, budget: &ContextBudget) -> Result<Ledger<'a>, CupelError> {
         let mut ledger = self.ledger.clone();
-        let effective = budget.effective(self.classes.pinned_tokens(budget)?);
+        let effective = self.effective(budget)?;
         let sliced = self.slice(&effective)?;
         let without_pinned = budget.effective(0);
-        let sliced = sliced.write(&mut ledger, &self.ranked, &effective, &without_pinned);
+        let sliced = sliced.write(&mut ledger, &self.candidates, &effective, &without_pinned);
         let pinned = self.classes.pinned.iter().copied();
         let merged: Vec<usize> = pinned.chain(sliced.iter()).collect();
         place::place(&mut ledger, self.policy, &merged, budget, |_| ())?;
@@ -86,12 +97,13 @@ impl<'a> Rehearsal<'a> {
 
     /// The candidates in the order the slicer sees them.
     pub(crate) fn ranked(&self) -> &Positions {
-        &self.ranked
+        let ranked = || sort::sort(&self.ledger, &self.candidates);
+        self.ranked.get_or_init(ranked)
     }
 
     /// What the slicer sees.
     pub(crate) fn scored(&self) -> Vec<ScoredRef<'a>> {
-        self.ledger.scored(self.ranked.iter())
+        self.ledger.scored(self.ranked().iter())
     }
 
     pub(crate) fn score(&self, candidate: usize) -> f64 {

@@ -1,5 +1,7 @@
 //! Stage 5: what fits into the effective budget?
 
+use std::borrow::Cow;
+
 use super::ledger::{Cause, Ledger};
 use super::positions::Positions;
 use super::sort::sort;
@@ -19,12 +21,12 @@ pub(super) struct Sliced {
 }
 
 /// The slicer's choice. A slicer that can do without the ranking gets the candidates as they are, and
-/// then sorting what it keeps is enough; the others get `ranked`, which is made if it is not there.
-pub(super) fn slice(
+/// then sorting what it keeps is enough; the others get the ranking.
+pub(super) fn slice<'r>(
     ledger: &Ledger<'_>,
     slicer: &dyn Slicer,
     candidates: &Positions,
-    ranked: Option<&Positions>,
+    ranked: impl FnOnce() -> Cow<'r, Positions>,
     effective: &ContextBudget,
 ) -> Result<Sliced, CupelError> {
     if let Some(kept) = slicer.select_unsorted(&ledger.unsorted(candidates), effective) {
@@ -35,14 +37,7 @@ pub(super) fn slice(
             ..Sliced::default()
         });
     }
-    let sorted;
-    let ranked = match ranked {
-        Some(ranked) => ranked,
-        None => {
-            sorted = sort(ledger, candidates);
-            &sorted
-        }
-    };
+    let ranked = ranked();
     let selection = slicer.select(&ledger.scored(ranked.iter()), effective)?;
     selection.check(ranked.len())?;
     let mut ranks = selection.kept().to_vec();

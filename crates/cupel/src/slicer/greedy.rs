@@ -2,8 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use super::{PreparedSlice, Selection, Slicer, TargetSweep, Unsorted, slice_by_selection};
-use crate::order::{Ranked, descending, descending_key, low_bits};
+use super::{PreparedChoice, Selection, Slicer, TargetSweep, Unsorted, slice_by_selection};
+use crate::order::{Leading, Ranked, descending, descending_key, low_bits};
 use crate::parallel;
 use crate::{ContextBudget, ContextItem, CupelError, ScoredItem, ScoredRef};
 
@@ -109,22 +109,44 @@ impl Slicer for GreedySlice {
         Some(kept)
     }
 
-    /// Sorts once; every budget is one walk.
-    fn prepare<'a>(&'a self, ranked: &[ScoredRef<'_>]) -> Option<PreparedSlice<'a>> {
-        let tokens = |rank: usize| (rank, ranked[rank].item.tokens());
-        let order: Vec<(usize, i64)> = by_density(ranked).into_iter().map(tokens).collect();
+    /// Sorts what comes before the item; every budget is one walk up to it.
+    fn prepare<'a>(&'a self, list: &Unsorted<'_>, wanted: usize) -> Option<PreparedChoice<'a>> {
+        let visit = |index: usize, scored: &ScoredRef<'_>| Visit {
+            density: descending_key(density(scored)),
+            score: descending_key(scored.score),
+            index,
+        };
+        let item = list.scored(list.positions[wanted]);
+        let needed = item.item.tokens();
+        let wanted = visit(wanted, &item);
+        let mut before = Vec::new();
+        for (index, scored) in list.iter().enumerate() {
+            let tokens = scored.item.tokens();
+            let visit = visit(index, &scored);
+            if tokens < 0 {
+                return None;
+            }
+            if visit < wanted && tokens > 0 {
+                before.push(visit);
+            }
+        }
+        parallel::sort(&mut before);
+        let tokens = |visit: &Visit| list.scored(list.positions[visit.index]).item.tokens();
+        let before: Vec<i64> = before.iter().map(tokens).collect();
         Some(Box::new(move |budget| {
-            let mut remaining = i128::from(budget.target_tokens());
-            let mut kept = Vec::new();
-            if remaining > 0 {
-                for &(rank, tokens) in &order {
-                    if i128::from(tokens) <= remaining {
-                        kept.push(rank);
-                        remaining -= i128::from(tokens);
-                    }
+            let mut remaining = budget.target_tokens();
+            if remaining <= 0 {
+                return false;
+            }
+            for &tokens in &before {
+                if remaining < needed {
+                    return false;
+                }
+                if tokens <= remaining {
+                    remaining -= tokens;
                 }
             }
-            kept
+            needed <= remaining
         }))
     }
 
@@ -280,6 +302,20 @@ impl Steps {
             whole += 1;
         }
         (whole << self.width, whole << self.width)
+    }
+}
+
+/// When an item is looked at: the least first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Visit {
+    density: u64,
+    score: u64,
+    index: usize,
+}
+
+impl Leading for Visit {
+    fn leading(self) -> u64 {
+        self.density
     }
 }
 

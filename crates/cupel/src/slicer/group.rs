@@ -5,7 +5,9 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use super::{PreparedSlice, Refusal, Selection, Slicer, TargetSweep, Unsorted, slice_by_selection};
+use super::{
+    PreparedChoice, Refusal, Selection, Slicer, TargetSweep, Unsorted, slice_by_selection,
+};
 use crate::diagnostics::ExclusionReason;
 use crate::model::reported;
 use crate::order::descending;
@@ -157,24 +159,33 @@ impl Slicer for GroupSlice {
     }
 
     fn select_unsorted(&self, list: &Unsorted<'_>, budget: &ContextBudget) -> Option<Vec<usize>> {
-        let has_group = |scored: ScoredRef<'_>| group_of(scored.item).is_some();
-        if list.iter().any(has_group) {
+        if has_groups(list) {
             return None;
         }
         self.inner.select_unsorted(list, budget)
     }
 
-    fn prepare<'a>(&'a self, ranked: &[ScoredRef<'_>]) -> Option<PreparedSlice<'a>> {
-        let Some(groups) = Groups::find(self.score, ranked) else {
-            return self.inner.prepare(ranked);
+    fn prepare<'a>(&'a self, list: &Unsorted<'_>, wanted: usize) -> Option<PreparedChoice<'a>> {
+        if !has_groups(list) {
+            return self.inner.prepare(list, wanted);
+        }
+        let order = list.ranked();
+        let rank = order.iter().position(|&index| index == wanted)?;
+        let ranked = order
+            .iter()
+            .map(|&index| list.scored(list.positions[index]));
+        let ranked: Vec<ScoredRef<'_>> = ranked.collect();
+        let Some(groups) = Groups::find(self.score, &ranked) else {
+            return self.inner.prepare(list, wanted);
         };
-        let choose = self.inner.prepare(&groups.candidates(ranked))?;
-        Some(Box::new(move |budget| {
-            let chosen = choose(budget).into_iter();
-            chosen
-                .flat_map(|group| groups.offered[group].members.iter().copied())
-                .collect()
-        }))
+        let is_wanted = |group: &Group| group.members.contains(&rank);
+        let wanted = groups.offered.iter().position(is_wanted)?;
+        let candidates = groups.candidates(&ranked);
+        let items: Vec<ContextItem> = candidates.iter().map(|group| group.item.clone()).collect();
+        let scores: Vec<f64> = candidates.iter().map(|group| group.score).collect();
+        let positions: Vec<u32> = (0..).take(items.len()).collect();
+        self.inner
+            .prepare(&Unsorted::new(&items, &scores, &positions), wanted)
     }
 
     fn sweep(&self, ranked: &[ScoredRef<'_>], targets: RangeInclusive<i64>) -> Option<TargetSweep> {
@@ -245,6 +256,10 @@ pub(super) fn select_groups(
 
 fn group_of(item: &ContextItem) -> Option<&str> {
     item.metadata().get(GroupSlice::KEY).map(String::as_str)
+}
+
+fn has_groups(list: &Unsorted<'_>) -> bool {
+    list.iter().any(|scored| group_of(scored.item).is_some())
 }
 
 /// A ranked list in groups, at least one of them with several members.

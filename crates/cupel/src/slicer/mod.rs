@@ -41,7 +41,8 @@ pub use sweep::TargetSweep;
 
 #[cfg(feature = "serde")]
 use crate::config::{ConfigError, SlicerConfig};
-use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredItem, ScoredRef};
+use crate::order::Ranked;
+use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredItem, ScoredRef, parallel};
 
 /// Chooses a subset of the ranked items that fits a budget.
 ///
@@ -133,10 +134,14 @@ pub trait Slicer: Send + Sync {
 
     /// For the built-in slicers, not part of the contract.
     ///
-    /// A function that chooses for one budget after another, if the slicer can do part of the work
-    /// once for all of them; it has to choose as [`select`](Self::select) does.
+    /// A function that says for one budget after another whether the item at the position `wanted` of
+    /// a list in any order is chosen, if the slicer can tell without choosing for each. It has to agree
+    /// with [`select`](Self::select) on the list sorted by score, ties in list order, which may then
+    /// neither fail nor go beyond its target.
+    ///
+    /// `None`, as by default, leaves it to the caller to look into every choice.
     #[doc(hidden)]
-    fn prepare<'a>(&'a self, _ranked: &[ScoredRef<'_>]) -> Option<PreparedSlice<'a>> {
+    fn prepare<'a>(&'a self, _list: &Unsorted<'_>, _wanted: usize) -> Option<PreparedChoice<'a>> {
         None
     }
 
@@ -226,11 +231,20 @@ impl<'a> Unsorted<'a> {
             score: self.scores[position],
         }
     }
+
+    /// The list's own positions by score, ties in list order.
+    fn ranked(&self) -> Vec<usize> {
+        let mut ranked = parallel::map(self.positions, |index, &position| {
+            Ranked::new(self.scores[position as usize], index)
+        });
+        parallel::sort(&mut ranked);
+        ranked.into_iter().map(Ranked::position).collect()
+    }
 }
 
-/// Chooses ranks for a budget, see [`Slicer::prepare`].
+/// Whether an item is chosen, see [`Slicer::prepare`].
 #[doc(hidden)]
-pub type PreparedSlice<'a> = Box<dyn Fn(&ContextBudget) -> Vec<usize> + 'a>;
+pub type PreparedChoice<'a> = Box<dyn Fn(&ContextBudget) -> bool + 'a>;
 
 /// A pointer to a slicer is a slicer.
 macro_rules! forward {
@@ -260,8 +274,12 @@ macro_rules! forward {
                 (**self).select_unsorted(list, budget)
             }
 
-            fn prepare<'a>(&'a self, ranked: &[ScoredRef<'_>]) -> Option<PreparedSlice<'a>> {
-                (**self).prepare(ranked)
+            fn prepare<'a>(
+                &'a self,
+                list: &Unsorted<'_>,
+                wanted: usize,
+            ) -> Option<PreparedChoice<'a>> {
+                (**self).prepare(list, wanted)
             }
 
             fn sweep(
