@@ -8,7 +8,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 
 use super::tag::Tags;
-use super::{ContextKind, ContextSource, KnownKind, TagKey};
+use super::{ContextKind, ContextSource, KnownKind, TagKey, number};
 use crate::CupelError;
 use crate::hash::hash;
 
@@ -40,11 +40,10 @@ pub struct ContextItem {
 struct Quick {
     tokens: i64,
     content_hash: u64,
-    /// Zero if there is none.
+    /// See [`number`], as the time.
     priority: i64,
-    timestamp: Option<DateTime<Utc>>,
+    time: i64,
     kind: Option<KnownKind>,
-    has_priority: bool,
     pinned: bool,
 }
 
@@ -96,7 +95,11 @@ impl ContextItem {
 
     /// The caller's priority; higher is more important.
     pub fn priority(&self) -> Option<i64> {
-        self.quick.has_priority.then_some(self.quick.priority)
+        match self.quick.priority {
+            number::ABSENT => None,
+            number::ELSEWHERE => self.fields.priority,
+            priority => Some(priority),
+        }
     }
 
     /// The tags, in order and with repeats.
@@ -111,7 +114,11 @@ impl ContextItem {
 
     /// When the item was made or seen.
     pub fn timestamp(&self) -> Option<DateTime<Utc>> {
-        self.quick.timestamp
+        match self.quick.time {
+            number::ABSENT => None,
+            number::ELSEWHERE => self.fields.timestamp,
+            time => Some(DateTime::from_timestamp_nanos(time)),
+        }
     }
 
     /// The caller's guess at future relevance, by convention in `[0, 1]`.
@@ -184,6 +191,28 @@ impl ContextItem {
     /// A key for every tag, in their order.
     pub(crate) fn tag_keys(&self) -> &[TagKey] {
         self.fields.tags.keys()
+    }
+
+    /// The priority as a [`number`].
+    pub(crate) fn priority_number(&self) -> i64 {
+        self.quick.priority
+    }
+
+    /// The timestamp as a [`number`].
+    pub(crate) fn time_number(&self) -> i64 {
+        self.quick.time
+    }
+
+    /// The timestamp in seconds since 1970 and nanoseconds beyond, of which a leap second has more.
+    pub(crate) fn seconds_and_nanos(&self) -> Option<(i64, u32)> {
+        match self.quick.time {
+            number::ABSENT => None,
+            number::ELSEWHERE => {
+                let time = self.fields.timestamp?;
+                Some((time.timestamp(), time.timestamp_subsec_nanos()))
+            }
+            time => Some(number::seconds_and_nanos(time)),
+        }
     }
 
     /// The kind, if it is one of the specification's.
@@ -345,10 +374,9 @@ impl ContextItemBuilder {
             quick: Quick {
                 tokens: fields.tokens,
                 content_hash: hash(&fields.content),
-                priority: fields.priority.unwrap_or_default(),
-                timestamp: fields.timestamp,
+                priority: number::held(fields.priority),
+                time: number::held_time(fields.timestamp),
                 kind: fields.kind.known(),
-                has_priority: fields.priority.is_some(),
                 pinned: fields.pinned,
             },
             fields: Arc::new(fields),

@@ -5,6 +5,7 @@
 mod budget;
 mod item;
 mod label;
+pub(crate) mod number;
 mod overflow;
 mod scored;
 mod tag;

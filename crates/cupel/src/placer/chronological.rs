@@ -1,7 +1,5 @@
 //! [`ChronologicalPlacer`].
 
-use chrono::{DateTime, Utc};
-
 use super::{Placer, placed};
 use crate::order::{Leading, low_bits};
 use crate::{ContextItem, CupelError, ScoredItem, ScoredRef, parallel};
@@ -46,7 +44,7 @@ impl Placer for ChronologicalPlacer {
 
 fn order(items: &[ScoredRef<'_>]) -> Vec<usize> {
     let mut keys = parallel::map(items, |position, scored| {
-        InTime::new(scored.item.timestamp(), position)
+        InTime::new(scored.item.seconds_and_nanos(), position)
     });
     parallel::sort(&mut keys);
     keys.into_iter().map(InTime::position).collect()
@@ -62,13 +60,10 @@ impl InTime {
     /// More than the seconds of any time on either side of 1970.
     const SECONDS: i64 = 1 << 43;
 
-    fn new(time: Option<DateTime<Utc>>, position: usize) -> Self {
-        let time = time.map_or(u128::MAX, |time| {
-            let seconds = time
-                .timestamp()
-                .saturating_add(Self::SECONDS)
-                .unsigned_abs();
-            u128::from(seconds) << 31 | u128::from(time.timestamp_subsec_nanos())
+    fn new(time: Option<(i64, u32)>, position: usize) -> Self {
+        let time = time.map_or(u128::MAX, |(seconds, nanos)| {
+            let seconds = seconds.saturating_add(Self::SECONDS).unsigned_abs();
+            u128::from(seconds) << 31 | u128::from(nanos)
         });
         Self(time << Self::POSITION_BITS | position as u128)
     }
@@ -86,6 +81,8 @@ impl Leading for InTime {
 
 #[cfg(test)]
 mod tests {
+    use chrono::{DateTime, Utc};
+
     use super::*;
 
     #[test]
@@ -103,13 +100,21 @@ mod tests {
             None,
         ];
         let in_time = |time: Option<DateTime<Utc>>| (time.is_none(), time);
+        let key = |time: Option<DateTime<Utc>>, position: usize| {
+            let item = ContextItem::builder("x", 1);
+            let item = match time {
+                Some(time) => item.timestamp(time),
+                None => item,
+            };
+            InTime::new(item.build().unwrap().seconds_and_nanos(), position)
+        };
         for a in times {
             for b in times {
-                let keys = InTime::new(a, 7).cmp(&InTime::new(b, 7));
+                let keys = key(a, 7).cmp(&key(b, 7));
                 assert_eq!(keys, in_time(a).cmp(&in_time(b)), "{a:?} and {b:?}");
             }
-            assert!(InTime::new(a, 1) < InTime::new(a, 2));
-            assert_eq!(InTime::new(a, 7).position(), 7);
+            assert!(key(a, 1) < key(a, 2));
+            assert_eq!(key(a, 7).position(), 7);
         }
     }
 }

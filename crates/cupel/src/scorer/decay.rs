@@ -5,6 +5,7 @@ use std::fmt;
 use chrono::{DateTime, Duration, Utc};
 
 use super::Scorer;
+use crate::model::number;
 use crate::{ContextItem, CupelError, parallel};
 
 /// Says what time it is.
@@ -235,11 +236,32 @@ impl DecayScorer {
         )
     }
 
-    fn score_at(&self, now: DateTime<Utc>, item: &ContextItem) -> f64 {
-        match item.timestamp() {
-            Some(timestamp) => self.curve.score((now - timestamp).max(Duration::zero())),
+    fn score_at(&self, now: &Now, item: &ContextItem) -> f64 {
+        match now.age(item) {
+            Some(age) => self.curve.score(age.max(Duration::zero())),
             None => self.null_timestamp_score,
         }
+    }
+}
+
+/// An instant, also as a [`number`].
+struct Now(DateTime<Utc>, i64);
+
+impl Now {
+    fn new(now: DateTime<Utc>) -> Self {
+        Self(now, number::held_time(Some(now)))
+    }
+
+    /// How old an item is; `None` without a timestamp.
+    fn age(&self, item: &ContextItem) -> Option<Duration> {
+        let time = item.time_number();
+        if self.1 < number::ELSEWHERE
+            && time < number::ELSEWHERE
+            && let Some(age) = self.1.checked_sub(time)
+        {
+            return Some(Duration::nanoseconds(age));
+        }
+        item.timestamp().map(|timestamp| self.0 - timestamp)
     }
 }
 
@@ -254,12 +276,12 @@ impl fmt::Debug for DecayScorer {
 
 impl Scorer for DecayScorer {
     fn score(&self, item: &ContextItem, _all_items: &[ContextItem]) -> f64 {
-        self.score_at(self.provider.now(), item)
+        self.score_at(&Now::new(self.provider.now()), item)
     }
 
     fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
-        let now = self.provider.now();
-        Ok(parallel::map(items, |_, item| self.score_at(now, item)))
+        let now = Now::new(self.provider.now());
+        Ok(parallel::map(items, |_, item| self.score_at(&now, item)))
     }
 
     fn score_among(&self, candidates: &[ContextItem]) -> Result<Vec<f64>, CupelError> {

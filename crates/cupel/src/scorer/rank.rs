@@ -1,8 +1,7 @@
 //! [`RecencyScorer`] and [`PriorityScorer`]: one rank algorithm over two fields.
 
-use chrono::{DateTime, Utc};
-
 use super::Scorer;
+use crate::model::number::{ABSENT, ELSEWHERE};
 use crate::order::low_bits;
 use crate::{ContextItem, CupelError, parallel};
 
@@ -35,13 +34,16 @@ impl Scorer for RecencyScorer {
     }
 
     fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
-        Ok(rank_all(items, ContextItem::timestamp))
+        let number = ContextItem::time_number;
+        Ok(rank_all(items, number, ContextItem::timestamp))
     }
 
     fn score_among(&self, candidates: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
-        Ok(rank_all(candidates, |item| {
-            item.timestamp().filter(|_| item.is_scored())
-        }))
+        Ok(rank_all(
+            candidates,
+            |item| if_scored(item, item.time_number()),
+            |item| item.timestamp().filter(|_| item.is_scored()),
+        ))
     }
 
     #[cfg(feature = "serde")]
@@ -74,13 +76,16 @@ impl Scorer for PriorityScorer {
     }
 
     fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
-        Ok(rank_all(items, ContextItem::priority))
+        let number = ContextItem::priority_number;
+        Ok(rank_all(items, number, ContextItem::priority))
     }
 
     fn score_among(&self, candidates: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
-        Ok(rank_all(candidates, |item| {
-            item.priority().filter(|_| item.is_scored())
-        }))
+        Ok(rank_all(
+            candidates,
+            |item| if_scored(item, item.priority_number()),
+            |item| item.priority().filter(|_| item.is_scored()),
+        ))
     }
 
     #[cfg(feature = "serde")]
@@ -103,108 +108,99 @@ fn rank<K: Ord>(
     normalized(lower, keyed)
 }
 
-/// The ranks of all keys at once: by counting where there are few different ones, by sorting
-/// otherwise.
-fn rank_all<K: Key>(
+fn if_scored(item: &ContextItem, number: i64) -> i64 {
+    if item.is_scored() { number } else { ABSENT }
+}
+
+/// The ranks of all keys at once, which `number` holds: by counting where there are few different
+/// ones, by sorting otherwise.
+fn rank_all<K: Ord + Copy>(
     items: &[ContextItem],
-    key: impl Fn(&ContextItem) -> Option<K> + Sync,
+    number: impl Fn(&ContextItem) -> i64 + Sync,
+    key: impl Fn(&ContextItem) -> Option<K>,
 ) -> Vec<f64> {
-    let numbers = parallel::map(items, |_, item| key(item).map_or(ABSENT, Key::number));
-    let present = || numbers.iter().copied().filter(|&number| number != ABSENT);
-    let (Some(least), Some(greatest)) = (present().min(), present().max()) else {
+    let numbers = parallel::map(items, |_, item| number(item));
+    let (least, greatest) = numbers.iter().fold((ABSENT, i64::MIN), |ends, &number| {
+        let present = if number == ABSENT { i64::MIN } else { number };
+        (ends.0.min(number), ends.1.max(present))
+    });
+    if least == ABSENT {
         return vec![0.0; items.len()];
-    };
-    if greatest == UNFIT {
-        return rank_unfit(items, key);
+    }
+    if greatest == ELSEWHERE {
+        return rank_by_comparing(items, key);
     }
     let range = greatest.abs_diff(least);
     if range < items.len() as u64 {
-        return rank_by_counting(&numbers, least, low_bits(range) + 1);
-    }
-    match pack(numbers, least, range) {
-        Ok((mut packed, index_bits)) => {
-            parallel::sort(&mut packed);
-            let index_mask = (1 << index_bits) - 1;
-            let sorted = packed.iter();
-            let sorted = sorted.map(|&key| (key >> index_bits, low_bits(key & index_mask)));
-            write_ranks(sorted, items.len())
-        }
-        Err(TooWide) => rank_unfit(items, key),
-    }
-}
-
-/// Stands for no key.
-const ABSENT: i64 = i64::MAX;
-/// Stands for a key that is none of the other numbers.
-const UNFIT: i64 = i64::MAX - 1;
-
-/// What items can be ranked by.
-trait Key: Ord + Copy + Send {
-    /// A number that orders as the key does, or [`UNFIT`].
-    fn number(self) -> i64;
-}
-
-impl Key for i64 {
-    fn number(self) -> i64 {
-        self.min(UNFIT)
-    }
-}
-
-impl Key for DateTime<Utc> {
-    fn number(self) -> i64 {
-        if self.timestamp_subsec_nanos().is_multiple_of(1_000) {
-            self.timestamp_micros()
-        } else {
-            UNFIT
-        }
+        rank_by_counting(&numbers, least, low_bits(range) + 1)
+    } else {
+        rank_by_sorting(numbers, least, range, |index| number(&items[index]))
     }
 }
 
 /// The ranks of `distinct` numbers at most, from `least` on.
 fn rank_by_counting(numbers: &[i64], least: i64, distinct: usize) -> Vec<f64> {
-    let slot = |number: i64| low_bits(number.abs_diff(least));
-    let mut lower = vec![0; distinct];
-    let mut keyed = 0;
+    // The last slot is for those that have no number.
+    let slot = |number: i64| low_bits(number.abs_diff(least).min(distinct as u64));
+    let mut counts = vec![0; distinct + 1];
     for &number in numbers {
-        if number != ABSENT {
-            lower[slot(number)] += 1;
-            keyed += 1;
-        }
+        counts[slot(number)] += 1;
     }
+    let keyed = numbers.len() - counts[distinct];
     let mut before = 0;
-    for count in &mut lower {
-        before += std::mem::replace(count, before);
-    }
-    let score = |&number: &i64| match number {
-        ABSENT => 0.0,
-        _ => normalized(lower[slot(number)], keyed),
-    };
-    numbers.iter().map(score).collect()
+    let scores = counts[..distinct].iter().map(|count| {
+        let lower = before;
+        before += count;
+        normalized(lower, keyed)
+    });
+    let scores: Vec<f64> = scores.chain([0.0]).collect();
+    numbers.iter().map(|&number| scores[slot(number)]).collect()
 }
 
-/// Keys and positions have no room in one number.
-struct TooWide;
+/// The ranks of numbers from `least` on, over a range. What is sorted is their leading bits with the
+/// position behind them, in one; where those are equal, the number at the position decides.
+fn rank_by_sorting(
+    numbers: Vec<i64>,
+    least: i64,
+    range: u64,
+    number: impl Fn(usize) -> i64,
+) -> Vec<f64> {
+    let items = numbers.len();
+    let index_bits = usize::BITS - items.leading_zeros();
+    let key_bits = u64::BITS - range.leading_zeros() + 1;
+    let dropped_bits = (key_bits + index_bits).saturating_sub(u64::BITS);
+    // What has no number comes last.
+    let last = (range >> dropped_bits) + 1;
+    let packed = numbers.into_iter().enumerate().map(|(index, number)| {
+        let leading = match number {
+            ABSENT => last,
+            _ => number.abs_diff(least) >> dropped_bits,
+        };
+        leading << index_bits | index as u64
+    });
+    let mut packed: Vec<u64> = packed.collect();
+    parallel::sort(&mut packed);
 
-/// Every number that is present with its position behind it, in one, and the bits that the position
-/// takes.
-fn pack(numbers: Vec<i64>, least: i64, range: u64) -> Result<(Vec<u64>, u32), TooWide> {
-    let present = numbers.iter().filter(|&&number| number != ABSENT);
-    let common = present.fold(0, |bits, number| bits | number.abs_diff(least));
-    let zeros = common.trailing_zeros();
-    let index_bits = usize::BITS - numbers.len().leading_zeros();
-    let key_bits = u64::BITS - (range >> zeros).leading_zeros();
-    if key_bits + index_bits > u64::BITS {
-        return Err(TooWide);
+    let leading = |packed: u64| packed >> index_bits;
+    let index = |packed: u64| low_bits(packed & ((1 << index_bits) - 1));
+    packed.truncate(packed.partition_point(|&packed| leading(packed) < last));
+    let is_same = |a: &u64, b: &u64| leading(*a) == leading(*b);
+    if dropped_bits == 0 || packed.is_sorted_by(|a, b| !is_same(a, b)) {
+        let sorted = packed.iter();
+        return write_ranks(sorted.map(|&key| (leading(key), index(key))), items);
     }
-    let packed = numbers.into_iter().enumerate();
-    let packed = packed.filter(|(_, number)| *number != ABSENT);
-    let packed =
-        packed.map(|(index, number)| number.abs_diff(least) >> zeros << index_bits | index as u64);
-    Ok((packed.collect(), index_bits))
+    let number = |packed: u64| number(index(packed));
+    let equal = packed.chunk_by_mut(is_same);
+    equal.for_each(|equal| equal.sort_unstable_by_key(|&packed| number(packed)));
+    let sorted = packed.iter();
+    write_ranks(sorted.map(|&key| (number(key), index(key))), items)
 }
 
 /// The ranks of keys that have to be compared as they are.
-fn rank_unfit<K: Key>(items: &[ContextItem], key: impl Fn(&ContextItem) -> Option<K>) -> Vec<f64> {
+fn rank_by_comparing<K: Ord + Copy>(
+    items: &[ContextItem],
+    key: impl Fn(&ContextItem) -> Option<K>,
+) -> Vec<f64> {
     let keyed = items.iter().enumerate();
     let keyed = keyed.filter_map(|(index, item)| Some((key(item)?, index)));
     let mut keys: Vec<(K, usize)> = keyed.collect();
@@ -238,5 +234,66 @@ fn normalized(lower: usize, keyed: usize) -> f64 {
         1.0
     } else {
         lower as f64 / (keyed - 1) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+
+    use super::*;
+
+    /// All at once as one by one.
+    fn check(items: &[ContextItem]) {
+        for scorer in [&RecencyScorer as &dyn Scorer, &PriorityScorer] {
+            let one_by_one: Vec<f64> = items.iter().map(|item| scorer.score(item, items)).collect();
+            assert_eq!(scorer.score_all(items), Ok(one_by_one));
+        }
+    }
+
+    // proves: RECENCY-5, PRIORITY-5
+    #[test]
+    fn near_and_far_keys_are_told_apart() {
+        let mut state = 1_u64;
+        let mut random = move || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            state.cast_signed()
+        };
+        for length in [1, 2, 30, 400] {
+            // Keys as wide as they come, then ever closer together; one far from all others, or none.
+            for shift in [0, 1, 8, 20, 40, 55, 61, 63] {
+                for outlier in [None, Some(i64::MIN), Some(i64::MAX - 1), Some(i64::MAX)] {
+                    let keys =
+                        (0..length).map(|_| Some(random() >> shift).filter(|key| key % 5 != 0));
+                    let items = keys.chain([outlier]).map(|key| {
+                        let item = ContextItem::builder("x", 1);
+                        let item = match key {
+                            Some(key) => item
+                                .priority(key)
+                                .timestamp(DateTime::from_timestamp_nanos(key)),
+                            None => item,
+                        };
+                        item.build().unwrap()
+                    });
+                    check(&items.collect::<Vec<_>>());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_leap_second_is_older_than_the_next_second() {
+        let at = |seconds, nanos| {
+            let time = DateTime::from_timestamp(seconds, nanos).unwrap();
+            ContextItem::builder("x", 1)
+                .timestamp(time)
+                .build()
+                .unwrap()
+        };
+        let items = [at(60, 500_000_000), at(59, 1_500_000_000), at(59, 0)];
+        assert_eq!(RecencyScorer.score_all(&items), Ok(vec![1.0, 0.5, 0.0]));
+        check(&items);
     }
 }
