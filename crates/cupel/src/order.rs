@@ -36,17 +36,18 @@ impl Leading for u64 {
 }
 
 /// Sorts keys of which no two are equal: lays them out in piles by their leading numbers, as many
-/// as there may be in one pass, and sorts every pile.
+/// as there may be in one pass, sorts the larger piles, and all others in one go.
 pub(crate) fn sort<K: Leading>(keys: &mut Vec<K>) {
     const FEW: usize = 128;
-    const MOST_PILE_BITS: u32 = 12;
+    const MOST_PILE_BITS: u32 = 13;
+    const SMALL_PILE: usize = 8;
     if keys.len() < FEW {
         return keys.sort_unstable();
     }
-    let leading = || keys.iter().map(|key| key.leading());
-    let (Some(least), Some(greatest)) = (leading().min(), leading().max()) else {
-        return;
-    };
+    let leading = keys.iter().map(|key| key.leading());
+    let (least, greatest) = leading.fold((u64::MAX, 0), |(least, greatest), leading| {
+        (leading.min(least), leading.max(greatest))
+    });
     let bits = u64::BITS - (greatest - least).leading_zeros();
     let pile_bits = keys.len().ilog2().min(MOST_PILE_BITS).min(bits);
     let pile = |key: &K| low_bits((key.leading() - least) >> (bits - pile_bits));
@@ -66,12 +67,26 @@ pub(crate) fn sort<K: Leading>(keys: &mut Vec<K>) {
     }
     let mut start = 0;
     for end in ends {
-        if end - start > 1 {
+        if end - start > SMALL_PILE {
             sorted[start..end].sort_unstable();
         }
         start = end;
     }
+    insert(&mut sorted);
     *keys = sorted;
+}
+
+/// Sorts keys of which none is far from its place.
+fn insert<K: Ord + Copy>(keys: &mut [K]) {
+    for next in 1..keys.len() {
+        let key = keys[next];
+        let mut at = next;
+        while at > 0 && key < keys[at - 1] {
+            keys[at] = keys[at - 1];
+            at -= 1;
+        }
+        keys[at] = key;
+    }
 }
 
 /// A score with a position, highest score first, ties by position.
