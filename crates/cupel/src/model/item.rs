@@ -180,12 +180,25 @@ impl ContextItem {
         black_box(items.fold(0, |sum, item| sum ^ Arc::strong_count(&item.fields)));
     }
 
+    /// Reads where the contents begin, of a few items whose contents are about to be read.
+    pub(crate) fn read_contents_ahead<'i>(items: impl Iterator<Item = &'i Self>) {
+        let first = |item: &Self| item.content().as_bytes().first().copied().unwrap_or(0);
+        black_box(items.fold(0, |sum, item| sum ^ first(item)));
+    }
+
     /// How many items are read ahead at once: as many reads as may be under way.
     pub(crate) const BLOCK: usize = 32;
 
     /// The hash of the content in this process.
     pub(crate) fn content_hash(&self) -> u64 {
         self.quick.content_hash
+    }
+
+    /// The same item, as if its content had another hash.
+    #[cfg(test)]
+    pub(crate) fn with_content_hash(mut self, hash: u64) -> Self {
+        self.quick.content_hash = hash;
+        self
     }
 
     /// A key for every tag, in their order.

@@ -55,8 +55,15 @@ impl Positions {
         blocks.map(|block| block.iter().map(|&position| position as usize))
     }
 
-    pub(super) fn retain(&mut self, mut keep: impl FnMut(usize) -> bool) {
-        self.0.retain(|&position| keep(position as usize));
+    /// Nobody foresees which are kept, so there is no branch on it.
+    pub(super) fn retain(&mut self, keep: impl Fn(usize) -> bool) {
+        let mut kept = 0;
+        for index in 0..self.0.len() {
+            let position = self.0[index];
+            self.0[kept] = position;
+            kept += usize::from(keep(position as usize));
+        }
+        self.0.truncate(kept);
     }
 
     /// The positions as they are stored.
