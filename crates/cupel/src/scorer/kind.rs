@@ -96,6 +96,7 @@ impl fmt::Debug for KindScorer {
 }
 
 impl Scorer for KindScorer {
+    #[inline]
     fn score(&self, item: &ContextItem, _all_items: &[ContextItem]) -> f64 {
         match item.known_kind() {
             Some(kind) => self.known[kind as usize],

@@ -130,7 +130,7 @@ fn rank_all<K: Ord + Copy>(
     if greatest == ELSEWHERE {
         return rank_by_comparing(items, key);
     }
-    let range = greatest.abs_diff(least);
+    let range = above(greatest, least);
     if range < items.len() as u64 {
         rank_by_counting(&numbers, least, low_bits(range) + 1)
     } else {
@@ -138,10 +138,15 @@ fn rank_all<K: Ord + Copy>(
     }
 }
 
+/// By how much a number is greater than the least.
+fn above(number: i64, least: i64) -> u64 {
+    number.wrapping_sub(least).cast_unsigned()
+}
+
 /// The ranks of `distinct` numbers at most, from `least` on.
 fn rank_by_counting(numbers: &[i64], least: i64, distinct: usize) -> Vec<f64> {
     // The last slot is for those that have no number.
-    let slot = |number: i64| low_bits(number.abs_diff(least).min(distinct as u64));
+    let slot = |number: i64| low_bits(above(number, least).min(distinct as u64));
     let mut counts = vec![0; distinct + 1];
     for &number in numbers {
         counts[slot(number)] += 1;
@@ -174,7 +179,7 @@ fn rank_by_sorting(
     let packed = numbers.into_iter().enumerate().map(|(index, number)| {
         let leading = match number {
             ABSENT => last,
-            _ => number.abs_diff(least) >> dropped_bits,
+            _ => above(number, least) >> dropped_bits,
         };
         leading << index_bits | index as u64
     });
