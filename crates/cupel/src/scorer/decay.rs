@@ -145,6 +145,7 @@ impl DecayCurve {
         Err(CupelError::ScorerConfig(fault.to_owned()))
     }
 
+    #[inline]
     fn score(&self, age: Duration) -> f64 {
         match self {
             Self::Exponential(half_life) => 2.0_f64.powf(-seconds(age) / seconds(*half_life)),
@@ -236,6 +237,7 @@ impl DecayScorer {
         )
     }
 
+    #[inline]
     fn score_at(&self, now: &Now, item: &ContextItem) -> f64 {
         match now.age(item) {
             Some(age) => self.curve.score(age.max(Duration::zero())),
@@ -253,6 +255,7 @@ impl Now {
     }
 
     /// How old an item is; `None` without a timestamp.
+    #[inline]
     fn age(&self, item: &ContextItem) -> Option<Duration> {
         let time = item.time_number();
         if self.1 < number::ELSEWHERE

@@ -57,7 +57,11 @@ impl Numbers {
         let mut at = self.home(key);
         loop {
             let number = self.slots[at] as usize;
-            if number == 0 || self.keys[number] == key && is_same(number) {
+            let [left, right] = self.keys[number];
+            let difference = (left ^ key[0]) | (right ^ key[1]);
+            // Which of both is zero cannot be foreseen, that one of them is can.
+            let is_done = difference.min(number as u64) == 0;
+            if is_done && (number == 0 || is_same(number)) {
                 return at;
             }
             at = (at + 1) & (self.slots.len() - 1);

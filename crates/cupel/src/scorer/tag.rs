@@ -185,6 +185,7 @@ impl fmt::Debug for TagScorer {
 }
 
 impl Scorer for TagScorer {
+    #[inline]
     fn score(&self, item: &ContextItem, _all_items: &[ContextItem]) -> f64 {
         if self.total_weight == 0.0 || item.tag_keys().is_empty() {
             return 0.0;

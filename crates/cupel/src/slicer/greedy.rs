@@ -63,7 +63,7 @@ impl Slicer for GreedySlice {
     /// laid out anew.
     fn select_unsorted(&self, list: &Unsorted<'_>, budget: &ContextBudget) -> Option<Vec<usize>> {
         let mut remaining = u64::try_from(budget.target_tokens()).unwrap_or(0);
-        let mut kept = Vec::new();
+        let mut kept = Vec::with_capacity(list.positions.len().min(1 << 11));
         if remaining == 0 {
             return Some(kept);
         }
@@ -83,7 +83,7 @@ impl Slicer for GreedySlice {
             by_density.then_with(by_score).then(a.index.cmp(&b.index))
         };
         let mut steps = Steps::new();
-        let mut looked_at = Vec::new();
+        let mut looked_at = Vec::with_capacity(waiting.len().min(1 << 7));
         while !waiting.is_empty() {
             steps.lay_out(&waiting);
             let (whole, sorted) = steps.fill(&mut remaining);
@@ -276,14 +276,14 @@ impl Steps {
         self.span = (self.span + 1).min(u64::BITS - 1);
         let bits = u64::BITS - range.leading_zeros();
         self.width = bits.saturating_sub(waiting.len().ilog2().min(MOST_STEP_BITS));
+        let beyond = (range >> self.width) + 1;
         self.tokens.clear();
-        self.tokens.resize(low_bits(range >> self.width) + 1, 0);
+        self.tokens.resize(low_bits(beyond) + 1, 0);
         for item in waiting {
-            let step = low_bits(self.offset(item) >> self.width);
-            if let Some(tokens) = self.tokens.get_mut(step) {
-                *tokens += u64::from(item.tokens);
-            }
+            let step = (self.offset(item) >> self.width).min(beyond);
+            self.tokens[low_bits(step)] += u64::from(item.tokens);
         }
+        self.tokens.pop();
     }
 
     fn offset(&self, item: &Waiting) -> u64 {
