@@ -43,15 +43,18 @@ impl Placer for ChronologicalPlacer {
 }
 
 fn order(items: &[ScoredRef<'_>]) -> Vec<usize> {
-    let mut keys = parallel::map(items, |position, scored| {
-        InTime::new(scored.item.seconds_and_nanos(), position)
-    });
-    parallel::sort(&mut keys);
-    keys.into_iter().map(InTime::position).collect()
+    let time = |position: usize| items[position].item.seconds_and_nanos();
+    let mut timed = Vec::with_capacity(items.len());
+    timed.extend((0..items.len()).filter_map(|at| Some(InTime::new(time(at)?, at))));
+    parallel::sort(&mut timed);
+    let timeless = (0..items.len()).filter(|&position| time(position).is_none());
+    let mut order = Vec::with_capacity(items.len());
+    order.extend(timed.into_iter().map(InTime::position).chain(timeless));
+    order
 }
 
-/// A time with a position, oldest first, no time last, ties by position: from the top 44 bits of
-/// seconds, 31 of nanoseconds and the rest.
+/// A time with a position, oldest first, ties by position: from the top 44 bits of seconds, 31 of
+/// nanoseconds and the rest.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct InTime(u128);
 
@@ -60,11 +63,9 @@ impl InTime {
     /// More than the seconds of any time on either side of 1970.
     const SECONDS: i64 = 1 << 43;
 
-    fn new(time: Option<(i64, u32)>, position: usize) -> Self {
-        let time = time.map_or(u128::MAX, |(seconds, nanos)| {
-            let seconds = seconds.saturating_add(Self::SECONDS).unsigned_abs();
-            u128::from(seconds) << 31 | u128::from(nanos)
-        });
+    fn new((seconds, nanos): (i64, u32), position: usize) -> Self {
+        let seconds = seconds.saturating_add(Self::SECONDS).unsigned_abs();
+        let time = u128::from(seconds) << 31 | u128::from(nanos);
         Self(time << Self::POSITION_BITS | position as u128)
     }
 
@@ -97,21 +98,16 @@ mod tests {
             second(0, 1),
             second(1, 0),
             Some(last),
-            None,
         ];
-        let in_time = |time: Option<DateTime<Utc>>| (time.is_none(), time);
         let key = |time: Option<DateTime<Utc>>, position: usize| {
-            let item = ContextItem::builder("x", 1);
-            let item = match time {
-                Some(time) => item.timestamp(time),
-                None => item,
-            };
-            InTime::new(item.build().unwrap().seconds_and_nanos(), position)
+            let item = ContextItem::builder("x", 1).timestamp(time.unwrap());
+            let time = item.build().unwrap().seconds_and_nanos();
+            InTime::new(time.unwrap(), position)
         };
         for a in times {
             for b in times {
                 let keys = key(a, 7).cmp(&key(b, 7));
-                assert_eq!(keys, in_time(a).cmp(&in_time(b)), "{a:?} and {b:?}");
+                assert_eq!(keys, a.cmp(&b), "{a:?} and {b:?}");
             }
             assert!(key(a, 1) < key(a, 2));
             assert_eq!(key(a, 7).position(), 7);
