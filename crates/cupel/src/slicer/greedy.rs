@@ -60,7 +60,7 @@ impl Slicer for GreedySlice {
 
     /// Lays the items out in steps of density. The densest steps that fit whole are kept as they are,
     /// only the first that does not is sorted; then what no longer fits is dropped, and the rest is
-    /// laid out anew.
+    /// laid out anew, every time with more steps to be sorted.
     fn select_unsorted(&self, list: &Unsorted<'_>, budget: &ContextBudget) -> Option<Vec<usize>> {
         let mut remaining = u64::try_from(budget.target_tokens()).unwrap_or(0);
         let mut kept = Vec::with_capacity(list.positions.len().min(1 << 11));
@@ -253,6 +253,8 @@ struct Steps {
     tokens: Vec<u64>,
     /// The greatest width of all steps together, as a power of two.
     span: u32,
+    /// How many steps are sorted.
+    sorted: usize,
 }
 
 impl Steps {
@@ -263,6 +265,7 @@ impl Steps {
             width: 0,
             tokens: Vec::new(),
             span: f64::MANTISSA_DIGITS - 1 + 4,
+            sorted: 1,
         }
     }
 
@@ -291,17 +294,21 @@ impl Steps {
     }
 
     /// Takes the steps that fit whole out of the budget. Returns the offsets at which they end, and at
-    /// which the step ends that comes next.
-    fn fill(&self, remaining: &mut u64) -> (u64, u64) {
+    /// which those end that are to be sorted; next time, those are four times as many.
+    fn fill(&mut self, remaining: &mut u64) -> (u64, u64) {
         let mut whole = 0;
-        for &tokens in &self.tokens {
-            if tokens > *remaining {
-                return (whole << self.width, (whole + 1) << self.width);
-            }
+        while let Some(tokens) = self
+            .tokens
+            .get(whole)
+            .filter(|tokens| **tokens <= *remaining)
+        {
             *remaining -= tokens;
             whole += 1;
         }
-        (whole << self.width, whole << self.width)
+        let sorted = whole.saturating_add(self.sorted).min(self.tokens.len());
+        self.sorted = self.sorted.saturating_mul(4);
+        let offset = |steps: usize| (steps as u64) << self.width;
+        (offset(whole), offset(sorted))
     }
 }
 
@@ -414,7 +421,18 @@ mod tests {
 
         let total = list.iter().map(|&(tokens, _)| tokens);
         let total = total.fold(0, i64::saturating_add);
-        for target in [0, 1, 30, total / 50, total / 7, total / 2, total - 1, total] {
+        let largest = list.iter().map(|&(tokens, _)| tokens).max().unwrap_or(0);
+        for target in [
+            0,
+            1,
+            30,
+            largest,
+            total / 50,
+            total / 7,
+            total / 2,
+            total - 1,
+            total,
+        ] {
             let budget = ContextBudget::with_target(target.max(0), target.max(0)).unwrap();
             let kept = GreedySlice.select_unsorted(&unsorted, &budget);
             let has_giants = |&(tokens, _): &(i64, f64)| (1 << 32..=target).contains(&tokens);
@@ -452,6 +470,15 @@ mod tests {
             |random| [f64::NAN, f64::INFINITY, -0.0, 0.0, 1.0, f64::MAX][random as usize % 6],
             |_| 0.5,
         ];
+        // One after another that almost fits.
+        let almost = (0..4_000).map(|at| match at % 2 {
+            0 => (1, f64::from(9_000 - at)),
+            _ => (
+                100_000 - i64::from(at),
+                f64::from((9_000 - at) * (100_000 - at)),
+            ),
+        });
+        check(&almost.collect::<Vec<_>>());
         for length in [0, 1, 2, 40, 300, 5_000] {
             for tokens in tokens {
                 for score in scores {
