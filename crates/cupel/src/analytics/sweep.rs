@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 
 use crate::model::reported;
+use crate::order::low_bits;
 use crate::pipeline::Rehearsal;
 use crate::{ContextBudget, ContextItem, CupelError, OverflowStrategy, Pipeline, TargetSweep};
 
@@ -301,7 +302,8 @@ struct Course<'a, 'r> {
     window: Window,
     steps: Vec<SweepStep>,
     candidates: Vec<Candidate>,
-    items: Vec<ItemIntervals>,
+    /// The candidates that have been in and out again, with the first and the last budget they were in.
+    intervals: Vec<(usize, (i64, i64))>,
 }
 
 #[derive(Default)]
@@ -314,7 +316,7 @@ struct Window {
 /// What a candidate adds to the window, and the last interval in which it does.
 struct Candidate {
     tokens: i64,
-    score: Sum,
+    score: Term,
     from: i64,
     /// The first budget at which it is out again, [`STILL_IN`](Self::STILL_IN) if it is not.
     to: i64,
@@ -337,13 +339,9 @@ impl<'a, 'r> Course<'a, 'r> {
         let items = rehearsal.items().iter().enumerate();
         let candidate = |(index, item): (usize, &ContextItem)| Candidate {
             tokens: item.tokens(),
-            score: Sum::of(rehearsal.score(index)),
+            score: Term::of(rehearsal.score(index)),
             from,
             to: from,
-        };
-        let never = |(index, _)| ItemIntervals {
-            index,
-            intervals: Vec::new(),
         };
         Self {
             rehearsal,
@@ -351,8 +349,8 @@ impl<'a, 'r> Course<'a, 'r> {
             error: None,
             window: Window::default(),
             steps: Vec::new(),
-            candidates: items.clone().map(candidate).collect(),
-            items: items.map(never).collect(),
+            candidates: items.map(candidate).collect(),
+            intervals: Vec::new(),
         }
     }
 
@@ -386,7 +384,8 @@ impl<'a, 'r> Course<'a, 'r> {
         for &candidate in rehearsal.pinned() {
             self.toggle(candidate);
         }
-        self.expect(known);
+        self.steps.reserve(known.step_count());
+        self.intervals.reserve(known.step_count());
         for (target, changes) in known.steps() {
             self.go_to(works.max(axis.first_with_effective(target)));
             for &rank in changes {
@@ -403,23 +402,6 @@ impl<'a, 'r> Course<'a, 'r> {
                 }
             }
             self.error = Some(error.code());
-        }
-    }
-
-    /// Makes room for what the slicer's sweep is going to need.
-    fn expect(&mut self, known: &TargetSweep) {
-        const BESIDE: usize = 4;
-        self.steps.reserve_exact(known.step_count() + BESIDE);
-        let ranked = self.rehearsal.ranked();
-        let mut changes = vec![0_usize; ranked.len()];
-        for &rank in known.changes() {
-            if let Some(changes) = changes.get_mut(rank as usize) {
-                *changes += 1;
-            }
-        }
-        for (candidate, changes) in ranked.iter().zip(changes) {
-            let intervals = changes.div_ceil(2);
-            self.items[candidate].intervals.reserve_exact(intervals);
         }
     }
 
@@ -460,7 +442,7 @@ impl<'a, 'r> Course<'a, 'r> {
                 tokens_used: reported(self.window.tokens),
                 total_score: self.window.score.value(),
                 included: self.window.items,
-                excluded: self.items.len() - self.window.items,
+                excluded: self.candidates.len() - self.window.items,
                 error: self.error,
             });
             self.at = budget;
@@ -474,29 +456,46 @@ impl<'a, 'r> Course<'a, 'r> {
             candidate.to = self.at;
             self.window.items -= 1;
             self.window.tokens -= i128::from(candidate.tokens);
-            self.window.score.subtract(&candidate.score);
+            self.window.score.subtract(candidate.score);
         } else {
             if candidate.to != self.at {
-                self.items[index].intervals.extend(candidate.interval());
+                let interval = candidate.interval();
+                self.intervals
+                    .extend(interval.map(|interval| (index, interval)));
                 candidate.from = self.at;
             }
             candidate.to = Candidate::STILL_IN;
             self.window.items += 1;
             self.window.tokens += i128::from(candidate.tokens);
-            self.window.score.add(&candidate.score);
+            self.window.score.add(candidate.score);
         }
     }
 
     fn finish(mut self, axis: &Axis<'_>, exact: bool) -> BudgetSweep {
         self.go_to(axis.to + 1);
-        for (item, mut candidate) in self.items.iter_mut().zip(self.candidates) {
+        for (index, candidate) in self.candidates.iter_mut().enumerate() {
             candidate.to = candidate.to.min(self.at);
-            item.intervals.extend(candidate.interval());
+            let interval = candidate.interval();
+            self.intervals
+                .extend(interval.map(|interval| (index, interval)));
+        }
+        let mut lengths = vec![0; self.candidates.len()];
+        for (index, _) in &self.intervals {
+            lengths[*index] += 1;
+        }
+        let items = lengths.into_iter().enumerate();
+        let items = items.map(|(index, length)| ItemIntervals {
+            index,
+            intervals: Vec::with_capacity(length),
+        });
+        let mut items: Vec<ItemIntervals> = items.collect();
+        for (index, interval) in self.intervals {
+            items[index].intervals.push(interval);
         }
         BudgetSweep {
             exact,
             steps: self.steps,
-            items: self.items,
+            items,
         }
     }
 }
@@ -507,50 +506,55 @@ impl<'a, 'r> Course<'a, 'r> {
 #[derive(Default)]
 struct Sum {
     multiples: i128,
-    nan: u32,
-    infinite: u32,
-    negative_infinite: u32,
+    /// NaN, infinity, minus infinity.
+    not_finite: [u32; 3],
 }
 
-impl Sum {
+/// A score as it is added: a multiple of 2^-64, or one of the three least numbers for what is not finite.
+#[derive(Clone, Copy)]
+struct Term(i128);
+
+impl Term {
     const UNIT: f64 = 18_446_744_073_709_551_616.0;
+    const LEAST: i128 = i128::MIN + 3;
 
     #[expect(clippy::cast_possible_truncation, reason = "the cast saturates")]
     fn of(score: f64) -> Self {
-        let is_finite = score.is_finite();
-        Self {
-            multiples: if is_finite {
-                (score * Self::UNIT) as i128
-            } else {
-                0
-            },
-            nan: score.is_nan().into(),
-            infinite: (score == f64::INFINITY).into(),
-            negative_infinite: (score == f64::NEG_INFINITY).into(),
+        Self(match score {
+            f64::INFINITY => i128::MIN + 1,
+            f64::NEG_INFINITY => i128::MIN + 2,
+            _ if score.is_nan() => i128::MIN,
+            _ => ((score * Self::UNIT) as i128).max(Self::LEAST),
+        })
+    }
+
+    /// Which of the three it is that are not finite.
+    fn not_finite(self) -> Option<usize> {
+        (self.0 < Self::LEAST).then(|| low_bits(self.0.abs_diff(i128::MIN)))
+    }
+}
+
+impl Sum {
+    fn add(&mut self, term: Term) {
+        match term.not_finite() {
+            None => self.multiples = self.multiples.saturating_add(term.0),
+            Some(which) => self.not_finite[which] += 1,
         }
     }
 
-    fn add(&mut self, other: &Self) {
-        self.multiples = self.multiples.saturating_add(other.multiples);
-        self.nan += other.nan;
-        self.infinite += other.infinite;
-        self.negative_infinite += other.negative_infinite;
-    }
-
-    fn subtract(&mut self, other: &Self) {
-        self.multiples = self.multiples.saturating_sub(other.multiples);
-        self.nan -= other.nan;
-        self.infinite -= other.infinite;
-        self.negative_infinite -= other.negative_infinite;
+    fn subtract(&mut self, term: Term) {
+        match term.not_finite() {
+            None => self.multiples = self.multiples.saturating_sub(term.0),
+            Some(which) => self.not_finite[which] -= 1,
+        }
     }
 
     fn value(&self) -> f64 {
-        let finite = self.multiples as f64 / Self::UNIT;
-        match (self.nan > 0, self.infinite > 0, self.negative_infinite > 0) {
-            (true, ..) | (_, true, true) => f64::NAN,
-            (_, true, _) => f64::INFINITY,
-            (_, _, true) => f64::NEG_INFINITY,
-            _ => finite,
+        match self.not_finite {
+            [0, 0, 0] => self.multiples as f64 / Term::UNIT,
+            [0, _, 0] => f64::INFINITY,
+            [0, 0, _] => f64::NEG_INFINITY,
+            _ => f64::NAN,
         }
     }
 }

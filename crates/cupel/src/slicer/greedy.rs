@@ -183,7 +183,8 @@ impl Slicer for GreedySlice {
             chosen: 0,
         };
         loop {
-            while let Some(position) = fits.first(piece.next, piece.to - 1 - piece.spent) {
+            let mut next = fits.first(piece.next, piece.to - 1 - piece.spent);
+            while let Some(position) = next {
                 let needed = piece.spent + fits.tokens[position];
                 piece.next = position + 1;
                 if needed > piece.from {
@@ -193,11 +194,14 @@ impl Slicer for GreedySlice {
                         chosen: chosen.len(),
                         ..piece
                     });
+                    // Only what is smaller fits the rest.
                     piece.to = needed;
+                    next = fits.first_smaller(position);
                 } else {
                     piece.spent = needed;
                     sweep.toggle(order[position], piece.from);
                     chosen.push(order[position]);
+                    next = fits.first(piece.next, piece.to - 1 - piece.spent);
                 }
             }
             let Some(next) = parted.pop() else {
@@ -344,6 +348,8 @@ struct NextFit {
     tokens: Vec<i64>,
     /// The least token count from every position on.
     least_behind: Vec<i64>,
+    /// For every item the first one behind it with fewer tokens; the number of items if there is none.
+    smaller: Vec<usize>,
     /// A complete binary tree; the leaves are the token counts.
     least: Vec<i64>,
     leaves: usize,
@@ -361,12 +367,27 @@ impl NextFit {
         for position in (1..tokens.len()).rev() {
             least_behind[position - 1] = least_behind[position - 1].min(least_behind[position]);
         }
+        let mut smaller = vec![tokens.len(); tokens.len()];
+        for position in (0..tokens.len()).rev() {
+            let mut next = position + 1;
+            while next < tokens.len() && tokens[next] >= tokens[position] {
+                next = smaller[next];
+            }
+            smaller[position] = next;
+        }
         Self {
             tokens,
             least_behind,
+            smaller,
             least,
             leaves,
         }
+    }
+
+    /// The first item behind `position` with fewer tokens than the one there.
+    fn first_smaller(&self, position: usize) -> Option<usize> {
+        let smaller = self.smaller[position];
+        (smaller < self.tokens.len()).then_some(smaller)
     }
 
     /// The first item from `position` on with at most `room` tokens.
