@@ -175,6 +175,42 @@ fn the_scores_of_a_step_add_up() {
 }
 
 #[test]
+fn scores_of_any_size_add_up() {
+    let by_kind = |kind: &str, score| {
+        let kind = ContextKind::new(kind).unwrap();
+        (
+            kind.clone(),
+            ContextItem::builder("x", 10).kind(kind),
+            score,
+        )
+    };
+    let scored = [
+        by_kind("huge", 1e300),
+        by_kind("large", 4e9),
+        by_kind("small", 0.25),
+    ];
+    let weights = scored.iter().map(|(kind, _, score)| (kind.clone(), *score));
+    let scorer = KindScorer::from_weights(weights).unwrap();
+    let items: Vec<_> = scored
+        .iter()
+        .map(|(_, item, _)| item.clone().build().unwrap())
+        .collect();
+    let pipeline = Pipeline::builder()
+        .scorer(scorer)
+        .slicer(GreedySlice)
+        .placer(ChronologicalPlacer)
+        .deduplication(false)
+        .build()
+        .unwrap();
+    let sweep = pipeline.sweep(&items, &budget(30), 0..=30).unwrap();
+    let totals: Vec<f64> = sweep.steps.iter().map(|step| step.total_score).collect();
+    assert_eq!(totals, [0.0, 1e300, 1e300, 1e300]);
+    let without_huge = pipeline.sweep(&items[1..], &budget(20), 0..=20).unwrap();
+    let totals = without_huge.steps.iter().map(|step| step.total_score);
+    assert_eq!(totals.collect::<Vec<_>>(), [0.0, 4e9, 4e9 + 0.25]);
+}
+
+#[test]
 fn a_sampled_sweep_says_so_and_holds_where_it_looked() {
     let items: Vec<_> = (1..=9).map(|n| item(&n.to_string(), n * 7, 0.5)).collect();
     let pipeline = pipeline(quota());

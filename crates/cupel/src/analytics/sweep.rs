@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 
 use crate::model::reported;
-use crate::order::low_bits;
 use crate::pipeline::Rehearsal;
 use crate::{ContextBudget, ContextItem, CupelError, OverflowStrategy, Pipeline, TargetSweep};
 
@@ -304,19 +303,23 @@ struct Course<'a, 'r> {
     candidates: Vec<Candidate>,
     /// The candidates that have been in and out again, with the first and the last budget they were in.
     intervals: Vec<(usize, (i64, i64))>,
+    /// The candidates whose scores are not in the sum of the window's.
+    unsummed: Vec<usize>,
 }
 
 #[derive(Default)]
 struct Window {
     items: usize,
     tokens: i128,
-    score: Sum,
+    /// As [`Candidate::score`].
+    score: i128,
 }
 
 /// What a candidate adds to the window, and the last interval in which it does.
 struct Candidate {
     tokens: i64,
-    score: Term,
+    /// In multiples of 2^-64: a sum from which scores can be taken away again without a trace.
+    score: i128,
     from: i64,
     /// The first budget at which it is out again, [`STILL_IN`](Self::STILL_IN) if it is not.
     to: i64,
@@ -339,16 +342,18 @@ impl<'a, 'r> Course<'a, 'r> {
         let items = rehearsal.items().iter().enumerate();
         let candidate = |(index, item): (usize, &ContextItem)| Candidate {
             tokens: item.tokens(),
-            score: Term::of(rehearsal.score(index)),
+            score: multiples(rehearsal.score(index)).unwrap_or(0),
             from,
             to: from,
         };
+        let is_unsummed = |index: &usize| multiples(rehearsal.score(*index)).is_none();
         Self {
             rehearsal,
             at: from,
             error: None,
             window: Window::default(),
             steps: Vec::new(),
+            unsummed: (0..items.len()).filter(is_unsummed).collect(),
             candidates: items.map(candidate).collect(),
             intervals: Vec::new(),
         }
@@ -440,13 +445,20 @@ impl<'a, 'r> Course<'a, 'r> {
                 from: self.at,
                 to: budget - 1,
                 tokens_used: reported(self.window.tokens),
-                total_score: self.window.score.value(),
+                total_score: self.total_score(),
                 included: self.window.items,
                 excluded: self.candidates.len() - self.window.items,
                 error: self.error,
             });
             self.at = budget;
         }
+    }
+
+    fn total_score(&self) -> f64 {
+        let unsummed = self.unsummed.iter();
+        let unsummed = unsummed.filter(|&&index| self.candidates[index].is_in());
+        let scores = unsummed.map(|&index| self.rehearsal.score(index));
+        scores.fold(self.window.score as f64 / UNITS, |sum, score| sum + score)
     }
 
     /// The candidate enters the window or leaves it.
@@ -456,7 +468,7 @@ impl<'a, 'r> Course<'a, 'r> {
             candidate.to = self.at;
             self.window.items -= 1;
             self.window.tokens -= i128::from(candidate.tokens);
-            self.window.score.subtract(candidate.score);
+            self.window.score -= candidate.score;
         } else {
             if candidate.to != self.at {
                 let interval = candidate.interval();
@@ -467,7 +479,7 @@ impl<'a, 'r> Course<'a, 'r> {
             candidate.to = Candidate::STILL_IN;
             self.window.items += 1;
             self.window.tokens += i128::from(candidate.tokens);
-            self.window.score.add(candidate.score);
+            self.window.score += candidate.score;
         }
     }
 
@@ -500,61 +512,16 @@ impl<'a, 'r> Course<'a, 'r> {
     }
 }
 
-/// A sum of scores from which scores can be taken away again without a trace.
-///
-/// Finite scores are added as multiples of 2^-64, exactly; what is not finite is counted.
-#[derive(Default)]
-struct Sum {
-    multiples: i128,
-    /// NaN, infinity, minus infinity.
-    not_finite: [u32; 3],
-}
+/// How many times 2^-64 fits one.
+const UNITS: f64 = 18_446_744_073_709_551_616.0;
 
-/// A score as it is added: a multiple of 2^-64, or one of the three least numbers for what is not finite.
-#[derive(Clone, Copy)]
-struct Term(i128);
-
-impl Term {
-    const UNIT: f64 = 18_446_744_073_709_551_616.0;
-    const LEAST: i128 = i128::MIN + 3;
-
-    #[expect(clippy::cast_possible_truncation, reason = "the cast saturates")]
-    fn of(score: f64) -> Self {
-        Self(match score {
-            f64::INFINITY => i128::MIN + 1,
-            f64::NEG_INFINITY => i128::MIN + 2,
-            _ if score.is_nan() => i128::MIN,
-            _ => ((score * Self::UNIT) as i128).max(Self::LEAST),
-        })
-    }
-
-    /// Which of the three it is that are not finite.
-    fn not_finite(self) -> Option<usize> {
-        (self.0 < Self::LEAST).then(|| low_bits(self.0.abs_diff(i128::MIN)))
-    }
-}
-
-impl Sum {
-    fn add(&mut self, term: Term) {
-        match term.not_finite() {
-            None => self.multiples = self.multiples.saturating_add(term.0),
-            Some(which) => self.not_finite[which] += 1,
-        }
-    }
-
-    fn subtract(&mut self, term: Term) {
-        match term.not_finite() {
-            None => self.multiples = self.multiples.saturating_sub(term.0),
-            Some(which) => self.not_finite[which] -= 1,
-        }
-    }
-
-    fn value(&self) -> f64 {
-        match self.not_finite {
-            [0, 0, 0] => self.multiples as f64 / Term::UNIT,
-            [0, _, 0] => f64::INFINITY,
-            [0, 0, _] => f64::NEG_INFINITY,
-            _ => f64::NAN,
-        }
-    }
+/// A score in multiples of 2^-64; `None` if it is not finite, or so large that the sum of all
+/// candidates could be out of range.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "what is less than a multiple is cut off"
+)]
+fn multiples(score: f64) -> Option<i128> {
+    const LARGE: f64 = 2_147_483_648.0;
+    (score.abs() < LARGE).then_some((score * UNITS) as i128)
 }
