@@ -301,8 +301,7 @@ struct Course<'a, 'r> {
     window: Window,
     steps: Vec<SweepStep>,
     candidates: Vec<Candidate>,
-    /// The candidates that have been in and out again, with the first and the last budget they were in.
-    intervals: Vec<(usize, (i64, i64))>,
+    items: Vec<ItemIntervals>,
     /// The candidates whose scores are not in the sum of the window's.
     unsummed: Vec<usize>,
 }
@@ -346,6 +345,10 @@ impl<'a, 'r> Course<'a, 'r> {
             from,
             to: from,
         };
+        let never = |(index, _)| ItemIntervals {
+            index,
+            intervals: Vec::new(),
+        };
         let is_unsummed = |index: &usize| multiples(rehearsal.score(*index)).is_none();
         Self {
             rehearsal,
@@ -354,8 +357,8 @@ impl<'a, 'r> Course<'a, 'r> {
             window: Window::default(),
             steps: Vec::new(),
             unsummed: (0..items.len()).filter(is_unsummed).collect(),
-            candidates: items.map(candidate).collect(),
-            intervals: Vec::new(),
+            candidates: items.clone().map(candidate).collect(),
+            items: items.map(never).collect(),
         }
     }
 
@@ -389,8 +392,7 @@ impl<'a, 'r> Course<'a, 'r> {
         for &candidate in rehearsal.pinned() {
             self.toggle(candidate);
         }
-        self.steps.reserve(known.step_count());
-        self.intervals.reserve(known.step_count());
+        self.expect(known);
         for (target, changes) in known.steps() {
             self.go_to(works.max(axis.first_with_effective(target)));
             for &rank in changes {
@@ -407,6 +409,25 @@ impl<'a, 'r> Course<'a, 'r> {
                 }
             }
             self.error = Some(error.code());
+        }
+    }
+
+    /// Makes room for what the slicer's sweep is going to need, so that nothing is moved later.
+    fn expect(&mut self, known: &TargetSweep) {
+        const BESIDE: usize = 4;
+        self.steps.reserve_exact(known.step_count() + BESIDE);
+        let ranked = self.rehearsal.ranked();
+        let mut changes = vec![0_u32; ranked.len()];
+        for (_, ranks) in known.steps() {
+            for &rank in ranks {
+                if let Some(changes) = changes.get_mut(rank as usize) {
+                    *changes += 1;
+                }
+            }
+        }
+        for (candidate, changes) in ranked.iter().zip(changes) {
+            let intervals = &mut self.items[candidate].intervals;
+            intervals.reserve_exact(changes.div_ceil(2) as usize);
         }
     }
 
@@ -471,9 +492,7 @@ impl<'a, 'r> Course<'a, 'r> {
             self.window.score -= candidate.score;
         } else {
             if candidate.to != self.at {
-                let interval = candidate.interval();
-                self.intervals
-                    .extend(interval.map(|interval| (index, interval)));
+                self.items[index].intervals.extend(candidate.interval());
                 candidate.from = self.at;
             }
             candidate.to = Candidate::STILL_IN;
@@ -485,29 +504,14 @@ impl<'a, 'r> Course<'a, 'r> {
 
     fn finish(mut self, axis: &Axis<'_>, exact: bool) -> BudgetSweep {
         self.go_to(axis.to + 1);
-        for (index, candidate) in self.candidates.iter_mut().enumerate() {
+        for (item, mut candidate) in self.items.iter_mut().zip(self.candidates) {
             candidate.to = candidate.to.min(self.at);
-            let interval = candidate.interval();
-            self.intervals
-                .extend(interval.map(|interval| (index, interval)));
-        }
-        let mut lengths = vec![0; self.candidates.len()];
-        for (index, _) in &self.intervals {
-            lengths[*index] += 1;
-        }
-        let items = lengths.into_iter().enumerate();
-        let items = items.map(|(index, length)| ItemIntervals {
-            index,
-            intervals: Vec::with_capacity(length),
-        });
-        let mut items: Vec<ItemIntervals> = items.collect();
-        for (index, interval) in self.intervals {
-            items[index].intervals.push(interval);
+            item.intervals.extend(candidate.interval());
         }
         BudgetSweep {
             exact,
             steps: self.steps,
-            items,
+            items: self.items,
         }
     }
 }
