@@ -263,6 +263,7 @@ impl<'a> Axis<'a> {
 
     /// The first budget whose effective target is at least `wanted`; one past the last budget if
     /// there is none.
+    #[inline]
     fn first_with_effective(&self, wanted: i64) -> i64 {
         if wanted <= 0 {
             self.from
@@ -393,10 +394,11 @@ impl<'a, 'r> Course<'a, 'r> {
             self.toggle(candidate);
         }
         self.expect(known);
+        let ranked = rehearsal.ranked();
         for (target, changes) in known.steps() {
             self.go_to(works.max(axis.first_with_effective(target)));
             for &rank in changes {
-                if let Some(candidate) = rehearsal.ranked().get(rank as usize) {
+                if let Some(candidate) = ranked.get(rank as usize) {
                     self.toggle(candidate);
                 }
             }
@@ -418,11 +420,9 @@ impl<'a, 'r> Course<'a, 'r> {
         self.steps.reserve_exact(known.step_count() + BESIDE);
         let ranked = self.rehearsal.ranked();
         let mut changes = vec![0_u32; ranked.len()];
-        for (_, ranks) in known.steps() {
-            for &rank in ranks {
-                if let Some(changes) = changes.get_mut(rank as usize) {
-                    *changes += 1;
-                }
+        for &rank in known.changes() {
+            if let Some(changes) = changes.get_mut(rank as usize) {
+                *changes += 1;
             }
         }
         for (candidate, changes) in ranked.iter().zip(changes) {

@@ -56,6 +56,11 @@ impl TargetSweep {
         self.steps.len()
     }
 
+    /// The ranks toggled so far, some of them several times.
+    pub fn changes(&self) -> &[u32] {
+        &self.changes
+    }
+
     /// The targets at which the choice changes, ascending, up to where the slicer fails, with the
     /// ranks that enter or leave it. A rank that does both at one target stays.
     pub fn steps(&self) -> impl Iterator<Item = (i64, &[u32])> {
