@@ -240,18 +240,11 @@ impl Pipeline {
 
 impl Decision {
     fn of(ledger: &Ledger<'_>, index: usize, position: Option<usize>) -> Self {
-        match (
-            position,
-            ledger.excluded(index),
-            ledger.stage_of_exclusion(index),
-        ) {
-            (None, Some(excluded), Some(stage)) => Self::Excluded {
-                stage,
-                reason: excluded.reason,
-            },
-            (position, ..) => Self::Included {
+        match (ledger.reason(index), ledger.stage_of_exclusion(index)) {
+            (Some(reason), Some(stage)) if position.is_none() => Self::Excluded { stage, reason },
+            _ => Self::Included {
                 position: position.unwrap_or_default(),
-                reason: ledger.included(index).reason,
+                reason: ledger.inclusion(index),
             },
         }
     }

@@ -152,10 +152,18 @@ impl<'a> Ledger<'a> {
     }
 
     /// An excluded candidate with its reason in words; `None` for one that is not excluded.
-    pub(crate) fn excluded(&self, candidate: usize) -> Option<ExcludedItem> {
-        let reason = self.reason(candidate)?;
-        let item = self.items[candidate].clone();
-        Some(ExcludedItem::new(item, self.score(candidate), reason))
+    pub(super) fn excluded(&self, candidate: usize) -> Option<ExcludedItem> {
+        let cause = self.exclusions[candidate]?;
+        Some(self.entry(candidate, cause))
+    }
+
+    #[inline]
+    fn entry(&self, candidate: usize, cause: Cause) -> ExcludedItem {
+        ExcludedItem {
+            item: self.items[candidate].clone(),
+            score: self.score(candidate),
+            reason: self.reason_of(candidate, cause),
+        }
     }
 
     /// The stage that excluded a candidate.
@@ -175,13 +183,13 @@ impl<'a> Ledger<'a> {
     }
 
     /// A candidate of the window.
-    pub(crate) fn included(&self, candidate: usize) -> IncludedItem {
+    pub(super) fn included(&self, candidate: usize) -> IncludedItem {
         let item = self.items[candidate].clone();
         IncludedItem::new(item, self.scores[candidate], self.inclusion(candidate))
     }
 
     /// Why a candidate of the window is in.
-    pub(super) fn inclusion(&self, candidate: usize) -> InclusionReason {
+    pub(crate) fn inclusion(&self, candidate: usize) -> InclusionReason {
         let item = &self.items[candidate];
         if item.pinned() {
             InclusionReason::Pinned
@@ -236,11 +244,8 @@ impl<'a> Ledger<'a> {
         let mut excluded = Vec::with_capacity(exclusions.len());
         for block in exclusions.chunks(ContextItem::BLOCK) {
             self.read_ahead(block.iter().map(|&(candidate, _)| candidate));
-            excluded.extend(block.iter().map(|&(candidate, cause)| ExcludedItem {
-                item: self.items[candidate].clone(),
-                score: self.score(candidate),
-                reason: self.reason_of(candidate, cause),
-            }));
+            let entries = block.iter();
+            excluded.extend(entries.map(|&(candidate, cause)| self.entry(candidate, cause)));
         }
         let mut included = Vec::with_capacity(self.window.len());
         for block in self.window.chunks(ContextItem::BLOCK) {
