@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::sweep::least_growth;
 use crate::diagnostics::Excerpt;
-use crate::pipeline::{Ledger, Rehearsal};
+use crate::pipeline::{Ledger, PreparedRun};
 use crate::{
     ContextBudget, ContextItem, CupelError, ExclusionReason, InclusionReason, Pipeline,
     PipelineStage, ScorePart,
@@ -153,19 +153,19 @@ impl Pipeline {
                 items.len()
             )));
         };
-        let rehearsal = Rehearsal::new(self.policy(), items)?;
-        let ledger = rehearsal.decide(budget)?;
+        let prepared = PreparedRun::new(self.policy(), items)?;
+        let ledger = prepared.decide(budget)?;
         let window = ledger.window();
         let position = window.iter().position(|&candidate| candidate == index);
         let decision = Decision::of(&ledger, index, position);
-        let rank = rehearsal.ranked().iter().position(|c| c == index);
+        let rank = prepared.ranked().iter().position(|c| c == index);
         let is_in = |candidate: &usize| window.contains(candidate);
         let tokens_used: i128 = window.iter().map(|&c| i128::from(items[c].tokens())).sum();
         let tokens_left = i128::from(budget.target_tokens()) - tokens_used;
         Ok(Explanation {
             index,
             item: item.clone(),
-            displaced_by: displaced_by(&ledger, &rehearsal, &decision, index),
+            displaced_by: displaced_by(&ledger, &prepared, &decision, index),
             extra_tokens: match &decision {
                 Decision::Excluded {
                     reason:
@@ -173,17 +173,17 @@ impl Pipeline {
                         | ExclusionReason::PinnedOverride { .. }
                         | ExclusionReason::GroupExcluded { .. },
                     ..
-                } => least_growth(&rehearsal, budget, index),
+                } => least_growth(&prepared, budget, index),
                 _ => None,
             },
             decision,
-            score: rehearsal.score(index),
-            parts: rehearsal.explain_scores()?.swap_remove(index),
+            score: prepared.score(index),
+            parts: prepared.explain_scores()?.swap_remove(index),
             rank,
-            ranked: rehearsal.ranked().len(),
+            ranked: prepared.ranked().len(),
             tokens_used: crate::model::reported(tokens_used),
             tokens_left: crate::model::reported(tokens_left),
-            neighbours: neighbours(&rehearsal, rank, is_in),
+            neighbours: neighbours(&prepared, rank, is_in),
         })
     }
 }
@@ -216,20 +216,20 @@ impl Pipeline {
         items: &[ContextItem],
         budget: &ContextBudget,
     ) -> Result<Vec<Verdict>, CupelError> {
-        let rehearsal = Rehearsal::new(self.policy(), items)?;
-        let ledger = rehearsal.decide(budget)?;
+        let prepared = PreparedRun::new(self.policy(), items)?;
+        let ledger = prepared.decide(budget)?;
         let mut positions = vec![None; items.len()];
         for (position, &candidate) in ledger.window().iter().enumerate() {
             positions[candidate] = Some(position);
         }
         let mut ranks = vec![None; items.len()];
-        for (rank, candidate) in rehearsal.ranked().iter().enumerate() {
+        for (rank, candidate) in prepared.ranked().iter().enumerate() {
             ranks[candidate] = Some(rank);
         }
-        let parts = rehearsal.explain_scores()?.into_iter();
+        let parts = prepared.explain_scores()?.into_iter();
         let verdicts = parts.enumerate().map(|(index, parts)| Verdict {
             decision: Decision::of(&ledger, index, positions[index]),
-            score: rehearsal.score(index),
+            score: prepared.score(index),
             parts,
             rank: ranks[index],
             copy_of: ledger.survivor(index),
@@ -252,25 +252,22 @@ impl Decision {
 
 fn displaced_by(
     ledger: &Ledger<'_>,
-    rehearsal: &Rehearsal<'_>,
+    prepared: &PreparedRun<'_>,
     decision: &Decision,
     index: usize,
 ) -> Vec<usize> {
-    let items = rehearsal.items();
+    let items = prepared.items();
     let Decision::Excluded { reason, .. } = decision else {
         return Vec::new();
     };
     let selected =
         |candidate: &usize| ledger.window().contains(candidate) && items[*candidate].tokens() > 0;
-    let ranked = rehearsal.ranked().iter();
+    let ranked = prepared.ranked().iter();
     match reason {
         ExclusionReason::Deduplicated { .. } => ledger.survivor(index).into_iter().collect(),
-        ExclusionReason::PinnedOverride { .. } => rehearsal
-            .pinned()
-            .iter()
-            .copied()
-            .filter(selected)
-            .collect(),
+        ExclusionReason::PinnedOverride { .. } => {
+            prepared.pinned().iter().copied().filter(selected).collect()
+        }
         ExclusionReason::CountCapExceeded { .. } => {
             let of_kind = |candidate: &usize| items[*candidate].kind() == items[index].kind();
             ranked.filter(of_kind).filter(selected).collect()
@@ -283,13 +280,13 @@ fn displaced_by(
 }
 
 fn neighbours(
-    rehearsal: &Rehearsal<'_>,
+    prepared: &PreparedRun<'_>,
     rank: Option<usize>,
     is_in: impl Fn(&usize) -> bool,
 ) -> Vec<Neighbour> {
     const EACH_SIDE: usize = 2;
     let Some(own) = rank else { return Vec::new() };
-    let ranked = rehearsal.ranked();
+    let ranked = prepared.ranked();
     let last = (own + EACH_SIDE).min(ranked.len() - 1);
     (own.saturating_sub(EACH_SIDE)..=last)
         .filter(|&rank| rank != own)
@@ -297,8 +294,8 @@ fn neighbours(
         .map(|(rank, index)| Neighbour {
             index,
             rank,
-            score: rehearsal.score(index),
-            tokens: rehearsal.items()[index].tokens(),
+            score: prepared.score(index),
+            tokens: prepared.items()[index].tokens(),
             included: is_in(&index),
         })
         .collect()

@@ -1,6 +1,6 @@
 //! Questions about other budgets. One scoring pass serves all of them.
 
-use crate::pipeline::Rehearsal;
+use crate::pipeline::PreparedRun;
 use crate::{ContextBudget, ContextItem, CupelError, Pipeline};
 
 impl Pipeline {
@@ -49,14 +49,14 @@ impl Pipeline {
         if slack_tokens == 0 {
             return Ok(Vec::new());
         }
-        let rehearsal = Rehearsal::new(self.policy(), items)?;
-        let window = rehearsal.window(budget)?;
+        let prepared = PreparedRun::new(self.policy(), items)?;
+        let window = prepared.window(budget)?;
         let reduced = budget.with_limits(
             budget.max_tokens().saturating_sub(slack_tokens),
             budget.target_tokens().saturating_sub(slack_tokens),
         )?;
         let mut is_kept = vec![false; items.len()];
-        for candidate in rehearsal.select(&reduced)? {
+        for candidate in prepared.select(&reduced)? {
             is_kept[candidate] = true;
         }
         let lost = window.into_iter().filter(|&candidate| !is_kept[candidate]);
@@ -163,8 +163,8 @@ impl Pipeline {
         if target.tokens() < 0 {
             return Ok(None);
         }
-        let rehearsal = Rehearsal::new(self.policy(), items)?;
-        let is_selected = rehearsal.selects(wanted);
+        let prepared = PreparedRun::new(self.policy(), items)?;
+        let is_selected = prepared.selects(wanted);
         let selects = |tokens: i64| {
             let Some(budget) = budget(tokens) else {
                 return Ok(false);

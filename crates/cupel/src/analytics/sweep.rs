@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 
 use crate::model::reported;
-use crate::pipeline::Rehearsal;
+use crate::pipeline::PreparedRun;
 use crate::{ContextBudget, ContextItem, CupelError, OverflowStrategy, Pipeline, TargetSweep};
 
 /// How the window changes with the budget, over a range of budgets.
@@ -162,11 +162,11 @@ impl Pipeline {
         samples: usize,
     ) -> Result<BudgetSweep, CupelError> {
         let axis = Axis::new(budget, &targets)?;
-        let rehearsal = Rehearsal::new(self.policy(), items)?;
-        let axis = axis.beside(rehearsal.pinned_tokens());
+        let prepared = PreparedRun::new(self.policy(), items)?;
+        let axis = axis.beside(prepared.pinned_tokens());
         let slicer = self.policy().slicer();
-        let mut course = Course::new(&rehearsal, axis.from);
-        let exact = match slicer.sweep(&rehearsal.scored(), axis.effective_targets()) {
+        let mut course = Course::new(&prepared, axis.from);
+        let exact = match slicer.sweep(&prepared.scored(), axis.effective_targets()) {
             Some(known) => {
                 course.follow(&axis, &known);
                 true
@@ -180,23 +180,23 @@ impl Pipeline {
 /// By how many tokens both limits of `budget` have to grow at least for `candidate` to be selected;
 /// `None` if that is farther than anybody wants to look, or cannot be told.
 pub(super) fn least_growth(
-    rehearsal: &Rehearsal<'_>,
+    prepared: &PreparedRun<'_>,
     budget: &ContextBudget,
     candidate: usize,
 ) -> Option<i64> {
     const FARTHEST: i64 = 1 << 17;
     const FARTHEST_ONE_BY_ONE: i64 = 1 << 11;
-    let rank = rehearsal.ranked().iter().position(|c| c == candidate)?;
+    let rank = prepared.ranked().iter().position(|c| c == candidate)?;
     let rank = u32::try_from(rank).ok()?;
     let now = budget.target_tokens();
-    let slicer = rehearsal.policy().slicer();
-    let scored = rehearsal.scored();
+    let slicer = prepared.policy().slicer();
+    let scored = prepared.scored();
     let mut span: i64 = 1 << 10;
     while span <= FARTHEST {
         let axis = Axis::new(budget, &(now..=now.checked_add(span)?)).ok()?;
-        let axis = axis.beside(rehearsal.pinned_tokens());
+        let axis = axis.beside(prepared.pinned_tokens());
         let Some(known) = slicer.sweep(&scored, axis.effective_targets()) else {
-            let selects = rehearsal.selects(candidate);
+            let selects = prepared.selects(candidate);
             return (0..FARTHEST_ONE_BY_ONE).find(|growth| {
                 let budget = now.checked_add(*growth).map(|target| axis.at(target));
                 let selected = budget.map(|budget| budget.and_then(|budget| selects(&budget)));
@@ -293,7 +293,7 @@ impl<'a> Axis<'a> {
 
 /// A sweep in the making: looks at one budget after another, in ascending order.
 struct Course<'a, 'r> {
-    rehearsal: &'r Rehearsal<'a>,
+    prepared: &'r PreparedRun<'a>,
     /// The budget that is looked at, the first of its step.
     at: i64,
     /// How its run fails, if it does.
@@ -338,11 +338,11 @@ impl Candidate {
 }
 
 impl<'a, 'r> Course<'a, 'r> {
-    fn new(rehearsal: &'r Rehearsal<'a>, from: i64) -> Self {
-        let items = rehearsal.items().iter().enumerate();
+    fn new(prepared: &'r PreparedRun<'a>, from: i64) -> Self {
+        let items = prepared.items().iter().enumerate();
         let candidate = |(index, item): (usize, &ContextItem)| Candidate {
             tokens: item.tokens(),
-            score: multiples(rehearsal.score(index)).unwrap_or(0),
+            score: multiples(prepared.score(index)).unwrap_or(0),
             from,
             to: from,
         };
@@ -350,9 +350,9 @@ impl<'a, 'r> Course<'a, 'r> {
             index,
             intervals: Vec::new(),
         };
-        let is_unsummed = |index: &usize| multiples(rehearsal.score(*index)).is_none();
+        let is_unsummed = |index: &usize| multiples(prepared.score(*index)).is_none();
         Self {
-            rehearsal,
+            prepared,
             at: from,
             error: None,
             window: Window::default(),
@@ -365,14 +365,14 @@ impl<'a, 'r> Course<'a, 'r> {
 
     /// Translates the slicer's own sweep over effective targets into budgets.
     fn follow(&mut self, axis: &Axis<'_>, known: &TargetSweep) {
-        let rehearsal = self.rehearsal;
-        let pinned = rehearsal.pinned_tokens();
+        let prepared = self.prepared;
+        let pinned = prepared.pinned_tokens();
         let fails = |target: i64| match axis.at(target) {
             Err(_) => Some("InvalidBudget"),
             Ok(budget) => {
                 let ceiling = i128::from(budget.max_tokens() - budget.output_reserve());
                 let limit = ceiling.min(target.into());
-                let throws = rehearsal.policy().overflow_strategy() == OverflowStrategy::Throw;
+                let throws = prepared.policy().overflow_strategy() == OverflowStrategy::Throw;
                 if pinned > ceiling {
                     Some("PinnedExceedsBudget")
                 } else if pinned > limit && throws {
@@ -390,11 +390,11 @@ impl<'a, 'r> Course<'a, 'r> {
             self.go_to(axis.first(|target| target > self.at && fails(target) != failure));
         }
         self.error = None;
-        for &candidate in rehearsal.pinned() {
+        for &candidate in prepared.pinned() {
             self.toggle(candidate);
         }
         self.expect(known);
-        let ranked = rehearsal.ranked();
+        let ranked = prepared.ranked();
         for (target, changes) in known.steps() {
             self.go_to(works.max(axis.first_with_effective(target)));
             for &rank in changes {
@@ -418,7 +418,7 @@ impl<'a, 'r> Course<'a, 'r> {
     fn expect(&mut self, known: &TargetSweep) {
         const BESIDE: usize = 4;
         self.steps.reserve_exact(known.step_count() + BESIDE);
-        let ranked = self.rehearsal.ranked();
+        let ranked = self.prepared.ranked();
         let mut changes = vec![0_u32; ranked.len()];
         for &rank in known.changes() {
             if let Some(changes) = changes.get_mut(rank as usize) {
@@ -440,7 +440,7 @@ impl<'a, 'r> Course<'a, 'r> {
         loop {
             let selected = axis
                 .at(at)
-                .and_then(|budget| self.rehearsal.select(&budget))
+                .and_then(|budget| self.prepared.select(&budget))
                 .map_err(|error| error.code());
             if before.as_ref() != Some(&selected) {
                 self.go_to(at);
@@ -478,7 +478,7 @@ impl<'a, 'r> Course<'a, 'r> {
     fn total_score(&self) -> f64 {
         let unsummed = self.unsummed.iter();
         let unsummed = unsummed.filter(|&&index| self.candidates[index].is_in());
-        let scores = unsummed.map(|&index| self.rehearsal.score(index));
+        let scores = unsummed.map(|&index| self.prepared.score(index));
         scores.fold(self.window.score as f64 / UNITS, |sum, score| sum + score)
     }
 

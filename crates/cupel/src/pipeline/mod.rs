@@ -11,7 +11,7 @@ mod ledger;
 mod place;
 mod policy;
 mod positions;
-mod rehearsal;
+mod prepared;
 mod score;
 mod slice;
 mod sort;
@@ -22,7 +22,7 @@ use std::fmt;
 
 pub use decisions::Decisions;
 pub use policy::{Policy, PolicyBuilder};
-pub(crate) use rehearsal::Rehearsal;
+pub(crate) use prepared::PreparedRun;
 
 pub(crate) use self::ledger::Ledger;
 use self::stages::{EventLog, Trace};
@@ -303,40 +303,39 @@ impl fmt::Debug for PipelineBuilder {
     }
 }
 
-/// One run: the six stages, each told to the collector. Every kind of run ends here; questions about
-/// many budgets rehearse the same stages.
+/// Runs the six stages and reports each to the collector.
 fn execute<'a, C: TraceCollector + ?Sized>(
     policy: &Policy,
     items: &'a [ContextItem],
     budget: &ContextBudget,
     collector: &mut C,
-    unheard: Records,
+    records_if_untraced: Recording,
 ) -> Result<Ledger<'a>, CupelError> {
     let mut trace = Trace::start(collector, items, budget);
     let records = if trace.is_enabled() {
-        Records::Everything
+        Recording::EveryCandidate
     } else {
-        unheard
+        records_if_untraced
     };
     let result = six_stages(policy, items, budget, records, &mut trace);
     trace.end(&result, budget);
     result
 }
 
-/// What a run writes into its ledger.
+/// Which candidates a run writes into its ledger.
 #[derive(Clone, Copy)]
-enum Records {
-    /// The window, and what the stages before slicing excluded.
-    Window,
-    /// The fate of every candidate.
-    Everything,
+enum Recording {
+    /// Those in the window, and those excluded before slicing.
+    WindowOnly,
+    /// All of them.
+    EveryCandidate,
 }
 
 fn six_stages<'a, C: TraceCollector + ?Sized>(
     policy: &Policy,
     items: &'a [ContextItem],
     budget: &ContextBudget,
-    records: Records,
+    records: Recording,
     trace: &mut Trace<'_, C>,
 ) -> Result<Ledger<'a>, CupelError> {
     let mut ledger = Ledger::new(items)?;
@@ -373,8 +372,8 @@ fn six_stages<'a, C: TraceCollector + ?Sized>(
     };
     let sliced = slice::slice(&ledger, slicer, &candidates, ranking, &effective)?;
     let sliced = match records {
-        Records::Window => sliced.kept,
-        Records::Everything => {
+        Recording::WindowOnly => sliced.kept,
+        Recording::EveryCandidate => {
             sliced.write(&mut ledger, &candidates, &effective, &budget.effective(0))
         }
     };

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Decisions, EventLog, Records, execute};
+use super::{Decisions, EventLog, Recording, execute};
 use crate::{
     ContextBudget, ContextItem, CupelError, NullTraceCollector, OverflowEvent, OverflowStrategy,
     Placer, Scorer, SelectionReport, Slicer, TraceCollector, parallel,
@@ -146,7 +146,7 @@ impl Policy {
             items,
             budget,
             &mut NullTraceCollector,
-            Records::Window,
+            Recording::WindowOnly,
         )?;
         Ok(ledger.into_window())
     }
@@ -162,7 +162,7 @@ impl Policy {
         budget: &ContextBudget,
         collector: &mut C,
     ) -> Result<Vec<ContextItem>, CupelError> {
-        let ledger = execute(self, items, budget, collector, Records::Window)?;
+        let ledger = execute(self, items, budget, collector, Recording::WindowOnly)?;
         let mut window = Vec::with_capacity(ledger.window().len());
         for block in ledger.window().chunks(ContextItem::BLOCK) {
             ContextItem::read_ahead(block.iter().map(|&candidate| &items[candidate]));
@@ -206,7 +206,7 @@ impl Policy {
             items,
             budget,
             &mut NullTraceCollector,
-            Records::Everything,
+            Recording::EveryCandidate,
         )
         .map(Decisions::new)
     }
@@ -222,7 +222,7 @@ impl Policy {
         budget: &ContextBudget,
     ) -> Result<SelectionReport, CupelError> {
         let mut log = EventLog::default();
-        let ledger = execute(self, items, budget, &mut log, Records::Everything)?;
+        let ledger = execute(self, items, budget, &mut log, Recording::EveryCandidate)?;
         Ok(ledger.report(log.into_events()))
     }
 }

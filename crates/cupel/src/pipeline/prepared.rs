@@ -12,7 +12,7 @@ use crate::{ContextBudget, ContextItem, CupelError, ScorePart, ScoredRef};
 
 /// The part of a run that does not depend on the budget, done once: classes, scores, copies, and
 /// the ranking if it is asked for.
-pub(crate) struct Rehearsal<'a> {
+pub(crate) struct PreparedRun<'a> {
     policy: &'a Policy,
     ledger: Ledger<'a>,
     classes: Classes,
@@ -20,7 +20,7 @@ pub(crate) struct Rehearsal<'a> {
     ranked: OnceCell<Positions>,
 }
 
-impl<'a> Rehearsal<'a> {
+impl<'a> PreparedRun<'a> {
     pub(crate) fn new(policy: &'a Policy, items: &'a [ContextItem]) -> Result<Self, CupelError> {
         let mut ledger = Ledger::new(items)?;
         let classes = classify(&mut ledger);
