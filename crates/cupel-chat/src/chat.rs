@@ -1,7 +1,7 @@
 //! [`Chat`]: a conversation of any shape.
 
 use chrono::{DateTime, Utc};
-use cupel::{ContextItem, ContextKind, ContextSource, GroupSlice};
+use cupel::{ContextItem, ContextKind, ContextSource, GroupSlice, total_tokens};
 use serde_json::Value;
 
 use crate::error::{ChatError, Place};
@@ -217,7 +217,7 @@ impl Chat {
 
     /// The tokens of the whole request.
     pub fn tokens(&self, counter: &dyn TokenCounter) -> i64 {
-        tokens(&self.candidates(counter))
+        total_tokens(&self.candidates(counter))
     }
 
     /// The text with these messages and no others, everything around them as it was.
@@ -286,13 +286,6 @@ fn item(mut value: Value, tokens: i64) -> Result<(ContextItem, bool), String> {
     }
     let item = serde_json::from_value(value).map_err(|error| error.to_string())?;
     Ok((item, counted))
-}
-
-/// The tokens of items together.
-pub(crate) fn tokens<'a>(items: impl IntoIterator<Item = &'a ContextItem>) -> i64 {
-    let tokens = items.into_iter().map(|item| i128::from(item.tokens()));
-    let sum: i128 = tokens.sum();
-    i64::try_from(sum).unwrap_or(if sum < 0 { i64::MIN } else { i64::MAX })
 }
 
 fn kind(turn: &Turn) -> ContextKind {

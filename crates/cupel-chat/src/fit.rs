@@ -6,10 +6,10 @@ use std::fmt;
 use cupel::slicer::slice_by_selection;
 use cupel::{
     ChronologicalPlacer, ContextBudget, ContextItem, CupelError, ExclusionReason, Policy,
-    RecencyScorer, ScoredItem, ScoredRef, Selection, SelectionReport, Slicer,
+    RecencyScorer, ScoredItem, ScoredRef, Selection, SelectionReport, Slicer, total_tokens,
 };
 
-use crate::chat::{Chat, tokens};
+use crate::chat::Chat;
 use crate::shape::Shape;
 use crate::tokens::TokenCounter;
 use crate::turn::Role;
@@ -361,7 +361,7 @@ impl Chat {
         let index_of: HashMap<usize, usize> = candidates.iter().map(place).zip(0..).collect();
         let index_of = |item: &ContextItem| index_of[&place(item)];
         report.included.sort_by_key(|entry| index_of(&entry.item));
-        let tokens_after = tokens(report.included.iter().map(|entry| &entry.item));
+        let tokens_after = total_tokens(report.included.iter().map(|entry| &entry.item));
         let kept = report.included.iter().map(|entry| index_of(&entry.item));
         let kept: Vec<usize> = kept.filter(|&index| index < self.len()).collect();
         let dropped = report.excluded.iter().filter_map(|entry| {
@@ -377,7 +377,7 @@ impl Chat {
         dropped.sort_by_key(|dropped| dropped.index);
         Ok(Fitted {
             chat: self,
-            tokens_before: tokens(candidates),
+            tokens_before: total_tokens(candidates),
             tokens_after,
             dropped,
             kept,
@@ -391,15 +391,13 @@ impl Chat {
         candidates: &[ContextItem],
         budget: &ContextBudget,
     ) -> Result<(), FitError> {
-        let available = budget
-            .target_tokens()
-            .min(budget.max_tokens() - budget.output_reserve());
+        let available = budget.window_limit();
         let (messages, around) = candidates.split_at(self.len());
         let pinned = messages
             .iter()
             .enumerate()
             .filter(|(_, item)| item.pinned());
-        let needed = tokens(pinned.clone().map(|(_, item)| item).chain(around));
+        let needed = total_tokens(pinned.clone().map(|(_, item)| item).chain(around));
         if needed <= available {
             return Ok(());
         }
@@ -407,7 +405,7 @@ impl Chat {
             shape: self.shape,
             available,
             needed,
-            overhead: tokens(around),
+            overhead: total_tokens(around),
             messages: pinned
                 .map(|(index, item)| MustKeep {
                     index,

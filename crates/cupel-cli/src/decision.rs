@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use cupel::{
     ContextBudget, ContextItem, CupelError, DiagnosticTraceCollector, ExclusionReason,
     InclusionReason, OverflowEvent, Policy, SelectionReport, TraceCollector, TraceDetailLevel,
-    TraceEvent,
+    TraceEvent, total_tokens,
 };
 use cupel_chat::Fitted;
 use serde::{Serialize, Serializer};
@@ -131,14 +131,8 @@ impl Decision {
     /// The tokens of the window.
     pub(crate) fn tokens(&self, items: &[ContextItem]) -> i64 {
         let window = self.selected.iter();
-        tokens(window.map(|selected| &items[selected.index]))
+        total_tokens(window.map(|selected| &items[selected.index]))
     }
-}
-
-/// The tokens of items together.
-pub(crate) fn tokens<'a>(items: impl Iterator<Item = &'a ContextItem>) -> i64 {
-    let sum: i128 = items.map(|item| i128::from(item.tokens())).sum();
-    i64::try_from(sum).unwrap_or(if sum < 0 { i64::MIN } else { i64::MAX })
 }
 
 /// The positions of some of the candidates.

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use cupel::config::{PolicyConfig, Preset, RequestConfig, preset};
-use cupel::{BudgetSweep, ContextBudget, ContextItem, Pipeline, Policy};
+use cupel::{BudgetSweep, ContextBudget, ContextItem, Pipeline, Policy, total_tokens};
 use cupel_chat::{Chat, Shape, TokenCounter, default_policy};
 
 use crate::budget::BudgetArgs;
 use crate::counting::ChatArgs;
-use crate::decision::{Decision, tokens};
+use crate::decision::Decision;
 use crate::failure::Failure;
 use crate::input::{Form, Source};
 
@@ -310,7 +310,7 @@ impl Task {
         const WORTH: usize = 20_000_000;
         let samples = (WORTH / self.items.len().max(1)).clamp(Pipeline::SWEEP_SAMPLES, 1 << 17);
         // The sum of some items may be no budget.
-        let all = || tokens(self.items.iter()).min(i64::MAX / 4).max(from);
+        let all = || total_tokens(&self.items).min(i64::MAX / 4).max(from);
         let to = to.unwrap_or_else(all);
         self.pipeline()
             .sweep_sampled(&self.items, &self.budget, from..=to, samples)
@@ -343,6 +343,6 @@ impl Task {
 
 impl Need {
     fn otherwise(self, items: &[ContextItem]) -> Option<i64> {
-        (self == Self::AnyBudget).then(|| tokens(items.iter()).max(0))
+        (self == Self::AnyBudget).then(|| total_tokens(items).max(0))
     }
 }

@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use cupel::{
     CupelError, ExcludedItem, IncludedItem, PipelineStage, SelectionReport, StageTraceSnapshot,
+    total_tokens,
 };
 use opentelemetry::global::BoxedTracer;
 use opentelemetry::trace::{Span, SpanBuilder, Status, TraceContextExt, Tracer};
@@ -94,7 +95,10 @@ impl FinishedRun<'_> {
             Ok(report) if !report.excluded.is_empty() => attributes.extend([
                 KeyValue::new(names::COMPACTED, true),
                 KeyValue::new(names::TOKENS_BEFORE, report.total_tokens_considered),
-                KeyValue::new(names::TOKENS_AFTER, tokens(&report.included)),
+                KeyValue::new(
+                    names::TOKENS_AFTER,
+                    total_tokens(report.included.iter().map(|entry| &entry.item)),
+                ),
             ]),
             Ok(_) => {}
             Err(error) => attributes.push(KeyValue::new(names::ERROR_TYPE, error.code())),
@@ -157,13 +161,6 @@ fn inclusion(included: &IncludedItem) -> Vec<KeyValue> {
         KeyValue::new(names::ITEM_TOKENS, item.tokens()),
         KeyValue::new(names::ITEM_SCORE, included.score),
     ]
-}
-
-/// The sum, as reports have it: saturated.
-fn tokens(included: &[IncludedItem]) -> i64 {
-    let tokens = included.iter().map(|i| i128::from(i.item.tokens()));
-    let tokens: i128 = tokens.sum();
-    i64::try_from(tokens).unwrap_or(if tokens < 0 { i64::MIN } else { i64::MAX })
 }
 
 fn count(items: usize) -> i64 {

@@ -99,7 +99,7 @@ pub use diagnostics::{
 pub use error::{ContractViolation, CupelError, StrategyRole};
 pub use model::{
     ContextBudget, ContextBudgetBuilder, ContextItem, ContextItemBuilder, ContextKind,
-    ContextSource, OverflowStrategy, ParseContextKindError, ScoredItem, ScoredRef,
+    ContextSource, OverflowStrategy, ParseContextKindError, ScoredItem, ScoredRef, total_tokens,
 };
 pub use pipeline::{Decisions, Pipeline, PipelineBuilder, Policy, PolicyBuilder};
 pub use placer::{ChronologicalPlacer, Placer, UShapedPlacer};

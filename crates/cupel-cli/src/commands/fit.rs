@@ -111,8 +111,7 @@ struct Done<'a> {
 
 impl Done<'_> {
     fn available(&self) -> i64 {
-        let most = self.budget.max_tokens() - self.budget.output_reserve();
-        self.budget.target_tokens().min(most)
+        self.budget.window_limit()
     }
 
     fn document(&self) -> Result<serde_json::Value, Failure> {

@@ -99,7 +99,7 @@ fn summary(task: &Task, decision: &Decision, output: &mut Output) {
         decision.selected.len(),
         counted(items.len(), "item"),
         grouped(decision.tokens(items)),
-        grouped(crate::decision::tokens(items.iter())),
+        grouped(cupel::total_tokens(items)),
         shown(task.budget.target_tokens(), &task.budget),
         task.policy.name,
     ));

@@ -370,8 +370,8 @@ impl<'a, 'r> Course<'a, 'r> {
         let fails = |target: i64| match axis.at(target) {
             Err(_) => Some("InvalidBudget"),
             Ok(budget) => {
-                let ceiling = i128::from(budget.max_tokens() - budget.output_reserve());
-                let limit = ceiling.min(target.into());
+                let ceiling = i128::from(budget.input_limit());
+                let limit = i128::from(budget.window_limit());
                 let throws = prepared.policy().overflow_strategy() == OverflowStrategy::Throw;
                 if pinned > ceiling {
                     Some("PinnedExceedsBudget")

@@ -2,8 +2,8 @@
 
 use super::{ExclusionReason, InclusionReason, TraceEvent};
 use crate::ContextItem;
-use crate::model::reported;
 use crate::order::descending_key;
+use crate::total_tokens;
 
 /// What a run decided about every candidate.
 ///
@@ -80,12 +80,9 @@ impl SelectionReport {
 
 /// The number of items in both lists, and their tokens.
 pub(crate) fn totals(included: &[IncludedItem], excluded: &[ExcludedItem]) -> (usize, i64) {
-    let tokens = included.iter().map(|included| included.item.tokens());
-    let tokens = tokens.chain(excluded.iter().map(|excluded| excluded.item.tokens()));
-    (
-        included.len() + excluded.len(),
-        reported(tokens.map(i128::from).sum()),
-    )
+    let items = included.iter().map(|included| &included.item);
+    let items = items.chain(excluded.iter().map(|excluded| &excluded.item));
+    (included.len() + excluded.len(), total_tokens(items))
 }
 
 /// An item in the window.

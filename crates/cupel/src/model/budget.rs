@@ -152,6 +152,19 @@ impl ContextBudget {
         self.estimation_safety_margin_percent
     }
 
+    /// Returns the most tokens the model's input may have: `max_tokens - output_reserve`.
+    #[must_use]
+    pub fn input_limit(&self) -> i64 {
+        self.max_tokens - self.output_reserve
+    }
+
+    /// Returns the most tokens a window may have: the target, or
+    /// [`input_limit`](Self::input_limit) where that is less (BUDGET-11).
+    #[must_use]
+    pub fn window_limit(&self) -> i64 {
+        self.target_tokens.min(self.input_limit())
+    }
+
     /// The output reserve plus all reserved slots.
     #[must_use]
     pub fn total_reserved(&self) -> i64 {
@@ -161,7 +174,7 @@ impl ContextBudget {
     /// The ceiling minus everything reserved; negative if more is reserved than there is.
     #[must_use]
     pub fn unreserved_capacity(&self) -> i64 {
-        reported(i128::from(self.max_tokens) - i128::from(self.output_reserve) - self.slot_tokens())
+        reported(i128::from(self.input_limit()) - self.slot_tokens())
     }
 
     /// Whether anything is left beside what is reserved.
@@ -191,7 +204,7 @@ impl ContextBudget {
     pub fn effective(&self, pinned_tokens: i64) -> Self {
         let committed = i128::from(pinned_tokens) + self.slot_tokens();
         let left = |limit: i64| reported((i128::from(limit) - committed).max(0));
-        let max = left(self.max_tokens - self.output_reserve);
+        let max = left(self.input_limit());
         let target = left(self.target_tokens).min(max);
         Self::limits(self.less_margin(max), self.less_margin(target))
     }

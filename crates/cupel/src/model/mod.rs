@@ -9,14 +9,16 @@ pub(crate) mod number;
 mod overflow;
 mod scored;
 mod tag;
+mod tokens;
 
 pub use budget::{ContextBudget, ContextBudgetBuilder};
 pub use item::{ContextItem, ContextItemBuilder};
 pub use label::{ContextKind, ContextSource, ParseContextKindError};
 pub use overflow::OverflowStrategy;
 pub use scored::{ScoredItem, ScoredRef};
+pub use tokens::total_tokens;
 
 pub(crate) use budget::floor_tokens;
 pub(crate) use label::KnownKind;
-pub(crate) use scored::reported;
 pub(crate) use tag::TagKey;
+pub(crate) use tokens::reported;

@@ -53,8 +53,3 @@ impl ScoredRef<'_> {
         }
     }
 }
-
-/// An exact token sum as a report or error can carry it.
-pub(crate) fn reported(tokens: i128) -> i64 {
-    i64::try_from(tokens).unwrap_or(if tokens < 0 { i64::MIN } else { i64::MAX })
-}

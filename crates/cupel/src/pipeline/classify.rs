@@ -43,7 +43,7 @@ impl Classes {
 
     /// The tokens of the pinned items, which have to fit the window (CLASSIFY-5).
     pub(super) fn pinned_tokens(&self, budget: &ContextBudget) -> Result<i64, CupelError> {
-        let available = budget.max_tokens() - budget.output_reserve();
+        let available = budget.input_limit();
         if self.pinned_tokens <= i128::from(available) {
             return Ok(reported(self.pinned_tokens));
         }

@@ -29,8 +29,7 @@ pub(super) fn merge<'m>(
     budget: &ContextBudget,
     strategy: OverflowStrategy,
 ) -> Result<Merge<'m>, CupelError> {
-    let ceiling = budget.max_tokens() - budget.output_reserve();
-    let limit = budget.target_tokens().min(ceiling);
+    let limit = budget.window_limit();
     let tokens = merged.iter().map(|&index| ledger.items()[index].tokens());
     let merged_tokens: i128 = tokens.map(i128::from).sum();
     let over = merged_tokens - i128::from(limit);

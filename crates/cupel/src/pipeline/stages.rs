@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::ledger::Ledger;
 use super::positions::Positions;
-use crate::model::reported;
+use crate::total_tokens;
 use crate::{
     ContextBudget, ContextItem, CupelError, OverflowEvent, PipelineStage, SelectionReport,
     StageTraceSnapshot, TraceCollector, TraceDetailLevel, TraceEvent,
@@ -43,8 +43,7 @@ impl<'c, C: TraceCollector + ?Sized> Trace<'c, C> {
         let enabled = collector.is_enabled();
         if enabled {
             collector.on_run_started(budget);
-            let tokens = items.iter().map(|item| i128::from(item.tokens()));
-            collector.set_candidates(items.len(), reported(tokens.sum()));
+            collector.set_candidates(items.len(), total_tokens(items));
         }
         Self {
             enabled,
