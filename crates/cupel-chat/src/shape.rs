@@ -65,6 +65,24 @@ impl Shape {
         }
     }
 
+    /// Returns the format that one element of a list is evidence of, and what in it says so.
+    ///
+    /// Returns `None` for a message that several formats share (only `role` and `content`), and for
+    /// an element of no known format. An element with `tokens` and no `role` is an item, whatever
+    /// its `type`.
+    ///
+    /// ```
+    /// use cupel_chat::Shape;
+    /// use serde_json::json;
+    ///
+    /// let (shape, evidence) = Shape::of_element(&json!({"content": "a", "tokens": 1, "type": "x"})).unwrap();
+    /// assert_eq!((shape, &*evidence), (Shape::Items, "`content` without `role`"));
+    /// assert_eq!(Shape::of_element(&json!({"role": "user", "content": "a"})), None);
+    /// ```
+    pub fn of_element(element: &Value) -> Option<(Self, String)> {
+        sign_of(element)
+    }
+
     /// Whether the first message after the system's must be the user's. Anthropic's interface refuses
     /// others; LangChain's messages may go there.
     pub fn starts_on_user(self) -> bool {
@@ -294,7 +312,9 @@ fn sign_of(value: &Value) -> Option<(Shape, String)> {
         return Some((Shape::LangChain, "`lc`".to_owned()));
     }
     let Some(role) = text("role") else {
+        let item = |key: &str| Some((Shape::Items, format!("`{key}` without `role`")));
         return match kind {
+            _ if has("tokens") => item(if has("content") { "content" } else { "tokens" }),
             Some(kind)
                 if crate::read::langchain::is_type(kind) && (has("data") || has("content")) =>
             {
@@ -303,7 +323,7 @@ fn sign_of(value: &Value) -> Option<(Shape, String)> {
             Some(kind) if kind.contains('_') || kind == "reasoning" => {
                 Some((Shape::Responses, format!("the type {kind}")))
             }
-            None if has("content") => Some((Shape::Items, "`content` without `role`".to_owned())),
+            None if has("content") => item("content"),
             _ => None,
         };
     };
