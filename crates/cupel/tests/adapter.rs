@@ -109,7 +109,7 @@ impl Surface {
                 let scored = all(items, scored_item).map_err(construction)?;
                 let budget = build_budget(budget).map_err(construction)?;
                 let slicer = self.slicer(slicer)?;
-                let ranked: Vec<_> = scored.iter().map(ScoredItem::borrowed).collect();
+                let ranked = ScoredRef::from_list(&scored);
                 Observation::Selected(match self.entry_point() {
                     Self::Plain => model::Selected {
                         kept: positions(&scored, &slicer.slice(&scored, &budget).map_err(run)?),
@@ -130,7 +130,7 @@ impl Surface {
             Task::Place { placer, items } => {
                 let scored = all(items, scored_item).map_err(construction)?;
                 let placer = self.placer(*placer)?;
-                let refs: Vec<_> = scored.iter().map(ScoredItem::borrowed).collect();
+                let refs = ScoredRef::from_list(&scored);
                 Observation::Placed(match self.entry_point() {
                     Self::Plain => positions(&scored, &placer.place(&scored)),
                     Self::Batch => placer.arrange(&refs).map_err(run)?,

@@ -92,7 +92,7 @@ fn select(
     ranked: &[ScoredItem],
     budget: &ContextBudget,
 ) -> Result<Selection, CupelError> {
-    let ranked: Vec<ScoredRef<'_>> = ranked.iter().map(ScoredItem::borrowed).collect();
+    let ranked = ScoredRef::from_list(ranked);
     slicer.select(&ranked, budget)
 }
 

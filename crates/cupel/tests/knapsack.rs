@@ -30,7 +30,7 @@ impl Problem {
 
     fn choice_of(&self, knapsack: KnapsackSlice) -> Result<Vec<usize>, CupelError> {
         let scored = self.scored();
-        let ranked: Vec<_> = scored.iter().map(ScoredItem::borrowed).collect();
+        let ranked = ScoredRef::from_list(&scored);
         choice(knapsack, &ranked, self.target)
     }
 
@@ -369,7 +369,7 @@ fn one_sweep_chooses_as_the_literal_table_for_every_target() {
         let first = random.within(0, problem.target);
         let last = random.within(first, 2 * problem.target);
         let scored = problem.scored();
-        let ranked: Vec<_> = scored.iter().map(ScoredItem::borrowed).collect();
+        let ranked = ScoredRef::from_list(&scored);
         let knapsack = problem.knapsack();
         let sweep = knapsack.sweep(&ranked, first..=last).unwrap();
         assert_eq!(

@@ -13,5 +13,6 @@ mod groups;
 mod knapsack;
 mod oracle;
 mod properties;
+mod slicers;
 #[cfg(feature = "serde")]
 mod wire;

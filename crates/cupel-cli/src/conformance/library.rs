@@ -146,12 +146,9 @@ fn read_scored(scored: &Value) -> Result<(Vec<ContextItem>, Vec<f64>), ConfigErr
 }
 
 fn ranked<'a>(items: &'a [ContextItem], scores: &[f64]) -> Vec<ScoredRef<'a>> {
-    let ranked = items.iter().zip(scores);
+    let ranked = items.iter().zip(scores).enumerate();
     ranked
-        .map(|(item, score)| ScoredRef {
-            item,
-            score: *score,
-        })
+        .map(|(index, (item, score))| ScoredRef::new(item, *score, index))
         .collect()
 }
 

@@ -389,9 +389,8 @@ pub(super) fn order(
     };
     let arrange = |mut candidates: Vec<usize>| -> Option<Vec<usize>> {
         candidates.sort_by_key(|&candidate| place(candidate));
-        let scored = candidates.iter().map(|&candidate| ScoredRef {
-            item: &items[candidate],
-            score: verdicts[candidate].score,
+        let scored = candidates.iter().map(|&candidate| {
+            ScoredRef::new(&items[candidate], verdicts[candidate].score, candidate)
         });
         let positions = placer.arrange(&scored.collect::<Vec<_>>()).ok()?;
         positions

@@ -176,7 +176,7 @@ fn distinct(positions: &[usize], offered: usize) -> Result<Vec<usize>, Stray> {
 }
 
 fn borrowed(items: &[ScoredItem]) -> Vec<ScoredRef<'_>> {
-    items.iter().map(ScoredItem::borrowed).collect()
+    ScoredRef::from_list(items)
 }
 
 /// A list as a violation shows it: its length and its first entries.

@@ -25,27 +25,49 @@ pub struct ScoredItem {
     pub score: f64,
 }
 
-impl ScoredItem {
-    /// The same pair without owning the item.
-    pub fn borrowed(&self) -> ScoredRef<'_> {
-        ScoredRef {
-            item: &self.item,
-            score: self.score,
-        }
-    }
-}
-
-/// A borrowed item with its score: what the pipeline hands to slicers and placers.
+/// A borrowed item with its score and its position: what the pipeline hands to slicers and placers.
+#[non_exhaustive]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ScoredRef<'a> {
     /// The item.
     pub item: &'a ContextItem,
     /// Its score.
     pub score: f64,
+    /// In a run, the item's position in the list of candidates; for the candidate that stands for
+    /// a group, its best member's. In a list from [`from_list`](Self::from_list), and so in a call
+    /// of [`Slicer::slice`](crate::Slicer::slice) or [`Placer::place`](crate::Placer::place), the
+    /// index in that list.
+    pub position: usize,
 }
 
-impl ScoredRef<'_> {
-    /// The pair with its own handle to the item.
+impl<'a> ScoredRef<'a> {
+    /// Pairs an item with its score and position.
+    pub fn new(item: &'a ContextItem, score: f64, position: usize) -> Self {
+        Self {
+            item,
+            score,
+            position,
+        }
+    }
+
+    /// Borrows the items of a list. Their positions are their indices.
+    ///
+    /// ```
+    /// use cupel::{ContextItem, ScoredItem, ScoredRef};
+    ///
+    /// let item = ContextItem::builder("hello", 2).build()?;
+    /// let list = vec![ScoredItem { item, score: 0.5 }; 2];
+    /// assert_eq!(ScoredRef::from_list(&list)[1].position, 1);
+    /// # Ok::<(), cupel::CupelError>(())
+    /// ```
+    pub fn from_list(list: &'a [ScoredItem]) -> Vec<Self> {
+        let scored = list.iter().enumerate();
+        scored
+            .map(|(index, scored)| Self::new(&scored.item, scored.score, index))
+            .collect()
+    }
+
+    /// Returns the item and its score with a handle of their own.
     pub fn to_scored_item(self) -> ScoredItem {
         ScoredItem {
             item: self.item.clone(),

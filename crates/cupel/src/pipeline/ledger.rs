@@ -139,9 +139,8 @@ impl<'a> Ledger<'a> {
 
     /// Candidates as slicers and placers see them.
     pub(super) fn scored(&self, candidates: impl Iterator<Item = usize>) -> Vec<ScoredRef<'a>> {
-        let scored = |candidate: usize| ScoredRef {
-            item: &self.items[candidate],
-            score: self.scores[candidate],
+        let scored = |candidate: usize| {
+            ScoredRef::new(&self.items[candidate], self.scores[candidate], candidate)
         };
         candidates.map(scored).collect()
     }

@@ -104,7 +104,7 @@ fn placed(
     items: &[ScoredItem],
     order: impl FnOnce(&[ScoredRef<'_>]) -> Vec<usize>,
 ) -> Vec<ContextItem> {
-    let refs: Vec<ScoredRef<'_>> = items.iter().map(ScoredItem::borrowed).collect();
+    let refs = ScoredRef::from_list(items);
     let positions = order(&refs).into_iter();
     positions
         .map(|position| items[position].item.clone())

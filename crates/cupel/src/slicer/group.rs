@@ -308,12 +308,10 @@ impl Groups {
 
     /// The groups as the inner slicer sees them.
     fn candidates<'a>(&'a self, ranked: &[ScoredRef<'a>]) -> Vec<ScoredRef<'a>> {
-        let candidate = |group: &'a Group| ScoredRef {
-            item: match &group.candidate {
-                Some(candidate) => candidate,
-                None => ranked[group.members[0]].item,
-            },
-            score: group.score,
+        let candidate = |group: &'a Group| {
+            let best = ranked[group.members[0]];
+            let item = group.candidate.as_ref().unwrap_or(best.item);
+            ScoredRef::new(item, group.score, best.position)
         };
         self.offered.iter().map(candidate).collect()
     }

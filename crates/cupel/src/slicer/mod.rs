@@ -226,10 +226,7 @@ impl<'a> Unsorted<'a> {
 
     fn scored(&self, position: u32) -> ScoredRef<'a> {
         let position = position as usize;
-        ScoredRef {
-            item: &self.items[position],
-            score: self.scores[position],
-        }
+        ScoredRef::new(&self.items[position], self.scores[position], position)
     }
 
     /// The list's own positions by score, ties in list order.
@@ -378,7 +375,7 @@ pub fn slice_by_selection(
     sorted: &[ScoredItem],
     budget: &ContextBudget,
 ) -> Result<Vec<ContextItem>, CupelError> {
-    let ranked: Vec<ScoredRef<'_>> = sorted.iter().map(ScoredItem::borrowed).collect();
+    let ranked = ScoredRef::from_list(sorted);
     Ok(slicer.select(&ranked, budget)?.items(&ranked))
 }
 

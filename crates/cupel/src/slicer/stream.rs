@@ -70,7 +70,7 @@ impl StreamSlice {
         let mut kept = Vec::new();
         while remaining > 0 {
             let batch = self.next_batch(source.as_mut()).await;
-            let ranked: Vec<ScoredRef<'_>> = batch.iter().map(ScoredItem::borrowed).collect();
+            let ranked = ScoredRef::from_list(&batch);
             let left = ContextBudget::limits(remaining, remaining);
             for item in GreedySlice.select(&ranked, &left)?.items(&ranked) {
                 remaining -= item.tokens();

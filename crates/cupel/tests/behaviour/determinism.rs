@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use cupel::{
     ChronologicalPlacer, ContextBudget, ContextItem, ContextKind, CupelError, KindScorer, Placer,
-    Policy, ScoredItem, Scorer, SelectionReport, TagScorer, UShapedPlacer,
+    Policy, ScoredItem, ScoredRef, Scorer, SelectionReport, TagScorer, UShapedPlacer,
 };
 
 use super::{Lcg, at, build, kind, policies, scored, timeless};
@@ -167,7 +167,7 @@ fn a_placer_gives_the_same_order_for_the_same_input() {
                 ScoredItem { item, score }
             });
             let items: Vec<_> = items.collect();
-            let refs: Vec<_> = items.iter().map(ScoredItem::borrowed).collect();
+            let refs = ScoredRef::from_list(&items);
             let order = placer.arrange(&refs).unwrap();
             check_equal([order.clone(), placer.arrange(&refs).unwrap()]);
             let placed = placer.place(&items);
