@@ -1,4 +1,4 @@
-//! [`SelectionReportAssertionChain`]: the assertions, panicking.
+//! [`SelectionReportAssertionChain`]: the assertions that panic.
 
 use cupel::{
     ContextBudget, ContextKind, ExcludedItem, ExclusionReason, IncludedItem, InclusionReason,
@@ -6,17 +6,16 @@ use cupel::{
 };
 
 use crate::SelectionReportCheck;
-use crate::error::raise;
 
-/// Assertions on a report, one after the other.
+/// A chain of assertions on a report.
 ///
-/// [`should`](crate::SelectionReportAssertions::should) makes one from a report. A method that
-/// passes does nothing and returns the chain. A method that fails panics at the line that called
-/// it; the payload is a [`SelectionReportAssertionError`](crate::SelectionReportAssertionError),
-/// whose text is written to standard error first. Scores and shares compare exactly.
+/// [`should`](crate::SelectionReportAssertions::should) makes one from a report. An assertion that
+/// passes returns the chain. An assertion that fails panics at the caller's line with the
+/// specification's message as a string, so `#[should_panic(expected = "...")]` can match it.
+/// Scores and shares compare exactly.
 ///
-/// `#[should_panic(expected = "...")]` only reads string payloads; to test that something fails,
-/// use [`check`](crate::SelectionReportAssertions::check), as the examples below do.
+/// [`check`](crate::SelectionReportAssertions::check) has the same assertions as methods that
+/// return a [`SelectionReportAssertionError`](crate::SelectionReportAssertionError).
 ///
 /// ```
 /// use cupel::ContextKind;
@@ -45,7 +44,7 @@ impl<'a> SelectionReportAssertionChain<'a> {
         }
     }
 
-    /// The same assertions as results; [`check`](crate::SelectionReportAssertions::check) is shorter.
+    /// Returns the assertions as checks; [`check`](crate::SelectionReportAssertions::check) is shorter.
     ///
     /// ```
     /// use cupel_testing::SelectionReportAssertions;
@@ -60,7 +59,7 @@ impl<'a> SelectionReportAssertionChain<'a> {
     }
 }
 
-/// For every line `fn name(arguments);` a method that panics where the check of that name fails.
+/// Defines one panicking method per line `fn name(arguments);`. It calls the check of that name.
 macro_rules! panicking {
     ($($(#[$attribute:meta])* fn $name:ident($($argument:ident: $type:ty),*);)*) => {
         impl SelectionReportAssertionChain<'_> {$(
@@ -68,7 +67,7 @@ macro_rules! panicking {
             #[track_caller]
             pub fn $name(&mut self, $($argument: $type),*) -> &mut Self {
                 if let Err(error) = self.check.$name($($argument),*) {
-                    raise(error);
+                    panic!("{error}");
                 }
                 self
             }
@@ -78,7 +77,7 @@ macro_rules! panicking {
 
 // The specification's thirteen.
 panicking! {
-    /// Some included item has the kind. Kinds compare without regard to ASCII case.
+    /// Asserts that an included item has the kind. Kinds compare without regard to ASCII case.
     ///
     /// ```
     /// # use cupel::*;
@@ -96,7 +95,7 @@ panicking! {
     /// ```
     fn include_item_with_kind(kind: ContextKind);
 
-    /// Some included entry satisfies the predicate, which sees item, score and reason.
+    /// Asserts that an included entry satisfies the predicate, which sees item, score and reason.
     ///
     /// The message ends with the first five entries.
     ///
@@ -117,7 +116,7 @@ panicking! {
     /// ```
     fn include_item_matching(predicate: impl Fn(&IncludedItem) -> bool);
 
-    /// Exactly `n` included items have the kind; with 0, none has.
+    /// Asserts that exactly `n` included items have the kind.
     ///
     /// ```
     /// # use cupel::*;
@@ -136,7 +135,7 @@ panicking! {
     /// ```
     fn include_exactly_n_items_with_kind(kind: ContextKind, n: usize);
 
-    /// Some excluded item has a reason of the given variant; the fields take no part.
+    /// Asserts that an excluded item has a reason of the given variant. Fields are ignored.
     ///
     /// [`exclude_item_with_reason_named`](Self::exclude_item_with_reason_named) needs no fields.
     ///
@@ -158,7 +157,7 @@ panicking! {
     /// ```
     fn exclude_item_with_reason(reason: ExclusionReason);
 
-    /// Some excluded entry satisfies the predicate and has a reason of the given variant.
+    /// Asserts that an excluded entry satisfies the predicate and has a reason of the given variant.
     ///
     /// ```
     /// # use cupel::*;
@@ -183,7 +182,7 @@ panicking! {
         reason: ExclusionReason
     );
 
-    /// Some excluded entry satisfies the predicate and is `BudgetExceeded` with exactly these numbers.
+    /// Asserts that an excluded entry satisfies the predicate and is `BudgetExceeded` with these numbers.
     ///
     /// ```
     /// # use cupel::*;
@@ -206,7 +205,7 @@ panicking! {
         expected_available_tokens: i64
     );
 
-    /// No excluded item has the kind.
+    /// Asserts that no excluded item has the kind.
     ///
     /// ```
     /// # use cupel::*;
@@ -224,7 +223,7 @@ panicking! {
     /// ```
     fn have_no_exclusions_for_kind(kind: ContextKind);
 
-    /// At least `n` items are excluded; 0 always passes.
+    /// Asserts that at least `n` items are excluded.
     ///
     /// ```
     /// # use cupel_testing::*;
@@ -239,10 +238,10 @@ panicking! {
     /// ```
     fn have_at_least_n_exclusions(n: usize);
 
-    /// No excluded item has a higher score than the one before it.
+    /// Asserts that no excluded item has a higher score than the one before it.
     ///
-    /// Every run sorts its report like that, with NaN after every number, so a failure means a
-    /// report made by hand or by another implementation.
+    /// NaN comes after every number. Every run sorts its report like this, so only a report from
+    /// another source can fail.
     ///
     /// ```
     /// # use cupel_testing::*;
@@ -262,9 +261,9 @@ panicking! {
     /// ```
     fn excluded_items_are_sorted_by_score_descending();
 
-    /// The included tokens over `budget.max_tokens()` are at least `threshold`.
+    /// Asserts that the included tokens divided by `budget.max_tokens()` are at least `threshold`.
     ///
-    /// With a ceiling of zero the share is 0 if no token is included and infinite otherwise.
+    /// With `max_tokens` of zero the share is 0 if no token is included and infinite otherwise.
     ///
     /// ```
     /// # use cupel::*;
@@ -282,7 +281,7 @@ panicking! {
     /// ```
     fn have_budget_utilization_above(threshold: f64, budget: &ContextBudget);
 
-    /// At least `n` distinct kinds are included; 0 always passes.
+    /// Asserts that at least `n` distinct kinds are included.
     ///
     /// ```
     /// # use cupel_testing::*;
@@ -297,10 +296,10 @@ panicking! {
     /// ```
     fn have_kind_coverage_count(n: usize);
 
-    /// The first or the last included entry satisfies the predicate.
+    /// Asserts that the first or the last included entry satisfies the predicate.
     ///
-    /// Says something only if you know the placer: a [`UShapedPlacer`](cupel::UShapedPlacer) puts
-    /// the best score first and the second best last.
+    /// The order depends on the placer: a [`UShapedPlacer`](cupel::UShapedPlacer) puts the highest
+    /// score first and the second highest last.
     ///
     /// ```
     /// # use cupel::*;
@@ -322,13 +321,13 @@ panicking! {
     /// ```
     fn place_item_at_edge(predicate: impl Fn(&IncludedItem) -> bool);
 
-    /// The `n` outermost positions hold scores no lower than the `n`-th highest.
+    /// Asserts that the `n` outermost positions hold scores no lower than the `n`-th highest.
     ///
-    /// The positions are taken from both ends inward: first, last, second, last but one. Items of
-    /// equal score stand in for each other. 0 always passes, more than there are items never does.
+    /// The positions are taken from both ends inward: first, last, second, second to last. Items
+    /// of equal score are interchangeable. Fails if `n` exceeds the number of included items.
     ///
-    /// Says something only if you know the placer; with a [`UShapedPlacer`](cupel::UShapedPlacer)
-    /// it passes for every `n` up to the number of items.
+    /// The order depends on the placer; with a [`UShapedPlacer`](cupel::UShapedPlacer) the
+    /// assertion passes for every `n` up to the number of items.
     ///
     /// ```
     /// # use cupel::*;
@@ -353,7 +352,7 @@ panicking! {
 
 // Beyond the specification.
 panicking! {
-    /// Exactly `n` items are included.
+    /// Asserts that exactly `n` items are included.
     ///
     /// ```
     /// # use cupel_testing::*;
@@ -367,7 +366,7 @@ panicking! {
     /// ```
     fn include_exactly_n_items(n: usize);
 
-    /// Some included item has the reason.
+    /// Asserts that an included item has the reason.
     ///
     /// ```
     /// # use cupel::*;
@@ -383,7 +382,7 @@ panicking! {
     /// ```
     fn include_item_with_reason(reason: InclusionReason);
 
-    /// Some excluded entry satisfies the predicate, which sees item, score and reason.
+    /// Asserts that an excluded entry satisfies the predicate, which sees item, score and reason.
     ///
     /// The message ends with the first five entries.
     ///
@@ -403,7 +402,7 @@ panicking! {
     /// ```
     fn exclude_item_matching(predicate: impl Fn(&ExcludedItem) -> bool);
 
-    /// Some excluded item has a reason of that [`name`](ExclusionReason::name).
+    /// Asserts that an excluded item has a reason with this [`name`](ExclusionReason::name).
     ///
     /// ```
     /// # use cupel_testing::*;
@@ -418,7 +417,7 @@ panicking! {
     /// ```
     fn exclude_item_with_reason_named(name: &str);
 
-    /// Exactly `n` count requirements were not met; with 0, all were.
+    /// Asserts that exactly `n` count requirements were not met.
     ///
     /// ```
     /// # use cupel_testing::*;
@@ -434,16 +433,16 @@ panicking! {
     fn have_exactly_n_shortfalls(n: usize);
 }
 
-/// Other names.
+/// The names of `cupel-testing` 1.2 where they differ from the specification's.
 impl SelectionReportAssertionChain<'_> {
-    /// [`include_exactly_n_items_with_kind`](Self::include_exactly_n_items_with_kind).
+    /// Calls [`include_exactly_n_items_with_kind`](Self::include_exactly_n_items_with_kind).
     #[deprecated(note = "use `include_exactly_n_items_with_kind`")]
     #[track_caller]
     pub fn include_exact_n_items_with_kind(&mut self, kind: ContextKind, n: usize) -> &mut Self {
         self.include_exactly_n_items_with_kind(kind, n)
     }
 
-    /// [`exclude_item_with_budget_details`](Self::exclude_item_with_budget_details).
+    /// Calls [`exclude_item_with_budget_details`](Self::exclude_item_with_budget_details).
     #[deprecated(note = "use `exclude_item_with_budget_details`")]
     #[track_caller]
     pub fn have_excluded_item_with_budget_details(

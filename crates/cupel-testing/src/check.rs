@@ -1,4 +1,4 @@
-//! [`SelectionReportCheck`]: every assertion once, as a function that says what it found.
+//! [`SelectionReportCheck`]: every assertion as a method that returns a result.
 
 use std::cmp::Ordering;
 use std::fmt::Display;
@@ -13,9 +13,9 @@ use crate::SelectionReportAssertionError;
 /// The assertions as checks that return a result instead of panicking.
 ///
 /// [`check`](crate::SelectionReportAssertions::check) makes one from a report. A check that passes
-/// returns the value again, so checks chain with `?`; the value is `Copy` and can be kept. The
-/// methods are those of [`SelectionReportAssertionChain`](crate::SelectionReportAssertionChain),
-/// which calls them; what each one demands is described there.
+/// returns `self`, so checks chain with `?`. The methods are those of
+/// [`SelectionReportAssertionChain`](crate::SelectionReportAssertionChain), whose documentation
+/// describes each one.
 ///
 /// ```
 /// use cupel::ContextKind;
@@ -51,41 +51,36 @@ impl<'a> SelectionReportCheck<'a> {
         Self { report }
     }
 
-    /// Some included item has the kind.
+    /// Checks that an included item has the kind.
     pub fn include_item_with_kind(
         self,
         kind: ContextKind,
     ) -> Result<Self, SelectionReportAssertionError> {
-        self.verdict(self.included_kinds().any(|other| *other == kind), || {
+        self.result(self.included_kinds().any(|other| *other == kind), || {
             format!(
                 "IncludeItemWithKind({kind}) failed: Included contained 0 items with Kind={kind}. \
                  Included had {} items with kinds: [{}].",
                 self.report.included.len(),
-                listed(distinct(self.included_kinds())),
+                joined(distinct(self.included_kinds())),
             )
         })
     }
 
-    /// Some included entry satisfies the predicate.
+    /// Checks that an included entry satisfies the predicate.
     pub fn include_item_matching(
         self,
         predicate: impl Fn(&IncludedItem) -> bool,
     ) -> Result<Self, SelectionReportAssertionError> {
         let included = &self.report.included;
-        self.verdict(included.iter().any(predicate), || {
+        self.result(included.iter().any(predicate), || {
             let entries = included
                 .iter()
                 .map(|entry| summary(entry.item.kind(), entry.score, entry.reason.name()));
-            format!(
-                "IncludeItemMatching failed: no item in Included matched the predicate. \
-                 Included had {} items.{}",
-                included.len(),
-                beginning("Included", entries),
-            )
+            no_match("IncludeItemMatching", "Included", entries)
         })
     }
 
-    /// Exactly `n` included items have the kind.
+    /// Checks that exactly `n` included items have the kind.
     pub fn include_exactly_n_items_with_kind(
         self,
         kind: ContextKind,
@@ -95,7 +90,7 @@ impl<'a> SelectionReportCheck<'a> {
             .included_kinds()
             .filter(|other| **other == kind)
             .count();
-        self.verdict(actual == n, || {
+        self.result(actual == n, || {
             format!(
                 "IncludeExactlyNItemsWithKind({kind}, {n}) failed: \
                  expected {n} items with Kind={kind} in Included, but found {actual}. \
@@ -105,17 +100,17 @@ impl<'a> SelectionReportCheck<'a> {
         })
     }
 
-    /// Some excluded item has a reason of that variant.
+    /// Checks that an excluded item has a reason of the given variant.
     pub fn exclude_item_with_reason(
         self,
         reason: ExclusionReason,
     ) -> Result<Self, SelectionReportAssertionError> {
-        self.exclude_for("ExcludeItemWithReason", reason.name(), |other| {
+        self.exclude_with_reason("ExcludeItemWithReason", reason.name(), |other| {
             same_variant(other, &reason)
         })
     }
 
-    /// Some excluded entry satisfies the predicate and has a reason of that variant.
+    /// Checks that an excluded entry satisfies the predicate and has a reason of the given variant.
     pub fn exclude_item_matching_with_reason(
         self,
         predicate: impl Fn(&ExcludedItem) -> bool,
@@ -123,19 +118,19 @@ impl<'a> SelectionReportCheck<'a> {
     ) -> Result<Self, SelectionReportAssertionError> {
         let matched = self.excluded_matching(predicate);
         let mut reasons = matched.iter().map(|entry| &entry.reason);
-        self.verdict(reasons.any(|other| same_variant(other, &reason)), || {
+        self.result(reasons.any(|other| same_variant(other, &reason)), || {
             let reason = reason.name();
             format!(
                 "ExcludeItemMatchingWithReason(reason={reason}) failed: \
                  predicate matched {} excluded item(s) but none had reason {reason}. \
                  Matched items had reasons: [{}].",
                 matched.len(),
-                listed(distinct(matched.iter().map(|entry| entry.reason.name()))),
+                joined(distinct(matched.iter().map(|entry| entry.reason.name()))),
             )
         })
     }
 
-    /// Some excluded entry satisfies the predicate and is `BudgetExceeded` with these numbers.
+    /// Checks that an excluded entry satisfies the predicate and is `BudgetExceeded` with these numbers.
     pub fn exclude_item_with_budget_details(
         self,
         predicate: impl Fn(&ExcludedItem) -> bool,
@@ -154,7 +149,7 @@ impl<'a> SelectionReportCheck<'a> {
                 _ => None,
             })
             .collect();
-        self.verdict(details.contains(&expected), || {
+        self.result(details.contains(&expected), || {
             let found = match details.first() {
                 Some((item_tokens, available_tokens)) => {
                     format!("found item_tokens={item_tokens}, available_tokens={available_tokens}")
@@ -169,7 +164,7 @@ impl<'a> SelectionReportCheck<'a> {
         })
     }
 
-    /// No excluded item has the kind.
+    /// Checks that no excluded item has the kind.
     pub fn have_no_exclusions_for_kind(
         self,
         kind: ContextKind,
@@ -187,13 +182,13 @@ impl<'a> SelectionReportCheck<'a> {
         )))
     }
 
-    /// At least `n` items are excluded.
+    /// Checks that at least `n` items are excluded.
     pub fn have_at_least_n_exclusions(
         self,
         n: usize,
     ) -> Result<Self, SelectionReportAssertionError> {
         let actual = self.report.excluded.len();
-        self.verdict(actual >= n, || {
+        self.result(actual >= n, || {
             format!(
                 "HaveAtLeastNExclusions({n}) failed: \
                  expected at least {n} excluded items, but Excluded had {actual}."
@@ -201,7 +196,7 @@ impl<'a> SelectionReportCheck<'a> {
         })
     }
 
-    /// No excluded item has a higher score than the one before it.
+    /// Checks that no excluded item has a higher score than the one before it.
     pub fn excluded_items_are_sorted_by_score_descending(
         self,
     ) -> Result<Self, SelectionReportAssertionError> {
@@ -220,14 +215,14 @@ impl<'a> SelectionReportCheck<'a> {
         )))
     }
 
-    /// The included tokens are at least this share of the budget's hard ceiling.
+    /// Checks that the included tokens divided by `budget.max_tokens()` are at least `threshold`.
     pub fn have_budget_utilization_above(
         self,
         threshold: f64,
         budget: &ContextBudget,
     ) -> Result<Self, SelectionReportAssertionError> {
         let actual = budget_utilization(self.report, budget);
-        self.verdict(actual >= threshold, || {
+        self.result(actual >= threshold, || {
             let tokens = self.report.included.iter().map(|entry| entry.item.tokens());
             format!(
                 "HaveBudgetUtilizationAbove({threshold}) failed: \
@@ -239,30 +234,30 @@ impl<'a> SelectionReportCheck<'a> {
         })
     }
 
-    /// At least `n` distinct kinds are included.
+    /// Checks that at least `n` distinct kinds are included.
     pub fn have_kind_coverage_count(self, n: usize) -> Result<Self, SelectionReportAssertionError> {
         let kinds = distinct(self.included_kinds());
-        self.verdict(kinds.len() >= n, || {
+        self.result(kinds.len() >= n, || {
             format!(
                 "HaveKindCoverageCount({n}) failed: \
                  expected at least {n} distinct ContextKind values in Included, \
                  but found {}: [{}].",
                 kinds.len(),
-                listed(&kinds),
+                joined(&kinds),
             )
         })
     }
 
-    /// The first or the last included entry satisfies the predicate.
+    /// Checks that the first or the last included entry satisfies the predicate.
     pub fn place_item_at_edge(
         self,
         predicate: impl Fn(&IncludedItem) -> bool,
     ) -> Result<Self, SelectionReportAssertionError> {
         let included = &self.report.included;
         let mut edges = included.first().into_iter().chain(included.last());
-        self.verdict(edges.any(&predicate), || match included.iter().position(predicate) {
+        self.result(edges.any(&predicate), || match included.iter().position(predicate) {
             None => "PlaceItemAtEdge failed: no item in Included matched the predicate.".to_owned(),
-            // An entry matched, so there is a last one.
+            // An entry matched, so the list is not empty.
             Some(index) => format!(
                 "PlaceItemAtEdge failed: item matching predicate was at index {index} (not at edge). \
                  Edge positions: 0 and {}. Included had {} items.",
@@ -272,7 +267,7 @@ impl<'a> SelectionReportCheck<'a> {
         })
     }
 
-    /// The `n` outermost positions hold scores no lower than the `n`-th highest.
+    /// Checks that the `n` outermost positions hold scores no lower than the `n`-th highest.
     pub fn place_top_n_scored_at_edges(
         self,
         n: usize,
@@ -282,14 +277,14 @@ impl<'a> SelectionReportCheck<'a> {
         let mut top: Vec<usize> = (0..count).collect();
         top.sort_by(|&a, &b| descending(included[a].score, included[b].score));
         top.truncate(n);
-        let edges: Vec<usize> = (0..top.len()).map(|turn| edge(turn, count)).collect();
+        let edges: Vec<usize> = (0..top.len()).map(|n| edge(n, count)).collect();
         let lowest = top.last().map(|&index| included[index].score);
         let too_low = |index: &&usize| {
             lowest.is_some_and(|lowest| is_higher(lowest, included[**index].score))
         };
         let missing = n - top.len();
         let misplaced = edges.iter().filter(too_low).count() + missing;
-        self.verdict(misplaced == 0, || {
+        self.result(misplaced == 0, || {
             let items = top.iter().map(|&index| {
                 let entry = &included[index];
                 let (kind, score) = (entry.item.kind(), entry.score);
@@ -303,16 +298,16 @@ impl<'a> SelectionReportCheck<'a> {
                 "PlaceTopNScoredAtEdges({n}) failed: \
                  {misplaced} of the top-{n} scored items were not at expected edge positions. \
                  Top-{n} items (by score): [{}]. Expected edge positions: [{}].{shortage}",
-                listed(items),
-                listed(&edges),
+                joined(items),
+                joined(&edges),
             )
         })
     }
 
-    /// Exactly `n` items are included.
+    /// Checks that exactly `n` items are included.
     pub fn include_exactly_n_items(self, n: usize) -> Result<Self, SelectionReportAssertionError> {
         let actual = self.report.included.len();
-        self.verdict(actual == n, || {
+        self.result(actual == n, || {
             format!(
                 "IncludeExactlyNItems({n}) failed: \
                  expected {n} items in Included, but found {actual}."
@@ -320,60 +315,50 @@ impl<'a> SelectionReportCheck<'a> {
         })
     }
 
-    /// Some included item has the reason.
+    /// Checks that an included item has the reason.
     pub fn include_item_with_reason(
         self,
         reason: InclusionReason,
     ) -> Result<Self, SelectionReportAssertionError> {
         let reasons = self.report.included.iter().map(|entry| entry.reason);
-        self.verdict(reasons.clone().any(|other| other == reason), || {
-            let reason = reason.name();
-            format!(
-                "IncludeItemWithReason({reason}) failed: no included item had reason {reason}. \
-                 Included had {} items with reasons: [{}].",
-                self.report.included.len(),
-                listed(distinct(reasons.map(|reason| reason.name()))),
-            )
+        self.result(reasons.clone().any(|other| other == reason), || {
+            let names = reasons.map(|reason| reason.name());
+            no_reason("IncludeItemWithReason", reason.name(), "Included", names)
         })
     }
 
-    /// Some excluded entry satisfies the predicate.
+    /// Checks that an excluded entry satisfies the predicate.
     pub fn exclude_item_matching(
         self,
         predicate: impl Fn(&ExcludedItem) -> bool,
     ) -> Result<Self, SelectionReportAssertionError> {
         let excluded = &self.report.excluded;
-        self.verdict(excluded.iter().any(predicate), || {
+        self.result(excluded.iter().any(predicate), || {
             let entries = excluded
                 .iter()
                 .map(|entry| summary(entry.item.kind(), entry.score, entry.reason.name()));
-            format!(
-                "ExcludeItemMatching failed: no item in Excluded matched the predicate. \
-                 Excluded had {} items.{}",
-                excluded.len(),
-                beginning("Excluded", entries),
-            )
+            no_match("ExcludeItemMatching", "Excluded", entries)
         })
     }
 
-    /// Some excluded item has a reason of that name.
+    /// Checks that an excluded item has a reason with this name.
     pub fn exclude_item_with_reason_named(
         self,
         name: &str,
     ) -> Result<Self, SelectionReportAssertionError> {
-        self.exclude_for("ExcludeItemWithReasonNamed", name, |other| {
+        self.exclude_with_reason("ExcludeItemWithReasonNamed", name, |other| {
             other.name() == name
         })
     }
 
-    /// Exactly `n` count requirements were not met.
+    /// Checks that exactly `n` count requirements were not met.
     pub fn have_exactly_n_shortfalls(
         self,
         n: usize,
     ) -> Result<Self, SelectionReportAssertionError> {
         let shortfalls = &self.report.count_requirement_shortfalls;
-        self.verdict(shortfalls.len() == n, || {
-            let shortfalls_listed = shortfalls.iter().map(|shortfall| {
+        self.result(shortfalls.len() == n, || {
+            let described = shortfalls.iter().map(|shortfall| {
                 let (satisfied, required) = (shortfall.satisfied_count, shortfall.required_count);
                 format!("(kind={}, {satisfied} of {required})", shortfall.kind)
             });
@@ -381,12 +366,12 @@ impl<'a> SelectionReportCheck<'a> {
                 "HaveExactlyNShortfalls({n}) failed: \
                  expected {n} count requirement shortfalls, but found {}: [{}].",
                 shortfalls.len(),
-                listed(shortfalls_listed),
+                joined(described),
             )
         })
     }
 
-    fn verdict(
+    fn result(
         self,
         holds: bool,
         message: impl FnOnce() -> String,
@@ -398,21 +383,16 @@ impl<'a> SelectionReportCheck<'a> {
         }
     }
 
-    fn exclude_for(
+    fn exclude_with_reason(
         self,
         assertion: &str,
         reason: &str,
-        wanted: impl Fn(&ExclusionReason) -> bool,
+        matches: impl Fn(&ExclusionReason) -> bool,
     ) -> Result<Self, SelectionReportAssertionError> {
         let mut reasons = self.report.excluded.iter().map(|entry| &entry.reason);
         let names = reasons.clone().map(ExclusionReason::name);
-        self.verdict(reasons.any(wanted), || {
-            format!(
-                "{assertion}({reason}) failed: no excluded item had reason {reason}. \
-                 Excluded had {} items with reasons: [{}].",
-                self.report.excluded.len(),
-                listed(distinct(names)),
-            )
+        self.result(reasons.any(matches), || {
+            no_reason(assertion, reason, "Excluded", names)
         })
     }
 
@@ -426,13 +406,13 @@ impl<'a> SelectionReportCheck<'a> {
     }
 }
 
-/// Whether two reasons are of one variant, whatever their fields. Reasons this version does not
-/// know are told apart by name.
+/// Returns whether two reasons are of the same variant. Fields are ignored; unknown reasons compare
+/// by name.
 fn same_variant(a: &ExclusionReason, b: &ExclusionReason) -> bool {
     std::mem::discriminant(a) == std::mem::discriminant(b) && a.name() == b.name()
 }
 
-/// The order of scores in a report: highest first, NaN after every number (R009).
+/// Compares scores in the order of a report: highest first, NaN after every number (R009).
 pub(crate) fn descending(a: f64, b: f64) -> Ordering {
     b.partial_cmp(&a)
         .unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
@@ -442,16 +422,17 @@ fn is_higher(score: f64, than: f64) -> bool {
     descending(score, than) == Ordering::Less
 }
 
-/// The edges of a list, from both ends inward: first, last, second, last but one.
-fn edge(turn: usize, count: usize) -> usize {
-    if turn.is_multiple_of(2) {
-        turn / 2
+/// Returns the `n`-th edge position of a list, from both ends inward: first, last, second, second
+/// to last.
+fn edge(n: usize, count: usize) -> usize {
+    if n.is_multiple_of(2) {
+        n / 2
     } else {
-        count - 1 - turn / 2
+        count - 1 - n / 2
     }
 }
 
-/// The values without repeats, in order of first appearance.
+/// Returns the distinct values in order of first appearance.
 fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
     values.fold(Vec::new(), |mut seen, value| {
         if !seen.contains(&value) {
@@ -461,7 +442,7 @@ fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
     })
 }
 
-fn listed(values: impl IntoIterator<Item = impl Display>) -> String {
+fn joined(values: impl IntoIterator<Item = impl Display>) -> String {
     let texts: Vec<String> = values.into_iter().map(|value| value.to_string()).collect();
     texts.join(", ")
 }
@@ -470,13 +451,32 @@ fn summary(kind: &ContextKind, score: f64, reason: &str) -> String {
     format!("(kind={kind}, score={score:.6}, reason={reason})")
 }
 
-/// A sentence with the first entries of a list; nothing for an empty list.
-fn beginning(list: &str, entries: impl Iterator<Item = String>) -> String {
+/// Formats the failure of a predicate, with the first five entries of the list.
+fn no_match(assertion: &str, list: &str, entries: impl ExactSizeIterator<Item = String>) -> String {
     const SHOWN: usize = 5;
-    let shown = listed(entries.take(SHOWN));
-    if shown.is_empty() {
-        shown
-    } else {
-        format!(" {list} began with: [{shown}].")
-    }
+    let count = entries.len();
+    let first = match joined(entries.take(SHOWN)) {
+        first if first.is_empty() => first,
+        first => format!(" {list} began with: [{first}]."),
+    };
+    format!(
+        "{assertion} failed: no item in {list} matched the predicate. \
+         {list} had {count} items.{first}"
+    )
+}
+
+/// Formats the failure to find a reason, with the distinct reasons of the list.
+fn no_reason<'a>(
+    assertion: &str,
+    reason: &str,
+    list: &str,
+    names: impl ExactSizeIterator<Item = &'a str>,
+) -> String {
+    format!(
+        "{assertion}({reason}) failed: no {} item had reason {reason}. \
+         {list} had {} items with reasons: [{}].",
+        list.to_ascii_lowercase(),
+        names.len(),
+        joined(distinct(names)),
+    )
 }

@@ -1,9 +1,11 @@
-//! What a failed assertion leaves behind.
+//! [`SelectionReportAssertionError`]: why an assertion failed.
 
 use std::error::Error;
 use std::fmt;
 
-/// Why an assertion failed: the payload of the chain's panics and the error of the checks.
+/// A failed assertion, as the checking form returns it.
+///
+/// The panicking form panics with [its message](Self::message) as a string.
 ///
 /// ```
 /// use cupel_testing::SelectionReportAssertions;
@@ -23,23 +25,23 @@ pub struct SelectionReportAssertionError {
 }
 
 impl SelectionReportAssertionError {
-    /// `message` begins with the assertion's name, then `(` or a space.
+    /// Wraps a message, which begins with the assertion's name, then `(` or a space.
     pub(crate) fn new(message: String) -> Self {
         Self { message }
     }
 
-    /// The assertion's name, what it expected and what it found, in the specification's words.
+    /// Returns the specification's message: the assertion's name, the expected and the actual value.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// The assertion's name in the specification, with which the message begins.
+    /// Returns the assertion's name in the specification, which begins the message.
     pub fn assertion(&self) -> &str {
         self.message.split(['(', ' ']).next().unwrap_or_default()
     }
 }
 
-/// The message.
+/// Writes the message.
 impl fmt::Display for SelectionReportAssertionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
@@ -47,17 +49,3 @@ impl fmt::Display for SelectionReportAssertionError {
 }
 
 impl Error for SelectionReportAssertionError {}
-
-/// Panics with `error` itself as the payload, at the caller's location.
-///
-/// Panic hooks show the text of string payloads only, so the text goes to standard error
-/// first. `eprintln!` is what a test harness captures and shows with the failed test.
-#[expect(
-    clippy::print_stderr,
-    reason = "a failed test shows what is printed here"
-)]
-#[track_caller]
-pub(crate) fn raise(error: impl Error + Send + 'static) -> ! {
-    eprintln!("{error}");
-    std::panic::panic_any(error)
-}

@@ -1,13 +1,13 @@
-//! Reports, items and scored items in a line or two, for tests.
+//! Builds reports, items and scored items for tests.
 //!
-//! Everything here panics at the caller's line if it is given an empty text.
+//! Every function panics at the caller's line if the content is empty.
 
 use cupel::{
     ContextItem, ContextItemBuilder, ContextKind, CountRequirementShortfall, ExcludedItem,
     ExclusionReason, IncludedItem, InclusionReason, ScoredItem, SelectionReport,
 };
 
-/// An item of kind `Message` with a text and a token count.
+/// Returns an item of kind `Message`.
 ///
 /// ```
 /// let item = cupel_testing::fixture::item("hello", 2);
@@ -16,13 +16,13 @@ use cupel::{
 ///
 /// # Panics
 ///
-/// If the text is empty.
+/// Panics if the content is empty.
 #[track_caller]
 pub fn item(content: impl Into<String>, tokens: i64) -> ContextItem {
-    built(ContextItem::builder(content, tokens))
+    build(ContextItem::builder(content, tokens))
 }
 
-/// An item of kind `Message` with a text, a token count and a score.
+/// Returns an item of kind `Message` with a score.
 ///
 /// ```
 /// let scored = cupel_testing::fixture::scored("hello", 2, 0.5);
@@ -31,7 +31,7 @@ pub fn item(content: impl Into<String>, tokens: i64) -> ContextItem {
 ///
 /// # Panics
 ///
-/// If the text is empty.
+/// Panics if the content is empty.
 #[track_caller]
 pub fn scored(content: impl Into<String>, tokens: i64, score: f64) -> ScoredItem {
     let item = item(content, tokens);
@@ -40,9 +40,9 @@ pub fn scored(content: impl Into<String>, tokens: i64, score: f64) -> ScoredItem
 
 /// Builds a [`SelectionReport`] entry by entry.
 ///
-/// Items are of kind `Message` unless [`kind`](Self::kind) follows. Included entries stay in the
-/// order given; excluded entries are sorted by score, as in every report, unless the report
-/// is [built unsorted](Self::build_unsorted).
+/// The kind defaults to `Message`; [`kind`](Self::kind) changes that of the last entry. Included
+/// entries keep the given order. Excluded entries are sorted by score, as in every report;
+/// [`build_unsorted`](Self::build_unsorted) keeps their order.
 ///
 /// ```
 /// use cupel::{ContextKind, ExclusionReason};
@@ -74,16 +74,16 @@ enum List {
 }
 
 impl ReportBuilder {
-    /// A report of nothing.
+    /// Creates a builder without entries.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds an included item; the reason is `Scored`, or `ZeroToken` for an item without tokens.
+    /// Adds an included item. The reason is `ZeroToken` for 0 tokens, otherwise `Scored`.
     ///
     /// # Panics
     ///
-    /// If the text is empty.
+    /// Panics if the content is empty.
     #[track_caller]
     pub fn included(self, content: impl Into<String>, tokens: i64, score: f64) -> Self {
         let reason = match tokens {
@@ -93,14 +93,14 @@ impl ReportBuilder {
         self.push_included(IncludedItem::new(item(content, tokens), score, reason))
     }
 
-    /// Adds an included item that is pinned, with the score 1.0.
+    /// Adds a pinned item with the score 1.0.
     ///
     /// # Panics
     ///
-    /// If the text is empty.
+    /// Panics if the content is empty.
     #[track_caller]
     pub fn pinned(self, content: impl Into<String>, tokens: i64) -> Self {
-        let item = built(ContextItem::builder(content, tokens).pinned(true));
+        let item = build(ContextItem::builder(content, tokens).pinned(true));
         self.push_included(IncludedItem::new(item, 1.0, InclusionReason::Pinned))
     }
 
@@ -108,7 +108,7 @@ impl ReportBuilder {
     ///
     /// # Panics
     ///
-    /// If the text is empty.
+    /// Panics if the content is empty.
     #[track_caller]
     pub fn excluded(
         self,
@@ -120,11 +120,11 @@ impl ReportBuilder {
         self.push_excluded(ExcludedItem::new(item(content, tokens), score, reason))
     }
 
-    /// Adds an excluded item that needed its tokens when so many were available.
+    /// Adds an excluded item with the reason `BudgetExceeded`.
     ///
     /// # Panics
     ///
-    /// If the text is empty.
+    /// Panics if the content is empty.
     #[track_caller]
     pub fn over_budget(
         self,
@@ -158,7 +158,7 @@ impl ReportBuilder {
     ///
     /// # Panics
     ///
-    /// If there is none.
+    /// Panics if there is no entry.
     #[track_caller]
     pub fn kind(mut self, kind: ContextKind) -> Self {
         let item = match self.last {
@@ -166,8 +166,8 @@ impl ReportBuilder {
             Some(List::Excluded) => self.excluded.last_mut().map(|entry| &mut entry.item),
             None => None,
         };
-        let item = item.expect("`kind` follows the entry it is for");
-        *item = built(item.to_builder().kind(kind));
+        let item = item.expect("call `kind` after adding an entry");
+        *item = build(item.to_builder().kind(kind));
         self
     }
 
@@ -178,12 +178,12 @@ impl ReportBuilder {
         self
     }
 
-    /// The report, its excluded entries sorted by score.
+    /// Builds the report with its excluded entries sorted by score.
     pub fn build(self) -> SelectionReport {
         SelectionReport::new(Vec::new(), self.included, self.excluded, self.shortfalls)
     }
 
-    /// The report with its excluded entries in the order given, as no run would leave them.
+    /// Builds the report with its excluded entries in the given order. No run returns such a report.
     ///
     /// ```
     /// use cupel_testing::fixture::ReportBuilder;
@@ -203,7 +203,7 @@ impl ReportBuilder {
 }
 
 #[track_caller]
-fn built(item: ContextItemBuilder) -> ContextItem {
+fn build(item: ContextItemBuilder) -> ContextItem {
     match item.build() {
         Ok(item) => item,
         Err(error) => panic!("{error}"),

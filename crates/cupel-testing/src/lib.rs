@@ -1,7 +1,7 @@
 //! Assertions on a [`SelectionReport`], and law checks for your own scorers, slicers and placers.
 //!
-//! Call [`should`](SelectionReportAssertions::should) on a report and say what has to hold. A
-//! failed assertion panics at your line and shows what was expected and what was found.
+//! Call [`should`](SelectionReportAssertions::should) on a report and chain assertions. A failed
+//! assertion panics at the caller's line with the expected and the actual value in its message.
 //!
 //! ```
 //! use cupel::{ContextBudget, ContextItem, ContextKind, GreedySlice, Pipeline, ReflexiveScorer, UShapedPlacer};
@@ -24,44 +24,44 @@
 //!
 //! # The vocabulary
 //!
-//! These thirteen are the specification's; so are their messages, word for word, under the
-//! specification's names (`IncludeItemWithKind` and so on).
+//! The specification defines these thirteen and their messages. A message begins with the
+//! specification's name (`IncludeItemWithKind` and so on).
 //!
 //! | # | group | [assertion](SelectionReportAssertionChain) | passes if |
 //! |---|---|---|---|
 //! | 1 | inclusion | [`include_item_with_kind`](SelectionReportAssertionChain::include_item_with_kind) | an included item has the kind |
 //! | 2 | | [`include_item_matching`](SelectionReportAssertionChain::include_item_matching) | an included entry satisfies the predicate |
 //! | 3 | | [`include_exactly_n_items_with_kind`](SelectionReportAssertionChain::include_exactly_n_items_with_kind) | n included items have the kind |
-//! | 4 | exclusion | [`exclude_item_with_reason`](SelectionReportAssertionChain::exclude_item_with_reason) | an excluded item has the reason, whatever its numbers |
-//! | 5 | | [`exclude_item_matching_with_reason`](SelectionReportAssertionChain::exclude_item_matching_with_reason) | so does one that satisfies the predicate |
-//! | 6 | | [`exclude_item_with_budget_details`](SelectionReportAssertionChain::exclude_item_with_budget_details) | one that satisfies the predicate was over budget by these numbers |
+//! | 4 | exclusion | [`exclude_item_with_reason`](SelectionReportAssertionChain::exclude_item_with_reason) | an excluded item has a reason of this variant |
+//! | 5 | | [`exclude_item_matching_with_reason`](SelectionReportAssertionChain::exclude_item_matching_with_reason) | an excluded entry satisfies the predicate and has a reason of this variant |
+//! | 6 | | [`exclude_item_with_budget_details`](SelectionReportAssertionChain::exclude_item_with_budget_details) | an excluded entry satisfies the predicate and is `BudgetExceeded` with these numbers |
 //! | 7 | | [`have_no_exclusions_for_kind`](SelectionReportAssertionChain::have_no_exclusions_for_kind) | no excluded item has the kind |
 //! | 8 | aggregate | [`have_at_least_n_exclusions`](SelectionReportAssertionChain::have_at_least_n_exclusions) | n or more items are excluded |
-//! | 9 | | [`excluded_items_are_sorted_by_score_descending`](SelectionReportAssertionChain::excluded_items_are_sorted_by_score_descending) | the excluded items stand best first |
-//! | 10 | budget | [`have_budget_utilization_above`](SelectionReportAssertionChain::have_budget_utilization_above) | the included tokens are this share of the ceiling, or more |
+//! | 9 | | [`excluded_items_are_sorted_by_score_descending`](SelectionReportAssertionChain::excluded_items_are_sorted_by_score_descending) | the excluded items are sorted by score, highest first |
+//! | 10 | budget | [`have_budget_utilization_above`](SelectionReportAssertionChain::have_budget_utilization_above) | the included tokens divided by `max_tokens` are at least the threshold |
 //! | 11 | coverage | [`have_kind_coverage_count`](SelectionReportAssertionChain::have_kind_coverage_count) | n or more kinds are included |
 //! | 12 | ordering | [`place_item_at_edge`](SelectionReportAssertionChain::place_item_at_edge) | the first or last included entry satisfies the predicate |
-//! | 13 | | [`place_top_n_scored_at_edges`](SelectionReportAssertionChain::place_top_n_scored_at_edges) | the n best scores stand at the edges |
+//! | 13 | | [`place_top_n_scored_at_edges`](SelectionReportAssertionChain::place_top_n_scored_at_edges) | the n highest scores are at the edges |
 //!
-//! Five more are ours:
+//! Five more go beyond the specification:
 //!
 //! | assertion | passes if |
 //! |---|---|
 //! | [`include_exactly_n_items`](SelectionReportAssertionChain::include_exactly_n_items) | n items are included |
 //! | [`include_item_with_reason`](SelectionReportAssertionChain::include_item_with_reason) | an included item has the reason |
 //! | [`exclude_item_matching`](SelectionReportAssertionChain::exclude_item_matching) | an excluded entry satisfies the predicate |
-//! | [`exclude_item_with_reason_named`](SelectionReportAssertionChain::exclude_item_with_reason_named) | an excluded item has a reason of that name |
+//! | [`exclude_item_with_reason_named`](SelectionReportAssertionChain::exclude_item_with_reason_named) | an excluded item has a reason with this name |
 //! | [`have_exactly_n_shortfalls`](SelectionReportAssertionChain::have_exactly_n_shortfalls) | n count requirements were not met |
 //!
 //! # Without panics
 //!
-//! [`check`](SelectionReportAssertions::check) gives the same assertions as methods that return a
-//! [`SelectionReportAssertionError`] instead; see [`SelectionReportCheck`].
+//! [`check`](SelectionReportAssertions::check) has the same assertions as methods that return a
+//! [`SelectionReportAssertionError`]; see [`SelectionReportCheck`].
 //!
-//! # The rest
+//! # Other modules
 //!
-//! - [`laws`]: does a strategy of your own keep its contract? One line in a test.
-//! - [`fixture`]: reports without a run.
+//! - [`laws`]: checks that your own strategies keep their contracts.
+//! - [`fixture`]: builds reports and items for tests.
 
 use cupel::SelectionReport;
 
@@ -75,7 +75,7 @@ pub use chain::SelectionReportAssertionChain;
 pub use check::SelectionReportCheck;
 pub use error::SelectionReportAssertionError;
 
-/// Gives a report its assertions.
+/// Adds assertions to a report.
 ///
 /// ```
 /// use cupel_testing::SelectionReportAssertions;
@@ -86,10 +86,10 @@ pub use error::SelectionReportAssertionError;
 /// assert!(report.check().have_at_least_n_exclusions(1).is_err());
 /// ```
 pub trait SelectionReportAssertions {
-    /// The report as a chain of assertions that panic.
+    /// Returns a chain of assertions that panic with a message.
     fn should(&self) -> SelectionReportAssertionChain<'_>;
 
-    /// The report as a chain of assertions that return results.
+    /// Returns a chain of assertions that return results.
     fn check(&self) -> SelectionReportCheck<'_> {
         self.should().as_check()
     }

@@ -1,7 +1,7 @@
-//! How a failure reaches the person who wrote the test.
+//! The form of a failure: payload, location and terminal output.
 
 use std::cell::RefCell;
-use std::panic::{Location, catch_unwind, panic_any, set_hook, take_hook};
+use std::panic::{Location, catch_unwind, set_hook, take_hook};
 use std::process::Command;
 use std::sync::Once;
 
@@ -18,7 +18,7 @@ thread_local! {
     static SEEN: RefCell<Option<(String, u32)>> = const { RefCell::new(None) };
 }
 
-/// File and line of a panic, as panic hooks see them.
+/// Returns the file and line that a panic hook receives.
 fn location_of(panicking: impl FnOnce() + std::panic::UnwindSafe) -> (String, u32) {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -30,7 +30,7 @@ fn location_of(panicking: impl FnOnce() + std::panic::UnwindSafe) -> (String, u3
         }));
     });
     catch_unwind(panicking).expect_err("it does not panic");
-    SEEN.take().expect("a hook sees every panic")
+    SEEN.take().expect("the hook runs for every panic")
 }
 
 #[track_caller]
@@ -39,7 +39,7 @@ fn here() -> (String, u32) {
     (here.file().to_owned(), here.line())
 }
 
-/// A line that panics at its own location.
+/// Asserts that an expression panics at its own line.
 macro_rules! panics_here {
     ($panicking:expr) => {
         assert_eq!(
@@ -57,8 +57,8 @@ macro_rules! panics_here {
 // proves: TEST-3, R141
 #[test]
 #[rustfmt::skip]
-#[expect(deprecated, reason = "the published names are methods too")]
-fn every_failure_is_located_at_the_line_that_asked() {
+#[expect(deprecated, reason = "the names of 1.2 are methods too")]
+fn every_failure_is_located_at_the_line_of_the_caller() {
     let report = sample();
     let memory = ContextKind::memory;
     let filtered = || ExclusionReason::Filtered { filter_name: String::new() };
@@ -99,7 +99,7 @@ fn every_failure_is_located_at_the_line_that_asked() {
     panics_here!(ReportBuilder::new().kind(memory()));
 }
 
-/// Keeps no law.
+/// A strategy that breaks a law in every role.
 struct Lawless;
 
 impl Scorer for Lawless {
@@ -130,26 +130,44 @@ impl Placer for Lawless {
 
 // proves: TEST-3, R141
 #[test]
-fn the_payload_is_the_error_itself() {
-    let error: SelectionReportAssertionError = crate::payload(|| {
+fn the_first_failed_assertion_panics_with_its_message_as_a_string() {
+    let message = "HaveKindCoverageCount(2) failed: expected at least 2 distinct ContextKind values in Included, but found 1: [Message].";
+    let panicked = crate::panic_message(|| {
         sample()
             .should()
             .have_at_least_n_exclusions(1)
             .have_kind_coverage_count(2)
             .have_at_least_n_exclusions(9);
     });
+    assert_eq!(panicked, message);
+}
+
+// proves: TEST-3, R141
+#[test]
+#[should_panic(expected = "HaveAtLeastNExclusions(2) failed: expected at least 2 excluded items")]
+fn should_panic_matches_the_message_of_an_assertion() {
+    sample().should().have_at_least_n_exclusions(2);
+}
+
+#[test]
+#[should_panic(expected = "slicer breaks Subset (every kept item was offered): ")]
+fn should_panic_matches_the_message_of_a_law_check() {
+    laws::slicer(&Lawless);
+}
+
+// proves: TEST-3, R141
+#[test]
+fn the_checking_form_returns_a_dedicated_error_type() {
+    let error: SelectionReportAssertionError =
+        sample().check().have_kind_coverage_count(2).unwrap_err();
+    let message = "HaveKindCoverageCount(2) failed: expected at least 2 distinct ContextKind values in Included, but found 1: [Message].";
     assert_eq!(error.assertion(), "HaveKindCoverageCount");
-    let text = "HaveKindCoverageCount(2) failed: expected at least 2 distinct ContextKind values in Included, but found 1: [Message].";
-    assert_eq!(error.message(), text);
-    assert_eq!(error.to_string(), text);
+    assert_eq!(error.message(), message);
+    assert_eq!(error.to_string(), message);
     assert_eq!(
         format!("{error:?}"),
-        format!("SelectionReportAssertionError {{ message: {text:?} }}")
+        format!("SelectionReportAssertionError {{ message: {message:?} }}")
     );
-
-    // A handler for assertions does not catch another panic.
-    let other = catch_unwind(|| panic_any("other")).unwrap_err();
-    assert!(other.downcast::<SelectionReportAssertionError>().is_err());
 }
 
 const FAIL: &str = "CUPEL_TESTING_FAIL";
@@ -178,7 +196,11 @@ fn a_failed_test_shows_the_message_and_the_line() {
     let mut lines = include_str!("failure.rs").lines();
     let is_failing = |line: &str| line.trim() == "report.should().have_kind_coverage_count(kinds);";
     let line = lines.position(is_failing).unwrap() + 1;
-    let message = "HaveKindCoverageCount(2) failed: expected at least 2 distinct ContextKind values in Included, but found 1: [Message].\n";
-    assert!(shown.contains(message), "{shown}");
-    assert!(shown.contains(&format!("{}:{line}:", file!())), "{shown}");
+    let message = "HaveKindCoverageCount(2) failed: expected at least 2 distinct ContextKind values in Included, but found 1: [Message].";
+    let location = format!("{}:{line}:", file!());
+    let (_, after) = shown.split_once(&location).expect("the line is shown");
+    // The line ends with a column, and the message follows.
+    let message_line = after.lines().nth(1);
+    assert_eq!(message_line, Some(message), "{shown}");
+    assert_eq!(shown.matches(message).count(), 1, "{shown}");
 }

@@ -1,4 +1,4 @@
-//! Reports by hand.
+//! Reports from `ReportBuilder`.
 
 use cupel::{
     ContextItem, ContextKind, CountRequirementShortfall, ExcludedItem, ExclusionReason,
@@ -7,7 +7,7 @@ use cupel::{
 use cupel_testing::fixture::{ReportBuilder, item, scored};
 
 #[test]
-fn entries_are_what_a_run_would_report() {
+fn entries_equal_those_of_a_run() {
     let report = ReportBuilder::new()
         .included("scored", 5, 0.5)
         .included("free", 0, 0.25)
@@ -106,8 +106,8 @@ fn an_unsorted_report_differs_only_in_order() {
 }
 
 #[test]
-fn an_empty_text_is_refused() {
-    let text: String = crate::payload(|| {
+fn empty_content_panics() {
+    let text = crate::panic_message(|| {
         scored("", 1, 0.5);
     });
     assert_eq!(text, "content must be non-empty");

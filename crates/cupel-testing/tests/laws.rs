@@ -1,4 +1,4 @@
-//! The laws: every built-in strategy keeps them, and each way of breaking one is found.
+//! The law checks: built-in strategies pass, and every violation is found.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,11 +13,11 @@ use cupel::{
     UShapedPlacer,
 };
 use cupel_testing::fixture::{item, scored};
-use cupel_testing::laws::{self, Law, LawViolation, check_placer, check_scorer, check_slicer};
+use cupel_testing::laws::{self, Law, check_placer, check_scorer, check_slicer};
 
 // ---- scorers ----
 
-/// The instant at the beginning of a day of January 2026.
+/// Returns midnight of a day in January 2026.
 macro_rules! day {
     ($day:literal) => {{
         let time = concat!("2026-01-", $day, "T00:00:00Z").parse().unwrap();
@@ -77,7 +77,7 @@ fn every_scorer_keeps_the_laws() {
     }
 }
 
-/// A scorer by a function for one item, with the provided batch.
+/// A scorer from a function; `score_all` is the provided method.
 struct ScoreBy<S>(S);
 
 impl<S: Fn(&ContextItem) -> f64 + Send + Sync> Scorer for ScoreBy<S> {
@@ -86,7 +86,7 @@ impl<S: Fn(&ContextItem) -> f64 + Send + Sync> Scorer for ScoreBy<S> {
     }
 }
 
-/// A scorer by a function for one item and another for the batch.
+/// A scorer from two functions, `score` and `score_all`.
 struct Score<S, B>(S, B);
 
 impl<S, B> Scorer for Score<S, B>
@@ -111,38 +111,55 @@ fn all_tokens(items: &[ContextItem]) -> Vec<f64> {
     items.iter().map(|item| item.tokens() as f64).collect()
 }
 
-/// A number that is another one every time.
+/// The parts of a law check's panic message.
+struct Violation {
+    message: String,
+    finding: String,
+    input: String,
+}
+
+impl Violation {
+    /// Asserts that the check panics for this role and law.
+    fn of(role: StrategyRole, law: Law, check: impl FnOnce()) -> Self {
+        let message = crate::panic_message(check);
+        let rest = message.strip_prefix(&format!("{role} breaks {law}: "));
+        let (finding, input) = rest
+            .and_then(|rest| rest.split_once("; input: "))
+            .unwrap_or_else(|| panic!("expected {role} to break {law}: {message}"));
+        Self {
+            finding: finding.to_owned(),
+            input: input.to_owned(),
+            message,
+        }
+    }
+}
+
+/// Returns a different number on every call.
 fn counter() -> impl Fn() -> usize + Send + Sync {
     let count = AtomicUsize::new(0);
     move || count.fetch_add(1, Ordering::Relaxed)
 }
 
-fn scorer_breaks(law: Law, scorer: &dyn Scorer) -> LawViolation {
-    let violation: LawViolation = crate::payload(|| laws::scorer(scorer));
-    assert_eq!(
-        (violation.strategy(), violation.law()),
-        (StrategyRole::Scorer, law),
-        "{violation}"
-    );
-    violation
+fn scorer_breaks(law: Law, scorer: &dyn Scorer) -> Violation {
+    Violation::of(StrategyRole::Scorer, law, || laws::scorer(scorer))
 }
 
 // proves: SCORER-2
 #[test]
-fn a_scorer_with_a_memory_is_found() {
+fn a_scorer_with_state_is_found() {
     let count = counter();
     let violation = scorer_breaks(
         Law::Repeatable,
         &ScoreBy(move |_: &ContextItem| count() as f64),
     );
     assert_eq!(
-        violation.to_string(),
+        violation.message,
         "scorer breaks Repeatable (the same input gives the same answer): \
-         item 0 has 0.0 from `score_all` and 1.0 from `score_all` again; \
+         item 0 scores 0.0 with `score_all` and 1.0 with `score_all` again; \
          input: one plain item, 1 item: \"plain\" (1 tokens)"
     );
 
-    // The memory is in the single scores only.
+    // Only `score` depends on state.
     let count = counter();
     let violation = scorer_breaks(
         Law::Repeatable,
@@ -152,23 +169,23 @@ fn a_scorer_with_a_memory_is_found() {
         ),
     );
     assert_eq!(
-        violation.finding(),
-        "item 0 has 0.0 from `score` and 1.0 from `score` again"
+        violation.finding,
+        "item 0 scores 0.0 with `score` and 1.0 with `score` again"
     );
 }
 
 #[test]
-fn a_batch_of_another_length_is_found() {
+fn a_batch_of_the_wrong_length_is_found() {
     let violation = scorer_breaks(
         Law::OneScorePerItem,
         &Score(tokens, |_: &[ContextItem]| Ok(vec![])),
     );
-    assert_eq!(violation.finding(), "0 scores for 1 items");
+    assert_eq!(violation.finding, "0 scores for 1 items");
     let violation = scorer_breaks(
         Law::OneScorePerItem,
         &Score(tokens, |_: &[ContextItem]| Ok(vec![0.5])),
     );
-    assert_eq!(violation.input(), "empty list, no items");
+    assert_eq!(violation.input, "empty list, no items");
 }
 
 #[test]
@@ -190,11 +207,11 @@ fn a_batch_that_differs_from_single_scores_is_found() {
     );
     let violation = scorer_breaks(Law::BatchEqualsSingle, &sign_of_zero);
     assert_eq!(
-        violation.finding(),
-        "item 0 has 0.0 from `score_all` and -0.0 from `score`"
+        violation.finding,
+        "item 0 scores 0.0 with `score_all` and -0.0 with `score`"
     );
 
-    // A rank that tells items apart by their fields fails on twins and on an item twice only.
+    // A rank by value fails only on equal items and on the same item twice.
     let by_value = Score(
         |item: &ContextItem, all: &[ContextItem]| {
             all.iter().position(|other| other == item).unwrap() as f64
@@ -203,13 +220,14 @@ fn a_batch_that_differs_from_single_scores_is_found() {
     );
     let violation = scorer_breaks(Law::BatchEqualsSingle, &by_value);
     assert!(
-        violation.input().starts_with("twins, 3 items: "),
-        "{violation}"
+        violation.input.starts_with("equal items, 3 items: "),
+        "{}",
+        violation.message
     );
 }
 
 #[test]
-fn one_nan_is_as_good_as_another() {
+fn all_nan_scores_are_equal() {
     let scorer = Score(
         |_: &ContextItem, _: &[ContextItem]| -f64::NAN,
         |items: &[ContextItem]| Ok(vec![f64::NAN; items.len()]),
@@ -230,7 +248,7 @@ fn a_scorer_that_fails_is_found() {
 }
 
 #[test]
-fn a_long_input_is_shown_by_its_beginning() {
+fn a_long_input_is_truncated() {
     let items: Vec<ContextItem> = (0..9).map(|_| item("word ".repeat(9), 1)).collect();
     let short = Score(tokens, |_: &[ContextItem]| Ok(vec![]));
     let violation = check_scorer(&short, &items).unwrap_err();
@@ -298,7 +316,7 @@ fn every_slicer_keeps_the_laws() {
     }
 }
 
-/// A slicer by what it slices, with the provided selection.
+/// A slicer from a function; `select` is the provided method.
 struct SliceBy<S>(S);
 
 impl<S> Slicer for SliceBy<S>
@@ -314,7 +332,7 @@ where
     }
 }
 
-/// A slicer by what it selects, which slices greedily.
+/// A slicer with `select` from a function and a greedy `slice`.
 struct SelectBy<S>(S);
 
 impl<S> Slicer for SelectBy<S>
@@ -338,27 +356,21 @@ where
     }
 }
 
-fn slicer_breaks(law: Law, slicer: &dyn Slicer) -> LawViolation {
-    let violation: LawViolation = crate::payload(|| laws::slicer(slicer));
-    assert_eq!(
-        (violation.strategy(), violation.law()),
-        (StrategyRole::Slicer, law),
-        "{violation}"
-    );
-    violation
+fn slicer_breaks(law: Law, slicer: &dyn Slicer) -> Violation {
+    Violation::of(StrategyRole::Slicer, law, || laws::slicer(slicer))
 }
 
 // proves: SLICER-1
 #[test]
-fn a_slicer_that_makes_up_an_item_is_found() {
+fn a_slicer_that_invents_an_item_is_found() {
     let rebuilt = SliceBy(|sorted: &[ScoredItem], budget: &ContextBudget| {
         let kept = GreedySlice.slice(sorted, budget)?;
         kept.iter().map(|item| item.to_builder().build()).collect()
     });
     let violation = slicer_breaks(Law::Subset, &rebuilt);
     assert_eq!(
-        violation.finding(),
-        "`slice` returned at position 0 what it had not received"
+        violation.finding,
+        "`slice` returned an item at position 0 that it did not receive"
     );
 
     let beyond = SelectBy(|ranked: &[ScoredRef<'_>], _: &ContextBudget| {
@@ -366,8 +378,8 @@ fn a_slicer_that_makes_up_an_item_is_found() {
     });
     let violation = slicer_breaks(Law::Subset, &beyond);
     assert_eq!(
-        violation.finding(),
-        "`select` returned at position 0 what it had not received"
+        violation.finding,
+        "`select` returned an item at position 0 that it did not receive"
     );
 }
 
@@ -381,8 +393,8 @@ fn a_slicer_that_keeps_an_item_twice_is_found() {
     });
     let violation = slicer_breaks(Law::NoRepeats, &twice);
     assert_eq!(
-        violation.finding(),
-        "`slice` returned at position 1 what it had returned before"
+        violation.finding,
+        "`slice` returned an item again at position 1"
     );
 
     let twice = SelectBy(|ranked: &[ScoredRef<'_>], budget: &ContextBudget| {
@@ -392,12 +404,12 @@ fn a_slicer_that_keeps_an_item_twice_is_found() {
     });
     let violation = slicer_breaks(Law::NoRepeats, &twice);
     assert_eq!(
-        violation.finding(),
-        "`select` returned at position 1 what it had returned before"
+        violation.finding,
+        "`select` returned an item again at position 1"
     );
 }
 
-/// Everything, whatever it costs.
+/// Keeps every item.
 struct Everything {
     is_count_quota: bool,
 }
@@ -434,7 +446,7 @@ fn a_slicer_that_exceeds_the_target_is_found_unless_it_counts() {
         },
     );
     assert_eq!(
-        violation.to_string(),
+        violation.message,
         "slicer breaks WithinTarget (the kept tokens are within the target): `slice` kept 10 tokens; \
          input: one item, target 1, 1 item: \"only\" (10 tokens, score 0.5)"
     );
@@ -445,12 +457,12 @@ fn a_slicer_that_exceeds_the_target_is_found_unless_it_counts() {
         .select(ranked, budget)
     });
     let violation = slicer_breaks(Law::WithinTarget, &selects);
-    assert_eq!(violation.finding(), "`select` kept 10 tokens");
+    assert_eq!(violation.finding, "`select` kept 10 tokens");
 }
 
 // proves: SLICER-4
 #[test]
-fn a_slicer_that_keeps_free_items_on_a_target_of_zero_is_found() {
+fn a_slicer_that_keeps_zero_token_items_on_a_target_of_zero_is_found() {
     let free = SliceBy(|sorted: &[ScoredItem], budget: &ContextBudget| {
         if budget.target_tokens() > 0 {
             return GreedySlice.slice(sorted, budget);
@@ -459,16 +471,19 @@ fn a_slicer_that_keeps_free_items_on_a_target_of_zero_is_found() {
         Ok(free.map(|scored| scored.item.clone()).collect())
     });
     let violation = slicer_breaks(Law::NothingFromNothing, &free);
-    assert_eq!(violation.finding(), "`slice` kept 1 items");
+    assert_eq!(violation.finding, "`slice` kept 1 items");
     assert!(
-        violation.input().starts_with("one free item, target 0, "),
-        "{violation}"
+        violation
+            .input
+            .starts_with("one zero-token item, target 0, "),
+        "{}",
+        violation.message
     );
 }
 
 // proves: SLICER-4
 #[test]
-fn a_slicer_may_fail_but_not_where_there_is_nothing_to_choose() {
+fn a_slicer_may_fail_but_not_on_an_empty_list_or_a_target_of_zero() {
     let failing = SliceBy(|sorted: &[ScoredItem], budget: &ContextBudget| {
         if sorted.is_empty() || budget.target_tokens() == 0 {
             return Ok(vec![]);
@@ -482,15 +497,15 @@ fn a_slicer_may_fail_but_not_where_there_is_nothing_to_choose() {
     });
     let violation = slicer_breaks(Law::NothingFromNothing, &always);
     assert_eq!(
-        violation.finding(),
+        violation.finding,
         "`slice` failed: invalid slicer configuration: no"
     );
-    assert_eq!(violation.input(), "empty list, target 1, no items");
+    assert_eq!(violation.input, "empty list, target 1, no items");
 }
 
 // proves: SLICER-4
 #[test]
-fn any_list_is_tried_without_its_items_and_without_a_target() {
+fn every_list_is_also_checked_empty_and_with_a_target_of_zero() {
     let failing =
         |sorted: &[ScoredItem], budget: &ContextBudget| match (sorted, budget.target_tokens()) {
             ([], _) => Err(CupelError::SlicerConfig("empty".to_owned())),
@@ -515,7 +530,7 @@ fn any_list_is_tried_without_its_items_and_without_a_target() {
     );
 }
 
-/// Fails in another way by each method.
+/// Returns a different error from each method.
 struct Undecided;
 
 impl Slicer for Undecided {
@@ -540,7 +555,7 @@ impl Slicer for Undecided {
 fn a_slicer_whose_methods_fail_differently_is_found() {
     let violation = slicer_breaks(Law::SelectEqualsSlice, &Undecided);
     assert_eq!(
-        violation.finding(),
+        violation.finding,
         "`slice` failed: invalid slicer configuration: one, `select` failed: invalid slicer configuration: two"
     );
 }
@@ -550,7 +565,7 @@ fn a_slicer_whose_methods_disagree_is_found() {
     let nothing = SelectBy(|_: &[ScoredRef<'_>], _: &ContextBudget| Ok(Selection::default()));
     let violation = slicer_breaks(Law::SelectEqualsSlice, &nothing);
     assert_eq!(
-        violation.finding(),
+        violation.finding,
         "`slice` kept ranks [0], `select` kept ranks []"
     );
 
@@ -567,7 +582,11 @@ fn a_slicer_whose_methods_disagree_is_found() {
         Ok(Selection::keep(chosen.kept().iter().map(equal).collect()))
     };
     let violation = slicer_breaks(Law::SelectEqualsSlice, &SelectBy(twin));
-    assert!(violation.input().starts_with("twins, "), "{violation}");
+    assert!(
+        violation.input.starts_with("equal items, "),
+        "{}",
+        violation.message
+    );
 
     let failing = SelectBy(|ranked: &[ScoredRef<'_>], budget: &ContextBudget| {
         if ranked.len() == 3 {
@@ -577,13 +596,13 @@ fn a_slicer_whose_methods_disagree_is_found() {
     });
     let violation = slicer_breaks(Law::SelectEqualsSlice, &failing);
     assert_eq!(
-        violation.finding(),
+        violation.finding,
         "`slice` kept ranks [], `select` failed: cycle detected: scorer appears in its own dependency graph"
     );
 }
 
 #[test]
-fn the_order_of_the_kept_items_is_free() {
+fn the_order_of_the_kept_items_does_not_matter() {
     let reversed = SelectBy(|ranked: &[ScoredRef<'_>], budget: &ContextBudget| {
         let mut kept = GreedySlice.select(ranked, budget)?.kept().to_vec();
         kept.reverse();
@@ -593,7 +612,7 @@ fn the_order_of_the_kept_items_is_free() {
 }
 
 #[test]
-fn a_slicer_with_a_memory_is_found() {
+fn a_slicer_with_state_is_found() {
     let count = counter();
     let alternating =
         SliceBy(
@@ -604,11 +623,11 @@ fn a_slicer_with_a_memory_is_found() {
         );
     let violation = slicer_breaks(Law::Repeatable, &alternating);
     assert_eq!(
-        violation.finding(),
-        "`slice` gave another answer the second time"
+        violation.finding,
+        "the second call of `slice` gave a different answer"
     );
 
-    // The memory is in the remarks only.
+    // Only the notes depend on state.
     let count = counter();
     let remarking = SelectBy(move |ranked: &[ScoredRef<'_>], budget: &ContextBudget| {
         let mut selection = GreedySlice.select(ranked, budget)?;
@@ -623,13 +642,13 @@ fn a_slicer_with_a_memory_is_found() {
     });
     let violation = slicer_breaks(Law::Repeatable, &remarking);
     assert_eq!(
-        violation.finding(),
-        "`select` gave another answer the second time"
+        violation.finding,
+        "the second call of `select` gave a different answer"
     );
 }
 
 #[test]
-fn a_remark_on_nan_is_no_change_of_mind() {
+fn nan_in_a_note_is_repeatable() {
     let remarking = SelectBy(|ranked: &[ScoredRef<'_>], budget: &ContextBudget| {
         let mut selection = GreedySlice.select(ranked, budget)?;
         let too_low = ExclusionReason::ScoredTooLow {
@@ -670,7 +689,7 @@ fn every_placer_keeps_the_laws() {
     }
 }
 
-/// A placer by two functions.
+/// A placer from two functions, `place` and `arrange`.
 struct Place<P, A>(P, A);
 
 impl<P, A> Placer for Place<P, A>
@@ -695,23 +714,17 @@ fn order(items: &[ScoredRef<'_>]) -> Vec<usize> {
     (0..items.len()).collect()
 }
 
-fn placer_breaks(law: Law, placer: &dyn Placer) -> LawViolation {
-    let violation: LawViolation = crate::payload(|| laws::placer(placer));
-    assert_eq!(
-        (violation.strategy(), violation.law()),
-        (StrategyRole::Placer, law),
-        "{violation}"
-    );
-    violation
+fn placer_breaks(law: Law, placer: &dyn Placer) -> Violation {
+    Violation::of(StrategyRole::Placer, law, || laws::placer(placer))
 }
 
-/// A way to break the law and what is found.
+/// A function that breaks the law, and the finding.
 type PlaceCase = (fn(&[ScoredItem]) -> Vec<ContextItem>, &'static str);
 type ArrangeCase = (fn(&[ScoredRef<'_>]) -> Vec<usize>, &'static str);
 
 // proves: PLACER-1
 #[test]
-fn a_placer_that_loses_repeats_or_makes_up_an_item_is_found() {
+fn a_placer_that_loses_repeats_or_invents_an_item_is_found() {
     let arrange = |items: &[ScoredRef<'_>]| Ok(order(items));
     let cases: [PlaceCase; 3] = [
         (
@@ -726,7 +739,7 @@ fn a_placer_that_loses_repeats_or_makes_up_an_item_is_found() {
                     .take(2 * items.len())
                     .collect()
             },
-            "`place` returned at position 1 what it had returned before",
+            "`place` returned an item again at position 1",
         ),
         (
             |items| {
@@ -735,12 +748,12 @@ fn a_placer_that_loses_repeats_or_makes_up_an_item_is_found() {
                     .map(|item| item.to_builder().build().unwrap())
                     .collect()
             },
-            "`place` returned at position 0 what it had not received",
+            "`place` returned an item at position 0 that it did not receive",
         ),
     ];
     for (place, finding) in cases {
         let violation = placer_breaks(Law::Permutation, &Place(place, arrange));
-        assert_eq!(violation.finding(), finding);
+        assert_eq!(violation.finding, finding);
     }
 
     let cases: [ArrangeCase; 3] = [
@@ -750,23 +763,23 @@ fn a_placer_that_loses_repeats_or_makes_up_an_item_is_found() {
         ),
         (
             |items| vec![0; 2 * items.len()],
-            "`arrange` returned at position 1 what it had returned before",
+            "`arrange` returned an item again at position 1",
         ),
         (
             |items| vec![items.len()],
-            "`arrange` returned at position 0 what it had not received",
+            "`arrange` returned an item at position 0 that it did not receive",
         ),
     ];
     for (arrange, finding) in cases {
         let arrange = move |items: &[ScoredRef<'_>]| Ok(arrange(items));
         let violation = placer_breaks(Law::Permutation, &Place(in_order, arrange));
-        assert_eq!(violation.finding(), finding);
+        assert_eq!(violation.finding, finding);
     }
 }
 
 // proves: PLACER-2
 #[test]
-fn a_placer_with_a_memory_is_found() {
+fn a_placer_with_state_is_found() {
     let count = counter();
     let turning = Place(
         move |items: &[ScoredItem]| {
@@ -778,8 +791,9 @@ fn a_placer_with_a_memory_is_found() {
     );
     let violation = placer_breaks(Law::Repeatable, &turning);
     assert!(
-        violation.finding().contains("from `place` and "),
-        "{violation}"
+        violation.finding.contains("from `place` and "),
+        "{}",
+        violation.message
     );
 
     let count = counter();
@@ -790,8 +804,9 @@ fn a_placer_with_a_memory_is_found() {
     });
     let violation = placer_breaks(Law::Repeatable, &turning);
     assert!(
-        violation.finding().contains("from `arrange` and "),
-        "{violation}"
+        violation.finding.contains("from `arrange` and "),
+        "{}",
+        violation.message
     );
 }
 
@@ -805,12 +820,12 @@ fn a_placer_whose_methods_disagree_is_found() {
     assert_eq!(
         violation.to_string(),
         "placer breaks ArrangeEqualsPlace (`arrange` gives the order that `place` gives): \
-         position 0 has \"a\" from `place` and \"b\" from `arrange`; \
+         position 0 is \"a\" from `place` and \"b\" from `arrange`; \
          input: 2 items: \"a\" (1 tokens, score 0.9), \"b\" (2 tokens, score 0.8)"
     );
     placer_breaks(Law::ArrangeEqualsPlace, &backwards);
 
-    // Two positions of one item are the same.
+    // Two positions of the same item are interchangeable.
     let same = scored("same", 1, 0.5);
     assert_eq!(check_placer(&backwards, &[same.clone(), same]), Ok(()));
 }
@@ -822,7 +837,7 @@ fn a_placer_that_fails_is_found() {
     });
     let violation = placer_breaks(Law::Answers, &failing);
     assert_eq!(
-        violation.finding(),
+        violation.finding,
         "`arrange` failed: cycle detected: scorer appears in its own dependency graph"
     );
 }

@@ -1,4 +1,4 @@
-//! The thirteen patterns: when they pass, when they fail, and what they say then.
+//! The thirteen assertions: when they pass, when they fail, and their messages.
 
 use cupel::{
     ChronologicalPlacer, ContextBudget, ContextItem, ContextKind, ExcludedItem, ExclusionReason,
@@ -118,7 +118,7 @@ fn an_included_kind_is_found_in_any_spelling() {
 
 // proves: TEST-9, R143
 #[test]
-fn a_missing_kind_is_told_with_the_kinds_there_are_in_order_of_appearance() {
+fn a_missing_kind_is_reported_with_the_kinds_there_are_in_order_of_appearance() {
     fails!(
         of_kinds(&[
             "ToolOutput",
@@ -135,7 +135,7 @@ fn a_missing_kind_is_told_with_the_kinds_there_are_in_order_of_appearance() {
 
 // proves: TEST-9
 #[test]
-fn nothing_included_is_told_as_an_empty_list() {
+fn nothing_included_is_reported_as_an_empty_list() {
     fails!(
         empty(),
         include_item_with_kind(ContextKind::message()),
@@ -249,7 +249,7 @@ fn items_of_a_kind_are_counted_exactly() {
 
 // proves: TEST-15
 #[test]
-fn another_count_than_expected_is_told() {
+fn another_count_than_expected_is_reported() {
     let report = of_kinds(&["Memory", "Message", "MEMORY"]);
     fails!(
         report,
@@ -296,7 +296,7 @@ fn every_variant_is_a_valid_argument_and_matches_only_itself() {
 
 // proves: TEST-16, R143
 #[test]
-fn reasons_this_version_does_not_know_are_told_apart_by_name() {
+fn reasons_this_version_does_not_know_are_distinguished_by_name() {
     let report = report()
         .excluded("x", 1, 0.5, unknown("Bored"))
         .excluded("y", 1, 0.5, unknown("BudgetExceeded"))
@@ -317,7 +317,7 @@ fn reasons_this_version_does_not_know_are_told_apart_by_name() {
 
 // proves: TEST-17, R143
 #[test]
-fn a_missing_reason_is_told_with_the_variants_there_are_in_order_of_appearance() {
+fn a_missing_reason_is_reported_with_the_variants_there_are_in_order_of_appearance() {
     let report = report()
         .excluded("a", -1, 0.9, negative())
         .over_budget("b", 60, 0.8, 35)
@@ -381,7 +381,7 @@ fn predicate_and_reason_have_to_hold_for_one_entry() {
 
 // proves: TEST-19, R143
 #[test]
-fn only_the_reasons_of_matching_entries_are_told() {
+fn only_the_reasons_of_matching_entries_are_reported() {
     let report = report()
         .excluded("a", 1, 0.9, filtered())
         .excluded("b", 1, 0.8, negative())
@@ -397,7 +397,7 @@ fn only_the_reasons_of_matching_entries_are_told() {
 
 // proves: TEST-19
 #[test]
-fn a_predicate_that_matches_nothing_is_told_as_zero() {
+fn a_predicate_that_matches_nothing_is_reported_as_zero() {
     let none = "ExcludeItemMatchingWithReason(reason=Filtered) failed: predicate matched 0 excluded item(s) but none had reason Filtered. Matched items had reasons: [].";
     let report = report().excluded("a", 1, 0.5, filtered()).build();
     fails!(
@@ -425,7 +425,7 @@ fn details() -> SelectionReport {
 
 // proves: TEST-20, R139, R145
 #[test]
-fn any_matching_entry_with_both_numbers_will_do() {
+fn any_matching_entry_with_both_numbers_passes() {
     passes!(
         details(),
         exclude_item_with_budget_details(|_| true, 60, 35)
@@ -442,7 +442,7 @@ fn any_matching_entry_with_both_numbers_will_do() {
 
 // proves: TEST-20, TEST-21, R145
 #[test]
-fn other_numbers_are_told_of_the_first_matching_entry() {
+fn other_numbers_are_reported_of_the_first_matching_entry() {
     let texts = [
         (61, 35, "item_tokens=61, available_tokens=35"),
         (60, 34, "item_tokens=60, available_tokens=34"),
@@ -471,7 +471,7 @@ fn other_numbers_are_told_of_the_first_matching_entry() {
 
 // proves: TEST-21
 #[test]
-fn no_matching_entry_over_budget_is_told_so() {
+fn no_matching_entry_over_budget_is_reported() {
     let none = "ExcludeItemWithBudgetDetails failed: expected BudgetExceeded with item_tokens=60, available_tokens=35, but no matching item had reason BudgetExceeded.";
     let is_filtered = |entry: &ExcludedItem| entry.item.content() == "f";
     fails!(
@@ -507,7 +507,7 @@ fn a_kind_may_be_missing_from_the_excluded_items() {
 
 // proves: TEST-23, R143, R144
 #[test]
-fn an_excluded_kind_is_told_with_its_first_entry() {
+fn an_excluded_kind_is_reported_with_its_first_entry() {
     let report = report()
         .over_budget("other", 1, 0.99, 0)
         .excluded("first", 1, 2.0 / 3.0, filtered())
@@ -574,7 +574,7 @@ fn scores_that_do_not_rise_are_sorted() {
 
 // proves: TEST-26, R144
 #[test]
-fn the_first_rise_is_told() {
+fn the_first_rise_is_reported() {
     fails!(
         excluded_with_scores(&[0.9, 0.5, 0.5, 2.0 / 3.0, 0.1, 0.2]),
         excluded_items_are_sorted_by_score_descending(),
@@ -652,7 +652,7 @@ fn utilization_is_of_the_ceiling_and_compares_exactly() {
 
 // proves: TEST-29, R144
 #[test]
-fn too_low_a_utilization_is_told_with_both_numbers() {
+fn too_low_a_utilization_is_reported_with_both_numbers() {
     fails!(
         fifty_tokens(),
         have_budget_utilization_above(0.75, &budget(150, 50)),
@@ -714,7 +714,7 @@ fn a_ceiling_of_zero_passes_only_by_comparison() {
 
 // proves: TEST-29
 #[test]
-fn included_tokens_beyond_any_integer_are_told() {
+fn included_tokens_beyond_any_integer_are_reported() {
     let report = report()
         .included("a", i64::MAX, 0.9)
         .included("b", i64::MAX, 0.9)
@@ -740,7 +740,7 @@ fn kinds_count_once_in_any_spelling() {
 
 // proves: TEST-31, R143
 #[test]
-fn too_few_kinds_are_told_in_order_of_appearance() {
+fn too_few_kinds_are_reported_in_order_of_appearance() {
     fails!(
         of_kinds(&["zebra", "MEMORY", "Message", "Memory", "apple"]),
         have_kind_coverage_count(5),
@@ -784,7 +784,7 @@ fn a_match_further_in_does_not_hide_the_one_at_the_edge() {
 
 // proves: TEST-33, R146
 #[test]
-fn a_match_within_is_told_by_its_first_index() {
+fn a_match_within_is_reported_by_its_first_index() {
     fails!(
         four(),
         place_item_at_edge(|entry: &IncludedItem| entry.score == 0.5),
@@ -814,7 +814,7 @@ fn position_counts_and_not_score() {
 
 // proves: TEST-33
 #[test]
-fn no_match_and_no_items_are_told_alike() {
+fn no_match_and_no_items_give_the_same_message() {
     let none = "PlaceItemAtEdge failed: no item in Included matched the predicate.";
     fails!(four(), place_item_at_edge(named("e")), none);
     fails!(empty(), place_item_at_edge(|_| true), none);
@@ -835,7 +835,7 @@ fn edges_are_counted_from_both_ends_inward() {
 
 // proves: TEST-34, TEST-36, R144
 #[test]
-fn a_better_score_within_is_told_with_items_and_positions() {
+fn a_better_score_within_is_reported_with_items_and_positions() {
     let report = report()
         .included("a", 1, 0.1)
         .included("b", 1, 0.9)
@@ -936,7 +936,7 @@ fn as_many_edges_as_items_always_pass() {
 #[test]
 fn the_edges_hold_no_score_below_the_nth_highest() {
     for scores in lists() {
-        // NaN stands below every number.
+        // NaN is below every number.
         let value = |score: f64| if score.is_nan() { -2.0 } else { score };
         let values: Vec<f64> = scores.iter().copied().map(value).collect();
         let mut highest = values.clone();
@@ -967,7 +967,7 @@ fn the_edges_hold_no_score_below_the_nth_highest() {
     }
 }
 
-/// Every list of up to five out of four scores.
+/// Returns every list of up to five scores out of four values.
 fn lists() -> Vec<Vec<f64>> {
     let mut lists = vec![vec![]];
     let mut longest = 0..1;

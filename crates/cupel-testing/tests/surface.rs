@@ -1,4 +1,4 @@
-//! The names, the chain, and programs written against the published crate.
+//! Method names, chaining, and compatibility with `cupel-testing` 1.2.
 
 use cupel::{
     ContextBudget, ContextKind, ExcludedItem, ExclusionReason, IncludedItem, InclusionReason,
@@ -10,7 +10,7 @@ use cupel_testing::{
     SelectionReportCheck,
 };
 
-/// Two items in, one out.
+/// Returns a report with two included items and one excluded.
 pub(crate) fn sample() -> SelectionReport {
     ReportBuilder::new()
         .included("a", 30, 0.9)
@@ -30,7 +30,7 @@ fn over_budget() -> ExclusionReason {
     }
 }
 
-/// Every assertion with a failure that shows its arguments.
+/// Returns a failure of every assertion.
 pub(crate) fn failures() -> Vec<(&'static str, SelectionReportAssertionError)> {
     fn failed(
         result: Result<SelectionReportCheck, SelectionReportAssertionError>,
@@ -109,7 +109,7 @@ pub(crate) fn failures() -> Vec<(&'static str, SelectionReportAssertionError)> {
 
 // proves: TEST-4, TEST-6, TEST-7, TEST-38, R140
 #[test]
-fn every_message_begins_with_the_specified_name_and_holds_no_internals() {
+fn every_message_begins_with_the_specified_name_and_contains_no_internals() {
     let failures = failures();
     assert_eq!(failures.len(), 13);
     for (name, error) in failures {
@@ -136,7 +136,7 @@ fn every_message_begins_with_the_specified_name_and_holds_no_internals() {
     }
 }
 
-/// The methods of the chain, as its two tables list them.
+/// Returns the method names in the two tables of the chain.
 fn methods() -> (Vec<&'static str>, Vec<&'static str>) {
     let tables: Vec<&str> = include_str!("../src/chain.rs")
         .split("\npanicking! {\n")
@@ -153,7 +153,7 @@ fn methods() -> (Vec<&'static str>, Vec<&'static str>) {
 
 // proves: TEST-6, R140, R149
 #[test]
-fn the_methods_are_the_thirteen_in_snake_case_and_five_of_ours() {
+fn the_methods_are_the_thirteen_in_snake_case_and_five_more() {
     let (specified, ours) = methods();
     let snake_case = |name: &str| {
         let mut words = String::new();
@@ -194,7 +194,7 @@ fn the_only_dependency_is_cupel() {
 
 // proves: TEST-1, TEST-2, TEST-6
 #[test]
-fn every_assertion_that_passes_returns_the_chain_and_touches_nothing() {
+fn every_assertion_that_passes_returns_the_chain_and_changes_nothing() {
     let report = sample();
     let before = report.clone();
     let mut chain: SelectionReportAssertionChain<'_> = report.should();
@@ -252,7 +252,7 @@ fn the_published_names_agree_with_the_specified_ones() {
         .should()
         .include_exact_n_items_with_kind(ContextKind::message(), 2)
         .have_excluded_item_with_budget_details(|_| true, 60, 35);
-    let raised: SelectionReportAssertionError = crate::payload(|| {
+    let panicked = crate::panic_message(|| {
         report
             .should()
             .include_exact_n_items_with_kind(ContextKind::message(), 1);
@@ -260,8 +260,8 @@ fn the_published_names_agree_with_the_specified_ones() {
     let specified = report
         .check()
         .include_exactly_n_items_with_kind(ContextKind::message(), 1);
-    assert_eq!(raised, specified.unwrap_err());
-    let raised: SelectionReportAssertionError = crate::payload(|| {
+    assert_eq!(panicked, specified.unwrap_err().message());
+    let panicked = crate::panic_message(|| {
         report
             .should()
             .have_excluded_item_with_budget_details(|_| true, 60, 36);
@@ -269,10 +269,10 @@ fn the_published_names_agree_with_the_specified_ones() {
     let specified = report
         .check()
         .exclude_item_with_budget_details(|_| true, 60, 36);
-    assert_eq!(raised, specified.unwrap_err());
+    assert_eq!(panicked, specified.unwrap_err().message());
 }
 
-/// A type of the kind a program may have: it hands on the assertions of its report.
+/// A user type that implements only `should`.
 struct Answer {
     report: SelectionReport,
 }
@@ -285,7 +285,7 @@ impl SelectionReportAssertions for Answer {
 
 // proves: TEST-1
 #[test]
-fn a_type_that_only_writes_should_has_both_forms() {
+fn a_type_that_only_implements_should_has_both_forms() {
     let answer = Answer { report: sample() };
     answer.should().have_kind_coverage_count(1);
     assert!(answer.check().have_kind_coverage_count(2).is_err());

@@ -1,7 +1,7 @@
-//! The contracts of scorers, slicers and placers, as tests for your own.
+//! Checks that your own scorers, slicers and placers keep their contracts.
 //!
-//! One line tests a strategy on a fixed spread of inputs: none, one, ties, twins, an item
-//! twice, free items, missing fields, unusual scores, forty mixed ones.
+//! One call tests a strategy on fixed inputs: an empty list, one item, ties, equal items, the same
+//! item twice, zero-token items, missing fields, NaN and infinite scores, forty mixed items.
 //!
 //! ```
 //! use cupel::{ContextItem, Scorer};
@@ -18,9 +18,9 @@
 //! laws::scorer(&Brevity);
 //! ```
 //!
-//! [`scorer`], [`slicer`] and [`placer`] panic at the line that called them, with a [`LawViolation`] as
-//! the payload and its text on standard error. [`check_scorer`], [`check_slicer`] and
-//! [`check_placer`] take an input of yours and return the violation.
+//! [`scorer`], [`slicer`] and [`placer`] panic at the caller's line with the text of a
+//! [`LawViolation`]. [`check_scorer`], [`check_slicer`] and [`check_placer`] take your own input and
+//! return the violation.
 //!
 //! | law | scorer | slicer | placer |
 //! |---|---|---|---|
@@ -35,10 +35,10 @@
 //! | [`Permutation`](Law::Permutation) | | | both methods |
 //! | [`ArrangeEqualsPlace`](Law::ArrangeEqualsPlace) | | | `arrange` |
 
+mod inputs;
 mod placing;
 mod scoring;
 mod slicing;
-mod spread;
 mod violation;
 
 use cupel::{ContextItem, Placer, ScoredItem, ScoredRef, Scorer, Slicer};
@@ -48,12 +48,10 @@ pub use scoring::check_scorer;
 pub use slicing::check_slicer;
 pub use violation::{Law, LawViolation};
 
-use crate::error::raise;
-
-/// Panics with the first law that the scorer breaks on the spread of inputs.
+/// Asserts that the scorer keeps its laws on the fixed inputs.
 ///
-/// One of the items has a negative token count, as an item may; a pipeline drops such items
-/// before it scores. A scorer that cannot score every item is for [`check_scorer`].
+/// One item has a negative token count. A pipeline drops such items before scoring; if the scorer
+/// cannot score them, use [`check_scorer`] with your own input.
 ///
 /// ```
 /// use cupel::{RecencyScorer, ScaledScorer};
@@ -64,19 +62,19 @@ use crate::error::raise;
 ///
 /// # Panics
 ///
-/// With a [`LawViolation`].
+/// Panics with the text of the first [`LawViolation`].
 #[track_caller]
 pub fn scorer(scorer: &(impl Scorer + ?Sized)) {
-    for case in spread::items() {
+    for case in inputs::items() {
         if let Err(violation) = check_scorer(scorer, &case.input) {
-            raise(violation.on(case.name));
+            panic!("{}", violation.on(case.name));
         }
     }
 }
 
-/// Panics with the first law that the slicer breaks on the spread of inputs.
+/// Asserts that the slicer keeps its laws on the fixed inputs.
 ///
-/// The lists are as a pipeline hands them over: sorted by score, without negative token counts.
+/// The lists are as a pipeline passes them: sorted by score, without negative token counts.
 ///
 /// ```
 /// use cupel::KnapsackSlice;
@@ -88,21 +86,21 @@ pub fn scorer(scorer: &(impl Scorer + ?Sized)) {
 ///
 /// # Panics
 ///
-/// With a [`LawViolation`].
+/// Panics with the text of the first [`LawViolation`].
 #[track_caller]
 pub fn slicer(slicer: &(impl Slicer + ?Sized)) {
-    for case in spread::sorted() {
-        for budget in spread::budgets(&case.input) {
+    for case in inputs::sorted() {
+        for budget in inputs::budgets(&case.input) {
             if let Err(violation) = check_slicer(slicer, &case.input, &budget) {
-                raise(violation.on(case.name));
+                panic!("{}", violation.on(case.name));
             }
         }
     }
 }
 
-/// Panics with the first law that the placer breaks on the spread of inputs.
+/// Asserts that the placer keeps its laws on the fixed inputs.
 ///
-/// The lists are as a pipeline hands them over: pinned items first, then by score.
+/// The lists are as a pipeline passes them: pinned items first, then by score.
 ///
 /// ```
 /// use cupel::UShapedPlacer;
@@ -113,38 +111,38 @@ pub fn slicer(slicer: &(impl Slicer + ?Sized)) {
 ///
 /// # Panics
 ///
-/// With a [`LawViolation`].
+/// Panics with the text of the first [`LawViolation`].
 #[track_caller]
 pub fn placer(placer: &(impl Placer + ?Sized)) {
-    for case in spread::merged() {
+    for case in inputs::merged() {
         if let Err(violation) = check_placer(placer, &case.input) {
-            raise(violation.on(case.name));
+            panic!("{}", violation.on(case.name));
         }
     }
 }
 
-/// A position in an answer that holds what it must not.
-enum Stray {
+/// The position of an entry that must not be in an answer.
+enum BadEntry {
     Unknown(usize),
     Repeated(usize),
 }
 
-impl Stray {
-    fn told_of(&self, method: &str) -> String {
+impl BadEntry {
+    fn finding(&self, method: &str) -> String {
         match self {
             Self::Unknown(position) => {
-                format!("{method} returned at position {position} what it had not received")
+                format!("{method} returned an item at position {position} that it did not receive")
             }
             Self::Repeated(position) => {
-                format!("{method} returned at position {position} what it had returned before")
+                format!("{method} returned an item again at position {position}")
             }
         }
     }
 }
 
-/// The positions in `offered` of the returned items. A handle offered several times
-/// matches its positions in order.
-fn positions(offered: &[ScoredItem], returned: &[ContextItem]) -> Result<Vec<usize>, Stray> {
+/// Returns the positions in `offered` of the returned items. An item offered several times matches
+/// its positions in order.
+fn positions(offered: &[ScoredItem], returned: &[ContextItem]) -> Result<Vec<usize>, BadEntry> {
     let mut taken = vec![false; offered.len()];
     let mut found = Vec::with_capacity(returned.len());
     for (position, item) in returned.iter().enumerate() {
@@ -155,20 +153,20 @@ fn positions(offered: &[ScoredItem], returned: &[ContextItem]) -> Result<Vec<usi
                 taken[at] = true;
                 found.push(at);
             }
-            None if is_offered => return Err(Stray::Repeated(position)),
-            None => return Err(Stray::Unknown(position)),
+            None if is_offered => return Err(BadEntry::Repeated(position)),
+            None => return Err(BadEntry::Unknown(position)),
         }
     }
     Ok(found)
 }
 
-/// The positions again, if each is one of `offered` and comes once.
-fn distinct(positions: &[usize], offered: usize) -> Result<Vec<usize>, Stray> {
+/// Returns the positions if each is below `offered` and occurs once.
+fn distinct(positions: &[usize], offered: usize) -> Result<Vec<usize>, BadEntry> {
     let mut taken = vec![false; offered];
     for (position, &at) in positions.iter().enumerate() {
         match taken.get_mut(at) {
-            None => return Err(Stray::Unknown(position)),
-            Some(true) => return Err(Stray::Repeated(position)),
+            None => return Err(BadEntry::Unknown(position)),
+            Some(true) => return Err(BadEntry::Repeated(position)),
             Some(taken) => *taken = true,
         }
     }
@@ -179,7 +177,7 @@ fn borrowed(items: &[ScoredItem]) -> Vec<ScoredRef<'_>> {
     ScoredRef::from_list(items)
 }
 
-/// A list as a violation shows it: its length and its first entries.
+/// Formats a list for a violation: its length and its first entries.
 fn described<T>(list: &[T], entry: fn(&T) -> String) -> String {
     const SHOWN: usize = 8;
     let mut entries: Vec<String> = list.iter().take(SHOWN).map(entry).collect();
@@ -199,7 +197,7 @@ fn with_score(scored: &ScoredItem) -> String {
     format!("{content} ({} tokens, score {score})", item.tokens())
 }
 
-/// The beginning of a text, in quotes.
+/// Returns the first characters of a text, quoted.
 fn excerpt(text: &str) -> String {
     const SHOWN: usize = 40;
     match text.char_indices().nth(SHOWN) {

@@ -3,10 +3,10 @@
 use cupel::{Placer, ScoredItem, StrategyRole};
 
 use super::{
-    Law, LawViolation, Stray, borrowed, described, distinct, excerpt, positions, with_score,
+    BadEntry, Law, LawViolation, borrowed, described, distinct, excerpt, positions, with_score,
 };
 
-/// Whether the placer keeps its laws on these items.
+/// Checks that the placer keeps its laws on these items.
 ///
 /// ```
 /// use cupel::UShapedPlacer;
@@ -19,7 +19,7 @@ use super::{
 ///
 /// # Errors
 ///
-/// The first law that is broken.
+/// Returns the first violation.
 pub fn check_placer(
     placer: &(impl Placer + ?Sized),
     items: &[ScoredItem],
@@ -28,8 +28,8 @@ pub fn check_placer(
         let input = described(items, with_score);
         LawViolation::new(StrategyRole::Placer, law, finding, input)
     };
-    let complete = |order: Result<Vec<usize>, Stray>, method: &str| {
-        let order = order.map_err(|stray| broken(Law::Permutation, stray.told_of(method)))?;
+    let complete = |order: Result<Vec<usize>, BadEntry>, method: &str| {
+        let order = order.map_err(|entry| broken(Law::Permutation, entry.finding(method)))?;
         if order.len() == items.len() {
             return Ok(order);
         }
@@ -61,7 +61,7 @@ pub fn check_placer(
     Ok(())
 }
 
-/// Positions of items and where they are from.
+/// The positions of placed items, and the call that returned them.
 struct Order(&'static str, Vec<usize>);
 
 impl Order {
@@ -72,7 +72,7 @@ impl Order {
             pairs.find(|(_, (left, right))| !item(**left).is_same(item(**right)))?;
         let content = |at| excerpt(item(at).content());
         Some(format!(
-            "position {position} has {} from {} and {} from {}",
+            "position {position} is {} from {} and {} from {}",
             content(left),
             self.0,
             content(right),

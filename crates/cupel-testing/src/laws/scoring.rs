@@ -4,9 +4,9 @@ use cupel::{ContextItem, Scorer, StrategyRole};
 
 use super::{Law, LawViolation, described, excerpt};
 
-/// Whether the scorer keeps its laws on these items.
+/// Checks that the scorer keeps its laws on these items.
 ///
-/// Scores are compared to the last bit, so `0.0` is not `-0.0`; one NaN is as good as another.
+/// Scores are compared bit by bit, so `0.0` differs from `-0.0`. All NaN values are equal.
 ///
 /// ```
 /// use cupel::{ContextItem, CupelError, Scorer};
@@ -29,12 +29,12 @@ use super::{Law, LawViolation, described, excerpt};
 ///
 /// let violation = check_scorer(&Rounded, &[item("a", 20), item("b", 5)]).unwrap_err();
 /// assert_eq!(violation.law(), Law::BatchEqualsSingle);
-/// assert_eq!(violation.finding(), "item 1 has 0.0 from `score_all` and 0.5 from `score`");
+/// assert_eq!(violation.finding(), "item 1 scores 0.0 with `score_all` and 0.5 with `score`");
 /// ```
 ///
 /// # Errors
 ///
-/// The first law that is broken.
+/// Returns the first violation.
 pub fn check_scorer(
     scorer: &(impl Scorer + ?Sized),
     items: &[ContextItem],
@@ -73,7 +73,7 @@ pub fn check_scorer(
     Ok(())
 }
 
-/// Scores and where they are from.
+/// Scores, and the call that returned them.
 struct Column(&'static str, Vec<f64>);
 
 impl Column {
@@ -86,7 +86,7 @@ impl Column {
         };
         let (position, (score, other)) = pairs.find(differs)?;
         Some(format!(
-            "item {position} has {score:?} from {from} and {other:?} from {other_from}"
+            "item {position} scores {score:?} with {from} and {other:?} with {other_from}"
         ))
     }
 }

@@ -2,11 +2,12 @@
 
 use cupel::{ContextBudget, CupelError, ScoredItem, Slicer, StrategyRole};
 
-use super::{Law, LawViolation, Stray, borrowed, described, distinct, positions, with_score};
+use super::{BadEntry, Law, LawViolation, borrowed, described, distinct, positions, with_score};
 
-/// Whether the slicer keeps its laws on this list and budget, on no items, and on a target of zero.
+/// Checks that the slicer keeps its laws on this list and budget, on an empty list, and on a target of zero.
 ///
-/// A slicer may fail, if `slice` and `select` fail alike; but not where there is nothing to choose.
+/// A slicer may return an error if `slice` and `select` return the same one, but not for an empty
+/// list or a target of zero.
 ///
 /// ```
 /// use cupel::{ContextBudget, ContextItem, CupelError, ScoredItem, Slicer};
@@ -35,7 +36,7 @@ use super::{Law, LawViolation, Stray, borrowed, described, distinct, positions, 
 ///
 /// # Errors
 ///
-/// The first law that is broken.
+/// Returns the first violation.
 pub fn check_slicer(
     slicer: &(impl Slicer + ?Sized),
     sorted: &[ScoredItem],
@@ -54,17 +55,17 @@ pub fn check_slicer(
 }
 
 fn without_target(budget: &ContextBudget) -> ContextBudget {
-    ContextBudget::with_target(budget.max_tokens(), 0).expect("no ceiling is below zero")
+    ContextBudget::with_target(budget.max_tokens(), 0).expect("`max_tokens` is not negative")
 }
 
-/// A slicer with one input.
+/// A slicer and one input.
 struct Trial<'a, S: ?Sized> {
     slicer: &'a S,
     sorted: &'a [ScoredItem],
     budget: &'a ContextBudget,
 }
 
-/// The ranks a slicer keeps, or why it cannot choose.
+/// The kept ranks, or the slicer's error.
 type Answer = Result<Vec<usize>, CupelError>;
 
 impl<S: Slicer + ?Sized> Trial<'_, S> {
@@ -88,8 +89,7 @@ impl<S: Slicer + ?Sized> Trial<'_, S> {
         }
     }
 
-    /// The answer of `select`, and its remarks with it as a text: they may hold NaN, which equals
-    /// nothing.
+    /// Returns the answer of `select`, and its debug text, because NaN in the notes is not equal to itself.
     fn select(&self) -> Result<(Answer, String), LawViolation> {
         const METHOD: &str = "`select`";
         let selection = self.slicer.select(&borrowed(self.sorted), self.budget);
@@ -103,20 +103,20 @@ impl<S: Slicer + ?Sized> Trial<'_, S> {
         }
     }
 
-    /// The kept ranks, if they are lawful by themselves.
+    /// Returns the kept ranks if they break no law by themselves.
     fn kept(
         &self,
-        ranks: Result<Vec<usize>, Stray>,
+        ranks: Result<Vec<usize>, BadEntry>,
         method: &str,
     ) -> Result<Vec<usize>, LawViolation> {
-        let ranks = ranks.map_err(|stray| {
-            let law = match stray {
-                Stray::Unknown(_) => Law::Subset,
-                Stray::Repeated(_) => Law::NoRepeats,
+        let ranks = ranks.map_err(|entry| {
+            let law = match entry {
+                BadEntry::Unknown(_) => Law::Subset,
+                BadEntry::Repeated(_) => Law::NoRepeats,
             };
-            self.broken(law, stray.told_of(method))
+            self.broken(law, entry.finding(method))
         })?;
-        if self.is_nothing() && !ranks.is_empty() {
+        if self.must_be_empty() && !ranks.is_empty() {
             let finding = format!("{method} kept {} items", ranks.len());
             return Err(self.broken(Law::NothingFromNothing, finding));
         }
@@ -142,19 +142,19 @@ impl<S: Slicer + ?Sized> Trial<'_, S> {
         if !agree {
             let finding = format!(
                 "`slice` {}, `select` {}",
-                told(from_slice),
-                told(from_select)
+                described_answer(from_slice),
+                described_answer(from_select)
             );
             return Err(self.broken(Law::SelectEqualsSlice, finding));
         }
-        if self.is_nothing() && from_slice.is_err() {
-            let finding = format!("`slice` {}", told(from_slice));
+        if self.must_be_empty() && from_slice.is_err() {
+            let finding = format!("`slice` {}", described_answer(from_slice));
             return Err(self.broken(Law::NothingFromNothing, finding));
         }
         Ok(())
     }
 
-    /// The ranks in order, each as the first rank that holds the same item.
+    /// Returns the sorted ranks, each replaced by the first rank of the same item.
     fn handles(&self, ranks: &[usize]) -> Vec<usize> {
         let first = |&rank: &usize| {
             let item = &self.sorted[rank].item;
@@ -166,12 +166,12 @@ impl<S: Slicer + ?Sized> Trial<'_, S> {
         handles
     }
 
-    fn is_nothing(&self) -> bool {
+    fn must_be_empty(&self) -> bool {
         self.sorted.is_empty() || self.budget.target_tokens() == 0
     }
 
     fn not_repeatable(&self, method: &str) -> Result<(), LawViolation> {
-        let finding = format!("{method} gave another answer the second time");
+        let finding = format!("the second call of {method} gave a different answer");
         Err(self.broken(Law::Repeatable, finding))
     }
 
@@ -182,7 +182,7 @@ impl<S: Slicer + ?Sized> Trial<'_, S> {
     }
 }
 
-fn told(answer: &Answer) -> String {
+fn described_answer(answer: &Answer) -> String {
     match answer {
         Ok(ranks) => format!("kept ranks {ranks:?}"),
         Err(error) => format!("failed: {error}"),

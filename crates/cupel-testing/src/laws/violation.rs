@@ -1,11 +1,11 @@
-//! [`LawViolation`]: which law, on what input, and what was seen.
+//! [`LawViolation`]: the broken law, the input and the observed behavior.
 
 use std::error::Error;
 use std::fmt;
 
 use cupel::StrategyRole;
 
-/// What a strategy has to keep to.
+/// A rule of a strategy's contract.
 ///
 /// ```
 /// use cupel_testing::laws::Law;
@@ -22,19 +22,19 @@ pub enum Law {
     Repeatable,
     /// `score_all` returns one score for every item.
     OneScorePerItem,
-    /// `score_all` equals `score` of every item, to the last bit.
+    /// `score_all` equals `score` of every item, bit by bit.
     BatchEqualsSingle,
-    /// Every kept item is one that was offered: the same handle, not an equal item.
+    /// Every kept item was offered: the same handle, not an equal item.
     Subset,
     /// No item is kept more often than it was offered.
     NoRepeats,
-    /// The kept tokens are within the target; a slicer of item counts is free to exceed it.
+    /// The kept tokens are within the target. A count quota slicer may exceed it.
     WithinTarget,
     /// An empty list or a target of zero gives an empty list.
     NothingFromNothing,
-    /// `select` keeps the items that `slice` returns, or fails as it does.
+    /// `select` keeps the items that `slice` returns, or returns the same error.
     SelectEqualsSlice,
-    /// Every placed item is one that was received, and every received item is placed once.
+    /// Every received item is placed exactly once, and no other item.
     Permutation,
     /// `arrange` gives the order that `place` gives.
     ArrangeEqualsPlace,
@@ -47,18 +47,18 @@ impl Law {
             Self::Repeatable => "the same input gives the same answer",
             Self::OneScorePerItem => "`score_all` returns one score for every item",
             Self::BatchEqualsSingle => "`score_all` equals `score` of every item",
-            Self::Subset => "every kept item is one that was offered",
+            Self::Subset => "every kept item was offered",
             Self::NoRepeats => "no item is kept more often than it was offered",
             Self::WithinTarget => "the kept tokens are within the target",
             Self::NothingFromNothing => "an empty list or a target of zero gives an empty list",
             Self::SelectEqualsSlice => "`select` keeps the items that `slice` returns",
-            Self::Permutation => "exactly the received items are placed, each once",
+            Self::Permutation => "every received item is placed exactly once",
             Self::ArrangeEqualsPlace => "`arrange` gives the order that `place` gives",
         }
     }
 }
 
-/// The variant's name and what it demands.
+/// Writes the variant's name and its rule.
 impl fmt::Display for Law {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self:?} ({})", self.rule())
@@ -72,20 +72,20 @@ impl fmt::Display for Law {
 /// use cupel_testing::fixture::scored;
 /// use cupel_testing::laws::{Law, check_placer};
 ///
-/// struct OnlyTheBest;
+/// struct OnlyFirst;
 ///
-/// impl Placer for OnlyTheBest {
+/// impl Placer for OnlyFirst {
 ///     fn place(&self, items: &[ScoredItem]) -> Vec<ContextItem> {
 ///         items.iter().take(1).map(|scored| scored.item.clone()).collect()
 ///     }
 /// }
 ///
 /// let items = [scored("a", 10, 0.9), scored("b", 20, 0.8)];
-/// let violation = check_placer(&OnlyTheBest, &items).unwrap_err();
+/// let violation = check_placer(&OnlyFirst, &items).unwrap_err();
 /// assert_eq!(violation.law(), Law::Permutation);
 /// assert_eq!(
 ///     violation.to_string(),
-///     "placer breaks Permutation (exactly the received items are placed, each once): \
+///     "placer breaks Permutation (every received item is placed exactly once): \
 ///      `place` returned 1 of 2 items; \
 ///      input: 2 items: \"a\" (10 tokens, score 0.9), \"b\" (20 tokens, score 0.8)",
 /// );
@@ -108,28 +108,28 @@ impl LawViolation {
         }
     }
 
-    /// The same with a name before the input.
+    /// Adds a name before the input.
     pub(super) fn on(mut self, case: &str) -> Self {
         self.input = format!("{case}, {}", self.input);
         self
     }
 
-    /// The part of a pipeline the strategy plays.
+    /// Returns the strategy's role in a pipeline.
     pub fn strategy(&self) -> StrategyRole {
         self.strategy
     }
 
-    /// The law.
+    /// Returns the broken law.
     pub fn law(&self) -> Law {
         self.law
     }
 
-    /// What was seen.
+    /// Returns the observed behavior.
     pub fn finding(&self) -> &str {
         &self.finding
     }
 
-    /// The input on which it was seen.
+    /// Returns the input that shows it.
     pub fn input(&self) -> &str {
         &self.input
     }

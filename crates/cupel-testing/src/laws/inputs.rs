@@ -1,4 +1,4 @@
-//! Inputs that tell strategies apart: the same on every machine and in every run.
+//! The fixed inputs of the law checks.
 
 use cupel::{ContextBudget, ContextItem, ContextItemBuilder, ContextKind, ScoredItem};
 
@@ -26,7 +26,7 @@ pub(super) fn items() -> Vec<Case<Vec<ContextItem>>> {
         case("one item with every field", vec![full("full", 1)]),
         case("ties", vec![tied("a"), tied("b"), tied("c")]),
         case(
-            "twins",
+            "equal items",
             vec![full("twin", 3), full("twin", 3), item("other", 1)],
         ),
         case("one item twice", vec![same.clone(), item("other", 1), same]),
@@ -60,10 +60,43 @@ pub(super) fn items() -> Vec<Case<Vec<ContextItem>>> {
     ]
 }
 
-/// Lists for slicers: no negative token counts, best score first, as a pipeline hands them over.
+/// A named list of items as content, tokens and score.
+type Row = (&'static str, &'static [(&'static str, i64, f64)]);
+
+const ROWS: &[Row] = &[
+    ("empty list", &[]),
+    ("one item", &[("only", 10, 0.5)]),
+    ("one zero-token item", &[("free", 0, 0.5)]),
+    ("ties", &[("a", 3, 0.5), ("b", 3, 0.5), ("c", 3, 0.5)]),
+    (
+        "equal items",
+        &[("twin", 3, 0.5), ("twin", 3, 0.5), ("other", 2, 0.5)],
+    ),
+    (
+        "zero-token items among others",
+        &[("free", 0, 1.0), ("paid", 8, 0.75), ("also free", 0, 0.0)],
+    ),
+    (
+        "best item larger than all others",
+        &[("large", 90, 0.9), ("b", 6, 0.5), ("c", 4, 0.25)],
+    ),
+    (
+        "unusual scores",
+        &[
+            ("infinite", 2, f64::INFINITY),
+            ("large", 2, 7.0),
+            ("zero", 2, 0.0),
+            ("negative zero", 2, -0.0),
+            ("negative", 2, -1.0),
+            ("NaN", 2, f64::NAN),
+        ],
+    ),
+];
+
+/// Lists for slicers, as a pipeline passes them: no negative token counts, highest score first.
 pub(super) fn sorted() -> Vec<Case<Vec<ScoredItem>>> {
     let same = item("same", 4);
-    let twice = |score| ScoredItem {
+    let again = |score| ScoredItem {
         item: same.clone(),
         score,
     };
@@ -71,56 +104,25 @@ pub(super) fn sorted() -> Vec<Case<Vec<ScoredItem>>> {
         item: build(ContextItem::builder(content, 5).kind(kind(name))),
         score,
     };
-    let mut cases = vec![
-        case("empty list", vec![]),
-        case("one item", vec![scored("only", 10, 0.5)]),
-        case("one free item", vec![scored("free", 0, 0.5)]),
+    let by_hint = |item: ContextItem| ScoredItem {
+        score: item.future_relevance_hint().unwrap_or(0.0),
+        item,
+    };
+    let mut many: Vec<ScoredItem> = many().into_iter().map(by_hint).collect();
+    many.sort_by(|a, b| descending(a.score, b.score));
+    let from_rows = ROWS.iter().map(|(name, items)| {
+        let items = items.iter();
         case(
-            "ties",
-            vec![
-                scored("a", 3, 0.5),
-                scored("b", 3, 0.5),
-                scored("c", 3, 0.5),
-            ],
-        ),
-        case(
-            "twins",
-            vec![
-                scored("twin", 3, 0.5),
-                scored("twin", 3, 0.5),
-                scored("other", 2, 0.5),
-            ],
-        ),
+            name,
+            items
+                .map(|&(content, tokens, score)| scored(content, tokens, score))
+                .collect(),
+        )
+    });
+    let built = [
         case(
             "one item twice",
-            vec![twice(0.75), scored("other", 1, 0.5), twice(0.25)],
-        ),
-        case(
-            "free items among others",
-            vec![
-                scored("free", 0, 1.0),
-                scored("paid", 8, 0.75),
-                scored("also free", 0, 0.0),
-            ],
-        ),
-        case(
-            "best item larger than all others",
-            vec![
-                scored("large", 90, 0.9),
-                scored("b", 6, 0.5),
-                scored("c", 4, 0.25),
-            ],
-        ),
-        case(
-            "unusual scores",
-            vec![
-                scored("infinite", 2, f64::INFINITY),
-                scored("large", 2, 7.0),
-                scored("zero", 2, 0.0),
-                scored("negative zero", 2, -0.0),
-                scored("negative", 2, -1.0),
-                scored("NaN", 2, f64::NAN),
-            ],
+            vec![again(0.75), scored("other", 1, 0.5), again(0.25)],
         ),
         case(
             "kinds in several spellings",
@@ -131,27 +133,21 @@ pub(super) fn sorted() -> Vec<Case<Vec<ScoredItem>>> {
                 of_kind("d", "Message", 0.6),
             ],
         ),
+        case("many items", many),
     ];
-    let mut many: Vec<ScoredItem> = many()
-        .into_iter()
-        .map(|item| ScoredItem {
-            score: item.future_relevance_hint().unwrap_or(0.0),
-            item,
-        })
-        .collect();
-    many.sort_by(|a, b| descending(a.score, b.score));
-    cases.push(case("many items", many));
-    cases
+    from_rows.chain(built).collect()
 }
 
-/// Budgets around the tokens of a list: next to nothing, half, one too few, all, and more.
+/// Returns budgets around the tokens of a list: 1, half, one too few, all, and 10 more.
 pub(super) fn budgets(sorted: &[ScoredItem]) -> Vec<ContextBudget> {
     let total: i64 = sorted.iter().map(|scored| scored.item.tokens()).sum();
     [1, total / 2, total - 1, total, total + 10]
         .into_iter()
         .filter(|target| *target > 0)
         .flat_map(|target| [target, 2 * target].map(|max| (max, target)))
-        .map(|(max, target)| ContextBudget::with_target(max, target).expect("target is below max"))
+        .map(|(max, target)| {
+            ContextBudget::with_target(max, target).expect("the target is at most `max_tokens`")
+        })
         .collect()
 }
 
@@ -189,51 +185,41 @@ fn full(content: &str, tokens: i64) -> ContextItem {
     )
 }
 
-/// Forty items in which every field varies and is sometimes missing, from a fixed sequence.
+/// Returns forty items in which every field varies, and optional fields are sometimes absent.
 fn many() -> Vec<ContextItem> {
-    let mut state = 1_u64;
-    let mut draw = |below: i64| {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        i64::try_from(state >> 33).unwrap_or(0) % below
-    };
     let kinds = ["Message", "memory", "Memory", "ToolOutput", "note"];
     let tags = ["urgent", "Work", "home", "work"];
-    let one = |number| {
-        // Repeated contents: some of these items are twins in all but their fields.
+    let one = |number: u8| {
+        // Multiples of different primes keep the fields from varying in step.
+        let vary = |prime: u16, below: u16| u16::from(number) * prime % 101 % below;
+        // Five contents occur twice.
         let content = format!("item {}", number % 35);
-        let mut item = ContextItem::builder(content, draw(12));
-        item = item.kind(kind(pick(&kinds, draw(5))));
-        if draw(3) > 0 {
-            item = item.priority(draw(5) - 2);
+        let mut item = ContextItem::builder(content, vary(7, 12).into());
+        item = item.kind(kind(kinds[usize::from(vary(11, 5))]));
+        if vary(13, 3) > 0 {
+            item = item.priority(i64::from(vary(17, 5)) - 2);
         }
-        for _ in 0..draw(3) {
-            item = item.tag(pick(&tags, draw(4)));
+        for tag in 0..vary(19, 3) {
+            item = item.tag(tags[usize::from(vary(23 + 6 * tag, 4))]);
         }
-        if draw(3) > 0 {
-            item = item.future_relevance_hint(draw(9) as f64 / 8.0);
+        if vary(31, 3) > 0 {
+            item = item.future_relevance_hint(f64::from(vary(37, 9)) / 8.0);
         }
-        if draw(3) > 0 {
-            item = item.meta("cupel:trust", (draw(9) as f64 / 8.0).to_string());
+        if vary(41, 3) > 0 {
+            item = item.meta("cupel:trust", (f64::from(vary(43, 9)) / 8.0).to_string());
         }
-        item = at(item, draw(30));
-        build(item)
+        build(at(item, vary(47, 30)))
     };
     (0..40).map(one).collect()
 }
 
-/// Gives the item a time in January 2026; none on day 0.
-fn at(item: ContextItemBuilder, day: i64) -> ContextItemBuilder {
+/// Sets a timestamp in January 2026, or none for day 0.
+fn at(item: ContextItemBuilder, day: u16) -> ContextItemBuilder {
     if day == 0 {
         return item;
     }
     let time = format!("2026-01-{day:02}T12:00:00Z");
     item.timestamp(time.parse().expect("the day is in January"))
-}
-
-fn pick<'a>(words: &[&'a str], index: i64) -> &'a str {
-    words[usize::try_from(index).unwrap_or(0)]
 }
 
 fn kind(name: &str) -> ContextKind {
