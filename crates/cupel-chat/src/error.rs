@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use cupel::config::Position;
+
 /// Where in a text something is; lines and columns count from 1, columns in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
@@ -16,16 +18,11 @@ pub struct Place {
 impl Place {
     /// The place of a byte of `text`.
     pub(crate) fn of(text: &str, offset: usize) -> Self {
-        let mut offset = offset.min(text.len());
-        while !text.is_char_boundary(offset) {
-            offset -= 1;
-        }
-        let before = &text[..offset];
-        let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let Position { line, column, span } = Position::of(text, offset..offset);
         Self {
-            offset,
-            line: before.matches('\n').count() + 1,
-            column: before[start..].chars().count() + 1,
+            offset: span.start,
+            line,
+            column,
         }
     }
 }

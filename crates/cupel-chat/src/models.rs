@@ -136,39 +136,11 @@ impl Model {
             .filter(known)
             .max_by_key(|model| model.name.len());
         longest.ok_or_else(|| {
-            let near = MODELS
-                .iter()
-                .map(|model| (distance(&plain, model.name), model.name));
-            let nearest = near
-                .min()
-                .filter(|(distance, _)| *distance <= plain.len() / 3);
+            let known = MODELS.iter().map(|model| model.name);
             UnknownModel {
                 name: name.to_owned(),
-                nearest: nearest.map(|(_, name)| name),
+                nearest: cupel::config::nearest_name(&plain, known),
             }
         })
     }
-}
-
-/// The number of letters to change, add, drop or swap between two words.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(64).collect(), b.chars().collect());
-    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
-    for (i, row) in rows.iter_mut().enumerate() {
-        row[0] = i;
-    }
-    for (j, cell) in rows[0].iter_mut().enumerate() {
-        *cell = j;
-    }
-    for i in 1..=a.len() {
-        for j in 1..=b.len() {
-            let change = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut least = change.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                least = least.min(rows[i - 2][j - 2] + 1);
-            }
-            rows[i][j] = least;
-        }
-    }
-    rows[a.len()][b.len()]
 }

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::ops::Range;
 
-use super::suggest::nearest;
+use super::suggest::nearest_name;
 use crate::CupelError;
 
 /// What is wrong with a policy or a request, where, and how to mend it.
@@ -56,14 +56,14 @@ pub enum ConfigErrorKind {
     NotData,
 }
 
-/// Where in the text a [`ConfigError`] is.
+/// A place in a text, such as that of a [`ConfigError`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Position {
-    /// The line, from 1.
+    /// The line, counted from 1.
     pub line: usize,
-    /// The column in characters, from 1.
+    /// The column in characters, counted from 1.
     pub column: usize,
-    /// The bytes of the text that are meant.
+    /// The bytes of the text.
     pub span: Range<usize>,
 }
 
@@ -118,7 +118,7 @@ impl ConfigError {
     ) -> Self {
         let known: Vec<&str> = known.into_iter().collect();
         let mut error = Self::new(kind, format!("unknown {what} {name:?}"));
-        match nearest(name, &known) {
+        match nearest_name(name, known.iter().copied()) {
             Some(near) => error.0.suggestion = Some(near.to_owned()),
             None => {
                 error.0.message += "; known are ";
@@ -211,9 +211,19 @@ impl Error for ConfigError {
     }
 }
 
-#[cfg(feature = "documents")]
 impl Position {
-    fn of(text: &str, span: Range<usize>) -> Self {
+    /// Returns the position of the bytes `span` of `text`. A byte order mark has no column.
+    ///
+    /// Ends that are not at a character boundary move to the boundary before; ends beyond the text
+    /// move to its end.
+    ///
+    /// ```
+    /// use cupel::config::Position;
+    ///
+    /// let position = Position::of("a\nbé = 1", 6..7);
+    /// assert_eq!((position.line, position.column, position.span), (2, 4, 6..7));
+    /// ```
+    pub fn of(text: &str, span: Range<usize>) -> Self {
         let boundary = |byte: usize| {
             let mut before = (0..=byte.min(text.len())).rev();
             before
@@ -223,13 +233,10 @@ impl Position {
         let start = boundary(span.start);
         let before = &text[..start];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let line = before[line_start..].trim_start_matches('\u{feff}');
         Self {
             line: before.matches('\n').count() + 1,
-            column: before[line_start..]
-                .trim_start_matches('\u{feff}')
-                .chars()
-                .count()
-                + 1,
+            column: line.chars().count() + 1,
             span: start..boundary(span.end).max(start),
         }
     }

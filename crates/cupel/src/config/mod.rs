@@ -56,6 +56,7 @@ pub use presets::{Preset, preset, presets};
 pub use request::RequestConfig;
 #[cfg(feature = "documents")]
 pub use schema::{policy_schema, request_schema};
+pub use suggest::nearest_name;
 
 use crate::{
     ContextKind, CountQuotaEntry, GroupScore, OverflowStrategy, Policy, QuotaEntry,

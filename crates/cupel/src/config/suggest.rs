@@ -1,55 +1,57 @@
 //! "Did you mean": the nearest of a list of names.
 
-/// The name of `known` that is nearest to `name`, if it is near enough to be meant: a third of its
-/// letters may be wrong, a swap of neighbours counting once, or it is the only one that begins so.
-pub(super) fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
-    let name: Vec<char> = folded(name);
-    let distances = known.iter().map(|known| {
-        let letters = folded(known);
-        (distance(&name, &letters), letters.len(), *known)
+use strsim::osa_distance;
+
+/// Returns the name of `known` that `name` was probably meant to be.
+///
+/// Case, `_` and `-` do not count. The nearest name by optimal string alignment distance
+/// (insertions, deletions, replacements and swaps of neighbors) is returned if at most a third
+/// of its letters differ; ties go to the first in the alphabet. Otherwise the only name that
+/// starts with `name` is returned, if `name` has at least three letters.
+///
+/// ```
+/// use cupel::config::nearest_name;
+///
+/// let known = ["recency", "bucket_size", "max"];
+/// assert_eq!(nearest_name("rceency", known), Some("recency"));
+/// assert_eq!(nearest_name("bucketSize", known), Some("bucket_size"));
+/// assert_eq!(nearest_name("min", known), None);
+/// ```
+pub fn nearest_name<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    let name = folded(name);
+    let known: Vec<(String, &str)> = known.into_iter().map(|k| (folded(k), k)).collect();
+    let distances = known.iter().map(|(letters, known)| {
+        (
+            osa_distance(&name, letters),
+            letters.chars().count(),
+            *known,
+        )
     });
-    let near = distances
+    let nearest = distances
         .filter(|(distance, length, _)| distance * 3 <= (*length).max(3))
-        .min_by_key(|(distance, _, _)| *distance)
+        .min_by_key(|(distance, _, known)| (*distance, *known))
         .map(|(_, _, known)| known);
-    near.or_else(|| {
-        let begins = |known: &&&str| name.len() >= 3 && folded(known).starts_with(&name);
-        let mut longer = known.iter().filter(begins);
-        longer.next().filter(|_| longer.next().is_none()).copied()
+    nearest.or_else(|| {
+        let mut longer = known
+            .iter()
+            .filter(|(letters, _)| name.len() >= 3 && letters.starts_with(&name));
+        let only = longer.next().filter(|_| longer.next().is_none());
+        only.map(|(_, known)| *known)
     })
 }
 
-/// Lower case without separators: `bucketSize` is as good as `bucket_size`.
-fn folded(name: &str) -> Vec<char> {
+/// Lowercase letters without separators. The limit bounds the cost for very long input.
+fn folded(name: &str) -> String {
     let letters = name.chars().take(64).filter(|c| !matches!(c, '_' | '-'));
     letters.flat_map(char::to_lowercase).collect()
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`.
-fn distance(a: &[char], b: &[char]) -> usize {
-    let mut before: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        let mut row = vec![i];
-        for j in 1..=b.len() {
-            let replaced = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut least = replaced.min(last[j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                least = least.min(before[j - 2] + 1);
-            }
-            row.push(least);
-        }
-        before = std::mem::replace(&mut last, row);
-    }
-    last[b.len()]
-}
-
 #[cfg(test)]
 mod tests {
-    use super::nearest;
+    use super::nearest_name;
 
     #[test]
-    fn a_slip_finds_its_name_and_a_stranger_finds_none() {
+    fn a_typo_finds_its_name_and_an_unrelated_word_finds_none() {
         let known = ["recency", "reflexive", "bucket_size", "u-shaped", "max"];
         for (name, expected) in [
             ("recencyy", Some("recency")),
@@ -64,7 +66,7 @@ mod tests {
             ("zzz", None),
             ("", None),
         ] {
-            assert_eq!(nearest(name, &known), expected, "{name}");
+            assert_eq!(nearest_name(name, known), expected, "{name}");
         }
     }
 }
