@@ -351,8 +351,7 @@ impl Chat {
         budget: &ContextBudget,
         candidates: &[ContextItem],
     ) -> Result<Fitted<'_>, FitError> {
-        self.must_keep()?;
-        self.check_room(candidates, budget)?;
+        self.check(candidates, budget)?;
         let report = self.policy(policy).dry_run(candidates, budget);
         let mut report = report.map_err(FitError::Policy)?;
 
@@ -385,7 +384,22 @@ impl Chat {
         })
     }
 
-    /// Fails if what has to be kept is too large by itself.
+    /// Checks that the chat has the messages its format requires, and that the mandatory ones fit.
+    ///
+    /// [`fit`](Self::fit) starts with this check; a run of the chat's [`policy`](Self::policy) does not.
+    ///
+    /// # Errors
+    ///
+    /// [`FitError`].
+    pub fn check(
+        &self,
+        candidates: &[ContextItem],
+        budget: &ContextBudget,
+    ) -> Result<(), FitError> {
+        self.must_keep()?;
+        self.check_room(candidates, budget)
+    }
+
     fn check_room(
         &self,
         candidates: &[ContextItem],

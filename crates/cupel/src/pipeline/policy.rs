@@ -201,14 +201,34 @@ impl Policy {
         items: &'a [ContextItem],
         budget: &ContextBudget,
     ) -> Result<Decisions<'a>, CupelError> {
-        execute(
-            self,
-            items,
-            budget,
-            &mut NullTraceCollector,
-            Recording::EveryCandidate,
-        )
-        .map(Decisions::new)
+        self.decide_traced(items, budget, &mut NullTraceCollector)
+    }
+
+    /// Returns what a run decides about every candidate, and reports each stage to `collector`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Pipeline::run`](crate::Pipeline::run).
+    ///
+    /// ```
+    /// use cupel::*;
+    ///
+    /// let policy = Policy::new(ReflexiveScorer, GreedySlice, ChronologicalPlacer);
+    /// let items = [ContextItem::builder("hello", 2).build()?];
+    /// let mut collector = DiagnosticTraceCollector::new(TraceDetailLevel::Stage);
+    /// let budget = ContextBudget::with_target(9, 9)?;
+    /// let decisions = policy.decide_traced(&items, &budget, &mut collector)?;
+    /// assert_eq!(decisions.window(), [0]);
+    /// assert_eq!(collector.into_report().included.len(), 1);
+    /// # Ok::<(), CupelError>(())
+    /// ```
+    pub fn decide_traced<'a, C: TraceCollector + ?Sized>(
+        &self,
+        items: &'a [ContextItem],
+        budget: &ContextBudget,
+        collector: &mut C,
+    ) -> Result<Decisions<'a>, CupelError> {
+        execute(self, items, budget, collector, Recording::EveryCandidate).map(Decisions::new)
     }
 
     /// The report of a run, without its window.
