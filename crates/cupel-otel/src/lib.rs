@@ -137,22 +137,7 @@ impl CupelVerbosity {
 /// assert_eq!(cupel_otel::exclusion_reason_name(&reason), "BudgetExceeded");
 /// ```
 pub fn exclusion_reason_name(reason: &ExclusionReason) -> &'static str {
-    match reason {
-        ExclusionReason::BudgetExceeded { .. } => "BudgetExceeded",
-        ExclusionReason::ScoredTooLow { .. } => "ScoredTooLow",
-        ExclusionReason::Deduplicated { .. } => "Deduplicated",
-        ExclusionReason::QuotaCapExceeded { .. } => "QuotaCapExceeded",
-        ExclusionReason::QuotaRequireDisplaced { .. } => "QuotaRequireDisplaced",
-        ExclusionReason::NegativeTokens { .. } => "NegativeTokens",
-        ExclusionReason::PinnedOverride { .. } => "PinnedOverride",
-        ExclusionReason::Filtered { .. } => "Filtered",
-        ExclusionReason::CountCapExceeded { .. } => "CountCapExceeded",
-        ExclusionReason::CountRequireCandidatesExhausted { .. } => {
-            "CountRequireCandidatesExhausted"
-        }
-        ExclusionReason::GroupExcluded { .. } => "GroupExcluded",
-        _ => "Unknown",
-    }
+    reason.known_name().unwrap_or("Unknown")
 }
 
 /// Compiles and runs the example of the README.

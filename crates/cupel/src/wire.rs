@@ -277,55 +277,8 @@ impl Serialize for ExclusionReason {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("reason", self.name())?;
-        match self {
-            Self::BudgetExceeded {
-                item_tokens,
-                available_tokens,
-            } => {
-                map.serialize_entry("item_tokens", item_tokens)?;
-                map.serialize_entry("available_tokens", available_tokens)?;
-            }
-            Self::ScoredTooLow { score, threshold } => {
-                map.serialize_entry("score", &float::Float(*score))?;
-                map.serialize_entry("threshold", &float::Float(*threshold))?;
-            }
-            Self::Deduplicated {
-                deduplicated_against,
-            } => map.serialize_entry("deduplicated_against", deduplicated_against)?,
-            Self::QuotaCapExceeded { kind, cap, actual } => {
-                map.serialize_entry("kind", kind)?;
-                map.serialize_entry("cap", cap)?;
-                map.serialize_entry("actual", actual)?;
-            }
-            Self::QuotaRequireDisplaced { displaced_by_kind } => {
-                map.serialize_entry("displaced_by_kind", displaced_by_kind)?;
-            }
-            Self::NegativeTokens { tokens } => map.serialize_entry("tokens", tokens)?,
-            Self::PinnedOverride { displaced_by } => {
-                map.serialize_entry("displaced_by", displaced_by)?;
-            }
-            Self::Filtered { filter_name } => map.serialize_entry("filter_name", filter_name)?,
-            Self::CountCapExceeded { kind, cap, count } => {
-                map.serialize_entry("kind", kind)?;
-                map.serialize_entry("cap", cap)?;
-                map.serialize_entry("count", count)?;
-            }
-            Self::CountRequireCandidatesExhausted { kind } => map.serialize_entry("kind", kind)?,
-            Self::GroupExcluded {
-                group_size,
-                group_tokens,
-                available_tokens,
-            } => {
-                map.serialize_entry("group_size", group_size)?;
-                map.serialize_entry("group_tokens", group_tokens)?;
-                map.serialize_entry("available_tokens", available_tokens)?;
-            }
-            Self::Unknown(unknown) => {
-                for (key, value) in &unknown.fields {
-                    map.serialize_entry(key, value)?;
-                }
-            }
-            Self::_Unknown => {}
+        for (key, value) in self.fields() {
+            map.serialize_entry(key, &value)?;
         }
         map.end()
     }
@@ -336,58 +289,19 @@ impl<'de> Deserialize<'de> for ExclusionReason {
         let mut fields = ReasonFields(Vec::<(String, RawValue)>::from(Entries::deserialize(
             deserializer,
         )?));
-        let name: String = fields.text("reason")?;
-        Ok(match name.as_str() {
-            "BudgetExceeded" => Self::BudgetExceeded {
-                item_tokens: fields.integer("item_tokens")?,
-                available_tokens: fields.integer("available_tokens")?,
-            },
-            "ScoredTooLow" => Self::ScoredTooLow {
-                score: fields.float("score")?,
-                threshold: fields.float("threshold")?,
-            },
-            "Deduplicated" => Self::Deduplicated {
-                deduplicated_against: fields.text("deduplicated_against")?,
-            },
-            "QuotaCapExceeded" => Self::QuotaCapExceeded {
-                kind: fields.text("kind")?,
-                cap: fields.integer("cap")?,
-                actual: fields.integer("actual")?,
-            },
-            "QuotaRequireDisplaced" => Self::QuotaRequireDisplaced {
-                displaced_by_kind: fields.text("displaced_by_kind")?,
-            },
-            "NegativeTokens" => Self::NegativeTokens {
-                tokens: fields.integer("tokens")?,
-            },
-            "PinnedOverride" => Self::PinnedOverride {
-                displaced_by: fields.text("displaced_by")?,
-            },
-            "Filtered" => Self::Filtered {
-                filter_name: fields.text("filter_name")?,
-            },
-            "CountCapExceeded" => Self::CountCapExceeded {
-                kind: fields.text("kind")?,
-                cap: fields.integer("cap")?,
-                count: fields.integer("count")?,
-            },
-            "CountRequireCandidatesExhausted" => Self::CountRequireCandidatesExhausted {
-                kind: fields.text("kind")?,
-            },
-            "GroupExcluded" => Self::GroupExcluded {
-                group_size: fields.integer("group_size")?,
-                group_tokens: fields.integer("group_tokens")?,
-                available_tokens: fields.integer("available_tokens")?,
-            },
-            _ => Self::Unknown(UnknownReason {
-                name,
-                fields: fields.0,
-            }),
-        })
+        let RawValue::Text(name) = fields.take("reason")? else {
+            return Err(de::Error::custom("field `reason` must be a string"));
+        };
+        let known = Self::from_fields(&name, |key| fields.take(key))?;
+        let unknown = UnknownReason {
+            name,
+            fields: fields.0,
+        };
+        Ok(known.unwrap_or(Self::Unknown(unknown)))
     }
 }
 
-/// The fields of a reason, to be taken out one by one.
+/// The fields of a reason that are not read yet.
 struct ReasonFields(Vec<(String, RawValue)>);
 
 impl ReasonFields {
@@ -397,26 +311,6 @@ impl ReasonFields {
             Some(index) => Ok(self.0.remove(index).1),
             None => Err(E::missing_field(key)),
         }
-    }
-
-    fn text<E: de::Error>(&mut self, key: &'static str) -> Result<String, E> {
-        match self.take(key)? {
-            RawValue::Text(text) => Ok(text),
-            _ => Err(E::custom(format!("field `{key}` must be a string"))),
-        }
-    }
-
-    fn integer<T: TryFrom<i128>, E: de::Error>(&mut self, key: &'static str) -> Result<T, E> {
-        let wrong = || E::custom(format!("field `{key}` must be a whole number in range"));
-        match self.take(key)? {
-            RawValue::Integer(number) => T::try_from(number).map_err(|_| wrong()),
-            _ => Err(wrong()),
-        }
-    }
-
-    fn float<E: de::Error>(&mut self, key: &'static str) -> Result<f64, E> {
-        float::from_raw(&self.take(key)?)
-            .ok_or_else(|| E::custom(format!("field `{key}` must be a number")))
     }
 }
 

@@ -1,277 +1,484 @@
-//! Why an item is in or out.
+//! Reasons for inclusion and exclusion, with everything that is written about them.
+//!
+//! The table at [`exclusion_reasons!`] is the only place that words an exclusion reason. A new reason
+//! is a new row: its variant, its fields, its wire form and its texts follow from the row.
 
 use std::fmt;
 
 use super::UnknownName;
 
-/// Why an item is not in the window, with the numbers behind it.
+/// Declares [`ExclusionReason`] from one row per reason.
 ///
-/// Built-in stages emit `BudgetExceeded`, `Deduplicated`, `NegativeTokens`, `PinnedOverride`,
-/// `CountCapExceeded` and `GroupExcluded`. The others are there for custom slicers, which may give any reason
-/// through [`Refusal::Because`](crate::Refusal::Because).
-///
-/// ```
-/// use cupel::ExclusionReason;
-///
-/// let reason = ExclusionReason::BudgetExceeded { item_tokens: 2048, available_tokens: 512 };
-/// assert_eq!(reason.name(), "BudgetExceeded");
-/// assert_eq!(reason.to_string(), "BudgetExceeded: 2048 tokens requested, 512 available");
-/// ```
-#[non_exhaustive]
-#[derive(Debug, Clone, PartialEq)]
-pub enum ExclusionReason {
-    /// It did not fit.
+/// A row has the variant with its fields, and three texts as arguments of `format!`. The fields are
+/// in scope by name, and the identifier before the rows holds whether kind quotas took part.
+macro_rules! exclusion_reasons {
+    (
+        $kind_quotas:ident:
+        $(
+            $(#[$doc:meta])*
+            $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* }
+            sentence($($sentence:tt)*)
+            phrase($($phrase:tt)*)
+            summary($($summary:tt)*)
+        )*
+    ) => {
+        /// Why an item is not in the window, with the numbers behind it.
+        ///
+        /// Built-in stages emit `BudgetExceeded`, `Deduplicated`, `NegativeTokens`,
+        /// `PinnedOverride`, `CountCapExceeded` and `GroupExcluded`. Custom slicers may give any
+        /// reason through [`Refusal::Because`](crate::Refusal::Because).
+        ///
+        /// ```
+        /// use cupel::ExclusionReason;
+        ///
+        /// let reason = ExclusionReason::BudgetExceeded { item_tokens: 2048, available_tokens: 512 };
+        /// assert_eq!(reason.name(), "BudgetExceeded");
+        /// assert_eq!(reason.to_string(), "BudgetExceeded: 2048 tokens requested, 512 available");
+        /// assert_eq!(reason.phrase(), "no room: needs 2,048, 512 left");
+        /// assert_eq!(reason.summary(), "no room");
+        /// ```
+        #[non_exhaustive]
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum ExclusionReason {
+            $($(#[$doc])* $name { $($(#[$field_doc])* $field: $type,)* },)*
+            /// A reason of another version or implementation, kept as it was read.
+            Unknown(UnknownReason),
+            #[doc(hidden)]
+            _Unknown,
+        }
+
+        #[allow(unused_variables, reason = "a text need not mention every field")]
+        impl ExclusionReason {
+            /// Returns the variant's name; `None` for a reason that this version does not know.
+            pub fn known_name(&self) -> Option<&'static str> {
+                match self {
+                    $(Self::$name { .. } => Some(stringify!($name)),)*
+                    Self::Unknown(_) | Self::_Unknown => None,
+                }
+            }
+
+            /// Returns the names and values of the fields, in the order of the wire format.
+            ///
+            /// ```
+            /// use cupel::{ExclusionReason, RawValue};
+            ///
+            /// let reason = ExclusionReason::NegativeTokens { tokens: -1 };
+            /// assert_eq!(reason.fields(), [("tokens", RawValue::Integer(-1))]);
+            /// ```
+            pub fn fields(&self) -> Vec<(&str, RawValue)> {
+                match self {
+                    $(Self::$name { $($field),* } => {
+                        vec![$((stringify!($field), $field.to_raw())),*]
+                    })*
+                    Self::Unknown(unknown) => {
+                        let fields = unknown.fields.iter();
+                        fields.map(|(key, value)| (key.as_str(), value.clone())).collect()
+                    }
+                    Self::_Unknown => Vec::new(),
+                }
+            }
+
+            /// Builds the reason of that name from fields that `take` looks up; `None` for a name
+            /// that this version does not know.
+            #[cfg(feature = "serde")]
+            pub(crate) fn from_fields<E: serde::de::Error>(
+                name: &str,
+                mut take: impl FnMut(&'static str) -> Result<RawValue, E>,
+            ) -> Result<Option<Self>, E> {
+                Ok(match name {
+                    $(stringify!($name) => Some(Self::$name {
+                        $($field: field(stringify!($field), take(stringify!($field))?)?,)*
+                    }),)*
+                    _ => None,
+                })
+            }
+
+            pub(crate) fn phrase_with(&self, $kind_quotas: bool) -> String {
+                match self {
+                    $(Self::$name { $($field),* } => format!($($phrase)*),)*
+                    Self::Unknown(_) | Self::_Unknown => self.unknown(),
+                }
+            }
+
+            pub(crate) fn summary_with(&self, $kind_quotas: bool) -> String {
+                match self {
+                    $(Self::$name { $($field),* } => format!($($summary)*),)*
+                    Self::Unknown(_) | Self::_Unknown => self.unknown(),
+                }
+            }
+        }
+
+        /// Writes the name, a colon and a sentence with the numbers.
+        #[allow(unused_variables, reason = "a text need not mention every field")]
+        impl fmt::Display for ExclusionReason {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}: ", self.name())?;
+                match self {
+                    $(Self::$name { $($field),* } => write!(f, $($sentence)*),)*
+                    Self::Unknown(_) | Self::_Unknown => f.write_str("not known to this version"),
+                }
+            }
+        }
+    };
+}
+
+exclusion_reasons! { kind_quotas:
+    /// The item does not fit.
     BudgetExceeded {
-        /// What it needs.
+        /// The tokens the item needs.
         item_tokens: i64,
-        /// What was left when the stage had finished; negative after over-commitment.
+        /// The tokens left when the stage finished; negative after over-commitment.
         available_tokens: i64,
-    },
-    /// It scored below a threshold. Reserved.
+    }
+    sentence("{item_tokens} tokens requested, {available_tokens} available")
+    phrase("{}: {}", Shortage::of(*item_tokens, *available_tokens, kind_quotas), Need(*item_tokens, *available_tokens))
+    summary("{}", Shortage::of(*item_tokens, *available_tokens, kind_quotas))
+
+    /// The item scored below a threshold. No built-in stage emits it.
     ScoredTooLow {
-        /// Its score.
+        /// The item's score.
         score: f64,
         /// The threshold.
         threshold: f64,
-    },
-    /// Another item has the same content and a better claim.
+    }
+    sentence("score {score} is below {threshold}")
+    phrase("score {score} is below {threshold}")
+    summary("score is below {threshold}")
+
+    /// Another item has the same content and a higher score, or the same score and an earlier position.
     Deduplicated {
-        /// The content of the survivor.
+        /// The content of the item that stayed.
         deduplicated_against: String,
-    },
-    /// Its kind has its share already. Reserved.
+    }
+    sentence("same content as {}", Excerpt(deduplicated_against))
+    phrase("duplicate of another item")
+    summary("duplicate of another item")
+
+    /// The quota of the item's kind is used up. No built-in stage emits it.
     QuotaCapExceeded {
         /// The kind.
         kind: String,
-        /// What the kind may have.
+        /// The kind's limit.
         cap: i64,
-        /// What it would have had.
+        /// The amount with the item included.
         actual: i64,
-    },
-    /// Another kind's requirement took its place. Reserved.
+    }
+    sentence("kind '{kind}' may have {cap}, would have {actual}")
+    phrase("quota of {} for kind `{kind}`: would be {}", Grouped(*cap), Grouped(*actual))
+    summary("quota of {} for kind `{kind}`", Grouped(*cap))
+
+    /// A requirement of another kind took the item's place. No built-in stage emits it.
     QuotaRequireDisplaced {
         /// The other kind.
         displaced_by_kind: String,
-    },
-    /// Its token count is negative.
+    }
+    sentence("kind '{displaced_by_kind}' requires its place")
+    phrase("displaced by required kind `{displaced_by_kind}`")
+    summary("displaced by required kind `{displaced_by_kind}`")
+
+    /// The item's token count is negative.
     NegativeTokens {
-        /// The count.
+        /// The token count.
         tokens: i64,
-    },
-    /// It would have fitted without the pinned items. Every item with this reason carries the pinned
-    /// item's text.
+    }
+    sentence("{tokens} tokens")
+    phrase("negative token count: {}", Grouped(*tokens))
+    summary("negative token count")
+
+    /// The item fits without the pinned items, but not with them.
     PinnedOverride {
-        /// The content of the first pinned item that takes room.
+        /// The content of the first pinned item that has tokens.
         displaced_by: String,
-    },
-    /// A filter dropped it. Reserved.
+    }
+    sentence("displaced by pinned {}", Excerpt(displaced_by))
+    phrase("does not fit next to the pinned items")
+    summary("does not fit next to the pinned items")
+
+    /// A filter removed the item. No built-in stage emits it.
     Filtered {
         /// The filter.
         filter_name: String,
-    },
-    /// Its kind has as many items as it may have.
+    }
+    sentence("dropped by filter '{filter_name}'")
+    phrase("filtered: {filter_name}")
+    summary("filtered: {filter_name}")
+
+    /// The window holds as many items of the item's kind as the count limit allows.
     CountCapExceeded {
-        /// Its kind.
+        /// The kind.
         kind: String,
-        /// The largest number allowed.
+        /// The count limit.
         cap: usize,
-        /// The number there was.
+        /// The number of items of the kind.
         count: usize,
-    },
-    /// Its kind ran out of candidates. Reserved.
+    }
+    sentence("kind '{kind}' has {count} items, may have {cap}")
+    phrase("count limit of {cap} for kind `{kind}`")
+    summary("count limit of {cap} for kind `{kind}`")
+
+    /// No candidates of the kind were left. No built-in stage emits it.
     CountRequireCandidatesExhausted {
         /// The kind.
         kind: String,
-    },
-    /// The group it is kept or dropped with did not fit; see [`GroupSlice`](crate::GroupSlice).
+    }
+    sentence("kind '{kind}' has no candidates left")
+    phrase("no candidates left of kind `{kind}`")
+    summary("no candidates left of kind `{kind}`")
+
+    /// The group the item belongs to does not fit; see [`GroupSlice`](crate::GroupSlice).
     GroupExcluded {
         /// The number of items in the group.
         group_size: usize,
-        /// What they need together.
+        /// The tokens of the group.
         group_tokens: i64,
-        /// What was left when the slicer had finished; negative after over-commitment.
+        /// The tokens left when the slicer finished; negative after over-commitment.
         available_tokens: i64,
-    },
-    /// A reason of another version or implementation, kept as it was read.
-    Unknown(UnknownReason),
-    #[doc(hidden)]
-    _Unknown,
+    }
+    sentence("its group of {group_size} items ({group_tokens} tokens) did not fit, {available_tokens} available")
+    phrase(
+        "its group of {group_size} {}: {}",
+        Shortage::of(*group_tokens, *available_tokens, kind_quotas).of_group(),
+        Need(*group_tokens, *available_tokens)
+    )
+    summary("its group {}", Shortage::of(*group_tokens, *available_tokens, kind_quotas).of_group())
 }
 
 impl ExclusionReason {
-    /// The variant's name on the wire.
+    /// Returns the variant's name on the wire.
     pub fn name(&self) -> &str {
         match self {
-            Self::BudgetExceeded { .. } => "BudgetExceeded",
-            Self::ScoredTooLow { .. } => "ScoredTooLow",
-            Self::Deduplicated { .. } => "Deduplicated",
-            Self::QuotaCapExceeded { .. } => "QuotaCapExceeded",
-            Self::QuotaRequireDisplaced { .. } => "QuotaRequireDisplaced",
-            Self::NegativeTokens { .. } => "NegativeTokens",
-            Self::PinnedOverride { .. } => "PinnedOverride",
-            Self::Filtered { .. } => "Filtered",
-            Self::CountCapExceeded { .. } => "CountCapExceeded",
-            Self::CountRequireCandidatesExhausted { .. } => "CountRequireCandidatesExhausted",
-            Self::GroupExcluded { .. } => "GroupExcluded",
             Self::Unknown(unknown) => &unknown.name,
-            Self::_Unknown => "_Unknown",
+            known => known.known_name().unwrap_or("_Unknown"),
         }
+    }
+
+    /// Returns a few words with the numbers, for a table cell.
+    ///
+    /// [`Decisions::phrase`](crate::Decisions::phrase) also knows whether kind quotas took part in
+    /// the run and is more specific where they did.
+    pub fn phrase(&self) -> String {
+        self.phrase_with(false)
+    }
+
+    /// Returns a few words without the numbers that differ from item to item, to group by.
+    pub fn summary(&self) -> String {
+        self.summary_with(false)
+    }
+
+    fn unknown(&self) -> String {
+        format!("unknown reason `{}`", self.name())
     }
 }
 
-/// The name, a colon, and the numbers as a sentence.
-impl fmt::Display for ExclusionReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", self.name())?;
+/// Why tokens were refused that a candidate, or a group of candidates, needs.
+#[derive(Clone, Copy)]
+enum Shortage {
+    /// They exceed what was left.
+    NoRoom,
+    /// They fit into what was left, but not into the quota of their kind.
+    KindQuota,
+    /// They fit into what was left. A slicer that rounds token counts, such as `KnapsackSlice`, or
+    /// has rules of its own did not select them.
+    Slicer,
+}
+
+impl Shortage {
+    fn of(needed: i64, available: i64, kind_quotas: bool) -> Self {
+        match kind_quotas {
+            _ if needed > available => Self::NoRoom,
+            true => Self::KindQuota,
+            false => Self::Slicer,
+        }
+    }
+
+    fn of_group(self) -> &'static str {
         match self {
-            Self::BudgetExceeded {
-                item_tokens,
-                available_tokens,
-            } => sentence::BudgetExceeded::new(*available_tokens).write(f, *item_tokens),
-            Self::Deduplicated {
-                deduplicated_against,
-            } => sentence::SameContent(deduplicated_against).fmt(f),
-            Self::PinnedOverride { displaced_by } => sentence::DisplacedBy(displaced_by).fmt(f),
-            Self::ScoredTooLow { score, threshold } => {
-                write!(f, "score {score} is below {threshold}")
-            }
-            Self::QuotaCapExceeded { kind, cap, actual } => {
-                write!(f, "kind '{kind}' may have {cap}, would have {actual}")
-            }
-            Self::QuotaRequireDisplaced { displaced_by_kind } => {
-                write!(f, "kind '{displaced_by_kind}' requires its place")
-            }
-            Self::NegativeTokens { tokens } => write!(f, "{tokens} tokens"),
-            Self::Filtered { filter_name } => write!(f, "dropped by filter '{filter_name}'"),
-            Self::CountCapExceeded { kind, cap, count } => {
-                write!(f, "kind '{kind}' has {count} items, may have {cap}")
-            }
-            Self::CountRequireCandidatesExhausted { kind } => {
-                write!(f, "kind '{kind}' has no candidates left")
-            }
-            Self::GroupExcluded {
-                group_size,
-                group_tokens,
-                available_tokens,
-            } => write!(
-                f,
-                "its group of {group_size} items ({group_tokens} tokens) did not fit, {available_tokens} available"
-            ),
-            Self::Unknown(_) | Self::_Unknown => f.write_str("not known to this version"),
+            Self::NoRoom => "does not fit",
+            Self::KindQuota => "does not fit into its kind quota",
+            Self::Slicer => "was not selected by the slicer",
         }
     }
 }
 
-/// The sentences of the reasons that a run gives often: an item event can be written without an
-/// [`ExclusionReason`], which owns its texts.
-pub(crate) mod sentence {
-    use std::fmt::{self, Write};
-
-    use super::Excerpt;
-
-    /// What was available is the same for all items of a stage, so it is written once. A run has up
-    /// to one such sentence for every candidate and writes it without the machinery of `write!`.
-    pub(crate) struct BudgetExceeded {
-        after_tokens: String,
+impl fmt::Display for Shortage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoRoom => "no room",
+            Self::KindQuota => "kind quota is full",
+            Self::Slicer => "not selected by the slicer",
+        })
     }
+}
 
-    impl BudgetExceeded {
-        pub(crate) fn new(available_tokens: i64) -> Self {
-            Self {
-                after_tokens: format!(" tokens requested, {available_tokens} available"),
+/// `needs 812, 70 left` for the tokens needed and the tokens left.
+struct Need(i64, i64);
+
+impl fmt::Display for Need {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(needed, available) = *self;
+        write!(f, "needs {}, ", Grouped(needed))?;
+        match available.checked_neg() {
+            Some(over @ 1..) => write!(f, "{} over budget", Grouped(over)),
+            _ => write!(f, "{} left", Grouped(available)),
+        }
+    }
+}
+
+/// A number with its digits in groups of three: `6,011`.
+struct Grouped(i64);
+
+impl fmt::Display for Grouped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = self.0.unsigned_abs().to_string();
+        f.write_str(if self.0 < 0 { "-" } else { "" })?;
+        for (index, digit) in digits.chars().enumerate() {
+            if index > 0 && (digits.len() - index).is_multiple_of(3) {
+                f.write_str(",")?;
             }
+            write!(f, "{digit}")?;
         }
-
-        pub(crate) fn write(&self, text: &mut impl Write, item_tokens: i64) -> fmt::Result {
-            let mut digits = Digits::default();
-            text.write_str(digits.of(item_tokens))?;
-            text.write_str(&self.after_tokens)
-        }
-
-        /// The message of an item event.
-        pub(crate) fn message(&self, item_tokens: i64) -> String {
-            const NAME: &str = "BudgetExceeded: ";
-            let mut digits = Digits::default();
-            let digits = digits.of(item_tokens);
-            let length = NAME.len() + digits.len() + self.after_tokens.len();
-            let mut text = String::with_capacity(length);
-            text.push_str(NAME);
-            text.push_str(digits);
-            text.push_str(&self.after_tokens);
-            text
-        }
-    }
-
-    /// The message of an item event.
-    pub(crate) fn deduplicated(against: &str) -> String {
-        format!("Deduplicated: {}", SameContent(against))
-    }
-
-    /// The message of an item event.
-    pub(crate) fn pinned_override(by: &str) -> String {
-        format!("PinnedOverride: {}", DisplacedBy(by))
-    }
-
-    pub(super) struct SameContent<'a>(pub(super) &'a str);
-
-    impl fmt::Display for SameContent<'_> {
-        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            write!(f, "same content as {}", Excerpt(self.0))
-        }
-    }
-
-    pub(super) struct DisplacedBy<'a>(pub(super) &'a str);
-
-    impl fmt::Display for DisplacedBy<'_> {
-        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            write!(f, "displaced by pinned {}", Excerpt(self.0))
-        }
-    }
-
-    /// Where the digits of a number are written.
-    #[derive(Default)]
-    struct Digits([u8; 20]);
-
-    impl Digits {
-        fn of(&mut self, number: i64) -> &str {
-            let mut start = self.0.len();
-            let mut left = number.unsigned_abs();
-            loop {
-                start -= 1;
-                self.0[start] = b"0123456789"[(left % 10) as usize];
-                left /= 10;
-                if left == 0 {
-                    break;
-                }
-            }
-            if number < 0 {
-                start -= 1;
-                self.0[start] = b'-';
-            }
-            str::from_utf8(&self.0[start..]).unwrap_or_default()
-        }
-    }
-
-    #[cfg(test)]
-    mod tests {
-        #[test]
-        fn numbers_read_as_they_always_do() {
-            for number in [0, 7, -7, 10, 99, 100, 1_234_567, i64::MAX, i64::MIN] {
-                assert_eq!(super::Digits::default().of(number), number.to_string());
-            }
-        }
+        Ok(())
     }
 }
 
 /// The beginning of a content, in quotes.
 pub(crate) struct Excerpt<'a>(pub(crate) &'a str);
 
+impl Excerpt<'_> {
+    const LONGEST: usize = 60;
+
+    /// Returns as much of a content as its excerpt depends on.
+    pub(crate) fn needed(content: &str) -> &str {
+        match content.char_indices().nth(Self::LONGEST + 1) {
+            Some((end, _)) => &content[..end],
+            None => content,
+        }
+    }
+}
+
 impl fmt::Display for Excerpt<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const LONGEST: usize = 60;
-        match self.0.char_indices().nth(LONGEST) {
+        match self.0.char_indices().nth(Self::LONGEST) {
             Some((end, _)) => write!(f, "{:?}...", &self.0[..end]),
             None => write!(f, "{:?}", self.0),
+        }
+    }
+}
+
+/// Writes the messages of many `BudgetExceeded` events of one stage.
+///
+/// A report has up to one per candidate, and they differ in the item's tokens only, so the text
+/// around the tokens is formatted once.
+pub(crate) struct BudgetExceededMessages {
+    before_tokens: String,
+    after_tokens: String,
+}
+
+impl BudgetExceededMessages {
+    pub(crate) fn new(available_tokens: i64) -> Self {
+        let reason = ExclusionReason::BudgetExceeded {
+            item_tokens: 0,
+            available_tokens,
+        };
+        let text = reason.to_string();
+        let (before, after) = text.split_once('0').unwrap_or((&text, ""));
+        Self {
+            before_tokens: before.to_owned(),
+            after_tokens: after.to_owned(),
+        }
+    }
+
+    pub(crate) fn message(&self, item_tokens: i64) -> String {
+        let mut digits = Digits::default();
+        [
+            &self.before_tokens,
+            digits.of(item_tokens),
+            &self.after_tokens,
+        ]
+        .concat()
+    }
+}
+
+/// A buffer for the decimal digits of a number.
+#[derive(Default)]
+struct Digits([u8; 20]);
+
+impl Digits {
+    fn of(&mut self, number: i64) -> &str {
+        let mut start = self.0.len();
+        let mut left = number.unsigned_abs();
+        loop {
+            start -= 1;
+            self.0[start] = b"0123456789"[(left % 10) as usize];
+            left /= 10;
+            if left == 0 {
+                break;
+            }
+        }
+        if number < 0 {
+            start -= 1;
+            self.0[start] = b'-';
+        }
+        str::from_utf8(&self.0[start..]).unwrap_or_default()
+    }
+}
+
+/// The type of a reason's field.
+trait FieldType: Sized {
+    fn to_raw(&self) -> RawValue;
+
+    /// Fails with what the value must be.
+    #[cfg(feature = "serde")]
+    fn from_raw(value: RawValue) -> Result<Self, &'static str>;
+}
+
+#[cfg(feature = "serde")]
+fn field<T: FieldType, E: serde::de::Error>(key: &str, value: RawValue) -> Result<T, E> {
+    T::from_raw(value).map_err(|expected| E::custom(format!("field `{key}` must be {expected}")))
+}
+
+macro_rules! integer_fields {
+    ($($type:ty),*) => {$(
+        impl FieldType for $type {
+            fn to_raw(&self) -> RawValue {
+                RawValue::Integer(i128::try_from(*self).unwrap_or(i128::MAX))
+            }
+
+            #[cfg(feature = "serde")]
+            fn from_raw(value: RawValue) -> Result<Self, &'static str> {
+                let number = match value {
+                    RawValue::Integer(number) => Self::try_from(number).ok(),
+                    _ => None,
+                };
+                number.ok_or("an integer in range")
+            }
+        }
+    )*};
+}
+
+integer_fields!(i64, usize);
+
+impl FieldType for f64 {
+    fn to_raw(&self) -> RawValue {
+        RawValue::Float(*self)
+    }
+
+    #[cfg(feature = "serde")]
+    fn from_raw(value: RawValue) -> Result<Self, &'static str> {
+        crate::wire::float::from_raw(&value).ok_or("a number")
+    }
+}
+
+impl FieldType for String {
+    fn to_raw(&self) -> RawValue {
+        RawValue::Text(self.clone())
+    }
+
+    #[cfg(feature = "serde")]
+    fn from_raw(value: RawValue) -> Result<Self, &'static str> {
+        match value {
+            RawValue::Text(text) => Ok(text),
+            _ => Err("a string"),
         }
     }
 }
@@ -281,71 +488,258 @@ impl fmt::Display for Excerpt<'_> {
 pub struct UnknownReason {
     /// The name.
     pub name: String,
-    /// The fields beside the name, in order.
+    /// The fields other than the name, in order.
     pub fields: Vec<(String, RawValue)>,
 }
 
-/// A value of a document, kept without knowing what it means.
+/// A value of a document in the JSON data model.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RawValue {
-    /// Nothing.
+    /// Null.
     Null,
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
-    /// A whole number.
+    /// An integer.
     Integer(i128),
-    /// Any other number.
+    /// A number with a fraction or an exponent.
     Float(f64),
-    /// A text.
+    /// A string.
     Text(String),
-    /// A list.
+    /// An array.
     List(Vec<RawValue>),
-    /// A map, in order.
+    /// An object; keys keep their order.
     Map(Vec<(String, RawValue)>),
 }
 
-/// Why an item is in the window.
-///
-/// ```
-/// use cupel::InclusionReason;
-///
-/// assert_eq!(InclusionReason::ZeroToken.name(), "ZeroToken");
-/// ```
-#[non_exhaustive]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum InclusionReason {
-    /// By its score, within the budget.
-    Scored,
-    /// Because it is pinned.
-    Pinned,
-    /// Because it costs nothing.
-    ZeroToken,
-    /// A reason of another version or implementation.
-    Unknown(UnknownName),
+/// Declares [`InclusionReason`] from one row per reason: the variant and its phrase.
+macro_rules! inclusion_reasons {
+    ($($(#[$doc:meta])* $name:ident phrase($phrase:literal))*) => {
+        /// Why an item is in the window.
+        ///
+        /// ```
+        /// use cupel::InclusionReason;
+        ///
+        /// assert_eq!(InclusionReason::ZeroToken.name(), "ZeroToken");
+        /// assert_eq!(InclusionReason::ZeroToken.phrase(), "needs no tokens");
+        /// ```
+        #[non_exhaustive]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum InclusionReason {
+            $($(#[$doc])* $name,)*
+            /// A reason of another version or implementation.
+            Unknown(UnknownName),
+        }
+
+        impl InclusionReason {
+            /// Returns the variant's name on the wire.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$name => stringify!($name),)*
+                    Self::Unknown(name) => name.as_str(),
+                }
+            }
+
+            /// Returns the reason of that name.
+            pub fn from_name(name: &str) -> Self {
+                match name {
+                    $(stringify!($name) => Self::$name,)*
+                    _ => Self::Unknown(UnknownName::new(name)),
+                }
+            }
+
+            /// Returns a few words, for a table cell.
+            pub fn phrase(&self) -> &'static str {
+                match self {
+                    $(Self::$name => $phrase,)*
+                    Self::Unknown(name) => name.as_str(),
+                }
+            }
+        }
+    };
 }
 
-impl InclusionReason {
-    const KNOWN: [Self; 3] = [Self::Scored, Self::Pinned, Self::ZeroToken];
-
-    /// The variant's name on the wire.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Scored => "Scored",
-            Self::Pinned => "Pinned",
-            Self::ZeroToken => "ZeroToken",
-            Self::Unknown(name) => name.as_str(),
-        }
-    }
-
-    /// The reason of that name.
-    pub fn from_name(name: &str) -> Self {
-        let known = Self::KNOWN.into_iter().find(|reason| reason.name() == name);
-        known.unwrap_or_else(|| Self::Unknown(UnknownName::new(name)))
-    }
+inclusion_reasons! {
+    /// The slicer selected the item by its score.
+    Scored phrase("selected by score")
+    /// The item is pinned.
+    Pinned phrase("pinned")
+    /// The item has no tokens.
+    ZeroToken phrase("needs no tokens")
 }
 
 impl fmt::Display for InclusionReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn no_room(item_tokens: i64, available_tokens: i64) -> ExclusionReason {
+        ExclusionReason::BudgetExceeded {
+            item_tokens,
+            available_tokens,
+        }
+    }
+
+    #[test]
+    fn messages_equal_the_reason_written_out() {
+        let numbers = [0, 7, -7, 10, 99, 100, 1_234_567, i64::MAX, i64::MIN];
+        for available in numbers {
+            let messages = BudgetExceededMessages::new(available);
+            for tokens in numbers {
+                let reason = no_room(tokens, available);
+                assert_eq!(messages.message(tokens), reason.to_string());
+            }
+        }
+    }
+
+    #[test]
+    fn the_needed_beginning_has_the_excerpt_of_the_whole() {
+        for length in [0, 1, 59, 60, 61, 62, 200] {
+            let content = "é".repeat(length);
+            let needed = Excerpt::needed(&content);
+            assert!(needed.chars().count() <= 61);
+            assert_eq!(Excerpt(needed).to_string(), Excerpt(&content).to_string());
+        }
+    }
+
+    #[test]
+    fn an_item_that_fits_what_is_left_names_the_slicer_or_the_quota() {
+        let texts = |reason: &ExclusionReason, kind_quotas| {
+            let phrase = reason.phrase_with(kind_quotas);
+            (phrase, reason.summary_with(kind_quotas))
+        };
+        let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
+        for kind_quotas in [false, true] {
+            let expected = pair("no room: needs 812, 70 left", "no room");
+            assert_eq!(texts(&no_room(812, 70), kind_quotas), expected);
+        }
+        assert_eq!(
+            texts(&no_room(70, 1812), false),
+            pair(
+                "not selected by the slicer: needs 70, 1,812 left",
+                "not selected by the slicer"
+            )
+        );
+        assert_eq!(
+            texts(&no_room(70, 70), true),
+            pair(
+                "kind quota is full: needs 70, 70 left",
+                "kind quota is full"
+            )
+        );
+        assert_eq!(
+            no_room(5, -1200).phrase(),
+            "no room: needs 5, 1,200 over budget"
+        );
+        let group = |available_tokens| ExclusionReason::GroupExcluded {
+            group_size: 3,
+            group_tokens: 812,
+            available_tokens,
+        };
+        assert_eq!(
+            texts(&group(70), false),
+            pair(
+                "its group of 3 does not fit: needs 812, 70 left",
+                "its group does not fit"
+            )
+        );
+        assert_eq!(
+            texts(&group(900), true),
+            pair(
+                "its group of 3 does not fit into its kind quota: needs 812, 900 left",
+                "its group does not fit into its kind quota"
+            )
+        );
+        assert_eq!(
+            group(900).summary(),
+            "its group was not selected by the slicer"
+        );
+    }
+
+    #[test]
+    fn phrases_and_summaries_of_the_other_reasons() {
+        let kind = || "Memory".to_owned();
+        let rows = [
+            (
+                ExclusionReason::ScoredTooLow {
+                    score: 0.2,
+                    threshold: 0.5,
+                },
+                "score 0.2 is below 0.5",
+                "score is below 0.5",
+            ),
+            (
+                ExclusionReason::Deduplicated {
+                    deduplicated_against: "text".to_owned(),
+                },
+                "duplicate of another item",
+                "duplicate of another item",
+            ),
+            (
+                ExclusionReason::QuotaCapExceeded {
+                    kind: kind(),
+                    cap: 3000,
+                    actual: 4000,
+                },
+                "quota of 3,000 for kind `Memory`: would be 4,000",
+                "quota of 3,000 for kind `Memory`",
+            ),
+            (
+                ExclusionReason::QuotaRequireDisplaced {
+                    displaced_by_kind: kind(),
+                },
+                "displaced by required kind `Memory`",
+                "displaced by required kind `Memory`",
+            ),
+            (
+                ExclusionReason::NegativeTokens { tokens: -1234 },
+                "negative token count: -1,234",
+                "negative token count",
+            ),
+            (
+                ExclusionReason::PinnedOverride {
+                    displaced_by: "rules".to_owned(),
+                },
+                "does not fit next to the pinned items",
+                "does not fit next to the pinned items",
+            ),
+            (
+                ExclusionReason::Filtered {
+                    filter_name: "age".to_owned(),
+                },
+                "filtered: age",
+                "filtered: age",
+            ),
+            (
+                ExclusionReason::CountCapExceeded {
+                    kind: kind(),
+                    cap: 2,
+                    count: 2,
+                },
+                "count limit of 2 for kind `Memory`",
+                "count limit of 2 for kind `Memory`",
+            ),
+            (
+                ExclusionReason::CountRequireCandidatesExhausted { kind: kind() },
+                "no candidates left of kind `Memory`",
+                "no candidates left of kind `Memory`",
+            ),
+            (
+                ExclusionReason::Unknown(UnknownReason {
+                    name: "TooBlue".to_owned(),
+                    fields: Vec::new(),
+                }),
+                "unknown reason `TooBlue`",
+                "unknown reason `TooBlue`",
+            ),
+        ];
+        for (reason, phrase, summary) in rows {
+            assert_eq!(reason.phrase(), phrase);
+            assert_eq!(reason.summary(), summary);
+        }
     }
 }

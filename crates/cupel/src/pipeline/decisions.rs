@@ -70,6 +70,24 @@ impl<'a> Decisions<'a> {
         self.0.reason(candidate)
     }
 
+    /// Returns why a candidate is excluded in a few words with the numbers; `None` for one in the
+    /// window.
+    ///
+    /// As [`ExclusionReason::phrase`], and names kind quotas where they are the cause.
+    pub fn phrase(&self, candidate: usize) -> Option<String> {
+        let reason = self.0.reason(candidate)?;
+        Some(reason.phrase_with(self.0.kind_quotas))
+    }
+
+    /// Returns why a candidate is excluded without the numbers that differ from item to item;
+    /// `None` for one in the window.
+    ///
+    /// As [`ExclusionReason::summary`], and names kind quotas where they are the cause.
+    pub fn summary(&self, candidate: usize) -> Option<String> {
+        let reason = self.0.reason(candidate)?;
+        Some(reason.summary_with(self.0.kind_quotas))
+    }
+
     /// The stage that excluded a candidate.
     pub fn stage(&self, candidate: usize) -> Option<PipelineStage> {
         self.0.stage_of_exclusion(candidate)
@@ -97,5 +115,38 @@ impl std::fmt::Debug for Decisions<'_> {
             .field("candidates", &self.items().len())
             .field("window", &self.window())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        ChronologicalPlacer, ContextBudget, ContextItem, ContextKind, GreedySlice, Pipeline,
+        QuotaEntry, QuotaSlice, ReflexiveScorer,
+    };
+
+    #[test]
+    fn a_kind_that_exhausts_its_quota_is_named_as_the_cause() {
+        let memory = QuotaEntry::new(ContextKind::memory(), 0.0, 10.0).unwrap();
+        let slicer = QuotaSlice::new(vec![memory], GreedySlice).unwrap();
+        let pipeline = Pipeline::new(ReflexiveScorer, slicer, ChronologicalPlacer);
+        let item = |text: &str, tokens| ContextItem::builder(text, tokens);
+        let items = [
+            item("note", 20)
+                .kind(ContextKind::memory())
+                .build()
+                .unwrap(),
+            item("message", 30).build().unwrap(),
+        ];
+        let budget = ContextBudget::with_target(100, 100).unwrap();
+        let decisions = pipeline.decide(&items, &budget).unwrap();
+        assert_eq!(decisions.window(), [1]);
+        assert_eq!(
+            decisions.phrase(0).as_deref(),
+            Some("kind quota is full: needs 20, 70 left")
+        );
+        assert_eq!(decisions.summary(0).as_deref(), Some("kind quota is full"));
+        assert_eq!(decisions.phrase(1), None);
+        assert_eq!(decisions.summary(1), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::positions::Positions;
 use super::sort::sort;
-use crate::diagnostics::sentence;
+use crate::diagnostics::{BudgetExceededMessages, Excerpt};
 use crate::order::descending_key;
 use crate::slicer::{Refusal, Unsorted};
 use crate::{
@@ -34,6 +34,8 @@ pub(crate) struct Ledger<'a> {
     /// The tokens left of the target when slicing, and then placing, had finished.
     pub(super) left_by_slice: i64,
     pub(super) left_by_place: i64,
+    /// Whether the slicer divides the budget among kinds.
+    pub(super) kind_quotas: bool,
 }
 
 /// Why a candidate is out.
@@ -88,6 +90,7 @@ impl<'a> Ledger<'a> {
             shortfalls: Vec::new(),
             left_by_slice: 0,
             left_by_place: 0,
+            kind_quotas: false,
         })
     }
 
@@ -260,25 +263,28 @@ impl<'a> Ledger<'a> {
         ContextItem::read_ahead(candidates.map(|candidate| &self.items[candidate]));
     }
 
-    /// Says of one candidate after another why a stage excluded it, as the reason does.
+    /// Returns the message of the item event for a candidate that `stage` excluded.
     pub(super) fn messages(&self, stage: PipelineStage) -> impl Fn(usize) -> String + '_ {
-        let too_large = sentence::BudgetExceeded::new(match stage {
+        let too_large = BudgetExceededMessages::new(match stage {
             PipelineStage::Place => self.left_by_place,
             _ => self.left_by_slice,
         });
-        move |candidate| match self.exclusions[candidate] {
-            Some(Cause::NoRoom | Cause::Truncated) => {
-                too_large.message(self.items[candidate].tokens())
-            }
-            Some(Cause::CopyOf(survivor)) => {
-                sentence::deduplicated(self.items[survivor as usize].content())
-            }
-            Some(Cause::NoRoomBesidePinned | Cause::TruncatedBesidePinned) => {
-                sentence::pinned_override(self.pinned_content())
-            }
-            _ => self
-                .reason(candidate)
-                .map_or_else(String::new, |reason| reason.to_string()),
+        move |candidate| {
+            let reason = match self.exclusions[candidate] {
+                None => return String::new(),
+                Some(Cause::NoRoom | Cause::Truncated) => {
+                    return too_large.message(self.items[candidate].tokens());
+                }
+                // Contents may be long, and a message has their beginning only.
+                Some(Cause::CopyOf(survivor)) => {
+                    same_content(Excerpt::needed(self.items[survivor as usize].content()))
+                }
+                Some(Cause::NoRoomBesidePinned | Cause::TruncatedBesidePinned) => {
+                    displaced(Excerpt::needed(self.pinned_content()))
+                }
+                Some(cause) => self.reason_of(candidate, cause),
+            };
+            reason.to_string()
         }
     }
 
@@ -307,22 +313,24 @@ impl<'a> Ledger<'a> {
             },
             Cause::NoRoom => too_large(self.left_by_slice),
             Cause::Truncated => too_large(self.left_by_place),
-            Cause::CopyOf(survivor) => same_content(&self.items[survivor as usize]),
-            Cause::NoRoomBesidePinned | Cause::TruncatedBesidePinned => self.displaced(),
+            Cause::CopyOf(survivor) => same_content(self.items[survivor as usize].content()),
+            Cause::NoRoomBesidePinned | Cause::TruncatedBesidePinned => {
+                displaced(self.pinned_content())
+            }
             Cause::Refused(index) => refused(item, &self.refusals[index as usize].1),
-        }
-    }
-
-    fn displaced(&self) -> ExclusionReason {
-        ExclusionReason::PinnedOverride {
-            displaced_by: self.pinned_content().to_owned(),
         }
     }
 }
 
-fn same_content(survivor: &ContextItem) -> ExclusionReason {
+fn same_content(survivor: &str) -> ExclusionReason {
     ExclusionReason::Deduplicated {
-        deduplicated_against: survivor.content().to_owned(),
+        deduplicated_against: survivor.to_owned(),
+    }
+}
+
+fn displaced(pinned: &str) -> ExclusionReason {
+    ExclusionReason::PinnedOverride {
+        displaced_by: pinned.to_owned(),
     }
 }
 

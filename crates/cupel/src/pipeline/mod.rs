@@ -374,6 +374,7 @@ fn six_stages<'a, C: TraceCollector + ?Sized>(
     let sliced = match records {
         Recording::WindowOnly => sliced.kept,
         Recording::EveryCandidate => {
+            ledger.kind_quotas = slicer.is_quota();
             sliced.write(&mut ledger, &candidates, &effective, &budget.effective(0))
         }
     };

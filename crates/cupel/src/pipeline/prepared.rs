@@ -76,6 +76,7 @@ impl<'a> PreparedRun<'a> {
     /// What a run with this budget decides about every candidate.
     pub(crate) fn decide(&self, budget: &ContextBudget) -> Result<Ledger<'a>, CupelError> {
         let mut ledger = self.ledger.clone();
+        ledger.kind_quotas = self.policy.slicer().is_quota();
         let effective = self.effective(budget)?;
         let sliced = self.slice(&effective)?;
         let without_pinned = budget.effective(0);
