@@ -33,6 +33,20 @@ fn the_command_is_fully_conformant() {
         assert_eq!(counts["unsupported"], 0, "{level}");
         assert!(counts["passed"].as_u64() > Some(0), "{level}");
     }
+    let channels = answer["channels"].as_object().expect("channels").keys();
+    assert_eq!(
+        channels.collect::<Vec<_>>(),
+        [
+            "events",
+            "order",
+            "overflow",
+            "report",
+            "scores",
+            "selection",
+            "shortfalls",
+            "window"
+        ]
+    );
 }
 
 #[test]
@@ -43,6 +57,7 @@ fn a_program_answers_as_the_library_does() {
     assert_eq!(answer["claim"], "Cupel Fully Conformant");
     let own = Sandbox::new().run(&["conform", "--json"]).json();
     assert_eq!(answer["levels"], own["levels"]);
+    assert_eq!(answer["channels"], own["channels"]);
 }
 
 #[test]
@@ -59,6 +74,24 @@ fn the_program_of_the_description_places_by_time_and_nothing_else() {
     let required = &answer["levels"]["required"];
     assert!(required["passed"].as_u64() > Some(3), "{required}");
     assert!(required["unsupported"].as_u64() > Some(30), "{required}");
+}
+
+#[test]
+fn a_program_that_lacks_a_channel_it_must_support_fails() {
+    let script = b"while read -r question; do echo '{\"unsupported\": \"all\"}'; done";
+    let sandbox = Sandbox::with(&[("none.sh", script)]);
+    let conform = |supports: &[&str]| {
+        let args = [&["conform", "--requirement", "CHRONO-1"], supports].concat();
+        sandbox.run(&[&args[..], &["--exec", "/bin/sh", "none.sh"]].concat())
+    };
+    let says = "order: declared, but not observed: all";
+    let ran = conform(&[]);
+    assert!(!ran.out.contains(says), "{}", ran.out);
+    let ran = conform(&["--supports", "scores,order"]);
+    assert_eq!(ran.exit, 1, "{}", ran.err);
+    assert!(ran.out.contains(says), "{}", ran.out);
+    let ran = conform(&["--supports", "orders"]);
+    assert!(ran.err.contains("unknown channel `orders`"), "{}", ran.err);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! Nothing here checks a value: an empty content, a negative budget or a NaN
 //! weight is passed on, because refusing it is the implementation's business.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt, str::FromStr};
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -292,6 +292,16 @@ impl Task {
         }
     }
 
+    /// Returns the channel that every answer to the task has, an error included.
+    pub fn channel(&self) -> Channel {
+        match self {
+            Self::Score { .. } => Channel::Scores,
+            Self::Slice { .. } => Channel::Selection,
+            Self::Place { .. } => Channel::Order,
+            Self::Run { .. } => Channel::Window,
+        }
+    }
+
     /// The number of items in the task.
     pub fn item_count(&self) -> usize {
         match self {
@@ -300,6 +310,81 @@ impl Task {
         }
     }
 }
+
+/// A part of an answer that can be compared by itself.
+///
+/// An adapter declares the channels it has; every expectation of a case belongs to one of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Channel {
+    /// The scores of a scorer.
+    Scores,
+    /// The items a slicer keeps.
+    Selection,
+    /// The shortfalls of a slicer and the items its count caps reject.
+    Shortfalls,
+    /// The order a placer returns.
+    Order,
+    /// The window of a run.
+    Window,
+    /// The report of a run.
+    Report,
+    /// The trace events in the report of a run.
+    Events,
+    /// The overflow a run accepts.
+    Overflow,
+}
+
+impl Channel {
+    /// Every channel.
+    pub const ALL: [Self; 8] = [
+        Self::Scores,
+        Self::Selection,
+        Self::Shortfalls,
+        Self::Order,
+        Self::Window,
+        Self::Report,
+        Self::Events,
+        Self::Overflow,
+    ];
+
+    /// Returns the name of the channel in lower case.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Scores => "scores",
+            Self::Selection => "selection",
+            Self::Shortfalls => "shortfalls",
+            Self::Order => "order",
+            Self::Window => "window",
+            Self::Report => "report",
+            Self::Events => "events",
+            Self::Overflow => "overflow",
+        }
+    }
+}
+
+impl fmt::Display for Channel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Channel {
+    type Err = UnknownChannel;
+
+    fn from_str(name: &str) -> Result<Self, UnknownChannel> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|channel| channel.name() == name)
+            .ok_or_else(|| UnknownChannel(name.to_owned()))
+    }
+}
+
+/// A name that is not the name of a [`Channel`]; holds the name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "unknown channel `{0}`: expected one of scores, selection, shortfalls, order, window, report, \
+     events, overflow"
+)]
+pub struct UnknownChannel(pub String);
 
 /// What an implementation did. Items are named by their position in the task.
 #[derive(Debug, Clone, PartialEq)]

@@ -15,7 +15,7 @@ pub use self::{
     summary::{Cause, Claim, Failed, Summary, Tally},
 };
 use crate::{
-    model::{Observation, Task},
+    model::{Channel, Observation, Task},
     vector::Vector,
 };
 
@@ -25,7 +25,7 @@ use crate::{
 /// traced runs, one score at a time or all at once) has one adapter for each.
 ///
 /// ```
-/// use cupel_conformance::{Adapter, Unsupported, model::{Observation, Task}};
+/// use cupel_conformance::{Adapter, Unsupported, model::{Channel, Observation, Task}};
 ///
 /// /// Keeps the order it is given.
 /// struct Lazy;
@@ -33,6 +33,13 @@ use crate::{
 /// impl Adapter for Lazy {
 ///     fn name(&self) -> &str {
 ///         "lazy"
+///     }
+///
+///     fn channels(&self, task: &Task) -> &[Channel] {
+///         match task {
+///             Task::Place { .. } => &[Channel::Order],
+///             _ => &[],
+///         }
 ///     }
 ///
 ///     fn observe(&self, task: &Task) -> Result<Observation, Unsupported> {
@@ -45,10 +52,16 @@ use crate::{
 /// # let _ = Lazy.name();
 /// ```
 pub trait Adapter {
-    /// What failures and summaries call this adapter; unique in a run.
+    /// Returns the name of the adapter in failures and summaries; unique in a run.
     fn name(&self) -> &str;
 
-    /// Does what the task asks and says what happened.
+    /// Returns the channels the adapter declares for a task; none if it does not support the task.
+    ///
+    /// A case that expects something on a declared channel fails if the answer lacks the channel.
+    /// An adapter that learns what an implementation supports from its answers declares none.
+    fn channels(&self, task: &Task) -> &[Channel];
+
+    /// Does what the task asks and returns what happened.
     ///
     /// An error of the implementation is an observation too: [`Observation::Failed`].
     /// A panic fails the case and nothing else.
@@ -64,6 +77,10 @@ impl<T: Adapter + ?Sized> Adapter for &T {
         (**self).name()
     }
 
+    fn channels(&self, task: &Task) -> &[Channel] {
+        (**self).channels(task)
+    }
+
     fn observe(&self, task: &Task) -> Result<Observation, Unsupported> {
         (**self).observe(task)
     }
@@ -72,6 +89,10 @@ impl<T: Adapter + ?Sized> Adapter for &T {
 impl<T: Adapter + ?Sized> Adapter for Box<T> {
     fn name(&self) -> &str {
         (**self).name()
+    }
+
+    fn channels(&self, task: &Task) -> &[Channel] {
+        (**self).channels(task)
     }
 
     fn observe(&self, task: &Task) -> Result<Observation, Unsupported> {
@@ -93,8 +114,6 @@ pub struct Options {
     pub requirement: Option<String>,
     /// Runs only cases with this flag.
     pub flag: Option<String>,
-    /// Whether a case an adapter does not support counts as failed.
-    pub unsupported_fails: bool,
     /// Cases that are known to fail. One that does not is an error.
     pub known_failures: Vec<KnownFailure>,
 }
@@ -158,29 +177,41 @@ pub fn run(vectors: &[Vector], adapters: &[&dyn Adapter], options: &Options) -> 
 
 /// How one case went on one adapter.
 enum Outcome {
-    Passed,
-    Unsupported(String),
+    /// Holds the channels that were compared.
+    Passed(Vec<Channel>),
+    Unsupported,
     Failed(Cause),
 }
 
 fn outcome(vector: &Vector, adapter: &dyn Adapter) -> Outcome {
     let observed = catch_unwind(AssertUnwindSafe(|| adapter.observe(&vector.task)));
-    match observed {
-        Err(panic) => Outcome::Failed(Cause::Panic(panic_message(panic.as_ref()))),
-        Ok(Err(Unsupported(reason))) => Outcome::Unsupported(reason),
-        Ok(Ok(observation)) => {
-            let Comparison {
-                compared,
-                mismatches,
-            } = compare(vector, &observation);
-            if !mismatches.is_empty() {
-                Outcome::Failed(Cause::Mismatches(mismatches))
-            } else if compared == 0 {
-                Outcome::Unsupported("nothing the case expects can be observed".to_owned())
-            } else {
-                Outcome::Passed
-            }
-        }
+    let (comparison, reason) = match observed {
+        Err(panic) => return Outcome::Failed(Cause::Panic(panic_message(panic.as_ref()))),
+        Ok(Err(Unsupported(reason))) => (Comparison::default(), reason),
+        Ok(Ok(observation)) => (
+            compare(vector, &observation),
+            "the answer does not have it".to_owned(),
+        ),
+    };
+    let Comparison {
+        compared,
+        mismatches,
+    } = comparison;
+    let expected = vector.channels();
+    let mut declared = adapter.channels(&vector.task).iter();
+    let missing =
+        declared.find(|channel| expected.contains(channel) && !compared.contains_key(channel));
+    if !mismatches.is_empty() {
+        Outcome::Failed(Cause::Mismatches(mismatches))
+    } else if let Some(channel) = missing {
+        Outcome::Failed(Cause::Unsupported {
+            channel: *channel,
+            reason,
+        })
+    } else if compared.is_empty() {
+        Outcome::Unsupported
+    } else {
+        Outcome::Passed(compared.into_keys().collect())
     }
 }
 
@@ -189,5 +220,5 @@ fn panic_message(panic: &(dyn Any + Send)) -> String {
         .downcast_ref::<&str>()
         .map(|text| (*text).to_owned())
         .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a panic without a text".to_owned())
+        .unwrap_or_else(|| "a panic without a message".to_owned())
 }

@@ -1,8 +1,11 @@
 //! A case: a task and what is expected of it.
 
-use std::{collections::BTreeMap, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
-use crate::model::{Field, Shortfall, Task};
+use crate::model::{Channel, Field, Shortfall, Task};
 
 /// One test case, read from one file.
 ///
@@ -43,6 +46,45 @@ impl Vector {
             Task::Place { .. } => "placing",
             Task::Run { .. } => "pipeline",
         }
+    }
+
+    /// Returns the channels the case expects something on.
+    pub fn channels(&self) -> BTreeSet<Channel> {
+        let expects: &[(Channel, bool)] = match &self.expected {
+            Expected::Selected(expected) => &[
+                (
+                    Channel::Selection,
+                    expected.selected.is_some() || expected.emitted.is_some(),
+                ),
+                (
+                    Channel::Shortfalls,
+                    expected.shortfall_count.is_some() || expected.cap_excluded_count.is_some(),
+                ),
+            ],
+            Expected::Ran(expected) => &[
+                (Channel::Window, expected.output.is_some()),
+                (
+                    Channel::Report,
+                    expected.included.is_some()
+                        || expected.excluded.is_some()
+                        || expected.total_candidates.is_some()
+                        || expected.total_tokens_considered.is_some()
+                        || expected.shortfalls.is_some()
+                        || expected.shortfall_count.is_some()
+                        || expected.cap_excluded_count.is_some(),
+                ),
+                (
+                    Channel::Events,
+                    expected.stages.is_some() || expected.item_events.is_some(),
+                ),
+                (Channel::Overflow, expected.overflow.is_some()),
+            ],
+            Expected::Error(_) | Expected::Scores(_) | Expected::Placed(_) => {
+                &[(self.task.channel(), true)]
+            }
+        };
+        let expects = expects.iter().filter(|(_, expects)| *expects);
+        expects.map(|(channel, _)| *channel).collect()
     }
 }
 

@@ -6,8 +6,8 @@ use cupel_conformance::{
     Adapter, Cause, Claim, Expected, KnownFailure, Level, Mismatch, Options, SUITE_VERSION,
     Summary, Unsupported, Vector, check, compare, load_dir,
     model::{
-        Event, Excluded, Failure, Field, Included, Observation, Overflow, Report, Run, Selected,
-        Shortfall, Task,
+        Channel, Event, Excluded, Failure, Field, Included, Observation, Overflow, Report, Run,
+        Selected, Shortfall, Task,
     },
     run,
 };
@@ -20,8 +20,29 @@ impl<F: Fn(&Task) -> Result<Observation, Unsupported>> Adapter for Fake<F> {
         self.0
     }
 
+    fn channels(&self, _task: &Task) -> &[Channel] {
+        &[]
+    }
+
     fn observe(&self, task: &Task) -> Result<Observation, Unsupported> {
         (self.1)(task)
+    }
+}
+
+/// An adapter that declares these channels for every task.
+struct Declaring<'a, A>(A, &'a [Channel]);
+
+impl<A: Adapter> Adapter for Declaring<'_, A> {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn channels(&self, _task: &Task) -> &[Channel] {
+        self.1
+    }
+
+    fn observe(&self, task: &Task) -> Result<Observation, Unsupported> {
+        self.0.observe(task)
     }
 }
 
@@ -584,13 +605,15 @@ fn a_channel_that_is_not_there_is_not_compared() {
         ..Run::default()
     });
     let diagnostics = "expected.diagnostics.summary.total_candidates = 7";
-    assert_eq!(compare(&pipeline(diagnostics), &window).compared, 0);
+    let compared = |case: &Vector, answer| compare(case, answer).compared;
+    assert_eq!(compared(&pipeline(diagnostics), &window), [].into());
     let both = format!("expected_output = [{{ content = 'kept' }}]\n{diagnostics}");
-    assert_eq!(compare(&pipeline(&both), &window).compared, 1);
     assert_eq!(
-        compare(&slicing("shortfall_count = 1"), &selected(&[])).compared,
-        0
+        compared(&pipeline(&both), &window),
+        [(Channel::Window, 1)].into()
     );
+    let case = slicing("shortfall_count = 1");
+    assert_eq!(compared(&case, &selected(&[])), [].into());
 }
 
 /// Runs one scoring case, which expects 0.5, with this answer.
@@ -648,7 +671,7 @@ fn a_panic_fails_its_case_and_no_other() {
 }
 
 #[test]
-fn unsupported_cases_are_counted_and_fail_only_on_demand() {
+fn undeclared_unsupported_cases_are_counted_and_do_not_fail() {
     let summary = run(
         &[scoring("0.5")],
         &[&Fake("one", answer(0.5)), &Fake("other", unsupported)],
@@ -659,15 +682,116 @@ fn unsupported_cases_are_counted_and_fail_only_on_demand() {
         summary.to_string(),
         "one required: 1 passed, 0 failed\n\
          one is Cupel Conformant\n\
-         other required: 0 passed, 0 failed, 1 unsupported\n"
+         other required: 0 passed, 0 failed, 1 unsupported\n\
+         passed cases by channel     scores\n\
+         one                              1\n\
+         other                            -\n"
     );
-    let strict = Options {
-        unsupported_fails: true,
-        ..Options::default()
-    };
+}
+
+#[test]
+fn a_declared_channel_that_is_not_observed_fails() {
+    use Channel::{Events, Overflow, Report, Scores, Selection, Shortfalls, Window};
+    let scores = scoring("0.5");
+    let any_error = failing("expect_error = 'ScorerConfig'");
+    let choice = slicing("selected_contents = []\nshortfall_count = 0");
+    let whole = pipeline(
+        "expected_output = [{ content = 'kept' }]
+         expected.diagnostics = { summary.total_candidates = 2, stages = [], item_events = [] }
+         expected.overflow = false",
+    );
+    let window_only = Observation::Ran(Run {
+        output: vec![0],
+        ..Run::default()
+    });
+    let no_events = ran(report());
+    let unsupported = || Err(Unsupported("not built".to_owned()));
+    for (case, answer, declared, missing) in [
+        (&scores, unsupported(), &[Scores][..], Some(Scores)),
+        (&scores, unsupported(), &[Window], None),
+        (&scores, unsupported(), &[], None),
+        (&any_error, unsupported(), &[Scores], Some(Scores)),
+        (&any_error, Ok(failed(false)), &[Scores], None),
+        (&choice, Ok(selected(&[])), &[Selection], None),
+        (
+            &choice,
+            Ok(selected(&[])),
+            &[Selection, Shortfalls],
+            Some(Shortfalls),
+        ),
+        (&whole, unsupported(), &[Window], Some(Window)),
+        (&whole, Ok(window_only.clone()), &[Window], None),
+        (
+            &whole,
+            Ok(window_only.clone()),
+            &[Window, Report],
+            Some(Report),
+        ),
+        (&whole, Ok(window_only), &[Overflow], Some(Overflow)),
+        (&whole, Ok(no_events.clone()), &[Window, Report], None),
+        (&whole, Ok(no_events), &[Report, Events], Some(Events)),
+    ] {
+        let fake = Declaring(Fake("fake", |_: &Task| answer.clone()), declared);
+        let summary = run(std::slice::from_ref(case), &[&fake], &Options::default());
+        let lacks = summary.failures.iter().map(|failed| match &failed.cause {
+            Cause::Unsupported { channel, .. } => *channel,
+            cause => panic!("{cause:?}"),
+        });
+        assert_eq!(lacks.collect::<Vec<_>>(), Vec::from_iter(missing));
+    }
+    let fake = Declaring(Fake("fake", |_: &Task| unsupported()), &[Scores]);
+    let summary = run(&[scores], &[&fake], &Options::default());
     assert_eq!(
-        run_one(unsupported, &strict).failures[0].cause,
-        Cause::Unsupported("no recency here".to_owned())
+        summary.to_string(),
+        "required/case.toml [fake] scores: declared, but not observed: not built\n\
+         fake required: 0 passed, 1 failed\n"
+    );
+}
+
+#[test]
+fn the_table_counts_passed_cases_by_adapter_and_channel() {
+    let cases = [
+        scoring("0.5"),
+        scoring("0.75"),
+        slicing("selected_contents = []"),
+    ];
+    let both = Fake("both", |task: &Task| match task {
+        Task::Score { .. } => Ok(Observation::Scores(vec![0.5])),
+        _ => Ok(selected(&[])),
+    });
+    let slices = Fake(
+        "a name that is longer than the title",
+        |task: &Task| match task {
+            Task::Slice { .. } => Ok(selected(&[])),
+            _ => Err(Unsupported("only slices".to_owned())),
+        },
+    );
+    let summary = run(&cases, &[&both, &slices], &Options::default());
+    assert_eq!(summary.compared("both", Channel::Scores), 1);
+    assert_eq!(summary.compared("both", Channel::Order), 0);
+    let text = summary.to_string();
+    let (_, table) = text.split_once("passed cases").expect("a table");
+    assert_eq!(
+        table,
+        " by channel                  scores  selection\n\
+         both                                          1          1\n\
+         a name that is longer than the title          -          1\n"
+    );
+}
+
+#[test]
+fn channels_are_parsed_from_their_names() {
+    for channel in Channel::ALL {
+        assert_eq!(channel.to_string().parse(), Ok(channel));
+    }
+    let error = "Scores"
+        .parse::<Channel>()
+        .expect_err("names are lower case");
+    let text = error.to_string();
+    let (_, names) = text.split_once("expected one of ").expect("names");
+    assert_eq!(
+        names.split(", ").collect::<Vec<_>>(),
+        Channel::ALL.map(Channel::name)
     );
 }
 
@@ -712,8 +836,8 @@ fn a_known_failure_must_fail() {
     assert!(!passing.is_success());
     assert_eq!(passing.failures[0].cause, not_failing);
     assert!(passing.to_string().starts_with(
-        "required/case.toml [fake] listed as a known failure, but does not fail: \
-         remove it from the list, where it says: not built yet\n"
+        "required/case.toml [fake] listed as a known failure, but does not fail; \
+         remove it from the list (its reason: not built yet)\n"
     ));
     assert_eq!(
         run_one(unsupported, &options).failures[0].cause,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use cupel::*;
-use cupel_conformance::model::{self, Observation, Task};
+use cupel_conformance::model::{self, Channel, Observation, Task};
 use cupel_conformance::{Adapter, Unsupported};
 
 #[cfg(feature = "documents")]
@@ -67,11 +67,38 @@ impl Adapter for Surface {
         }
     }
 
-    fn observe(&self, task: &Task) -> Result<Observation, Unsupported> {
-        match self.attempt(task) {
-            Ok(observation) => observation.ok_or_else(|| Unsupported("runs only".into())),
-            Err(failure) => Ok(Observation::Failed(failure)),
+    fn channels(&self, task: &Task) -> &[Channel] {
+        use Channel::{Events, Order, Overflow, Report, Scores, Selection, Shortfalls, Window};
+        #[cfg(feature = "documents")]
+        if *self == Self::Document && !vectors::can_be_written(task) {
+            return &[];
         }
+        let calls_strategies =
+            matches!(self.entry_point(), Self::Plain | Self::Batch | Self::Custom);
+        match (task, self.entry_point()) {
+            (Task::Run { .. }, Self::Plain | Self::Custom) => &[Window],
+            (Task::Run { .. }, Self::Batch | Self::TracedItem | Self::Completion) => {
+                &[Window, Report, Events, Overflow]
+            }
+            (Task::Run { .. }, Self::TracedStage) => &[Window, Report, Overflow],
+            (Task::Run { .. }, Self::Decisions) => &[Window, Report],
+            #[cfg(feature = "serde")]
+            (Task::Run { .. }, Self::Json) => &[Window, Report, Events],
+            #[cfg(feature = "documents")]
+            (Task::Run { .. }, Self::Document) => unreachable!("its entry point is `Batch`"),
+            _ if !calls_strategies => &[],
+            (Task::Score { .. }, _) => &[Scores],
+            (Task::Slice { .. }, Self::Batch) => &[Selection, Shortfalls],
+            (Task::Slice { .. }, _) => &[Selection],
+            (Task::Place { .. }, _) => &[Order],
+        }
+    }
+
+    fn observe(&self, task: &Task) -> Result<Observation, Unsupported> {
+        if self.channels(task).is_empty() {
+            return Err(Unsupported("not declared".into()));
+        }
+        Ok(self.attempt(task).unwrap_or_else(Observation::Failed))
     }
 }
 
@@ -84,12 +111,8 @@ impl Adapter for Surface {
     )
 )]
 impl Surface {
-    fn attempt(self, task: &Task) -> Result<Option<Observation>, model::Failure> {
-        #[cfg(feature = "documents")]
-        if self == Self::Document && !vectors::can_be_written(task) {
-            return Ok(None);
-        }
-        Ok(Some(match task {
+    fn attempt(self, task: &Task) -> Result<Observation, model::Failure> {
+        Ok(match task {
             Task::Score { scorer, items } => {
                 let items = all(items, item).map_err(construction)?;
                 let scorer = self.scorer(scorer)?;
@@ -98,7 +121,7 @@ impl Surface {
                     Self::Plain => one_by_one.collect(),
                     Self::Batch => scorer.score_all(&items).map_err(run)?,
                     Self::Custom => Legacy(scorer).score_all(&items).map_err(run)?,
-                    _ => return Ok(None),
+                    _ => unreachable!("the surface declares runs only"),
                 })
             }
             Task::Slice {
@@ -124,7 +147,7 @@ impl Surface {
                             .to_vec(),
                         ..Default::default()
                     },
-                    _ => return Ok(None),
+                    _ => unreachable!("the surface declares runs only"),
                 })
             }
             Task::Place { placer, items } => {
@@ -135,7 +158,7 @@ impl Surface {
                     Self::Plain => positions(&scored, &placer.place(&scored)),
                     Self::Batch => placer.arrange(&refs).map_err(run)?,
                     Self::Custom => Legacy(placer).arrange(&refs).map_err(run)?,
-                    _ => return Ok(None),
+                    _ => unreachable!("the surface declares runs only"),
                 })
             }
             Task::Run {
@@ -149,7 +172,7 @@ impl Surface {
                 let ran = self.entry_point().run(policy, &items, &budget);
                 Observation::Ran(ran.map_err(run)?)
             }
-        }))
+        })
     }
 
     /// How the strategies are called.

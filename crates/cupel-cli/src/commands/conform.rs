@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use cupel_conformance::model::Channel;
 use cupel_conformance::{
     Adapter, Level, Options, SUITE_VERSION, Summary, Vector, load_dir, run, suite,
 };
@@ -42,6 +43,15 @@ pub(crate) struct Conform {
     /// How long a program may take for one answer
     #[arg(long, value_name = "SECONDS", default_value_t = 10, requires = "exec")]
     timeout: u64,
+
+    /// Fail if the program does not support one of these: scores, selection, shortfalls, order, window, report, events, overflow
+    #[arg(
+        long,
+        value_name = "CHANNELS",
+        value_delimiter = ',',
+        requires = "exec"
+    )]
+    supports: Vec<Channel>,
 
     /// Answer the questions of another `cupel conform --exec`
     #[arg(long, hide = true, conflicts_with_all = ["exec", "list"])]
@@ -96,7 +106,11 @@ impl Conform {
             return Ok(Exit::Success);
         }
         let adapter: Box<dyn Adapter> = match self.exec {
-            Some(command) => Box::new(Program::new(command, Duration::from_secs(self.timeout))?),
+            Some(command) => Box::new(Program::new(
+                command,
+                self.supports,
+                Duration::from_secs(self.timeout),
+            )?),
             None => Box::new(Library),
         };
         let summary = run(&vectors, &[&*adapter], &options);
@@ -152,6 +166,8 @@ fn report(
             });
             (level.name().to_owned(), counts)
         });
+        let channels = summary.channels.iter().flat_map(|(_, channels)| channels);
+        let channels = channels.map(|(channel, cases)| (channel.to_string(), json!(cases)));
         let failures = summary.failures.iter().map(|failed| {
             json!({
                 "path": failed.path,
@@ -164,6 +180,7 @@ fn report(
             "adapter": adapter,
             "suite_version": embedded.then_some(SUITE_VERSION),
             "levels": levels.collect::<serde_json::Map<_, _>>(),
+            "channels": channels.collect::<serde_json::Map<_, _>>(),
             "failures": failures.collect::<Value>(),
             "claim": summary.claim(adapter).map(|claim| claim.to_string()),
             "success": success,

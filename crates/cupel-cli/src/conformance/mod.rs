@@ -8,7 +8,7 @@ mod library;
 mod program;
 mod question;
 
-use cupel_conformance::model::{Observation, Task};
+use cupel_conformance::model::{Channel, Observation, Task};
 use cupel_conformance::{Adapter, Unsupported};
 
 pub(crate) use self::library::answer_to;
@@ -20,6 +20,10 @@ pub(crate) struct Library;
 impl Adapter for Library {
     fn name(&self) -> &'static str {
         "cupel"
+    }
+
+    fn channels(&self, _task: &Task) -> &[Channel] {
+        &Channel::ALL
     }
 
     fn observe(&self, task: &Task) -> Result<Observation, Unsupported> {

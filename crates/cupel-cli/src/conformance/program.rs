@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use cupel_conformance::model::{Observation, Task};
+use cupel_conformance::model::{Channel, Observation, Task};
 use cupel_conformance::{Adapter, Unsupported};
 
 use super::{answer, question};
@@ -16,6 +16,8 @@ use crate::failure::Failure;
 pub(crate) struct Program {
     name: String,
     command: Vec<String>,
+    /// The channels that must not be unsupported.
+    channels: Vec<Channel>,
     patience: Duration,
     running: RefCell<Option<Running>>,
     /// How often in a row there was no answer in time.
@@ -26,11 +28,16 @@ pub(crate) struct Program {
 const SILENCES: u32 = 3;
 
 impl Program {
-    /// A program with its arguments, and how long to wait for an answer.
-    pub(crate) fn new(command: Vec<String>, patience: Duration) -> Result<Self, Failure> {
+    /// Starts a program with its arguments. `patience` limits the time for one answer.
+    pub(crate) fn new(
+        command: Vec<String>,
+        channels: Vec<Channel>,
+        patience: Duration,
+    ) -> Result<Self, Failure> {
         let program = Self {
             name: command.join(" "),
             command,
+            channels,
             patience,
             running: RefCell::new(None),
             silences: Cell::new(0),
@@ -118,6 +125,10 @@ impl Program {
 impl Adapter for Program {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn channels(&self, _task: &Task) -> &[Channel] {
+        &self.channels
     }
 
     fn observe(&self, task: &Task) -> Result<Observation, Unsupported> {

@@ -1,13 +1,18 @@
 //! Whether an observation is what a case expects.
 
-use std::{collections::BTreeSet, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use super::{
     invariants::invariants,
     words::{describe, labels, overflow, plain, reason, wanted},
 };
 use crate::{
-    model::{Excluded, Failure, Field, Included, Observation, Report, Run, Selected, Task},
+    model::{
+        Channel, Excluded, Failure, Field, Included, Observation, Report, Run, Selected, Task,
+    },
     vector::{
         Expected, ExpectedEntry, ExpectedError, ExpectedOverflow, ExpectedRun, ExpectedScore,
         ExpectedSelection, Vector,
@@ -42,8 +47,8 @@ impl fmt::Display for Mismatch {
 /// What a comparison found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Comparison {
-    /// How many expectations could be compared. Those on a channel the observation lacks could not.
-    pub compared: usize,
+    /// How many expectations were compared, by channel. A channel the observation lacks is absent.
+    pub compared: BTreeMap<Channel, usize>,
     /// Every difference.
     pub mismatches: Vec<Mismatch>,
 }
@@ -70,6 +75,7 @@ pub fn compare(vector: &Vector, observation: &Observation) -> Comparison {
     let mut comparer = Comparer {
         task: &vector.task,
         epsilon: vector.epsilon,
+        channel: vector.task.channel(),
         found: Comparison::default(),
     };
     comparer.observation(&vector.expected, observation);
@@ -83,6 +89,8 @@ pub fn compare(vector: &Vector, observation: &Observation) -> Comparison {
 struct Comparer<'a> {
     task: &'a Task,
     epsilon: f64,
+    /// The channel of the expectations that are compared now.
+    channel: Channel,
     found: Comparison,
 }
 
@@ -116,6 +124,7 @@ impl Comparer<'_> {
             code,
             message,
         } = failure;
+        self.count();
         if expected.at_construction {
             self.that(
                 *at_construction,
@@ -166,6 +175,7 @@ impl Comparer<'_> {
         if let Some(wanted) = &expected.emitted {
             self.equal("emitted", wanted, &kept);
         }
+        self.channel = Channel::Shortfalls;
         if let (Some(wanted), Some(got)) = (&expected.shortfall_count, &selected.shortfalls) {
             self.equal("shortfall_count", wanted, &got.len());
         }
@@ -182,6 +192,7 @@ impl Comparer<'_> {
         if let Some(report) = &run.report {
             self.report(expected, report);
         }
+        self.channel = Channel::Overflow;
         if let (Some(wanted), Some(got)) = (&expected.overflow, &run.overflow) {
             let got = got.as_ref().map(|overflow| ExpectedOverflow {
                 tokens_over_budget: overflow.tokens_over_budget,
@@ -200,6 +211,7 @@ impl Comparer<'_> {
     }
 
     fn report(&mut self, expected: &ExpectedRun, report: &Report) {
+        self.channel = Channel::Report;
         if let Some(wanted) = &expected.included {
             let got: Vec<_> = report.included.iter().map(Line::from).collect();
             self.lines("included", wanted, &got);
@@ -234,6 +246,7 @@ impl Comparer<'_> {
         let Some(events) = &report.events else {
             return;
         };
+        self.channel = Channel::Events;
         if let Some(wanted) = &expected.stages {
             let got: Vec<_> = events
                 .iter()
@@ -258,7 +271,7 @@ impl Comparer<'_> {
         if wanted != items {
             return self.differ(list, format!("{wanted:?}"), format!("{items:?}"));
         }
-        self.found.compared += 1;
+        self.count();
         for (wanted, got) in expected.iter().zip(got) {
             let line = format!("{list}[{:?}]", wanted.label);
             self.score(&format!("{line}.score"), wanted.score, got.score);
@@ -308,14 +321,18 @@ impl Comparer<'_> {
 
     fn that(&mut self, holds: bool, field: &str, expected: &str, got: impl FnOnce() -> String) {
         if holds {
-            self.found.compared += 1;
+            self.count();
         } else {
             self.differ(field, expected.to_owned(), got());
         }
     }
 
+    fn count(&mut self) {
+        *self.found.compared.entry(self.channel).or_default() += 1;
+    }
+
     fn differ(&mut self, field: &str, expected: String, got: String) {
-        self.found.compared += 1;
+        self.count();
         self.found.mismatches.push(Mismatch {
             field: field.to_owned(),
             expected,

@@ -1,17 +1,23 @@
-//! What came of a run.
+//! The result of a run.
 
 use std::{collections::BTreeMap, fmt};
 
 use super::{Adapter, KnownFailure, Mismatch, Options, Outcome};
-use crate::vector::{Level, Vector};
+use crate::{
+    model::Channel,
+    vector::{Level, Vector},
+};
 
-/// What came of a run.
+/// The result of a run.
 ///
-/// Displays as one line per mismatch, then one line per adapter and level.
+/// Displays as one line per mismatch, one line per adapter and level, and a table of adapters by
+/// channel with the number of passed cases that compared the channel.
 #[derive(Debug, Clone)]
 pub struct Summary {
     /// Counts by adapter, in the order they were given, and by level.
     pub tallies: Vec<(String, BTreeMap<Level, Tally>)>,
+    /// Passed cases by adapter, in the order they were given, and by the channels they compared.
+    pub channels: Vec<(String, BTreeMap<Channel, usize>)>,
     /// Everything that counts against an implementation.
     pub failures: Vec<Failed>,
     /// Known failures that name no case or no adapter of the run.
@@ -55,8 +61,13 @@ pub enum Cause {
     Mismatches(Vec<Mismatch>),
     /// The adapter panicked; holds the panic's text.
     Panic(String),
-    /// The adapter does not support the case and the options forbid that; holds its reason.
-    Unsupported(String),
+    /// The adapter declares a channel and its answer lacks it.
+    Unsupported {
+        /// The declared channel.
+        channel: Channel,
+        /// Why the answer lacks it.
+        reason: String,
+    },
     /// The case is listed as a known failure, for this reason, and did not fail.
     NotFailing(String),
 }
@@ -78,11 +89,10 @@ impl Summary {
                 .any(|adapter| adapter.name() == known.adapter)
                 || !vectors.iter().any(|vector| vector.name == known.name)
         };
+        let names = adapters.iter().map(|adapter| adapter.name().to_owned());
         Self {
-            tallies: adapters
-                .iter()
-                .map(|adapter| (adapter.name().to_owned(), BTreeMap::new()))
-                .collect(),
+            tallies: names.clone().map(|name| (name, BTreeMap::new())).collect(),
+            channels: names.map(|name| (name, BTreeMap::new())).collect(),
             failures: Vec::new(),
             stale: options
                 .known_failures
@@ -113,14 +123,12 @@ impl Summary {
             }
             (Outcome::Failed(cause), None) => Some(cause),
             (_, Some(known)) => Some(Cause::NotFailing(known.reason.clone())),
-            (Outcome::Passed, None) => {
+            (Outcome::Passed(channels), None) => {
                 now.passed = 1;
+                self.add_channels(adapter, channels);
                 None
             }
-            (Outcome::Unsupported(reason), None) if options.unsupported_fails => {
-                Some(Cause::Unsupported(reason))
-            }
-            (Outcome::Unsupported(_), None) => {
+            (Outcome::Unsupported, None) => {
                 now.unsupported = 1;
                 None
             }
@@ -146,6 +154,23 @@ impl Summary {
             tally.known += now.known;
             tally.unsupported += now.unsupported;
         }
+    }
+
+    fn add_channels(&mut self, adapter: &str, channels: Vec<Channel>) {
+        if let Some((_, counts)) = self.channels.iter_mut().find(|(name, _)| name == adapter) {
+            for channel in channels {
+                *counts.entry(channel).or_default() += 1;
+            }
+        }
+    }
+
+    /// Returns the number of passed cases in which an adapter's answer was compared on a channel.
+    pub fn compared(&self, adapter: &str, channel: Channel) -> usize {
+        self.channels
+            .iter()
+            .find(|(name, _)| name == adapter)
+            .and_then(|(_, counts)| counts.get(&channel).copied())
+            .unwrap_or_default()
     }
 
     /// The counts of one adapter at one level; zero for what did not run.
@@ -210,7 +235,36 @@ impl fmt::Display for Summary {
                 writeln!(f, "{adapter} is {claim}")?;
             }
         }
-        Ok(())
+        self.write_channels(f)
+    }
+}
+
+impl Summary {
+    /// Writes the table of adapters by channel, with the channels that were compared.
+    fn write_channels(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let compared = |channel: &Channel| {
+            let mut adapters = self.channels.iter();
+            adapters.any(|(_, counts)| counts.contains_key(channel))
+        };
+        let columns: Vec<Channel> = Channel::ALL.into_iter().filter(compared).collect();
+        if columns.is_empty() {
+            return Ok(());
+        }
+        let title = "passed cases by channel";
+        let names = self.channels.iter().map(|(name, _)| name.chars().count());
+        let width = names.fold(title.len(), usize::max);
+        write!(f, "{title:width$}")?;
+        for column in &columns {
+            write!(f, " {column:>10}")?;
+        }
+        for (adapter, counts) in &self.channels {
+            write!(f, "\n{adapter:width$}")?;
+            for column in &columns {
+                let count = counts.get(column).map_or("-".to_owned(), usize::to_string);
+                write!(f, " {count:>10}")?;
+            }
+        }
+        writeln!(f)
     }
 }
 
@@ -232,14 +286,14 @@ impl fmt::Display for Failed {
                     "{path} [{adapter}] expected an answer, got a panic: {text}"
                 )
             }
-            Cause::Unsupported(reason) => writeln!(
+            Cause::Unsupported { channel, reason } => writeln!(
                 f,
-                "{path} [{adapter}] expected an answer, got unsupported: {reason}"
+                "{path} [{adapter}] {channel}: declared, but not observed: {reason}"
             ),
             Cause::NotFailing(reason) => writeln!(
                 f,
-                "{path} [{adapter}] listed as a known failure, but does not fail: remove it from the list, \
-                 where it says: {reason}"
+                "{path} [{adapter}] listed as a known failure, but does not fail; remove it from the list \
+                 (its reason: {reason})"
             ),
         }
     }
