@@ -152,7 +152,7 @@ fn explain_tells_all_about_one_candidate() {
         "{}",
         ran.out
     );
-    assert!(ran.out.contains("out at Deduplicate"));
+    assert!(ran.out.contains("excluded by Deduplicate"));
     let answer = sandbox.run(&[&args[..], &["--json"]].concat()).json();
     assert_eq!(answer["index"], 4);
     assert_eq!(answer["displaced_by"], json!([6]));

@@ -85,8 +85,8 @@ pub mod slicer;
 mod wire;
 
 pub use analytics::{
-    BudgetSweep, Decision, Explanation, ItemIntervals, ItemStatus, KindQuotaUtilization, Neighbour,
-    PolicySensitivityDiffEntry, PolicySensitivityReport, SweepStep, Verdict, budget_utilization,
+    BudgetSweep, Explanation, ItemIntervals, ItemStatus, KindQuotaUtilization, Neighbor,
+    PolicySensitivityDiffEntry, PolicySensitivityReport, SweepStep, budget_utilization,
     kind_diversity, policy_sensitivity, policy_sensitivity_from_pipelines, quota_utilization,
     timestamp_coverage,
 };
@@ -101,7 +101,7 @@ pub use model::{
     ContextBudget, ContextBudgetBuilder, ContextItem, ContextItemBuilder, ContextKind,
     ContextSource, OverflowStrategy, ParseContextKindError, ScoredItem, ScoredRef, total_tokens,
 };
-pub use pipeline::{Decisions, Pipeline, PipelineBuilder, Policy, PolicyBuilder};
+pub use pipeline::{Decision, Decisions, Pipeline, PipelineBuilder, Policy, PolicyBuilder};
 pub use placer::{ChronologicalPlacer, Placer, UShapedPlacer};
 pub use scorer::{
     CompositeScorer, CompositeScorerBuilder, DecayCurve, DecayScorer, FrequencyScorer, KindScorer,

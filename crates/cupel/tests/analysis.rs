@@ -773,15 +773,16 @@ fn an_explanation_agrees_with_the_run() {
         };
         let gap = budget.max_tokens() - budget.target_tokens();
         let window = pipeline.run_indices(items, budget).unwrap();
-        let verdicts = pipeline.verdicts(items, budget).unwrap();
-        prop_assert_eq!(verdicts.len(), items.len());
-        for (index, verdict) in verdicts.iter().enumerate() {
+        let decisions = pipeline.decide(items, budget).unwrap();
+        let parts = decisions.score_parts().unwrap();
+        prop_assert_eq!(parts.len(), items.len());
+        for (index, parts) in parts.iter().enumerate() {
             let why = pipeline.explain(items, budget, index).unwrap();
-            prop_assert_eq!(&verdict.decision, &why.decision);
-            prop_assert_eq!(verdict.score.to_bits(), why.score.to_bits());
-            prop_assert_eq!(verdict.rank, why.rank);
+            prop_assert_eq!(decisions.get(index), Some(why.decision.clone()));
+            prop_assert_eq!(decisions.score(index).to_bits(), why.score.to_bits());
+            prop_assert_eq!(decisions.rank(index), why.rank);
             let text = |parts: &Option<ScorePart>| parts.as_ref().map(ScorePart::to_string);
-            prop_assert_eq!(text(&verdict.parts), text(&why.parts));
+            prop_assert_eq!(text(parts), text(&why.parts));
             match &why.decision {
                 Decision::Included { position, reason } => {
                     prop_assert_eq!(window[*position], index);
@@ -793,12 +794,13 @@ fn an_explanation_agrees_with_the_run() {
                     prop_assert_eq!(&entry.reason, reason);
                     prop_assert_eq!(entry.score.to_bits(), why.score.to_bits());
                     let is_copy = matches!(reason, ExclusionReason::Deduplicated { .. });
-                    prop_assert_eq!(verdict.copy_of.is_some(), is_copy);
-                    if let Some(survivor) = verdict.copy_of {
+                    prop_assert_eq!(decisions.copy_of(index).is_some(), is_copy);
+                    if let Some(survivor) = decisions.copy_of(index) {
                         prop_assert_eq!(items[survivor].content(), items[index].content());
-                        prop_assert!(verdicts[survivor].rank.is_some());
+                        prop_assert!(decisions.rank(survivor).is_some());
                     }
                 }
+                other => prop_assert!(false, "{:?}", other),
             }
             if let Some(parts) = &why.parts {
                 prop_assert!(parts.score == why.score || why.score.is_nan(), "{}", parts);
@@ -823,6 +825,81 @@ fn an_explanation_agrees_with_the_run() {
 }
 
 #[test]
+fn the_record_of_a_run_agrees_with_its_trace() {
+    #[derive(Default)]
+    struct Overflow(Option<OverflowEvent>);
+
+    impl TraceCollector for Overflow {
+        fn is_enabled(&self) -> bool {
+            true
+        }
+
+        fn record_stage_event(&mut self, _event: TraceEvent) {}
+
+        fn record_item_event(&mut self, _event: TraceEvent) {}
+
+        fn on_overflow(&mut self, event: &OverflowEvent) {
+            self.0 = Some(event.clone());
+        }
+    }
+
+    for_random_runs(80, |pipeline, items, budget| {
+        let mut collector = Overflow::default();
+        let policy = pipeline.policy();
+        let Ok(traced) = policy.decide_traced(items, budget, &mut collector) else {
+            return Ok(());
+        };
+        let untraced = pipeline.decide(items, budget).unwrap();
+        prop_assert_eq!(traced.ranking(), untraced.ranking());
+        prop_assert_eq!(traced.excluded(), untraced.excluded());
+        prop_assert_eq!(traced.merged(), untraced.merged());
+        let over = collector.0.as_ref().map(|event| event.tokens_over_budget);
+        prop_assert_eq!((traced.overflow(), untraced.overflow()), (over, over));
+        if let Some(event) = &collector.0 {
+            let merged = untraced.merged();
+            prop_assert_eq!(merged.len(), event.overflowing_items.len());
+            for (&candidate, item) in merged.iter().zip(&event.overflowing_items) {
+                prop_assert!(items[candidate].is_same(item));
+            }
+        }
+        let used = total_tokens(untraced.window().iter().map(|&index| &items[index]));
+        prop_assert_eq!(untraced.tokens_used(), used);
+        let left = budget.target_tokens().saturating_sub(used);
+        prop_assert_eq!(untraced.tokens_left(), left);
+        for (place, &candidate) in untraced.window().iter().enumerate() {
+            prop_assert_eq!(untraced.position(candidate), Some(place));
+        }
+        for index in 0..items.len() {
+            let is_ranked = untraced.ranking().contains(&index);
+            prop_assert_eq!(untraced.rank(index).is_some(), is_ranked);
+            let is_early = untraced
+                .stage(index)
+                .is_some_and(|s| s < PipelineStage::Slice);
+            prop_assert_eq!(is_ranked, !items[index].pinned() && !is_early);
+        }
+        prop_assert_eq!(untraced.get(items.len()), None);
+        prop_assert_eq!(untraced.rank(items.len()), None);
+        prop_assert_eq!(untraced.inclusion(items.len()), None);
+        Ok(())
+    });
+}
+
+#[test]
+fn an_explanation_lists_the_ranges_of_budgets() {
+    // Greedy takes the denser item whenever it fits, so the other one is in, out and in again.
+    let pipeline = pipeline(GreedySlice);
+    let items = [item("dense", 10, 1.0), item("filler", 5, 0.4)];
+    let why = pipeline.explain(&items, &budget(3), 1).unwrap();
+    assert_eq!(why.extra_tokens, Some(2));
+    assert_eq!(why.included_at, [(5, 9), (15, 5 + (1 << 17))]);
+    let text = why.to_string();
+    assert!(
+        text.contains("  included at budgets of 5 to 9, 15 and above\n"),
+        "{text}"
+    );
+}
+
+#[test]
 fn an_explanation_reads_well() {
     let scorer = CompositeScorer::builder()
         .add(ReflexiveScorer, 3.0)
@@ -843,21 +920,21 @@ fn an_explanation_reads_well() {
     assert_eq!(
         why.to_string(),
         "candidate 1, 90 tokens: \"long\"\n  \
-           out at Slice: BudgetExceeded: 90 tokens requested, 79 available\n  \
+           excluded by Slice: BudgetExceeded: 90 tokens requested, 79 available\n  \
            rank 1 of 3\n  \
-           the window holds 21 tokens, 79 are left of the target\n  \
+           the window uses 21 tokens of the target, 79 are left\n  \
            displaced by candidate 0, 2\n  \
-           in with 11 tokens more\n  \
+           included at a budget of 111\n  \
            CompositeScorer 0.875000\n    \
              ReflexiveScorer 1.000000 x 0.750000 = 0.750000\n    \
              ScaledScorer 0.500000 x 0.250000 = 0.125000\n      \
                PriorityScorer 0.500000\n  \
-           rank 2: candidate 0, 20 tokens, score 0.375000, in\n  \
-           rank 3: candidate 2, 1 tokens, score 0.325000, in\n"
+           rank 2: candidate 0, 20 tokens, score 0.375000, included\n  \
+           rank 3: candidate 2, 1 tokens, score 0.325000, included\n"
     );
     let error = pipeline.explain(&items, &budget(100), 3).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "invalid pipeline configuration: there is no candidate 3; there are 3"
+        "invalid pipeline configuration: index 3 is out of range: there are 3 candidates"
     );
 }

@@ -3,8 +3,8 @@
 use std::ops::RangeInclusive;
 
 use cupel::{
-    BudgetSweep, ContextBudget, ContextItem, ContextKind, CupelError, Decision, ExclusionReason,
-    Pipeline, PipelineStage, Placer, ScorePart, ScoredRef, Verdict,
+    BudgetSweep, ContextBudget, ContextItem, ContextKind, CupelError, Decisions, ExclusionReason,
+    Pipeline, PipelineStage, Placer, ScorePart, ScoredRef,
 };
 use serde::{Serialize, Serializer};
 
@@ -110,7 +110,8 @@ impl<'a> PageData<'a> {
         budget: &'a ContextBudget,
         pipeline: &Pipeline,
     ) -> Result<Self, CupelError> {
-        let verdicts = pipeline.verdicts(items, budget)?;
+        let decisions = pipeline.decide(items, budget)?;
+        let parts = decisions.score_parts()?;
         let samples = (WORTH / items.len().max(1)).clamp(64, Pipeline::SWEEP_SAMPLES);
         let targets = targets(items, budget);
         let last = *targets.end();
@@ -119,12 +120,13 @@ impl<'a> PageData<'a> {
         kinds.sort();
         kinds.dedup();
         let mut scorers = Vec::new();
-        let items_of_page = items.iter().zip(&verdicts).zip(&sweep.items);
-        let items_of_page = items_of_page.map(|((item, verdict), swept)| {
-            let kind = kinds.iter().position(|kind| *kind == item.kind());
+        let items_of_page = parts.iter().zip(&sweep.items).enumerate();
+        let items_of_page = items_of_page.map(|(index, (parts, swept))| {
+            let kind = kinds.iter().position(|kind| *kind == items[index].kind());
             let intervals = swept.intervals.iter();
             let intervals = intervals.map(|&(from, to)| (Int(from), Int(to)));
-            Item::new(item, verdict, kind, intervals.collect(), &mut scorers)
+            let parts = parts.as_ref().map(|parts| flat(parts, &mut scorers));
+            Item::new(&decisions, index, parts, kind, intervals.collect())
         });
         Ok(Self {
             title,
@@ -135,12 +137,9 @@ impl<'a> PageData<'a> {
             failures: failures(&sweep, items),
             items: items_of_page.collect(),
             kinds: kinds.iter().map(|kind| kind.as_str()).collect(),
-            order: order(pipeline.policy().placer(), items, &verdicts, &sweep),
-            by_score: by_score(&verdicts),
-            ranked: verdicts
-                .iter()
-                .filter(|verdict| verdict.rank.is_some())
-                .count(),
+            order: order(pipeline.policy().placer(), &decisions, &sweep),
+            by_score: by_score(&decisions),
+            ranked: decisions.ranking().len(),
             scorers,
         })
     }
@@ -198,30 +197,27 @@ impl<'a> Budget<'a> {
 
 impl<'a> Item<'a> {
     fn new(
-        item: &'a ContextItem,
-        verdict: &Verdict,
+        decisions: &Decisions<'a>,
+        index: usize,
+        parts: Option<(usize, Vec<Float>)>,
         kind: Option<usize>,
         intervals: Vec<(Int, Int)>,
-        scorers: &mut Vec<Vec<ScorerNode>>,
     ) -> Self {
-        let (position, reason, always) = match &verdict.decision {
-            Decision::Included { position, .. } => (Some(*position), None, false),
-            Decision::Excluded { stage, reason } => {
-                let always = *stage < PipelineStage::Slice;
-                (None, Some(in_words(reason, verdict)), always)
-            }
-        };
+        let item = &decisions.items()[index];
+        let reason = decisions.exclusion(index);
         Self {
             text: item.content(),
             kind: kind.unwrap_or_default(),
             tokens: Int(item.tokens()),
-            score: Float(verdict.score),
-            parts: verdict.parts.as_ref().map(|parts| flat(parts, scorers)),
-            rank: verdict.rank,
+            score: Float(decisions.score(index)),
+            parts,
+            rank: decisions.rank(index),
             pinned: item.pinned(),
-            position,
-            reason,
-            always,
+            position: decisions.position(index),
+            reason: reason.map(|reason| in_words(&reason, decisions.copy_of(index))),
+            always: decisions
+                .stage(index)
+                .is_some_and(|stage| stage < PipelineStage::Slice),
             intervals,
             facts: facts(item),
         }
@@ -229,7 +225,7 @@ impl<'a> Item<'a> {
 }
 
 /// A reason as a sentence without its subject.
-fn in_words(reason: &ExclusionReason, verdict: &Verdict) -> String {
+fn in_words(reason: &ExclusionReason, copy_of: Option<usize>) -> String {
     match reason {
         ExclusionReason::BudgetExceeded {
             item_tokens,
@@ -242,7 +238,7 @@ fn in_words(reason: &ExclusionReason, verdict: &Verdict) -> String {
         ExclusionReason::PinnedOverride { .. } => {
             "would have fitted without the pinned items".to_owned()
         }
-        ExclusionReason::Deduplicated { .. } => match verdict.copy_of {
+        ExclusionReason::Deduplicated { .. } => match copy_of {
             Some(survivor) => format!("has the same text as #{survivor}"),
             None => "has the same text as another item".to_owned(),
         },
@@ -358,14 +354,11 @@ fn failures(sweep: &BudgetSweep, items: &[ContextItem]) -> Vec<Failure> {
 }
 
 /// As the report lists excluded items: by score, then by the stage that decided, then by position.
-fn by_score(verdicts: &[Verdict]) -> Vec<usize> {
-    let mut candidates: Vec<usize> = (0..verdicts.len()).collect();
-    let stage = |candidate: usize| match verdicts[candidate].decision {
-        Decision::Excluded { stage, .. } => stage,
-        Decision::Included { .. } => PipelineStage::Slice,
-    };
+fn by_score(decisions: &Decisions<'_>) -> Vec<usize> {
+    let mut candidates: Vec<usize> = (0..decisions.items().len()).collect();
+    let stage = |candidate: usize| decisions.stage(candidate).unwrap_or(PipelineStage::Slice);
     candidates.sort_by(|&a, &b| {
-        let (left, right) = (verdicts[a].score, verdicts[b].score);
+        let (left, right) = (decisions.score(a), decisions.score(b));
         let by_score = right.partial_cmp(&left);
         let by_score = by_score.unwrap_or_else(|| left.is_nan().cmp(&right.is_nan()));
         by_score.then_with(|| stage(a).cmp(&stage(b)))
@@ -375,22 +368,18 @@ fn by_score(verdicts: &[Verdict]) -> Vec<usize> {
 
 /// Finds the rule a placer follows, by its answer for all candidates together and for the windows
 /// of the sweep: for all of them, or for so many that a coincidence is out of the question.
-pub(super) fn order(
-    placer: &dyn Placer,
-    items: &[ContextItem],
-    verdicts: &[Verdict],
-    sweep: &BudgetSweep,
-) -> Order {
+pub(super) fn order(placer: &dyn Placer, decisions: &Decisions<'_>, sweep: &BudgetSweep) -> Order {
+    let items = decisions.items();
     // A placer is given the pinned items, then the others by rank.
     let place = |candidate: usize| {
         let pinned = items[candidate].pinned() && items[candidate].tokens() >= 0;
-        let place = verdicts[candidate].rank.map(|rank| (1, rank));
+        let place = decisions.rank(candidate).map(|rank| (1, rank));
         place.or(pinned.then_some((0, candidate)))
     };
     let arrange = |mut candidates: Vec<usize>| -> Option<Vec<usize>> {
         candidates.sort_by_key(|&candidate| place(candidate));
         let scored = candidates.iter().map(|&candidate| {
-            ScoredRef::new(&items[candidate], verdicts[candidate].score, candidate)
+            ScoredRef::new(&items[candidate], decisions.score(candidate), candidate)
         });
         let positions = placer.arrange(&scored.collect::<Vec<_>>()).ok()?;
         positions

@@ -1,18 +1,18 @@
-//! Why is this item in, or out?
+//! [`Explanation`]: everything a run decided about one candidate, as data and as text.
 
 use std::fmt;
 
 use super::sweep::least_growth;
-use crate::diagnostics::Excerpt;
-use crate::pipeline::{Ledger, PreparedRun};
+use crate::diagnostics::{Excerpt, Grouped};
+use crate::pipeline::PreparedRun;
 use crate::{
-    ContextBudget, ContextItem, CupelError, ExclusionReason, InclusionReason, Pipeline,
-    PipelineStage, ScorePart,
+    ContextBudget, ContextItem, CupelError, Decision, Decisions, ExclusionReason, Pipeline,
+    ScorePart,
 };
 
-/// Everything a run has to say about one candidate; see [`Pipeline::explain`].
+/// What a run decided about one candidate, and why; see [`Pipeline::explain`].
 ///
-/// Its `Display` is the explanation as text.
+/// Its `Display` writes the explanation as text.
 #[non_exhaustive]
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -21,15 +21,15 @@ pub struct Explanation {
     pub index: usize,
     /// The candidate.
     pub item: ContextItem,
-    /// What was decided, and where.
+    /// The decision, and the stage that made it.
     pub decision: Decision,
-    /// The score it was judged by.
+    /// The candidate's score.
     #[cfg_attr(feature = "serde", serde(with = "crate::wire::float"))]
     pub score: f64,
-    /// How the score came about; `None` for a candidate that is not scored.
+    /// How the score is composed; `None` for a candidate that is not scored.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub parts: Option<ScorePart>,
-    /// Its rank among the ranked candidates, from 0; `None` for one that is not ranked.
+    /// The candidate's rank, from 0; `None` for one that is not ranked.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub rank: Option<usize>,
     /// The number of ranked candidates.
@@ -38,67 +38,27 @@ pub struct Explanation {
     pub tokens_used: i64,
     /// The tokens left of the target.
     pub tokens_left: i64,
-    /// The candidates that took its place: the copy that stayed, the pinned items, the items of
-    /// its kind that fill the cap, or the selected items that rank behind it.
+    /// The candidates in the window instead of this one: the duplicate that stayed, the pinned items,
+    /// the items of its kind that fill the count limit, or the selected items of lower rank.
     pub displaced_by: Vec<usize>,
-    /// By how many tokens both limits of the budget would have to grow at least for it to be
-    /// selected; `None` if room is not what it lacks, or if it takes more than 131,072 tokens, or 2,048
-    /// for slicers whose budgets have to be tried one by one.
+    /// The least number of tokens by which both limits of the budget must grow for the candidate to
+    /// be selected; `None` if the budget is not the cause, or if more than 131,072 tokens are needed,
+    /// or more than 2,048 for slicers that have to try budgets one by one.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub extra_tokens: Option<i64>,
-    /// The candidates next to it in rank, better ones first.
-    pub neighbours: Vec<Neighbour>,
-}
-
-/// What was decided about a candidate.
-#[derive(Debug, Clone, PartialEq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize),
-    serde(tag = "decision", rename_all = "snake_case")
-)]
-pub enum Decision {
-    /// It is in the window.
-    Included {
-        /// Its position in the window, from 0.
-        position: usize,
-        /// Why.
-        reason: InclusionReason,
-    },
-    /// It is not.
-    Excluded {
-        /// The stage that decided.
-        stage: PipelineStage,
-        /// Why.
-        reason: ExclusionReason,
-    },
-}
-
-/// What a run decides about one of its candidates; see [`Pipeline::verdicts`].
-#[non_exhaustive]
-#[derive(Debug, Clone, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-pub struct Verdict {
-    /// What was decided, and where.
-    pub decision: Decision,
-    /// The score it was judged by.
-    #[cfg_attr(feature = "serde", serde(with = "crate::wire::float"))]
-    pub score: f64,
-    /// How the score came about; `None` for a candidate that is not scored.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub parts: Option<ScorePart>,
-    /// Its rank among the ranked candidates, from 0; `None` for one that is not ranked.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub rank: Option<usize>,
-    /// The candidate of the same content that stayed, if this one is a copy.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub copy_of: Option<usize>,
+    /// The ranges of targets, first and last, at which the candidate is included, from the least one
+    /// above the target of the run. The search ends 131,072 tokens above that one; for slicers that
+    /// have to try budgets one by one it ends there.
+    pub included_at: Vec<(i64, i64)>,
+    /// The candidates next to this one in rank, better ones first.
+    pub neighbors: Vec<Neighbor>,
 }
 
 /// A candidate next to another in rank.
+#[non_exhaustive]
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
-pub struct Neighbour {
+pub struct Neighbor {
     /// The candidate's position in the input.
     pub index: usize,
     /// Its rank, from 0.
@@ -112,14 +72,17 @@ pub struct Neighbour {
     pub included: bool,
 }
 
+/// How far above the least sufficient target an explanation searches.
+const SEARCHED: i64 = 1 << 17;
+
 impl Pipeline {
-    /// Explains what a run decides about the candidate at `index`: its rank and score, the parts of
-    /// the score, the stage that decided, what took its place, how much more budget it needs.
+    /// Explains what a run decides about the candidate at `index`: its score and the parts of the
+    /// score, its rank, the stage that decided, the candidates included instead, and the budgets at
+    /// which it is included.
     ///
     /// # Errors
     ///
-    /// [`CupelError::PipelineConfig`] if there is no such candidate; otherwise as
-    /// [`run`](Self::run).
+    /// [`CupelError::PipelineConfig`] if `index` is out of range; otherwise as [`run`](Self::run).
     ///
     /// ```
     /// use cupel::*;
@@ -138,7 +101,7 @@ impl Pipeline {
     /// assert_eq!(why.rank, Some(0));
     /// assert_eq!(why.displaced_by, [0]); // denser
     /// assert_eq!(why.extra_tokens, Some(10));
-    /// println!("{why}");
+    /// assert!(why.to_string().contains("included at a budget of 110\n"));
     /// # Ok::<(), CupelError>(())
     /// ```
     pub fn explain(
@@ -147,189 +110,136 @@ impl Pipeline {
         budget: &ContextBudget,
         index: usize,
     ) -> Result<Explanation, CupelError> {
-        let Some(item) = items.get(index) else {
-            return Err(CupelError::PipelineConfig(format!(
-                "there is no candidate {index}; there are {}",
-                items.len()
-            )));
-        };
         let prepared = PreparedRun::new(self.policy(), items)?;
-        let ledger = prepared.decide(budget)?;
-        let window = ledger.window();
-        let position = window.iter().position(|&candidate| candidate == index);
-        let decision = Decision::of(&ledger, index, position);
-        let rank = prepared.ranked().iter().position(|c| c == index);
-        let is_in = |candidate: &usize| window.contains(candidate);
-        let tokens_used: i128 = window.iter().map(|&c| i128::from(items[c].tokens())).sum();
-        let tokens_left = i128::from(budget.target_tokens()) - tokens_used;
-        Ok(Explanation {
-            index,
-            item: item.clone(),
-            displaced_by: displaced_by(&ledger, &prepared, &decision, index),
-            extra_tokens: match &decision {
-                Decision::Excluded {
-                    reason:
-                        ExclusionReason::BudgetExceeded { .. }
-                        | ExclusionReason::PinnedOverride { .. }
-                        | ExclusionReason::GroupExcluded { .. },
-                    ..
-                } => least_growth(&prepared, budget, index),
-                _ => None,
-            },
-            decision,
-            score: prepared.score(index),
-            parts: prepared.explain_scores()?.swap_remove(index),
-            rank,
-            ranked: prepared.ranked().len(),
-            tokens_used: crate::model::reported(tokens_used),
-            tokens_left: crate::model::reported(tokens_left),
-            neighbours: neighbours(&prepared, rank, is_in),
-        })
+        let decisions = prepared.decide(budget)?;
+        let mut explanation = Explanation::new(&decisions, index)?;
+        if matches!(
+            decisions.exclusion(index),
+            Some(
+                ExclusionReason::BudgetExceeded { .. }
+                    | ExclusionReason::PinnedOverride { .. }
+                    | ExclusionReason::GroupExcluded { .. }
+            )
+        ) {
+            explanation.extra_tokens = least_growth(&prepared, budget, index);
+        }
+        if let Some(extra) = explanation.extra_tokens {
+            let first = budget.target_tokens() + extra;
+            explanation.included_at = self.included_at(items, budget, index, first);
+        }
+        Ok(explanation)
     }
-}
 
-impl Pipeline {
-    /// What a run decides about every candidate, by its position in `items`: the answers of
-    /// [`dry_run`](Self::dry_run) for callers that keep data beside their items, with the parts of
-    /// every score.
-    ///
-    /// # Errors
-    ///
-    /// As [`run`](Self::run).
-    ///
-    /// ```
-    /// use cupel::*;
-    ///
-    /// let pipeline = Pipeline::new(ReflexiveScorer, GreedySlice, ChronologicalPlacer);
-    /// let items = [
-    ///     ContextItem::builder("long", 90).future_relevance_hint(0.3).build()?,
-    ///     ContextItem::builder("short", 20).future_relevance_hint(0.9).build()?,
-    /// ];
-    /// let verdicts = pipeline.verdicts(&items, &ContextBudget::with_target(100, 100)?)?;
-    /// assert!(matches!(verdicts[0].decision, Decision::Excluded { .. }));
-    /// assert!(matches!(verdicts[1].decision, Decision::Included { position: 0, .. }));
-    /// assert_eq!(verdicts[1].rank, Some(0));
-    /// # Ok::<(), CupelError>(())
-    /// ```
-    pub fn verdicts(
+    /// Returns the ranges of targets from `first`, at which the candidate is included.
+    fn included_at(
         &self,
         items: &[ContextItem],
         budget: &ContextBudget,
-    ) -> Result<Vec<Verdict>, CupelError> {
-        let prepared = PreparedRun::new(self.policy(), items)?;
-        let ledger = prepared.decide(budget)?;
-        let mut positions = vec![None; items.len()];
-        for (position, &candidate) in ledger.window().iter().enumerate() {
-            positions[candidate] = Some(position);
-        }
-        let mut ranks = vec![None; items.len()];
-        for (rank, candidate) in prepared.ranked().iter().enumerate() {
-            ranks[candidate] = Some(rank);
-        }
-        let parts = prepared.explain_scores()?.into_iter();
-        let verdicts = parts.enumerate().map(|(index, parts)| Verdict {
-            decision: Decision::of(&ledger, index, positions[index]),
-            score: prepared.score(index),
-            parts,
-            rank: ranks[index],
-            copy_of: ledger.survivor(index),
-        });
-        Ok(verdicts.collect())
-    }
-}
-
-impl Decision {
-    fn of(ledger: &Ledger<'_>, index: usize, position: Option<usize>) -> Self {
-        match (ledger.reason(index), ledger.stage_of_exclusion(index)) {
-            (Some(reason), Some(stage)) if position.is_none() => Self::Excluded { stage, reason },
-            _ => Self::Included {
-                position: position.unwrap_or_default(),
-                reason: ledger.inclusion(index),
-            },
+        index: usize,
+        first: i64,
+    ) -> Vec<(i64, i64)> {
+        // With one sample a slicer that has to try budgets one by one does not search.
+        let targets = first..=first.saturating_add(SEARCHED);
+        match self.sweep_sampled(items, budget, targets, 1) {
+            Ok(mut sweep) if sweep.exact => sweep.items.swap_remove(index).intervals,
+            _ => vec![(first, first)],
         }
     }
 }
 
-fn displaced_by(
-    ledger: &Ledger<'_>,
-    prepared: &PreparedRun<'_>,
-    decision: &Decision,
-    index: usize,
-) -> Vec<usize> {
-    let items = prepared.items();
-    let Decision::Excluded { reason, .. } = decision else {
+impl Explanation {
+    /// Explains a candidate of a finished run.
+    fn new(decisions: &Decisions<'_>, index: usize) -> Result<Self, CupelError> {
+        let Some(decision) = decisions.get(index) else {
+            return Err(CupelError::PipelineConfig(format!(
+                "index {index} is out of range: there are {} candidates",
+                decisions.items().len()
+            )));
+        };
+        Ok(Self {
+            index,
+            item: decisions.items()[index].clone(),
+            decision,
+            score: decisions.score(index),
+            parts: decisions.score_parts()?.swap_remove(index),
+            rank: decisions.rank(index),
+            ranked: decisions.ranking().len(),
+            tokens_used: decisions.tokens_used(),
+            tokens_left: decisions.tokens_left(),
+            displaced_by: displaced_by(decisions, index),
+            extra_tokens: None,
+            included_at: Vec::new(),
+            neighbors: neighbors(decisions, index),
+        })
+    }
+}
+
+fn displaced_by(decisions: &Decisions<'_>, index: usize) -> Vec<usize> {
+    let items = decisions.items();
+    let Some(reason) = decisions.exclusion(index) else {
         return Vec::new();
     };
-    let selected =
-        |candidate: &usize| ledger.window().contains(candidate) && items[*candidate].tokens() > 0;
-    let ranked = prepared.ranked().iter();
+    let takes_tokens = |candidate: &usize| {
+        decisions.position(*candidate).is_some() && items[*candidate].tokens() > 0
+    };
+    let ranked = decisions.ranking().iter().copied();
     match reason {
-        ExclusionReason::Deduplicated { .. } => ledger.survivor(index).into_iter().collect(),
+        ExclusionReason::Deduplicated { .. } => decisions.copy_of(index).into_iter().collect(),
         ExclusionReason::PinnedOverride { .. } => {
-            prepared.pinned().iter().copied().filter(selected).collect()
+            let pinned = (0..items.len()).filter(|&candidate| items[candidate].pinned());
+            pinned.filter(takes_tokens).collect()
         }
         ExclusionReason::CountCapExceeded { .. } => {
             let of_kind = |candidate: &usize| items[*candidate].kind() == items[index].kind();
-            ranked.filter(of_kind).filter(selected).collect()
+            ranked.filter(of_kind).filter(takes_tokens).collect()
         }
         _ => {
             let behind = ranked.skip_while(|candidate| *candidate != index);
-            behind.filter(selected).collect()
+            behind.filter(takes_tokens).collect()
         }
     }
 }
 
-fn neighbours(
-    prepared: &PreparedRun<'_>,
-    rank: Option<usize>,
-    is_in: impl Fn(&usize) -> bool,
-) -> Vec<Neighbour> {
+fn neighbors(decisions: &Decisions<'_>, index: usize) -> Vec<Neighbor> {
     const EACH_SIDE: usize = 2;
-    let Some(own) = rank else { return Vec::new() };
-    let ranked = prepared.ranked();
+    let Some(own) = decisions.rank(index) else {
+        return Vec::new();
+    };
+    let ranked = decisions.ranking();
     let last = (own + EACH_SIDE).min(ranked.len() - 1);
-    (own.saturating_sub(EACH_SIDE)..=last)
-        .filter(|&rank| rank != own)
-        .map(|rank| (rank, ranked.at(rank)))
-        .map(|(rank, index)| Neighbour {
-            index,
-            rank,
-            score: prepared.score(index),
-            tokens: prepared.items()[index].tokens(),
-            included: is_in(&index),
-        })
-        .collect()
+    let ranks = (own.saturating_sub(EACH_SIDE)..=last).filter(|&rank| rank != own);
+    let neighbor = |rank: usize| Neighbor {
+        index: ranked[rank],
+        rank,
+        score: decisions.score(ranked[rank]),
+        tokens: decisions.items()[ranked[rank]].tokens(),
+        included: decisions.position(ranked[rank]).is_some(),
+    };
+    ranks.map(neighbor).collect()
 }
 
-/// The explanation as text.
+/// Writes the explanation as text.
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (index, tokens) = (self.index, self.item.tokens());
-        writeln!(
-            f,
-            "candidate {index}, {tokens} tokens: {}",
-            Excerpt(self.item.content())
-        )?;
+        let content = Excerpt(self.item.content());
+        writeln!(f, "candidate {index}, {tokens} tokens: {content}")?;
         match &self.decision {
             Decision::Included { position, reason } => {
-                writeln!(
-                    f,
-                    "  in, item {} of the window: {}",
-                    position + 1,
-                    reason.name()
-                )?;
+                let (place, why) = (position + 1, reason.phrase());
+                writeln!(f, "  included at place {place} of the window: {why}")?;
             }
             Decision::Excluded { stage, reason } => {
-                writeln!(f, "  out at {}: {reason}", stage.name())?;
+                writeln!(f, "  excluded by {stage}: {reason}")?;
             }
         }
         if let Some(rank) = self.rank {
             writeln!(f, "  rank {} of {}", rank + 1, self.ranked)?;
         }
+        let (used, left) = (self.tokens_used, self.tokens_left);
         writeln!(
             f,
-            "  the window holds {} tokens, {} are left of the target",
-            self.tokens_used, self.tokens_left
+            "  the window uses {used} tokens of the target, {left} are left"
         )?;
         if !self.displaced_by.is_empty() {
             const SHOWN: usize = 8;
@@ -341,28 +251,59 @@ impl fmt::Display for Explanation {
                 more => writeln!(f, " and {more} more")?,
             }
         }
-        if let Some(extra) = self.extra_tokens {
-            writeln!(f, "  in with {extra} tokens more")?;
-        }
+        self.write_budgets(f)?;
         match &self.parts {
             Some(parts) => parts.write(f, 1)?,
             None => writeln!(f, "  score {}", self.score)?,
         }
-        for neighbour in &self.neighbours {
-            let Neighbour {
+        for neighbor in &self.neighbors {
+            let rank = neighbor.rank + 1;
+            let Neighbor {
                 index,
-                rank,
                 score,
                 tokens,
                 included,
-            } = neighbour;
-            let verdict = if *included { "in" } else { "out" };
+                ..
+            } = neighbor;
+            let state = if *included { "included" } else { "excluded" };
             writeln!(
                 f,
-                "  rank {}: candidate {index}, {tokens} tokens, score {score:.6}, {verdict}",
-                rank + 1
+                "  rank {rank}: candidate {index}, {tokens} tokens, score {score:.6}, {state}"
             )?;
         }
         Ok(())
+    }
+}
+
+impl Explanation {
+    /// Writes the budgets at which the candidate is included.
+    fn write_budgets(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 4;
+        let Some(&(first, _)) = self.included_at.first() else {
+            return Ok(());
+        };
+        let end = first.saturating_add(SEARCHED);
+        if self.included_at == [(first, first)] {
+            let budget = Grouped(first);
+            return writeln!(
+                f,
+                "  included at a budget of {budget}; larger budgets were not searched"
+            );
+        }
+        if self.included_at == [(first, end)] {
+            return writeln!(f, "  included at a budget of {}", Grouped(first));
+        }
+        let shown = self.included_at.iter().take(SHOWN);
+        let shown = shown.map(|&(from, to)| match to {
+            _ if to == end => format!("{} and above", Grouped(from)),
+            _ if to == from => Grouped(from).to_string(),
+            _ => format!("{} to {}", Grouped(from), Grouped(to)),
+        });
+        let shown: Vec<String> = shown.collect();
+        write!(f, "  included at budgets of {}", shown.join(", "))?;
+        match self.included_at.len().saturating_sub(SHOWN) {
+            0 => writeln!(f),
+            more => writeln!(f, " and {more} more ranges"),
+        }
     }
 }

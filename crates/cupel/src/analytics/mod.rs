@@ -7,7 +7,7 @@
 //! | what would a smaller budget lose? | [`Pipeline::marginal_items`](crate::Pipeline::marginal_items) |
 //! | at what budget is an item in? | [`Pipeline::min_budget_for`](crate::Pipeline::min_budget_for) by bisection, [`Pipeline::sweep`](crate::Pipeline::sweep) for all budgets |
 //! | what swings between policies? | [`policy_sensitivity`], [`policy_sensitivity_from_pipelines`] |
-//! | why is this item in or out? | [`Pipeline::explain`](crate::Pipeline::explain), [`Pipeline::verdicts`](crate::Pipeline::verdicts) for all items |
+//! | why is this item in or out? | [`Pipeline::explain`](crate::Pipeline::explain), [`Pipeline::decide`](crate::Pipeline::decide) for all items |
 
 mod explanation;
 mod sensitivity;
@@ -15,7 +15,7 @@ mod simulation;
 mod sweep;
 mod utilization;
 
-pub use explanation::{Decision, Explanation, Neighbour, Verdict};
+pub use explanation::{Explanation, Neighbor};
 pub use sensitivity::{
     ItemStatus, PolicySensitivityDiffEntry, PolicySensitivityReport, policy_sensitivity,
     policy_sensitivity_from_pipelines,

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use crate::model::reported;
 use crate::pipeline::PreparedRun;
-use crate::{ContextBudget, ContextItem, CupelError, OverflowStrategy, Pipeline, TargetSweep};
+use crate::{ContextBudget, ContextItem, CupelError, Pipeline, TargetSweep};
 
 /// How the window changes with the budget, over a range of budgets.
 ///
@@ -366,21 +366,10 @@ impl<'a, 'r> Course<'a, 'r> {
     /// Translates the slicer's own sweep over effective targets into budgets.
     fn follow(&mut self, axis: &Axis<'_>, known: &TargetSweep) {
         let prepared = self.prepared;
-        let pinned = prepared.pinned_tokens();
-        let fails = |target: i64| match axis.at(target) {
-            Err(_) => Some("InvalidBudget"),
-            Ok(budget) => {
-                let ceiling = i128::from(budget.input_limit());
-                let limit = i128::from(budget.window_limit());
-                let throws = prepared.policy().overflow_strategy() == OverflowStrategy::Throw;
-                if pinned > ceiling {
-                    Some("PinnedExceedsBudget")
-                } else if pinned > limit && throws {
-                    Some("Overflow")
-                } else {
-                    None
-                }
-            }
+        let fails = |target: i64| {
+            let checked = axis.at(target);
+            let checked = checked.and_then(|budget| prepared.check_pinned(&budget));
+            checked.err().map(|error| error.code())
         };
         // Each of the three failures ends for good at some budget, the later ones later.
         let works = axis.first(|target| fails(target).is_none());

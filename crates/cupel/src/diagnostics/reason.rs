@@ -325,7 +325,7 @@ impl fmt::Display for Need {
 }
 
 /// A number with its digits in groups of three: `6,011`.
-struct Grouped(i64);
+pub(crate) struct Grouped(pub(crate) i64);
 
 impl fmt::Display for Grouped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,6 +6,7 @@ use crate::model::reported;
 use crate::{ContextBudget, CupelError};
 
 /// The candidates of a run, by what happens to them next; both lists in input order.
+#[derive(Clone)]
 pub(super) struct Classes {
     pub(super) pinned: Vec<usize>,
     pub(super) scoreable: Positions,

@@ -1,16 +1,22 @@
-//! [`Decisions`]: a report that borrows.
+//! [`Decisions`]: the record of a run, by position.
+
+use std::fmt;
+use std::sync::OnceLock;
 
 use super::ledger::Ledger;
+use super::{Policy, score};
+use crate::scorer::explained;
 use crate::{
-    ContextItem, CountRequirementShortfall, ExclusionReason, InclusionReason, PipelineStage,
-    SelectionReport,
+    ContextBudget, ContextItem, CountRequirementShortfall, CupelError, ExclusionReason,
+    InclusionReason, PipelineStage, ScorePart, SelectionReport, total_tokens,
 };
 
 /// What a run decided about every candidate, by its position in the input; see
 /// [`Pipeline::decide`](crate::Pipeline::decide).
 ///
-/// Every candidate is either in the window or has an exclusion. Nothing is copied until it is asked
-/// for; [`to_report`](Self::to_report) makes a report of its own.
+/// This is the record of a run. [`SelectionReport`] and [`Explanation`](crate::Explanation) are
+/// views of it. It borrows the items, and texts are built when they are asked for. A position that
+/// is out of range has no decision: methods return `None`, or 0.0 as the score.
 ///
 /// ```
 /// use cupel::*;
@@ -26,48 +32,158 @@ use crate::{
 /// assert_eq!(decisions.stage(0), Some(PipelineStage::Deduplicate));
 /// assert_eq!(decisions.copy_of(0), Some(1));
 /// assert_eq!(decisions.score(0), 0.3);
+/// assert_eq!((decisions.position(1), decisions.rank(1)), (Some(0), Some(0)));
+/// assert_eq!((decisions.tokens_used(), decisions.tokens_left()), (5, 95));
 /// # Ok::<(), CupelError>(())
 /// ```
 #[derive(Clone)]
-pub struct Decisions<'a>(Ledger<'a>);
+pub struct Decisions<'a> {
+    ledger: Ledger<'a>,
+    policy: Policy,
+    target_tokens: i64,
+    lookup: OnceLock<Lookup>,
+}
+
+/// Window positions and ranks by candidate.
+#[derive(Clone)]
+struct Lookup {
+    ranking: Vec<usize>,
+    positions: Vec<Option<usize>>,
+    ranks: Vec<Option<usize>>,
+}
+
+/// What a run decided about one candidate.
+#[non_exhaustive]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize),
+    serde(tag = "decision", rename_all = "snake_case")
+)]
+pub enum Decision {
+    /// The candidate is in the window.
+    Included {
+        /// Its position in the window, from 0.
+        position: usize,
+        /// Why it is included.
+        reason: InclusionReason,
+    },
+    /// The candidate is not in the window.
+    Excluded {
+        /// The stage that excluded it.
+        stage: PipelineStage,
+        /// Why it is excluded.
+        reason: ExclusionReason,
+    },
+}
 
 impl<'a> Decisions<'a> {
-    pub(super) fn new(ledger: Ledger<'a>) -> Self {
-        Self(ledger)
+    pub(super) fn new(ledger: Ledger<'a>, policy: &Policy, budget: &ContextBudget) -> Self {
+        Self {
+            ledger,
+            policy: policy.clone(),
+            target_tokens: budget.target_tokens(),
+            lookup: OnceLock::new(),
+        }
     }
 
-    /// The candidates.
+    /// Returns the candidates.
     pub fn items(&self) -> &'a [ContextItem] {
-        self.0.items()
+        self.ledger.items()
     }
 
-    /// The candidates in the window, in its order.
+    /// Returns the candidates in the window, in its order.
+    ///
+    /// These are the positions of the entries of [`SelectionReport::included`].
     pub fn window(&self) -> &[usize] {
-        self.0.window()
+        self.ledger.window()
     }
 
-    /// The candidates that are not, in the order of a report: best score first, equal scores in the
-    /// order of their exclusion.
+    /// Returns the excluded candidates, best score first; equal scores in the order of exclusion.
+    ///
+    /// These are the positions of the entries of [`SelectionReport::excluded`].
     pub fn excluded(&self) -> Vec<usize> {
-        let exclusions = self.0.exclusions().into_iter();
+        let exclusions = self.ledger.exclusions().into_iter();
         exclusions.map(|(candidate, _)| candidate).collect()
     }
 
-    /// The score a candidate was judged by: 1.0 if it is pinned, 0.0 if it was excluded before scoring
-    /// or is none.
-    pub fn score(&self, candidate: usize) -> f64 {
-        self.0.score(candidate)
+    /// Returns the decision about a candidate.
+    pub fn get(&self, candidate: usize) -> Option<Decision> {
+        if let Some(position) = self.position(candidate) {
+            let reason = self.ledger.inclusion(candidate);
+            return Some(Decision::Included { position, reason });
+        }
+        Some(Decision::Excluded {
+            stage: self.stage(candidate)?,
+            reason: self.exclusion(candidate)?,
+        })
     }
 
-    /// Why a candidate is in the window; `None` for one that is not.
+    /// Returns the position of a candidate in the window, from 0; `None` for an excluded one.
+    pub fn position(&self, candidate: usize) -> Option<usize> {
+        *self.lookup().positions.get(candidate)?
+    }
+
+    /// Returns the rank of a candidate, from 0; `None` for one that is pinned or was excluded before
+    /// ranking.
+    pub fn rank(&self, candidate: usize) -> Option<usize> {
+        *self.lookup().ranks.get(candidate)?
+    }
+
+    /// Returns the ranked candidates, best first.
+    pub fn ranking(&self) -> &[usize] {
+        &self.lookup().ranking
+    }
+
+    fn lookup(&self) -> &Lookup {
+        self.lookup.get_or_init(|| {
+            let inverse = |candidates: &[usize]| {
+                let mut places = vec![None; self.items().len()];
+                for (place, &candidate) in candidates.iter().enumerate() {
+                    places[candidate] = Some(place);
+                }
+                places
+            };
+            let ranking: Vec<usize> = self.ledger.ranking().iter().collect();
+            Lookup {
+                positions: inverse(self.window()),
+                ranks: inverse(&ranking),
+                ranking,
+            }
+        })
+    }
+
+    /// Returns the score of a candidate: 1.0 if it is pinned, 0.0 if it was excluded before scoring.
+    pub fn score(&self, candidate: usize) -> f64 {
+        self.ledger.score(candidate)
+    }
+
+    /// Scores the candidates again and returns how each score is composed; `None` for a candidate
+    /// that is not scored.
+    ///
+    /// # Errors
+    ///
+    /// The errors of the scorer.
+    pub fn score_parts(&self) -> Result<Vec<Option<ScorePart>>, CupelError> {
+        let is_scored = self.items().iter().map(ContextItem::is_scored);
+        let items = score::scoreable_items(self.items());
+        if items.is_empty() {
+            return Ok(vec![None; self.items().len()]);
+        }
+        let mut explained = explained(self.policy.scorer(), &items)?.into_iter();
+        let parts = is_scored.map(|is_scored| is_scored.then(|| explained.next()).flatten());
+        Ok(parts.collect())
+    }
+
+    /// Returns why a candidate is in the window; `None` for one that is not.
     pub fn inclusion(&self, candidate: usize) -> Option<InclusionReason> {
         let is_in = candidate < self.items().len() && self.stage(candidate).is_none();
-        is_in.then(|| self.0.inclusion(candidate))
+        is_in.then(|| self.ledger.inclusion(candidate))
     }
 
-    /// Why a candidate is not in the window; `None` for one that is.
+    /// Returns why a candidate is excluded; `None` for one in the window.
     pub fn exclusion(&self, candidate: usize) -> Option<ExclusionReason> {
-        self.0.reason(candidate)
+        self.ledger.reason(candidate)
     }
 
     /// Returns why a candidate is excluded in a few words with the numbers; `None` for one in the
@@ -75,8 +191,8 @@ impl<'a> Decisions<'a> {
     ///
     /// As [`ExclusionReason::phrase`], and names kind quotas where they are the cause.
     pub fn phrase(&self, candidate: usize) -> Option<String> {
-        let reason = self.0.reason(candidate)?;
-        Some(reason.phrase_with(self.0.kind_quotas))
+        let reason = self.exclusion(candidate)?;
+        Some(reason.phrase_with(self.ledger.kind_quotas))
     }
 
     /// Returns why a candidate is excluded without the numbers that differ from item to item;
@@ -84,36 +200,64 @@ impl<'a> Decisions<'a> {
     ///
     /// As [`ExclusionReason::summary`], and names kind quotas where they are the cause.
     pub fn summary(&self, candidate: usize) -> Option<String> {
-        let reason = self.0.reason(candidate)?;
-        Some(reason.summary_with(self.0.kind_quotas))
+        let reason = self.exclusion(candidate)?;
+        Some(reason.summary_with(self.ledger.kind_quotas))
     }
 
-    /// The stage that excluded a candidate.
+    /// Returns the stage that excluded a candidate; `None` for one in the window.
     pub fn stage(&self, candidate: usize) -> Option<PipelineStage> {
-        self.0.stage_of_exclusion(candidate)
+        self.ledger.stage_of_exclusion(candidate)
     }
 
-    /// The candidate of the same content that stayed, if this one is a copy.
+    /// Returns the candidate with the same content that stayed, if this one is a duplicate.
     pub fn copy_of(&self, candidate: usize) -> Option<usize> {
-        self.0.survivor(candidate)
+        self.ledger.survivor(candidate)
     }
 
-    /// Count requirements that could not be met.
+    /// Returns the count requirements that were not met.
     pub fn shortfalls(&self) -> &[CountRequirementShortfall] {
-        &self.0.shortfalls
+        &self.ledger.shortfalls
     }
 
-    /// The report of the run, without events.
+    /// Returns the tokens of the window.
+    pub fn tokens_used(&self) -> i64 {
+        let window = self.window().iter();
+        total_tokens(window.map(|&candidate| &self.items()[candidate]))
+    }
+
+    /// Returns the tokens of the target that the window does not use; negative after an overflow.
+    pub fn tokens_left(&self) -> i64 {
+        self.target_tokens.saturating_sub(self.tokens_used())
+    }
+
+    /// Returns the tokens by which the selection exceeds its limit, if
+    /// [`OverflowStrategy::Proceed`](crate::OverflowStrategy::Proceed) accepted them.
+    pub fn overflow(&self) -> Option<i64> {
+        self.ledger.tokens_over
+    }
+
+    /// Returns the candidates in the window before placing: the pinned ones by position, then the
+    /// others by rank. This is the order of [`OverflowEvent`](crate::OverflowEvent).
+    pub fn merged(&self) -> Vec<usize> {
+        let mut merged = self.window().to_vec();
+        merged.sort_by_key(|&candidate| (self.rank(candidate), candidate));
+        merged
+    }
+
+    /// Returns the report of the run, without events.
     pub fn to_report(&self) -> SelectionReport {
-        self.0.report(Vec::new())
+        self.ledger.report(Vec::new())
     }
 }
 
-impl std::fmt::Debug for Decisions<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+/// Shows the window and the excluded candidates with their reasons.
+impl fmt::Debug for Decisions<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let excluded = self.excluded().into_iter();
+        let excluded = excluded.map(|candidate| (candidate, self.summary(candidate)));
         f.debug_struct("Decisions")
-            .field("candidates", &self.items().len())
             .field("window", &self.window())
+            .field("excluded", &excluded.collect::<Vec<_>>())
             .finish_non_exhaustive()
     }
 }

@@ -1,4 +1,4 @@
-//! The one record of every candidate's fate.
+//! [`Ledger`]: the record of a run.
 
 use super::positions::Positions;
 use super::sort::sort;
@@ -10,23 +10,23 @@ use crate::{
     IncludedItem, InclusionReason, PipelineStage, ScoredRef, SelectionReport, TraceEvent,
 };
 
-/// What has become of every candidate, by its position in the input.
+/// The decision about every candidate, by its position in the input.
 ///
-/// A fate is written once and holds numbers, never text. The window and the report are both
-/// projections of the ledger, so they cannot disagree. Where only the window is wanted, slicing leaves
-/// the fates of what it passes over unwritten.
+/// An exclusion is written once and holds numbers, never text. The window and the report are both
+/// read from the ledger, so they cannot disagree. If only the window is recorded, the candidates
+/// that slicing excludes are not written.
 #[derive(Clone)]
 pub(crate) struct Ledger<'a> {
     items: &'a [ContextItem],
     /// Empty before scoring.
     scores: Vec<f64>,
-    /// `None` while a candidate is still in the running, and for ever if it is in the window.
+    /// `None` for a candidate that is not excluded.
     exclusions: Vec<Option<Cause>>,
-    /// What was sliced, best score first; empty if nobody listens.
+    /// The sliced candidates by rank; empty unless the run is traced.
     ranking: Positions,
     /// The candidates of the window, in order.
     window: Vec<usize>,
-    /// The first pinned candidate that takes room.
+    /// The first pinned candidate that has tokens.
     pub(super) first_pinned: Option<usize>,
     /// The slicer's own reasons; [`Cause::Refused`] points here.
     pub(super) refusals: Vec<(usize, Refusal)>,
@@ -34,27 +34,29 @@ pub(crate) struct Ledger<'a> {
     /// The tokens left of the target when slicing, and then placing, had finished.
     pub(super) left_by_slice: i64,
     pub(super) left_by_place: i64,
+    /// The tokens above the limit, if the overflow strategy accepted them.
+    pub(super) tokens_over: Option<i64>,
     /// Whether the slicer divides the budget among kinds.
     pub(super) kind_quotas: bool,
 }
 
-/// Why a candidate is out.
+/// Why a candidate is excluded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cause {
     /// Classify: its token count is negative.
     NegativeTokens,
-    /// Deduplicate: it is a copy of this candidate, which may itself have lost to a later one.
+    /// Deduplicate: it is a copy of this candidate, which may itself be a copy of a later one.
     CopyOf(u32),
-    /// Slice: it found no room.
+    /// Slice: it does not fit.
     NoRoom,
-    /// Slice: it would have had room without the pinned items.
-    NoRoomBesidePinned,
+    /// Slice: it fits without the pinned items only.
+    NoRoomNextToPinned,
     /// Slice: the slicer gave this reason.
     Refused(u32),
-    /// Place: truncation found no room for it.
+    /// Place: truncated, it does not fit.
     Truncated,
-    /// Place: truncation would have had room without the pinned items.
-    TruncatedBesidePinned,
+    /// Place: truncated, it fits without the pinned items only.
+    TruncatedNextToPinned,
 }
 
 impl Cause {
@@ -62,8 +64,8 @@ impl Cause {
         match self {
             Self::NegativeTokens => PipelineStage::Classify,
             Self::CopyOf(_) => PipelineStage::Deduplicate,
-            Self::NoRoom | Self::NoRoomBesidePinned | Self::Refused(_) => PipelineStage::Slice,
-            Self::Truncated | Self::TruncatedBesidePinned => PipelineStage::Place,
+            Self::NoRoom | Self::NoRoomNextToPinned | Self::Refused(_) => PipelineStage::Slice,
+            Self::Truncated | Self::TruncatedNextToPinned => PipelineStage::Place,
         }
     }
 
@@ -90,6 +92,7 @@ impl<'a> Ledger<'a> {
             shortfalls: Vec::new(),
             left_by_slice: 0,
             left_by_place: 0,
+            tokens_over: None,
             kind_quotas: false,
         })
     }
@@ -102,7 +105,7 @@ impl<'a> Ledger<'a> {
         self.scores.get(candidate).copied().unwrap_or(0.0)
     }
 
-    /// Takes over the scores of all candidates.
+    /// Stores the scores of all candidates.
     pub(super) fn set_scores(&mut self, scores: Vec<f64>) {
         self.scores = scores;
     }
@@ -110,12 +113,12 @@ impl<'a> Ledger<'a> {
     pub(super) fn exclude(&mut self, candidate: usize, cause: Cause) {
         debug_assert!(
             self.exclusions[candidate].is_none(),
-            "a fate is written once"
+            "an exclusion is written once"
         );
         self.exclusions[candidate] = Some(cause);
     }
 
-    /// Excludes for the slicer's own reason; a later one for the same candidate replaces it.
+    /// Excludes for the slicer's own reason. A later reason for the same candidate replaces it.
     pub(super) fn refuse(&mut self, candidate: usize, refusal: u32) {
         self.exclusions[candidate] = Some(Cause::Refused(refusal));
     }
@@ -140,7 +143,7 @@ impl<'a> Ledger<'a> {
         self.window
     }
 
-    /// Candidates as slicers and placers see them.
+    /// Returns the candidates as slicers and placers get them.
     pub(super) fn scored(&self, candidates: impl Iterator<Item = usize>) -> Vec<ScoredRef<'a>> {
         let scored = |candidate: usize| {
             ScoredRef::new(&self.items[candidate], self.scores[candidate], candidate)
@@ -148,12 +151,12 @@ impl<'a> Ledger<'a> {
         candidates.map(scored).collect()
     }
 
-    /// Candidates as slicers see them that need no ranking.
+    /// Returns the candidates as slicers get them that need no ranking.
     pub(super) fn unsorted<'l>(&'l self, candidates: &'l Positions) -> Unsorted<'l> {
         Unsorted::new(self.items, &self.scores, candidates.as_slice())
     }
 
-    /// An excluded candidate with its reason in words; `None` for one that is not excluded.
+    /// Returns the report entry of an excluded candidate; `None` for one that is not excluded.
     pub(super) fn excluded(&self, candidate: usize) -> Option<ExcludedItem> {
         let cause = self.exclusions[candidate]?;
         Some(self.entry(candidate, cause))
@@ -168,12 +171,12 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// The stage that excluded a candidate.
+    /// Returns the stage that excluded a candidate.
     pub(crate) fn stage_of_exclusion(&self, candidate: usize) -> Option<PipelineStage> {
         self.exclusions.get(candidate)?.map(Cause::stage)
     }
 
-    /// The candidate that stayed in place of a copy.
+    /// Returns the candidate that stayed instead of a copy.
     pub(crate) fn survivor(&self, candidate: usize) -> Option<usize> {
         let mut survivor = None;
         let mut at = candidate;
@@ -184,13 +187,13 @@ impl<'a> Ledger<'a> {
         survivor
     }
 
-    /// A candidate of the window.
+    /// Returns the report entry of a candidate of the window.
     pub(super) fn included(&self, candidate: usize) -> IncludedItem {
         let item = self.items[candidate].clone();
         IncludedItem::new(item, self.scores[candidate], self.inclusion(candidate))
     }
 
-    /// Why a candidate of the window is in.
+    /// Returns why a candidate of the window is included.
     pub(crate) fn inclusion(&self, candidate: usize) -> InclusionReason {
         let item = &self.items[candidate];
         if item.pinned() {
@@ -202,11 +205,11 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// The excluded candidates, best score first.
+    /// Returns the excluded candidates, best score first.
     ///
-    /// Those of equal score stand in the order of their exclusion: by stage, and within a
-    /// stage by position, which is the order in which each stage meets items of equal score. Most of
-    /// them are out of the ranking, in order; the others are merged in.
+    /// Equal scores are in the order of exclusion: by stage, and within a stage by position, which is
+    /// the order in which each stage processes items of equal score. Most exclusions come from the
+    /// ranking, which is sorted; the others are merged in.
     pub(super) fn exclusions(&self) -> Vec<(usize, Cause)> {
         let cause = |candidate: usize| Some((candidate, self.exclusions[candidate]?));
         let is_sliced = |(_, cause): &(usize, Cause)| cause.stage() == PipelineStage::Slice;
@@ -240,7 +243,20 @@ impl<'a> Ledger<'a> {
         excluded
     }
 
-    /// The report of a run of which everything is recorded.
+    /// Returns the candidates that were ranked: scoreable, and not excluded before slicing.
+    pub(super) fn ranking(&self) -> Positions {
+        if self.ranking.len() > 0 {
+            return self.ranking.clone();
+        }
+        let is_ranked = |&candidate: &usize| {
+            let stage = self.stage_of_exclusion(candidate);
+            !self.items[candidate].pinned()
+                && stage.is_none_or(|stage| stage >= PipelineStage::Slice)
+        };
+        sort(self, &(0..self.items.len()).filter(is_ranked).collect())
+    }
+
+    /// Returns the report of a run that recorded every candidate.
     pub(super) fn report(&self, events: Vec<TraceEvent>) -> SelectionReport {
         let exclusions = self.exclusions();
         let mut excluded = Vec::with_capacity(exclusions.len());
@@ -279,7 +295,7 @@ impl<'a> Ledger<'a> {
                 Some(Cause::CopyOf(survivor)) => {
                     same_content(Excerpt::needed(self.items[survivor as usize].content()))
                 }
-                Some(Cause::NoRoomBesidePinned | Cause::TruncatedBesidePinned) => {
+                Some(Cause::NoRoomNextToPinned | Cause::TruncatedNextToPinned) => {
                     displaced(Excerpt::needed(self.pinned_content()))
                 }
                 Some(cause) => self.reason_of(candidate, cause),
@@ -293,13 +309,13 @@ impl<'a> Ledger<'a> {
             .map_or("", |pinned| self.items[pinned].content())
     }
 
-    /// Why a candidate is excluded; `None` for one that is not.
+    /// Returns why a candidate is excluded; `None` for one that is not.
     pub(crate) fn reason(&self, candidate: usize) -> Option<ExclusionReason> {
         let cause = (*self.exclusions.get(candidate)?)?;
         Some(self.reason_of(candidate, cause))
     }
 
-    /// The reasons that carry no text, which most candidates have, are made in place.
+    /// Inlined: most reasons hold no text and are built in place.
     #[inline]
     fn reason_of(&self, candidate: usize, cause: Cause) -> ExclusionReason {
         let item = &self.items[candidate];
@@ -314,7 +330,7 @@ impl<'a> Ledger<'a> {
             Cause::NoRoom => too_large(self.left_by_slice),
             Cause::Truncated => too_large(self.left_by_place),
             Cause::CopyOf(survivor) => same_content(self.items[survivor as usize].content()),
-            Cause::NoRoomBesidePinned | Cause::TruncatedBesidePinned => {
+            Cause::NoRoomNextToPinned | Cause::TruncatedNextToPinned => {
                 displaced(self.pinned_content())
             }
             Cause::Refused(index) => refused(item, &self.refusals[index as usize].1),

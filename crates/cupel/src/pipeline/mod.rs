@@ -17,14 +17,14 @@ mod slice;
 mod sort;
 mod stages;
 
-use std::borrow::Cow;
 use std::fmt;
 
-pub use decisions::Decisions;
+pub use decisions::{Decision, Decisions};
 pub use policy::{Policy, PolicyBuilder};
 pub(crate) use prepared::PreparedRun;
 
-pub(crate) use self::ledger::Ledger;
+use self::ledger::Ledger;
+use self::prepared::Prepared;
 use self::stages::{EventLog, Trace};
 use crate::{
     ContextBudget, ContextItem, CupelError, OverflowEvent, OverflowStrategy, PipelineStage, Placer,
@@ -311,13 +311,14 @@ fn execute<'a, C: TraceCollector + ?Sized>(
     collector: &mut C,
     records_if_untraced: Recording,
 ) -> Result<Ledger<'a>, CupelError> {
-    let mut trace = Trace::start(collector, items, budget);
-    let records = if trace.is_enabled() {
+    let mut trace = Trace::start(collector, policy.overflow_observer(), items, budget);
+    let recording = if trace.is_enabled() {
         Recording::EveryCandidate
     } else {
         records_if_untraced
     };
-    let result = six_stages(policy, items, budget, records, &mut trace);
+    let result = prepare(policy, items, Some(budget), &mut trace)
+        .and_then(|prepared| finish(prepared, policy, budget, recording, &mut trace));
     trace.end(&result, budget);
     result
 }
@@ -331,24 +332,27 @@ enum Recording {
     EveryCandidate,
 }
 
-fn six_stages<'a, C: TraceCollector + ?Sized>(
+/// Runs stages 1 to 4. They do not depend on the budget, except that the pinned items of a run must
+/// fit it (CLASSIFY-5); without a budget that is checked by [`finish`].
+fn prepare<'a, C: TraceCollector + ?Sized>(
     policy: &Policy,
     items: &'a [ContextItem],
-    budget: &ContextBudget,
-    records: Recording,
+    budget: Option<&ContextBudget>,
     trace: &mut Trace<'_, C>,
-) -> Result<Ledger<'a>, CupelError> {
+) -> Result<Prepared<'a>, CupelError> {
     let mut ledger = Ledger::new(items)?;
 
     let stage = trace.enter(PipelineStage::Classify);
-    let classes = classify::classify(&mut ledger);
-    let pinned_tokens = classes.pinned_tokens(budget)?;
+    let mut classes = classify::classify(&mut ledger);
+    if let Some(budget) = budget {
+        classes.pinned_tokens(budget)?;
+    }
     let classified = classes.pinned.len() + classes.scoreable.len();
     trace.leave(stage, &ledger, 0..items.len(), classified);
 
     let stage = trace.enter(PipelineStage::Score);
     score::score(&mut ledger, policy.scorer(), &classes)?;
-    let mut candidates = classes.scoreable;
+    let mut candidates = std::mem::take(&mut classes.scoreable);
     trace.leave(stage, &ledger, candidates.iter(), candidates.len());
 
     let stage = trace.enter(PipelineStage::Deduplicate);
@@ -362,38 +366,52 @@ fn six_stages<'a, C: TraceCollector + ?Sized>(
         candidates.retain(|candidate| !ledger.is_excluded(candidate));
     }
 
-    let effective = budget.effective(pinned_tokens);
-    let ranked = trace.is_enabled().then(|| sort::sort(&ledger, &candidates));
+    let prepared = Prepared::new(ledger, classes, candidates);
+    if trace.is_enabled() {
+        prepared.ranked();
+    }
+    Ok(prepared)
+}
+
+/// Runs stages 5 and 6.
+fn finish<'a, C: TraceCollector + ?Sized>(
+    prepared: Prepared<'a>,
+    policy: &Policy,
+    budget: &ContextBudget,
+    recording: Recording,
+    trace: &mut Trace<'_, C>,
+) -> Result<Ledger<'a>, CupelError> {
+    let effective = prepared.effective(budget)?;
     let stage = trace.enter(PipelineStage::Slice);
-    let slicer = policy.slicer();
-    let ranking = || match &ranked {
-        Some(ranked) => Cow::Borrowed(ranked),
-        None => Cow::Owned(sort::sort(&ledger, &candidates)),
-    };
-    let sliced = slice::slice(&ledger, slicer, &candidates, ranking, &effective)?;
-    let sliced = match records {
+    let sliced = prepared.slice(policy, &effective)?;
+    let (mut ledger, pinned, candidates, ranked) = prepared.into_parts();
+    let kept = match recording {
         Recording::WindowOnly => sliced.kept,
         Recording::EveryCandidate => {
-            ledger.kind_quotas = slicer.is_quota();
+            ledger.kind_quotas = policy.slicer().is_quota();
             sliced.write(&mut ledger, &candidates, &effective, &budget.effective(0))
         }
     };
     drop(candidates);
     if let Some(ranked) = ranked {
-        trace.leave(stage, &ledger, ranked.iter(), sliced.len());
+        trace.leave(stage, &ledger, ranked.iter(), kept.len());
         trace.fell_short(&ledger);
         ledger.set_ranking(ranked);
     }
 
     let stage = trace.enter(PipelineStage::Place);
-    let mut merged = classes.pinned;
-    merged.extend(sliced.iter());
-    place::place(&mut ledger, policy, &merged, budget, |tokens_over| {
-        trace.overflowed(policy.overflow_observer(), || {
-            let merged = merged.iter().map(|&candidate| items[candidate].clone());
+    let mut merged = pinned;
+    merged.extend(kept.iter());
+    let merge = place::merge(&ledger, &merged, budget, policy.overflow_strategy())?;
+    if let Some(tokens_over) = merge.tokens_over {
+        trace.overflowed(|| {
+            let merged = merged
+                .iter()
+                .map(|&candidate| ledger.items()[candidate].clone());
             OverflowEvent::new(tokens_over, merged.collect(), budget.clone())
         });
-    })?;
+    }
+    place::place(&mut ledger, policy, merge)?;
     let placed = ledger.window().len();
     trace.leave(stage, &ledger, merged.iter().copied(), placed);
     Ok(ledger)

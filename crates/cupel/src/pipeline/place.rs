@@ -1,4 +1,4 @@
-//! Stage 6: does the merged selection fit, and in what order is it read?
+//! Stage 6, Place: applies the overflow strategy to the merged selection and orders the window.
 
 use std::borrow::Cow;
 
@@ -9,14 +9,14 @@ use crate::model::reported;
 use crate::slicer::check_distinct_positions;
 use crate::{ContextBudget, CupelError, OverflowStrategy};
 
-/// What becomes of the merged candidates before they are ordered.
+/// The merged candidates after the overflow strategy.
 pub(super) struct Merge<'m> {
     pub(super) kept: Cow<'m, [usize]>,
     dropped: Vec<(usize, Cause)>,
     /// The tokens left of the limit.
     left: i64,
-    /// By how many tokens the limit is exceeded, if that was accepted.
-    over: Option<i64>,
+    /// The tokens above the limit, if the strategy accepted them.
+    pub(super) tokens_over: Option<i64>,
 }
 
 /// Applies the overflow strategy to the merged candidates: the pinned ones, then the sliced ones
@@ -37,7 +37,7 @@ pub(super) fn merge<'m>(
         kept: merged.into(),
         dropped: Vec::new(),
         left: reported(-over),
-        over: None,
+        tokens_over: None,
     };
     if over > 0 {
         match strategy {
@@ -48,14 +48,14 @@ pub(super) fn merge<'m>(
                 });
             }
             OverflowStrategy::Truncate => merge.truncate(ledger, limit),
-            OverflowStrategy::Proceed => merge.over = Some(reported(over)),
+            OverflowStrategy::Proceed => merge.tokens_over = Some(reported(over)),
         }
     }
     Ok(merge)
 }
 
 impl Merge<'_> {
-    /// Keeps pinned items whatever they cost, and the others in order as long as they fit.
+    /// Keeps the pinned items, and the others in order if they fit.
     fn truncate(&mut self, ledger: &Ledger<'_>, limit: i64) {
         let limit = i128::from(limit);
         let dropped = &mut self.dropped;
@@ -74,7 +74,7 @@ impl Merge<'_> {
             }
             let fits_alone = other_tokens + tokens <= limit;
             let cause = if ledger.first_pinned.is_some() && fits_alone {
-                Cause::TruncatedBesidePinned
+                Cause::TruncatedNextToPinned
             } else {
                 Cause::Truncated
             };
@@ -85,19 +85,14 @@ impl Merge<'_> {
     }
 }
 
-/// Writes the window into the ledger. `notify` is told of an overflow that is accepted.
+/// Orders the merged candidates and writes the window into the ledger.
 pub(super) fn place(
     ledger: &mut Ledger<'_>,
     policy: &Policy,
-    merged: &[usize],
-    budget: &ContextBudget,
-    notify: impl FnOnce(i64),
+    merge: Merge<'_>,
 ) -> Result<(), CupelError> {
-    let merge = merge(ledger, merged, budget, policy.overflow_strategy())?;
-    if let Some(over) = merge.over {
-        notify(over);
-    }
     ledger.left_by_place = merge.left;
+    ledger.tokens_over = merge.tokens_over;
     for (candidate, cause) in merge.dropped {
         ledger.exclude(candidate, cause);
     }
@@ -106,7 +101,7 @@ pub(super) fn place(
     Ok(())
 }
 
-/// The window: the placer's order of the candidates.
+/// Returns the candidates in the placer's order.
 pub(super) fn arrange(
     ledger: &Ledger<'_>,
     policy: &Policy,

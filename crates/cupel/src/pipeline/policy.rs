@@ -228,7 +228,8 @@ impl Policy {
         budget: &ContextBudget,
         collector: &mut C,
     ) -> Result<Decisions<'a>, CupelError> {
-        execute(self, items, budget, collector, Recording::EveryCandidate).map(Decisions::new)
+        let ledger = execute(self, items, budget, collector, Recording::EveryCandidate)?;
+        Ok(Decisions::new(ledger, self, budget))
     }
 
     /// The report of a run, without its window.

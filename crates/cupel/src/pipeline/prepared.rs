@@ -1,127 +1,155 @@
-//! Many budgets, one scoring pass.
+//! [`Prepared`]: the state of a run between stages 4 and 5. [`PreparedRun`]: one preparation finished
+//! for many budgets.
 
-use std::borrow::Cow;
 use std::cell::OnceCell;
 
-use super::classify::{Classes, classify};
+use super::classify::Classes;
 use super::ledger::Ledger;
 use super::positions::Positions;
-use super::{Policy, deduplicate, place, score, slice, sort};
-use crate::scorer::explained;
-use crate::{ContextBudget, ContextItem, CupelError, ScorePart, ScoredRef};
+use super::stages::Trace;
+use super::{Decisions, Policy, Recording, finish, place, prepare, slice, sort};
+use crate::{ContextBudget, ContextItem, CupelError, NullTraceCollector, ScoredRef};
 
-/// The part of a run that does not depend on the budget, done once: classes, scores, copies, and
-/// the ranking if it is asked for.
-pub(crate) struct PreparedRun<'a> {
-    policy: &'a Policy,
+/// A run after stages 1 to 4. Sorting happens when the ranking is first needed: some slicers need none.
+#[derive(Clone)]
+pub(super) struct Prepared<'a> {
     ledger: Ledger<'a>,
+    /// The pinned candidates; the scoreable ones have been moved to `candidates`.
     classes: Classes,
+    /// The scoreable candidates without duplicates, in input order.
     candidates: Positions,
     ranked: OnceCell<Positions>,
 }
 
-impl<'a> PreparedRun<'a> {
-    pub(crate) fn new(policy: &'a Policy, items: &'a [ContextItem]) -> Result<Self, CupelError> {
-        let mut ledger = Ledger::new(items)?;
-        let classes = classify(&mut ledger);
-        score::score(&mut ledger, policy.scorer(), &classes)?;
-        let mut candidates = classes.scoreable.clone();
-        if policy.deduplication() && deduplicate::deduplicate(&mut ledger, &candidates) > 0 {
-            candidates.retain(|candidate| !ledger.is_excluded(candidate));
-        }
-        Ok(Self {
-            policy,
+impl<'a> Prepared<'a> {
+    pub(super) fn new(ledger: Ledger<'a>, classes: Classes, candidates: Positions) -> Self {
+        Self {
             ledger,
             classes,
             candidates,
             ranked: OnceCell::new(),
-        })
-    }
-
-    /// The candidates a run with this budget selects: pinned, then by rank. They are not placed.
-    pub(crate) fn select(&self, budget: &ContextBudget) -> Result<Vec<usize>, CupelError> {
-        let effective = self.effective(budget)?;
-        let sliced = self.slice(&effective)?;
-        let pinned = self.classes.pinned.iter().copied();
-        let merged: Vec<usize> = pinned.chain(sliced.kept.iter()).collect();
-        let strategy = self.policy.overflow_strategy();
-        let merge = place::merge(&self.ledger, &merged, budget, strategy)?;
-        Ok(merge.kept.into_owned())
-    }
-
-    /// Whether a run with this budget selects the candidate.
-    pub(crate) fn selects(
-        &self,
-        candidate: usize,
-    ) -> impl Fn(&ContextBudget) -> Result<bool, CupelError> {
-        let index = self.candidates.iter().position(|c| c == candidate);
-        let list = self.ledger.unsorted(&self.candidates);
-        let prepared = index.and_then(|index| self.policy.slicer().prepare(&list, index));
-        move |budget| match &prepared {
-            // There is no overflow then, or nothing left for the slicer.
-            Some(is_chosen) => Ok(is_chosen(&self.effective(budget)?)),
-            None => Ok(self.select(budget)?.contains(&candidate)),
         }
     }
 
-    fn effective(&self, budget: &ContextBudget) -> Result<ContextBudget, CupelError> {
+    /// Returns the budget that the pinned items leave for slicing.
+    pub(super) fn effective(&self, budget: &ContextBudget) -> Result<ContextBudget, CupelError> {
         Ok(budget.effective(self.classes.pinned_tokens(budget)?))
     }
 
-    fn slice(&self, effective: &ContextBudget) -> Result<slice::Sliced, CupelError> {
-        let (slicer, ranked) = (self.policy.slicer(), || Cow::Borrowed(self.ranked()));
-        slice::slice(&self.ledger, slicer, &self.candidates, ranked, effective)
-    }
-
-    /// What a run with this budget decides about every candidate.
-    pub(crate) fn decide(&self, budget: &ContextBudget) -> Result<Ledger<'a>, CupelError> {
-        let mut ledger = self.ledger.clone();
-        ledger.kind_quotas = self.policy.slicer().is_quota();
-        let effective = self.effective(budget)?;
-        let sliced = self.slice(&effective)?;
-        let without_pinned = budget.effective(0);
-        let sliced = sliced.write(&mut ledger, &self.candidates, &effective, &without_pinned);
-        let pinned = self.classes.pinned.iter().copied();
-        let merged: Vec<usize> = pinned.chain(sliced.iter()).collect();
-        place::place(&mut ledger, self.policy, &merged, budget, |_| ())?;
-        Ok(ledger)
-    }
-
-    /// The window of a run with this budget.
-    pub(crate) fn window(&self, budget: &ContextBudget) -> Result<Vec<usize>, CupelError> {
-        place::arrange(&self.ledger, self.policy, &self.select(budget)?)
-    }
-
-    pub(crate) fn pinned(&self) -> &[usize] {
-        &self.classes.pinned
-    }
-
-    /// The candidates in the order the slicer sees them.
-    pub(crate) fn ranked(&self) -> &Positions {
+    /// Returns the candidates by rank.
+    pub(super) fn ranked(&self) -> &Positions {
         let ranked = || sort::sort(&self.ledger, &self.candidates);
         self.ranked.get_or_init(ranked)
     }
 
-    /// What the slicer sees.
+    pub(super) fn slice(
+        &self,
+        policy: &Policy,
+        effective: &ContextBudget,
+    ) -> Result<slice::Sliced, CupelError> {
+        let (slicer, ranked) = (policy.slicer(), || self.ranked());
+        slice::slice(&self.ledger, slicer, &self.candidates, ranked, effective)
+    }
+
+    /// Returns the ledger, the pinned candidates, the others, and their ranking if it was needed.
+    pub(super) fn into_parts(self) -> (Ledger<'a>, Vec<usize>, Positions, Option<Positions>) {
+        let ranked = self.ranked.into_inner();
+        (self.ledger, self.classes.pinned, self.candidates, ranked)
+    }
+}
+
+/// Stages 1 to 4 done once, for questions about many budgets. The policy's overflow observer is not
+/// called.
+pub(crate) struct PreparedRun<'a> {
+    policy: &'a Policy,
+    prepared: Prepared<'a>,
+}
+
+impl<'a> PreparedRun<'a> {
+    pub(crate) fn new(policy: &'a Policy, items: &'a [ContextItem]) -> Result<Self, CupelError> {
+        let mut collector = NullTraceCollector;
+        let mut trace = Trace::disabled(&mut collector);
+        Ok(Self {
+            policy,
+            prepared: prepare(policy, items, None, &mut trace)?,
+        })
+    }
+
+    /// Returns the candidates a run with this budget selects: pinned, then by rank. They are not
+    /// placed.
+    pub(crate) fn select(&self, budget: &ContextBudget) -> Result<Vec<usize>, CupelError> {
+        let effective = self.prepared.effective(budget)?;
+        let sliced = self.prepared.slice(self.policy, &effective)?;
+        let pinned = self.pinned().iter().copied();
+        let merged: Vec<usize> = pinned.chain(sliced.kept.iter()).collect();
+        Ok(self.merge(&merged, budget)?.kept.into_owned())
+    }
+
+    /// Returns whether a run with this budget selects the candidate.
+    pub(crate) fn selects(
+        &self,
+        candidate: usize,
+    ) -> impl Fn(&ContextBudget) -> Result<bool, CupelError> {
+        let Prepared {
+            ledger, candidates, ..
+        } = &self.prepared;
+        let index = candidates.iter().position(|c| c == candidate);
+        let list = ledger.unsorted(candidates);
+        let prepared = index.and_then(|index| self.policy.slicer().prepare(&list, index));
+        move |budget| match &prepared {
+            // There is no overflow then, or nothing left for the slicer.
+            Some(is_chosen) => Ok(is_chosen(&self.prepared.effective(budget)?)),
+            None => Ok(self.select(budget)?.contains(&candidate)),
+        }
+    }
+
+    /// Fails as a run with this budget does if its slicer selects nothing: the pinned items must fit
+    /// the window, and must not overflow the target where that is an error.
+    pub(crate) fn check_pinned(&self, budget: &ContextBudget) -> Result<(), CupelError> {
+        self.prepared.effective(budget)?;
+        self.merge(self.pinned(), budget)?;
+        Ok(())
+    }
+
+    fn merge<'m>(
+        &self,
+        merged: &'m [usize],
+        budget: &ContextBudget,
+    ) -> Result<place::Merge<'m>, CupelError> {
+        let strategy = self.policy.overflow_strategy();
+        place::merge(&self.prepared.ledger, merged, budget, strategy)
+    }
+
+    /// Returns what a run with this budget decides about every candidate.
+    pub(crate) fn decide(&self, budget: &ContextBudget) -> Result<Decisions<'a>, CupelError> {
+        let mut collector = NullTraceCollector;
+        let mut trace = Trace::disabled(&mut collector);
+        let (prepared, recording) = (self.prepared.clone(), Recording::EveryCandidate);
+        let ledger = finish(prepared, self.policy, budget, recording, &mut trace)?;
+        Ok(Decisions::new(ledger, self.policy, budget))
+    }
+
+    /// Returns the window of a run with this budget.
+    pub(crate) fn window(&self, budget: &ContextBudget) -> Result<Vec<usize>, CupelError> {
+        place::arrange(&self.prepared.ledger, self.policy, &self.select(budget)?)
+    }
+
+    pub(crate) fn pinned(&self) -> &[usize] {
+        &self.prepared.classes.pinned
+    }
+
+    /// Returns the candidates in the order the slicer gets them.
+    pub(crate) fn ranked(&self) -> &Positions {
+        self.prepared.ranked()
+    }
+
+    /// Returns the list the slicer gets.
     pub(crate) fn scored(&self) -> Vec<ScoredRef<'a>> {
-        self.ledger.scored(self.ranked().iter())
+        self.prepared.ledger.scored(self.ranked().iter())
     }
 
     pub(crate) fn score(&self, candidate: usize) -> f64 {
-        self.ledger.score(candidate)
-    }
-
-    /// How every candidate's score comes about; `None` for one that is not scored.
-    pub(crate) fn explain_scores(&self) -> Result<Vec<Option<ScorePart>>, CupelError> {
-        let mut parts = vec![None; self.items().len()];
-        if self.classes.scoreable.len() > 0 {
-            let items = score::scoreable_items(self.items());
-            let explained = explained(self.policy.scorer(), &items)?;
-            for (candidate, part) in self.classes.scoreable.iter().zip(explained) {
-                parts[candidate] = Some(part);
-            }
-        }
-        Ok(parts)
+        self.prepared.ledger.score(candidate)
     }
 
     pub(crate) fn policy(&self) -> &'a Policy {
@@ -129,11 +157,11 @@ impl<'a> PreparedRun<'a> {
     }
 
     pub(crate) fn items(&self) -> &'a [ContextItem] {
-        self.ledger.items()
+        self.prepared.ledger.items()
     }
 
-    /// The exact tokens of the pinned items.
+    /// Returns the exact tokens of the pinned items.
     pub(crate) fn pinned_tokens(&self) -> i128 {
-        self.classes.total_pinned_tokens()
+        self.prepared.classes.total_pinned_tokens()
     }
 }

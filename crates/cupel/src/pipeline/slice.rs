@@ -1,6 +1,4 @@
-//! Stage 5: what fits into the effective budget?
-
-use std::borrow::Cow;
+//! Stage 5, Slice: selects what fits the effective budget.
 
 use super::ledger::{Cause, Ledger};
 use super::positions::Positions;
@@ -10,23 +8,23 @@ use crate::model::reported;
 use crate::slicer::{Refusal, check_distinct_positions};
 use crate::{ContextBudget, CountRequirementShortfall, CupelError, Slicer};
 
-/// What the slicer made of the candidates.
+/// The slicer's selection.
 #[derive(Default)]
 pub(super) struct Sliced {
-    /// The candidates it kept, in the order of the ranking whatever order it kept them in (PLACE-2).
+    /// The selected candidates by rank, in whatever order the slicer returned them (PLACE-2).
     pub(super) kept: Positions,
-    /// Candidates with its reasons; of several for one candidate the last one counts.
+    /// Candidates with the slicer's reasons. If a candidate has several, the last one counts.
     refusals: Vec<(usize, Refusal)>,
     shortfalls: Vec<CountRequirementShortfall>,
 }
 
-/// The slicer's choice. A slicer that can do without the ranking gets the candidates as they are, and
-/// then sorting what it keeps is enough; the others get the ranking.
+/// Calls the slicer. A slicer that needs no ranking gets the candidates in input order, and only the
+/// selected ones are sorted; the others get the ranking.
 pub(super) fn slice<'r>(
     ledger: &Ledger<'_>,
     slicer: &dyn Slicer,
     candidates: &Positions,
-    ranked: impl FnOnce() -> Cow<'r, Positions>,
+    ranked: impl FnOnce() -> &'r Positions,
     effective: &ContextBudget,
 ) -> Result<Sliced, CupelError> {
     if let Some(kept) = slicer.select_unsorted(&ledger.unsorted(candidates), effective) {
@@ -53,8 +51,8 @@ pub(super) fn slice<'r>(
 }
 
 impl Sliced {
-    /// Writes the candidates that were not kept into the ledger, with the slicer's reason, or for want
-    /// of room, which the pinned items may be the cause of. Returns the others.
+    /// Writes the candidates that were not selected into the ledger: with the slicer's reason, or as
+    /// having no room, or as having no room next to the pinned items. Returns the selected ones.
     pub(super) fn write(
         self,
         ledger: &mut Ledger<'_>,
@@ -85,7 +83,7 @@ impl Sliced {
             ledger.exclude(
                 candidate,
                 if is_displaced {
-                    Cause::NoRoomBesidePinned
+                    Cause::NoRoomNextToPinned
                 } else {
                     Cause::NoRoom
                 },

@@ -17,8 +17,9 @@ pub(super) struct Trace<'c, C: ?Sized> {
     enabled: bool,
     item_events: bool,
     wants_entries: bool,
-    /// What the completion hook will get, if it wants anything.
+    /// The arguments of the completion hook, if the collector wants them.
     completion: Option<Completion>,
+    overflow_observer: Option<&'c dyn Fn(&OverflowEvent)>,
 }
 
 #[derive(Default)]
@@ -37,6 +38,7 @@ pub(super) struct Entered {
 impl<'c, C: TraceCollector + ?Sized> Trace<'c, C> {
     pub(super) fn start(
         collector: &'c mut C,
+        overflow_observer: Option<&'c dyn Fn(&OverflowEvent)>,
         items: &[ContextItem],
         budget: &ContextBudget,
     ) -> Self {
@@ -50,6 +52,19 @@ impl<'c, C: TraceCollector + ?Sized> Trace<'c, C> {
             item_events: enabled && collector.detail_level() >= TraceDetailLevel::Item,
             wants_entries: enabled && collector.wants_entries(),
             completion: (enabled && collector.wants_report()).then(Completion::default),
+            overflow_observer,
+            collector,
+        }
+    }
+
+    /// Returns a trace that calls neither the collector nor an overflow observer.
+    pub(super) fn disabled(collector: &'c mut C) -> Self {
+        Self {
+            enabled: false,
+            item_events: false,
+            wants_entries: false,
+            completion: None,
+            overflow_observer: None,
             collector,
         }
     }
@@ -125,17 +140,13 @@ impl<'c, C: TraceCollector + ?Sized> Trace<'c, C> {
         }
     }
 
-    /// An overflow was accepted; the event is built only if somebody listens.
-    pub(super) fn overflowed(
-        &mut self,
-        observer: Option<&dyn Fn(&OverflowEvent)>,
-        event: impl FnOnce() -> OverflowEvent,
-    ) {
-        if !self.enabled && observer.is_none() {
+    /// Reports an accepted overflow. The event is built only if it is reported to anyone.
+    pub(super) fn overflowed(&mut self, event: impl FnOnce() -> OverflowEvent) {
+        if !self.enabled && self.overflow_observer.is_none() {
             return;
         }
         let event = event();
-        if let Some(observer) = observer {
+        if let Some(observer) = self.overflow_observer {
             observer(&event);
         }
         if self.enabled {
