@@ -10,10 +10,10 @@ use crate::commands::{
 use crate::failure::{Exit, Failure};
 use crate::output::{Color, Output};
 
-/// Decides what goes into a language model's context window, and says why
+/// Fits chats and items into a token budget, and explains why
 ///
-/// Give it a chat or a pile of items and a token budget. What was asked for goes to standard
-/// output, everything else to standard error; FILE may be `-` for standard input.
+/// The answer goes to standard output, everything else to standard error. FILE may be `-` for
+/// standard input.
 #[derive(Debug, Parser)]
 #[command(
     name = "cupel",
@@ -23,11 +23,11 @@ use crate::output::{Color, Output};
     after_help = EXAMPLES,
 )]
 pub(crate) struct Cli {
-    /// When to write colours
+    /// When to use colors
     #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
     pub(crate) color: Color,
 
-    /// Answer in JSON, and tell errors in JSON
+    /// Write answers and errors as JSON
     #[arg(long, global = true)]
     pub(crate) json: bool,
 
@@ -37,14 +37,15 @@ pub(crate) struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  cupel fit chat.json --budget 8k > fitted.json    trim a chat, whatever provider's it is
-  cupel explain chat.json --budget 8k              why is a message in or out?
+  cupel fit chat.json --budget 8k > fitted.json    # a chat from any provider
+  cupel explain chat.json --budget 8k              # why is a message in or out?
   cupel select items.jsonl --budget 2000 --policy rag
-  cupel policy list                                the policies that come with cupel
+  cupel policy list                                # the presets
 
-Exit status: 0 done, 1 over budget or not conformant, 2 bad input or usage, 3 a bug of cupel.";
+Exit status: 0 success, 1 over budget or not conformant, 2 invalid input or usage,
+3 internal error.";
 
-/// What to do.
+/// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Fit(Fit),

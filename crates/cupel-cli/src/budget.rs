@@ -1,4 +1,4 @@
-//! The limits of a run, as the command line gives them.
+//! The limits of a run on the command line.
 
 use std::collections::BTreeMap;
 
@@ -13,36 +13,36 @@ use crate::text::grouped;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Budget")]
 pub(crate) struct BudgetArgs {
-    /// The limit: tokens as 8000, 8k or 1.5M, or a share of the model's window as 70%
+    /// Token limit: 8000, 8k, 1.5M, or a share of the model's context window, 70%
     #[arg(long, value_name = "TOKENS", allow_hyphen_values = true)]
     budget: Option<String>,
 
-    /// What to aim at, if less than the limit
+    /// Tokens to aim for. Default: the limit
     #[arg(long, value_name = "TOKENS", allow_hyphen_values = true)]
     target: Option<String>,
 
-    /// Tokens to keep free for the model's answer
+    /// Tokens reserved for the model's answer
     #[arg(long, value_name = "TOKENS", allow_hyphen_values = true)]
     reserve: Option<String>,
 
-    /// Percent to take off what the pinned items leave of the budget, for counts that are estimates
+    /// Safety margin for estimated counts, in percent of the budget that pinned items leave
     #[arg(long, value_name = "PERCENT", value_parser = percent, allow_hyphen_values = true)]
     margin: Option<f64>,
 
-    /// Tokens to keep free for a kind; may be given several times
+    /// Tokens reserved for a kind; repeatable
     #[arg(long, value_name = "KIND=TOKENS", value_parser = slot)]
     slot: Vec<(ContextKind, i64)>,
 
-    /// The model, for budgets in percent and for counting tokens
+    /// Model, for its context window and its encoding
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
 }
 
-/// A number of tokens, which may be none; no share.
+/// Parses a token count such as `8k`. Zero is valid, a percentage is not.
 pub(crate) fn tokens(text: &str) -> Result<i64, String> {
-    some_or_none(text, None).map_err(|error| {
+    parse_tokens(text, None).map_err(|error| {
         let problem = if text.contains('%') {
-            "it is a share, and only a number of tokens will do"
+            "a percentage is not valid here"
         } else {
             error.problem()
         };
@@ -50,13 +50,15 @@ pub(crate) fn tokens(text: &str) -> Result<i64, String> {
     })
 }
 
-fn some_or_none(text: &str, window: Option<i64>) -> Result<i64, BudgetError> {
+/// Parses a token count that may be zero, or a percentage of `window`.
+fn parse_tokens(text: &str, window: Option<i64>) -> Result<i64, BudgetError> {
     match text.trim() {
         "0" => Ok(0),
         text => parse_budget(text, window),
     }
 }
 
+/// Parses a reserved slot such as `Memory=500`.
 fn slot(text: &str) -> Result<(ContextKind, i64), String> {
     let (kind, amount) = text
         .rsplit_once('=')
@@ -65,6 +67,7 @@ fn slot(text: &str) -> Result<(ContextKind, i64), String> {
     Ok((kind, tokens(amount)?))
 }
 
+/// Parses a percentage such as `5` or `5%`.
 fn percent(text: &str) -> Result<f64, &'static str> {
     match text.strip_suffix('%').unwrap_or(text).parse() {
         Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent),
@@ -73,8 +76,9 @@ fn percent(text: &str) -> Result<f64, &'static str> {
 }
 
 impl BudgetArgs {
-    /// The budget of the document with what the command line says instead. Where neither gives a
-    /// limit it is `otherwise`. `model` is the one that the input names.
+    /// Returns the budget of the document with the limits of the command line in their place.
+    ///
+    /// Without a limit in either it is `otherwise`. `model` is the model that the input names.
     pub(crate) fn over(
         &self,
         document: Option<&ContextBudget>,
@@ -85,18 +89,17 @@ impl BudgetArgs {
         let both = |tokens: i64| (tokens, tokens);
         let limits = match &self.budget {
             Some(text) => Some(both(
-                parse_budget(text, window).map_err(|error| wrong("--budget", &error))?,
+                parse_budget(text, window).map_err(|error| invalid("--budget", &error))?,
             )),
             None => document.map(|document| (document.max_tokens(), document.target_tokens())),
         };
         let Some((max, target)) = limits.or(otherwise.map(both)) else {
-            return Err(Failure::input("there is no budget").help(
-                "add --budget, such as --budget 8k; a request may say \"budget\": {\"max_tokens\": 8000}",
-            ));
+            return Err(Failure::input("missing budget")
+                .help("add --budget 8k, or \"budget\": {\"max_tokens\": 8000} to a request"));
         };
         let amount = |flag: &str, text: &Option<String>| {
-            let amount = text.as_ref().map(|text| some_or_none(text, window));
-            amount.transpose().map_err(|error| wrong(flag, &error))
+            let amount = text.as_ref().map(|text| parse_tokens(text, window));
+            amount.transpose().map_err(|error| invalid(flag, &error))
         };
         let target = amount("--target", &self.target)?.unwrap_or(target);
         let mut builder = ContextBudget::builder(max).target_tokens(target);
@@ -118,12 +121,11 @@ impl BudgetArgs {
             builder = builder.reserved_slot(kind.clone(), *tokens);
         }
         builder.build().map_err(|error| {
-            Failure::run(&error)
-                .help("--target and --reserve are at most --budget; a request may set all three")
+            Failure::run(&error).help("--target and --reserve must not exceed --budget")
         })
     }
 
-    /// The window of the model, if it is known; a share of an unknown one is an error.
+    /// Returns the context window of a known model. A percentage of an unknown one is an error.
     fn window(&self, model: Option<&str>) -> Result<Option<i64>, Failure> {
         let amounts = [
             ("--budget", &self.budget),
@@ -138,18 +140,20 @@ impl BudgetArgs {
             (Some(Ok(model)), _) => Ok(Some(model.window)),
             (_, None) => Ok(None),
             (Some(Err(error)), Some(share)) => Err(Failure::input(format!("{share}: {error}"))),
-            (None, Some(share)) => Err(Failure::input(format!("{share}: a share needs a model"))
-                .help("name one with --model, or give the tokens")),
+            (None, Some(share)) => Err(Failure::input(format!(
+                "{share}: a percentage needs a model"
+            ))
+            .help("add --model, or give tokens such as 8k")),
         }
     }
 }
 
-/// A limit with the margin that is taken off, as a summary shows it.
+/// Formats a limit and its safety margin for a summary.
 pub(crate) fn shown(limit: i64, budget: &ContextBudget) -> String {
     format!("budget {}{}", grouped(limit), margin(budget))
 }
 
-/// The margin as it stands behind a limit; nothing if there is none.
+/// Formats a safety margin; an empty string if there is none.
 pub(crate) fn margin(budget: &ContextBudget) -> String {
     match budget.estimation_safety_margin_percent() {
         margin if margin > 0.0 => format!(", margin {margin} %"),
@@ -157,6 +161,7 @@ pub(crate) fn margin(budget: &ContextBudget) -> String {
     }
 }
 
-fn wrong(flag: &str, error: &BudgetError) -> Failure {
+/// Returns the failure of an option with an invalid budget.
+fn invalid(flag: &str, error: &BudgetError) -> Failure {
     Failure::input(format!("{flag}: {error}"))
 }

@@ -1,4 +1,4 @@
-//! How tokens are counted.
+//! Chat formats and token counters on the command line.
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -6,29 +6,29 @@ use cupel_chat::{Encoding, Heuristic, Model, Scaled, Shape, TokenCounter, Unknow
 
 use crate::failure::Failure;
 
-/// How chats are read and counted.
+/// How an input is read and its tokens are counted.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Chats")]
+#[command(next_help_heading = "Input")]
 pub(crate) struct ChatArgs {
-    /// What the chat looks like, if it is not found out
+    /// Chat format (detected by default)
     #[arg(long, value_name = "SHAPE", value_parser = shape())]
     pub(crate) shape: Option<Shape>,
 
-    /// What counts tokens: o200k, cl100k or heuristic; the model's own unless set, o200k without a known model
+    /// Encoding: o200k, cl100k or heuristic. Default: the model's, otherwise o200k
     #[arg(long, value_name = "NAME")]
     encoding: Option<Counter>,
 
-    /// Multiply what is counted, for a provider that counts more or less
+    /// Multiply counted tokens, for a provider that counts differently
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     factor: Option<f64>,
 }
 
-/// Reads a shape by name.
+/// Parses a chat format.
 pub(crate) fn shape() -> impl TypedValueParser<Value = Shape> {
     PossibleValuesParser::new(Shape::ALL.map(Shape::name)).try_map(|name| name.parse())
 }
 
-/// A counter by name.
+/// A token counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Counter {
     Exact(Encoding),
@@ -42,7 +42,7 @@ impl std::str::FromStr for Counter {
         match name {
             "heuristic" => Ok(Self::Heuristic),
             name => name.parse().map(Self::Exact).map_err(|_| {
-                format!("there is no encoding {name:?}; there are o200k, cl100k and heuristic")
+                format!("unknown encoding {name:?}; expected one of o200k, cl100k, heuristic")
             }),
         }
     }
@@ -56,7 +56,7 @@ impl Counter {
         Self::Heuristic,
     ];
 
-    /// The counter of a model.
+    /// Returns the counter of a model.
     pub(crate) fn of(model: &Model) -> Self {
         model.encoding.map_or(Self::Heuristic, Self::Exact)
     }
@@ -70,7 +70,7 @@ impl Counter {
 }
 
 impl ChatArgs {
-    /// What counts: by name, else the model's. A model that is not known is estimated.
+    /// Returns the counter by `--encoding`, else by the model. An unknown model is estimated.
     pub(crate) fn counter(&self, model: Option<&str>) -> Result<Box<dyn TokenCounter>, Failure> {
         let counter = match (self.encoding, model.map(Model::find)) {
             (Some(counter), _) => counter.boxed(),
@@ -87,7 +87,7 @@ impl ChatArgs {
         }
     }
 
-    /// What is wrong with the model's name, where the name says what counts.
+    /// Returns why the model is unknown, if its name chooses the counter.
     pub(crate) fn unknown(&self, model: Option<&str>) -> Option<UnknownModel> {
         match self.encoding {
             Some(_) => None,
@@ -96,10 +96,10 @@ impl ChatArgs {
     }
 }
 
-/// What counts for a model that is not known, or where none is named.
+/// The encoding for an unknown model and for none.
 const DEFAULT: Encoding = Encoding::O200k;
 
-/// The encoding of another model.
+/// The encoding of another model, as an estimate.
 struct Guess(Encoding);
 
 impl TokenCounter for Guess {

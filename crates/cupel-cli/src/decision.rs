@@ -1,159 +1,152 @@
-//! What a run decides, by position in the input: the answer of `cupel select --json`.
-
-use std::collections::HashMap;
+//! One traced run, and its answer in JSON: what `cupel select --json` prints.
 
 use cupel::{
-    ContextBudget, ContextItem, CupelError, DiagnosticTraceCollector, ExclusionReason,
+    ContextBudget, ContextItem, CupelError, Decisions, DiagnosticTraceCollector, ExclusionReason,
     InclusionReason, OverflowEvent, Policy, SelectionReport, TraceCollector, TraceDetailLevel,
-    TraceEvent, total_tokens,
+    TraceEvent,
 };
-use cupel_chat::Fitted;
 use serde::{Serialize, Serializer};
 
-/// What a run decided about every candidate.
-#[derive(Debug, Serialize)]
-pub(crate) struct Decision {
-    /// The window in order.
-    pub(crate) selected: Vec<Selected>,
-    /// The window in order, with scores and reasons.
-    pub(crate) included: Vec<Entry<InclusionReason>>,
-    /// The rest, best score first.
-    pub(crate) excluded: Vec<Entry<ExclusionReason>>,
-    /// The report of the run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) report: Option<SelectionReport>,
-    /// What exceeded the budget and was accepted.
+/// A run: its decisions by position, and its report with the trace.
+pub(crate) struct Run<'a> {
+    pub(crate) decisions: Decisions<'a>,
+    pub(crate) report: SelectionReport,
     pub(crate) overflow: Option<Overflow>,
 }
 
-/// An item of the window.
-#[derive(Debug, Serialize)]
-pub(crate) struct Selected {
-    pub(crate) index: usize,
+/// The decisions about every candidate in JSON.
+#[derive(Serialize)]
+pub(crate) struct Answer<'r> {
+    /// The window in order.
+    selected: Vec<Selected<'r>>,
+    /// The window in order, with scores and reasons.
+    included: Vec<Entry<InclusionReason>>,
+    /// The other candidates, best score first.
+    excluded: Vec<Entry<ExclusionReason>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) item: Option<ContextItem>,
+    report: Option<&'r SelectionReport>,
+    overflow: Option<&'r Overflow>,
 }
 
-/// A candidate, its score, and why it is in or out.
-#[derive(Debug, Serialize)]
-pub(crate) struct Entry<R> {
-    pub(crate) index: usize,
+#[derive(Serialize)]
+struct Selected<'r> {
+    index: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    item: Option<&'r ContextItem>,
+}
+
+/// A candidate with its score and the reason for its inclusion or exclusion.
+#[derive(Serialize)]
+struct Entry<R> {
+    index: usize,
     #[serde(serialize_with = "write_score")]
-    pub(crate) score: f64,
-    pub(crate) reason: R,
+    score: f64,
+    reason: R,
 }
 
 /// An overflow that the policy accepts.
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 pub(crate) struct Overflow {
     pub(crate) tokens_over_budget: i64,
-    pub(crate) items: Vec<usize>,
+    items: Vec<usize>,
 }
 
-impl Decision {
+impl<'a> Run<'a> {
     /// Runs the policy.
     pub(crate) fn of(
         policy: &Policy,
-        items: &[ContextItem],
+        items: &'a [ContextItem],
         budget: &ContextBudget,
     ) -> Result<Self, CupelError> {
         let mut collector = (
             DiagnosticTraceCollector::new(TraceDetailLevel::Item),
-            Overflowed(None),
+            AcceptedOverflow(None),
         );
-        policy.run_traced(items, budget, &mut collector)?;
-        let (collector, Overflowed(overflow)) = collector;
-        Ok(Self::of_report(
-            collector.into_report(),
-            overflow,
-            position_in(items),
-        ))
+        let decisions = policy.decide_traced(items, budget, &mut collector)?;
+        let (collector, AcceptedOverflow(overflow)) = collector;
+        Ok(Self {
+            overflow: overflow.map(|event| Overflow::of(&event, &decisions)),
+            report: collector.into_report(),
+            decisions,
+        })
     }
 
-    /// What became of the candidates of a chat.
-    pub(crate) fn of_chat(fitted: Fitted<'_>, candidates: &[ContextItem]) -> Self {
-        Self::of_report(fitted.report, None, position_in(candidates))
+    /// Sets the time of every event to 0, so that equal input gives equal output.
+    pub(crate) fn without_times(mut self) -> Self {
+        for event in &mut self.report.events {
+            event.duration_ms = 0.0;
+        }
+        self
     }
 
-    fn of_report(
-        report: SelectionReport,
-        overflow: Option<OverflowEvent>,
-        position: impl Fn(&ContextItem) -> usize,
-    ) -> Self {
-        let included = report.included.iter();
-        let excluded = report.excluded.iter();
-        Self {
-            selected: included
+    /// Returns the answer in JSON.
+    pub(crate) fn answer(&self) -> Answer<'_> {
+        let items = self.decisions.items();
+        Answer {
+            report: Some(&self.report),
+            ..self.answer_with(|index| Some(&items[index]))
+        }
+    }
+
+    /// Returns the answer without the items and the report.
+    pub(crate) fn brief_answer(&self) -> Answer<'_> {
+        self.answer_with(|_| None)
+    }
+
+    fn answer_with<'r>(&'r self, item: impl Fn(usize) -> Option<&'r ContextItem>) -> Answer<'r> {
+        let decisions = &self.decisions;
+        let window = decisions.window().iter();
+        Answer {
+            selected: window
                 .clone()
-                .map(|included| Selected {
-                    index: position(&included.item),
-                    item: Some(included.item.clone()),
+                .map(|&index| Selected {
+                    index,
+                    item: item(index),
                 })
                 .collect(),
-            included: included
-                .map(|included| Entry {
-                    index: position(&included.item),
-                    score: included.score,
-                    reason: included.reason,
-                })
+            included: window
+                .filter_map(|&index| Some(entry(decisions, index, decisions.inclusion(index)?)))
                 .collect(),
-            excluded: excluded
-                .map(|excluded| Entry {
-                    index: position(&excluded.item),
-                    score: excluded.score,
-                    reason: excluded.reason.clone(),
-                })
+            excluded: decisions
+                .excluded()
+                .into_iter()
+                .filter_map(|index| Some(entry(decisions, index, decisions.exclusion(index)?)))
                 .collect(),
-            overflow: overflow.map(|event| Overflow {
-                tokens_over_budget: event.tokens_over_budget,
-                items: event.overflowing_items.iter().map(&position).collect(),
-            }),
-            report: Some(report),
+            report: None,
+            overflow: self.overflow.as_ref(),
         }
-    }
-
-    /// The same without the items and the report.
-    pub(crate) fn brief(mut self) -> Self {
-        for selected in &mut self.selected {
-            selected.item = None;
-        }
-        self.report = None;
-        self
-    }
-
-    /// The same without the times of the events, so that equal input has an equal answer.
-    pub(crate) fn timeless(mut self) -> Self {
-        let events = self.report.iter_mut().flat_map(|report| &mut report.events);
-        events.for_each(|event| event.duration_ms = 0.0);
-        self
-    }
-
-    /// The tokens of the window.
-    pub(crate) fn tokens(&self, items: &[ContextItem]) -> i64 {
-        let window = self.selected.iter();
-        total_tokens(window.map(|selected| &items[selected.index]))
     }
 }
 
-/// The positions of some of the candidates.
-pub(crate) fn positions(candidates: &[ContextItem], some: &[ContextItem]) -> Vec<usize> {
-    some.iter().map(position_in(candidates)).collect()
+fn entry<R>(decisions: &Decisions<'_>, index: usize, reason: R) -> Entry<R> {
+    Entry {
+        index,
+        score: decisions.score(index),
+        reason,
+    }
 }
 
-/// Finds a candidate's position by what tells handles apart: where their text lies.
-fn position_in(candidates: &[ContextItem]) -> impl Fn(&ContextItem) -> usize {
-    let address = |item: &ContextItem| item.content().as_ptr().addr();
-    let candidates = candidates.iter().enumerate();
-    let known: HashMap<usize, usize> = candidates
-        .map(|(index, item)| (address(item), index))
-        .collect();
-    move |item| known[&address(item)]
+impl Overflow {
+    /// The overflowing items are those of the window, in the order in which they were merged.
+    fn of(event: &OverflowEvent, decisions: &Decisions<'_>) -> Self {
+        let mut window = decisions.window().to_vec();
+        window.sort_unstable();
+        let items = event.overflowing_items.iter().filter_map(|item| {
+            let same = |&index: &usize| decisions.items()[index].is_same(item);
+            let found = window.iter().position(same)?;
+            Some(window.remove(found))
+        });
+        Self {
+            tokens_over_budget: event.tokens_over_budget,
+            items: items.collect(),
+        }
+    }
 }
 
 /// Keeps the overflow that a run accepts.
-struct Overflowed(Option<OverflowEvent>);
+struct AcceptedOverflow(Option<OverflowEvent>);
 
-impl TraceCollector for Overflowed {
+impl TraceCollector for AcceptedOverflow {
     fn is_enabled(&self) -> bool {
         true
     }
@@ -167,7 +160,7 @@ impl TraceCollector for Overflowed {
     }
 }
 
-/// A score as the report writes it: what JSON has no number for is a text.
+/// Writes a score as a report does: a score that is not finite is a string.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
 pub(crate) fn write_score<S: Serializer>(score: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     if score.is_finite() {

@@ -1,4 +1,4 @@
-//! What went wrong, where, and how to put it right.
+//! Errors: the fault, its place and its fix.
 
 use std::fmt;
 use std::path::Path;
@@ -10,29 +10,29 @@ use serde_json::json;
 use crate::output::style;
 use crate::text::{char_width, excerpt, printable};
 
-/// How the command ends.
+/// The exit status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
-    /// It did what it was asked.
+    /// Success.
     Success = 0,
-    /// What must be kept is over the budget, or a conformance case fails.
+    /// The mandatory messages or pinned items are over the budget, or a conformance case fails.
     Over = 1,
-    /// The input or the command line is wrong.
+    /// The input or the command line is invalid.
     Input = 2,
-    /// A bug of the command.
+    /// An internal error.
     Internal = 3,
 }
 
-/// Why the command cannot go on.
+/// Why the command stops.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Something to tell the user.
+    /// A problem to report.
     Told(Box<Problem>),
-    /// Nobody reads what is written, which is the reader's right.
+    /// The reader closed the pipe, which is not an error.
     ClosedPipe,
 }
 
-/// A problem as it is told.
+/// A problem as it is reported.
 #[derive(Debug, Clone)]
 pub(crate) struct Problem {
     pub(crate) exit: Exit,
@@ -44,15 +44,15 @@ pub(crate) struct Problem {
 /// A place in a text.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Place {
-    /// The name of the file as the user gave it.
+    /// The file name as given on the command line.
     pub(crate) file: String,
-    /// The line, from 1; 0 if the whole file is meant.
+    /// The line, from 1; 0 for the whole file.
     pub(crate) line: usize,
     /// The column in characters, from 1.
     pub(crate) column: usize,
-    /// The path of keys to it, such as `policy.scorer.entries[1]`; may be empty.
+    /// The path of keys, such as `policy.scorer.entries[1]`; may be empty.
     pub(crate) path: String,
-    /// The text of the line, if there is one to show.
+    /// The text of the line.
     pub(crate) source: Option<String>,
 }
 
@@ -66,17 +66,17 @@ impl Failure {
         }))
     }
 
-    /// Bad input or a bad command line.
+    /// Returns a failure of the input or the command line.
     pub(crate) fn input(message: impl Into<String>) -> Self {
         Self::new(Exit::Input, message)
     }
 
-    /// A bug of the command.
+    /// Returns an internal error.
     pub(crate) fn internal(message: impl Into<String>) -> Self {
-        Self::new(Exit::Internal, message).help("this is a bug of cupel: please report it")
+        Self::new(Exit::Internal, message).help("internal error; please report it")
     }
 
-    /// Says where.
+    /// Adds the place.
     pub(crate) fn at(mut self, place: Place) -> Self {
         if let Self::Told(problem) = &mut self {
             problem.place = Some(place);
@@ -84,7 +84,7 @@ impl Failure {
         self
     }
 
-    /// Says that the whole file is meant.
+    /// Names the file.
     pub(crate) fn in_file(self, file: &str) -> Self {
         self.at(Place {
             file: file.to_owned(),
@@ -92,7 +92,7 @@ impl Failure {
         })
     }
 
-    /// What there is to tell; a closed pipe is passed on.
+    /// Returns the problem; a closed pipe is passed on.
     pub(crate) fn into_problem(self) -> Result<Problem, Self> {
         match self {
             Self::Told(problem) => Ok(*problem),
@@ -100,7 +100,7 @@ impl Failure {
         }
     }
 
-    /// Says where, unless something else did.
+    /// Adds the place, unless there is one.
     pub(crate) fn or_at(self, place: impl FnOnce() -> Place) -> Self {
         match &self {
             Self::Told(problem) if problem.place.is_none() => self.at(place()),
@@ -108,7 +108,7 @@ impl Failure {
         }
     }
 
-    /// Says what to do about it.
+    /// Adds the fix.
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         if let Self::Told(problem) = &mut self {
             problem.help = Some(help.into());
@@ -116,7 +116,15 @@ impl Failure {
         self
     }
 
-    /// A file that cannot be read or written.
+    /// Adds help unless there is some.
+    pub(crate) fn or_help(self, help: &str) -> Self {
+        match &self {
+            Self::Told(problem) if problem.help.is_none() => self.help(help),
+            _ => self,
+        }
+    }
+
+    /// Returns the failure to read or write a file.
     pub(crate) fn io(doing: &str, path: &Path, error: &std::io::Error) -> Self {
         use std::io::ErrorKind as Kind;
         let failure = Self::input(format!(
@@ -135,7 +143,7 @@ impl Failure {
         }
     }
 
-    /// A chat that cannot be made to fit.
+    /// Returns the failure to fit a chat.
     pub(crate) fn fit(error: &FitError) -> Self {
         match error {
             FitError::Policy(error) => Self::run(error),
@@ -144,7 +152,7 @@ impl Failure {
         }
     }
 
-    /// An error of the library in a run: too much to fit is one thing, nonsense another.
+    /// Returns the failure of a run: over the budget, invalid input, or an internal error.
     pub(crate) fn run(error: &CupelError) -> Self {
         let (exit, help) = match error {
             CupelError::PinnedExceedsBudget {
@@ -171,7 +179,7 @@ impl Failure {
                 Exit::Input,
                 Some("raise \"bucket_size\" of the knapsack, or use the greedy slicer".to_owned()),
             ),
-            // In a run only a count that cannot be met.
+            // A run has this error only for a required count that cannot be met.
             CupelError::SlicerConfig(_) => (
                 Exit::Input,
                 Some(
@@ -190,7 +198,7 @@ impl Failure {
     }
 }
 
-/// An error of the system without its number.
+/// Returns the text of a system error without its number.
 fn plain(error: &std::io::Error) -> String {
     let text = error.to_string();
     match text.find(" (os error") {
@@ -200,7 +208,7 @@ fn plain(error: &std::io::Error) -> String {
 }
 
 impl Problem {
-    /// A wrong command line, from what is told about it: the fault, then what may help.
+    /// Returns the problem of a command line from clap's text: the fault, then the help.
     pub(crate) fn usage(told: &str) -> Self {
         let (message, help) = told.trim().split_once("\n\n").unwrap_or((told, ""));
         let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -212,7 +220,7 @@ impl Problem {
         }
     }
 
-    /// The problem as one JSON object.
+    /// Returns the problem as a JSON object.
     pub(crate) fn json(&self) -> serde_json::Value {
         let mut error = json!({ "message": self.message, "exit_code": self.exit as u8 });
         if let Some(place) = &self.place {
@@ -232,7 +240,7 @@ impl Problem {
     }
 }
 
-/// The problem as lines for a terminal, with styles.
+/// Formats the problem for a terminal, with styles.
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (error, help) = (style::ERROR, style::HELP);
@@ -271,7 +279,7 @@ impl Place {
     }
 }
 
-/// The line, or the part of it around a column that fits a terminal, and the width before the column.
+/// Returns the part of a line around a column that fits a terminal, and the width before the column.
 fn window(source: &str, column: usize) -> (String, usize) {
     const WHOLE: usize = 100;
     const BEFORE: usize = 60;

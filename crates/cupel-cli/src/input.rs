@@ -1,46 +1,20 @@
-//! What the command reads: files and standard input, as text with a name.
+//! Texts that the command reads: files and standard input.
 
-use std::cell::Cell;
 use std::io::Read as _;
 use std::path::Path;
 
-use cupel::config::{ConfigError, Document, Format, PolicyConfig, RequestConfig};
-use cupel::{ContextBudget, ContextItem};
-use cupel_chat::{Chat, ChatError, Shape};
-use serde::Deserialize;
-use serde::de::IgnoredAny;
-use serde_json::value::RawValue;
+use cupel::config::{ConfigError, Document, Format, PolicyConfig};
 
 use crate::failure::{Exit, Failure, Place};
 
-/// A text and where it came from.
+/// A text and its origin.
 #[derive(Debug)]
 pub(crate) struct Source {
-    /// The name of the file as the user gave it.
+    /// The file name as given on the command line.
     pub(crate) name: String,
     pub(crate) text: String,
-    /// The line of the file at which the text begins, from 1.
-    pub(crate) first_line: usize,
-}
-
-/// How items are written in a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// A list.
-    Array,
-    /// One a line.
-    Lines,
-    /// In a request document.
-    Request,
-}
-
-/// What stands beside items.
-#[derive(Debug)]
-pub(crate) struct Plain {
-    pub(crate) budget: Option<ContextBudget>,
-    pub(crate) policy: Option<PolicyConfig>,
-    /// Whether every item says its tokens.
-    pub(crate) counted: bool,
+    /// The line of the file, from 1, if the text is one line of it.
+    pub(crate) line: Option<usize>,
 }
 
 impl Source {
@@ -60,169 +34,38 @@ impl Source {
     fn new(name: String, bytes: Vec<u8>) -> Result<Self, Failure> {
         let text = decode(&name, 1, bytes)?;
         if text.trim().is_empty() {
-            return Err(Failure::input("there is nothing in it")
-                .in_file(&name)
-                .help("cupel reads chats and items in JSON, one a line too; requests and policies also in TOML or YAML"));
+            return Err(Failure::input("the file is empty").in_file(&name).help(
+                "chats and items are JSON, one object per line too; requests and policies are also TOML or YAML",
+            ));
         }
         Ok(Self {
             name,
             text,
-            first_line: 1,
+            line: None,
         })
     }
 
-    /// One line of a file of lines.
+    /// Returns one line of a file as a text.
     pub(crate) fn line(name: &str, line: usize, bytes: Vec<u8>) -> Result<Self, Failure> {
         let text = decode(name, line, bytes)?;
         if text.trim().is_empty() {
-            return Err(Failure::input("the line is empty").help("every line holds one request"));
+            return Err(Failure::input("the line is empty").help("each line holds one request"));
         }
         Ok(Self {
             name: name.to_owned(),
             text,
-            first_line: line,
+            line: Some(line),
         })
     }
 
-    /// The items in the text and how they are written, with budget and policy if it is a request.
-    pub(crate) fn items(&self) -> Result<(Form, RequestConfig), Failure> {
-        if self.format() == Format::Json && self.has_items_by_line() {
-            return Ok((Form::Lines, self.lines(Document::item)?));
-        }
-        let request = self.request()?;
-        let is_list = self.text.trim_start().starts_with(['[', '-']);
-        Ok((if is_list { Form::Array } else { Form::Request }, request))
-    }
-
-    /// Whether the first line is an object by itself, and one of several or an item.
-    fn has_items_by_line(&self) -> bool {
-        #[derive(Deserialize)]
-        struct Signs {
-            content: Option<IgnoredAny>,
-            tokens: Option<IgnoredAny>,
-        }
-        let mut lines = self.text.lines().filter(|line| !line.trim().is_empty());
-        let first = lines.next().unwrap_or_default();
-        let is_object = |line: &str| line.trim_start().starts_with('{');
-        let signs = serde_json::from_str::<Signs>(first);
-        is_object(first)
-            && signs.is_ok_and(|signs| {
-                let is_item = signs.content.is_some() || signs.tokens.is_some();
-                is_item || lines.next().is_some_and(is_object)
-            })
-    }
-
-    /// What a text that holds items says beside them, which may be nothing; `None` if it is a chat.
-    pub(crate) fn plain(&self, shape: Option<Shape>) -> Result<Option<Plain>, Failure> {
-        let is_items = match shape {
-            Some(shape) => shape == Shape::Items,
-            None => !self.is_chat() && self.has_items(),
-        };
-        if !is_items {
-            return Ok(None);
-        }
-        let uncounted = Cell::new(false);
-        let count = |_: &str| {
-            uncounted.set(true);
-            0
-        };
-        let request = if self.has_items_by_line() {
-            self.lines(|document| document.item_counted(&count))?
-        } else {
-            Document::parse(&self.text, Format::Json)
-                .and_then(|document| document.request_counted(&count))
-                .map_err(|error| self.unreadable(self, &error))?
-        };
-        Ok(Some(Plain {
-            budget: request.budget,
-            policy: request.policy,
-            counted: !uncounted.get(),
-        }))
-    }
-
-    /// Whether the text is JSON with items: a request document, or items in a list or one a line.
-    fn has_items(&self) -> bool {
-        #[derive(Deserialize)]
-        struct Signs {
-            items: Option<IgnoredAny>,
-            content: Option<IgnoredAny>,
-            tokens: Option<IgnoredAny>,
-        }
-        let signs: Option<Signs> = self.first();
-        signs.is_some_and(|signs| {
-            [signs.items, signs.content, signs.tokens]
-                .iter()
-                .any(Option::is_some)
-        })
-    }
-
-    /// The first element of a list, else the first value, if it can be read as that.
-    fn first<'t, T: Deserialize<'t>>(&'t self) -> Option<T> {
-        let first: &RawValue = if self.text.trim_start().starts_with('[') {
-            let list = serde_json::from_str::<Vec<&RawValue>>(&self.text);
-            list.ok()?.into_iter().next()?
-        } else {
-            let mut values = serde_json::Deserializer::from_str(&self.text).into_iter();
-            values.next()?.ok()?
-        };
-        serde_json::from_str(first.get()).ok()
-    }
-
-    /// The items of a text with one a line.
-    fn lines<'t>(
-        &'t self,
-        item: impl Fn(&Document<'t>) -> Result<ContextItem, ConfigError>,
-    ) -> Result<RequestConfig, Failure> {
-        if self.first::<RawRequest<'_>>().is_some() {
-            return Err(Failure::input("these are requests, one a line, not items")
-                .in_file(&self.name)
-                .help("`cupel batch` answers many requests"));
-        }
-        let mut items = Vec::new();
-        for (index, line) in self.text.lines().enumerate() {
-            if line.trim().is_empty() {
-                continue;
-            }
-            let read = Document::parse(line, Format::Json).and_then(|document| item(&document));
-            let item = read.map_err(|error| {
-                let line = Self {
-                    name: self.name.clone(),
-                    text: line.to_owned(),
-                    first_line: index + 1,
-                };
-                self.unreadable(&line, &error)
-            });
-            items.push(item?);
-        }
-        Ok(RequestConfig {
-            items,
-            ..RequestConfig::default()
-        })
-    }
-
-    /// The text as a request document or a list of items.
-    pub(crate) fn request(&self) -> Result<RequestConfig, Failure> {
-        Document::parse(&self.text, self.format())
-            .and_then(|document| document.request())
-            .map_err(|error| self.unreadable(self, &error))
-    }
-
-    /// Why items cannot be read: there are messages among them, or there is a fault in a part of the text.
-    fn unreadable(&self, part: &Self, error: &ConfigError) -> Failure {
-        match Chat::parse(&self.text, None) {
-            Err(error) if error.is_mixed() => self.chat_failure(error),
-            _ => part.failure(error),
-        }
-    }
-
-    /// The text as a policy document.
+    /// Reads the text as a policy document.
     pub(crate) fn policy(&self) -> Result<PolicyConfig, Failure> {
         Document::parse(&self.text, self.format())
             .and_then(|document| document.policy_config())
             .map_err(|error| self.failure(&error))
     }
 
-    /// Everything that is wrong with the text as a policy document.
+    /// Returns every fault of the text as a policy document.
     pub(crate) fn policy_faults(&self) -> Vec<Failure> {
         let faults = match Document::parse(&self.text, self.format()) {
             Ok(document) => document.policy_faults(),
@@ -231,84 +74,12 @@ impl Source {
         faults.iter().map(|fault| self.failure(fault)).collect()
     }
 
-    /// Whether the text looks like a chat: a request with messages, or messages in a list or one a line.
-    pub(crate) fn is_chat(&self) -> bool {
-        #[derive(Deserialize)]
-        struct Signs {
-            messages: Option<IgnoredAny>,
-            input: Option<IgnoredAny>,
-            role: Option<IgnoredAny>,
-            r#type: Option<IgnoredAny>,
-            lc: Option<IgnoredAny>,
-        }
-        let signs: Option<Signs> = self.first();
-        signs.is_some_and(|signs| {
-            [
-                signs.messages,
-                signs.input,
-                signs.role,
-                signs.r#type,
-                signs.lc,
-            ]
-            .iter()
-            .any(Option::is_some)
-        })
-    }
-
-    /// The text as a chat.
-    pub(crate) fn chat(&self, shape: Option<Shape>) -> Result<Chat, Failure> {
-        Chat::parse(&self.text, shape).map_err(|error| self.chat_failure(error))
-    }
-
-    fn chat_failure(&self, error: ChatError) -> Failure {
-        let unclear = error.is_unclear();
-        let message = if error.message.starts_with("must ") || error.message.starts_with("is ") {
-            format!("`{}` {}", error.path, error.message)
-        } else {
-            error.message
-        };
-        let place = self.place(error.place.line, error.place.column, error.path);
-        let failure = Failure::input(message).at(place);
-        if unclear {
-            failure.help("name it with --shape")
-        } else if self.text.trim_start().starts_with(['{', '[']) {
-            failure
-        } else {
-            failure.help("a chat is a JSON document or one JSON object per line")
-        }
-    }
-
-    /// The text of every item as it stands there; `None` if it is not JSON.
-    pub(crate) fn raw_items(&self, form: Form) -> Option<Vec<String>> {
-        if self.format() != Format::Json {
-            return None;
-        }
-        let items: Vec<&RawValue> = match form {
-            Form::Array => serde_json::from_str(&self.text).ok()?,
-            Form::Request => {
-                serde_json::from_str::<RawRequest<'_>>(&self.text)
-                    .ok()?
-                    .items
-            }
-            Form::Lines => {
-                let items = serde_json::Deserializer::from_str(&self.text).into_iter();
-                items.collect::<Result<_, _>>().ok()?
-            }
-        };
-        Some(
-            items
-                .into_iter()
-                .map(|item| item.get().to_owned())
-                .collect(),
-        )
-    }
-
-    /// By the end of the name, else by the text.
-    fn format(&self) -> Format {
+    /// Returns the format by the file extension, else by the text.
+    pub(crate) fn format(&self) -> Format {
         Format::of_path(&self.name).unwrap_or_else(|| Format::of_text(&self.text))
     }
 
-    /// A fault of the text, with its place.
+    /// Returns a fault of the text with its place.
     pub(crate) fn failure(&self, error: &ConfigError) -> Failure {
         let failure = Failure::new(Exit::Input, error.message());
         let failure = match error.suggestion() {
@@ -327,11 +98,21 @@ impl Source {
         failure.at(place)
     }
 
-    /// A place in the text, from 1.
+    /// Returns the place of the text as a whole.
+    pub(crate) fn whole(&self) -> Place {
+        Place {
+            file: self.name.clone(),
+            line: self.line.unwrap_or(0),
+            column: 1,
+            ..Place::default()
+        }
+    }
+
+    /// Returns a place in the text; line and column count from 1.
     pub(crate) fn place(&self, line: usize, column: usize, path: String) -> Place {
         Place {
             file: self.name.clone(),
-            line: line + self.first_line - 1,
+            line: line + self.line.unwrap_or(1) - 1,
             column,
             path,
             source: self.text.lines().nth(line - 1).map(str::to_owned),
@@ -339,14 +120,7 @@ impl Source {
     }
 }
 
-/// A request document whose items are not looked into.
-#[derive(Deserialize)]
-struct RawRequest<'a> {
-    #[serde(borrow)]
-    items: Vec<&'a RawValue>,
-}
-
-/// What to call a file.
+/// Returns the display name of a file.
 pub(crate) fn name(path: &Path) -> String {
     if path == Path::new("-") {
         "standard input".to_owned()
@@ -355,7 +129,7 @@ pub(crate) fn name(path: &Path) -> String {
     }
 }
 
-/// UTF-8 with or without a mark at its beginning; the text begins at that line of the file.
+/// Decodes UTF-8 with or without a byte order mark. The text starts at `first_line` of the file.
 fn decode(name: &str, first_line: usize, bytes: Vec<u8>) -> Result<String, Failure> {
     match String::from_utf8(bytes) {
         Ok(text) => Ok(match text.strip_prefix('\u{feff}') {

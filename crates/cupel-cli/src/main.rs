@@ -1,7 +1,8 @@
-//! The command `cupel`: fits chats and items into a token budget, and says why.
+//! The command `cupel`: fits chats and items into a token budget, and explains why.
 
 mod args;
 mod budget;
+mod classify;
 mod commands;
 mod conformance;
 mod counting;
@@ -10,7 +11,7 @@ mod failure;
 mod input;
 mod output;
 mod page;
-mod reason;
+mod summary;
 mod task;
 mod text;
 
@@ -41,7 +42,7 @@ fn main() -> ExitCode {
     ExitCode::from(exit as u8)
 }
 
-/// Runs the command and tells what went wrong; a panic is a bug and told as one.
+/// Runs the command and writes its error. A panic is an internal error.
 fn guarded(output: &mut Output, run: impl FnOnce(&mut Output) -> Result<Exit, Failure>) -> Exit {
     let unwinding = catch_unwind(AssertUnwindSafe(|| run(output)));
     let result = unwinding.unwrap_or_else(|_| Err(Failure::internal("the command panicked")));
@@ -60,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_panic_ends_with_3_and_a_closed_pipe_with_0() {
+    fn a_panic_exits_with_3_and_a_closed_pipe_with_0() {
         let mut output = Output::new(Color::Never, true);
         let panicking = guarded(&mut output, |_| panic!("on purpose"));
         assert_eq!(panicking as u8, 3);

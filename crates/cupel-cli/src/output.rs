@@ -22,7 +22,7 @@ pub(crate) mod style {
     pub(crate) const QUIET: Style = Style::new().dimmed();
 }
 
-/// When to write colours.
+/// When to use colors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub(crate) enum Color {
     /// On terminals, unless `NO_COLOR` is set.
@@ -44,7 +44,7 @@ impl From<Color> for anstream::ColorChoice {
     }
 }
 
-/// The two streams of the command.
+/// Standard output and standard error.
 pub(crate) struct Output {
     out: BufWriter<AutoStream<io::Stdout>>,
     err: AutoStream<io::Stderr>,
@@ -60,7 +60,7 @@ impl Output {
         }
     }
 
-    /// Whether answers are asked for as JSON.
+    /// Whether answers are JSON.
     pub(crate) fn is_json(&self) -> bool {
         self.json
     }
@@ -70,12 +70,12 @@ impl Output {
         writeln!(self.out, "{text}").map_err(|error| written(&error))
     }
 
-    /// Writes a part of the answer as it is.
+    /// Writes a part of the answer without a line end.
     pub(crate) fn text(&mut self, text: impl std::fmt::Display) -> Result<(), Failure> {
         write!(self.out, "{text}").map_err(|error| written(&error))
     }
 
-    /// Writes the answer as JSON, for people if a terminal shows it.
+    /// Writes the answer as JSON, indented on a terminal.
     pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<(), Failure> {
         let text = if io::stdout().is_terminal() {
             serde_json::to_string_pretty(value)
@@ -85,17 +85,17 @@ impl Output {
         self.line(text.map_err(|error| Failure::internal(error.to_string()))?)
     }
 
-    /// Writes a line beside the answer. One that cannot be written is lost.
+    /// Writes a line to standard error. A write error is ignored.
     pub(crate) fn note(&mut self, text: impl std::fmt::Display) {
         let _ = writeln!(self.err, "{text}");
     }
 
-    /// Writes to the line beside the answer that is rewritten while work goes on.
+    /// Writes a progress text to standard error.
     pub(crate) fn note_part(&mut self, text: impl std::fmt::Display) {
         let _ = write!(self.err, "{text}").and_then(|()| self.err.flush());
     }
 
-    /// Writes a problem, as JSON if answers are.
+    /// Writes a problem, as JSON with `--json`.
     pub(crate) fn problem(&mut self, problem: &Problem) {
         let _ = self.out.flush();
         let _ = if self.json {
@@ -105,24 +105,24 @@ impl Output {
         };
     }
 
-    /// Writes what is still held back.
+    /// Flushes standard output.
     pub(crate) fn finish(&mut self) -> Result<(), Failure> {
         self.out.flush().map_err(|error| written(&error))
     }
 }
 
-/// The columns of the terminal that shows the answer, if there is one.
+/// Returns the width of the terminal that standard output writes to.
 pub(crate) fn columns() -> Option<usize> {
     let (width, _) = terminal_size::terminal_size_of(io::stdout())?;
     Some(width.0.into())
 }
 
-/// Writes a file whole.
+/// Writes a whole file.
 pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
     if path == Path::new("-") {
         return Err(
-            Failure::input("`-` is standard output, where the answer goes")
-                .help("name a file, or ./- for one of that name"),
+            Failure::input("`-` is standard output, which the answer uses")
+                .help("name a file; ./- is a file named `-`"),
         );
     }
     File::create(path)
@@ -130,7 +130,7 @@ pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
         .map_err(|error| Failure::io("write", path, &error))
 }
 
-/// A failure to write the answer.
+/// Returns the failure of a write to standard output.
 pub(crate) fn written(error: &io::Error) -> Failure {
     if error.kind() == io::ErrorKind::BrokenPipe {
         Failure::ClosedPipe

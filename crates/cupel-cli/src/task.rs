@@ -1,61 +1,116 @@
-//! What a run needs: items, a budget and a policy, from a file and the command line.
+//! What a run needs: candidates, a budget and a policy, from an input and the command line.
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use cupel::config::{PolicyConfig, Preset, RequestConfig, preset};
-use cupel::{BudgetSweep, ContextBudget, ContextItem, Pipeline, Policy, total_tokens};
-use cupel_chat::{Chat, Shape, TokenCounter, default_policy};
+use cupel::config::{PolicyConfig, Preset, preset};
+use cupel::{BudgetSweep, ContextBudget, ContextItem, Decisions, Pipeline, Policy, total_tokens};
+use cupel_chat::{Chat, Shape, TokenCounter, UnknownModel, default_policy};
 
 use crate::budget::BudgetArgs;
+use crate::classify::{Classified, Form, Input, raw_items};
 use crate::counting::ChatArgs;
-use crate::decision::Decision;
+use crate::decision::Run;
 use crate::failure::Failure;
-use crate::input::{Form, Source};
+use crate::input::Source;
+use crate::output::write_file;
 
-/// The policy of a request that names none.
-const DEFAULT_POLICY: &str = "chat";
+/// The preset for items without a policy.
+const ITEMS_POLICY: &str = "chat";
 
-/// Where items and budget come from.
+/// The arguments of every command that runs one policy over one input.
+#[derive(Debug, Args)]
+pub(crate) struct TaskArgs {
+    #[command(flatten)]
+    policy: PolicyArg,
+
+    #[command(flatten)]
+    input: InputArgs,
+}
+
+/// An input, its limits, and how it is read.
 #[derive(Debug, Args)]
 pub(crate) struct InputArgs {
-    /// Items, a request document, or a chat; `-` reads standard input
+    /// A chat from any provider, items, or a request document; `-` reads standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
     #[command(flatten)]
-    budget: BudgetArgs,
+    settings: SettingsArgs,
 }
 
-/// Where the policy comes from.
+/// The limits of a run and how an input is read.
+#[derive(Debug, Args)]
+pub(crate) struct SettingsArgs {
+    #[command(flatten)]
+    budget: BudgetArgs,
+
+    #[command(flatten)]
+    chat: ChatArgs,
+}
+
+/// The policy of a run.
 #[derive(Debug, Args)]
 pub(crate) struct PolicyArg {
-    /// The policy: the name of a preset or a file; unless set the request's own, else `chat`, and for
-    /// chats the newest first
+    /// Policy: a preset or a file. Default: the request's policy, otherwise newest first for a chat
+    /// and the preset `chat` for items
     #[arg(long, value_name = "NAME|FILE")]
     policy: Option<String>,
 }
 
-impl PolicyArg {
-    pub(crate) fn name(&self) -> Option<&str> {
-        self.policy.as_deref()
+/// Where the report goes.
+#[derive(Debug, Args)]
+pub(crate) struct ReportArg {
+    /// Write the report of the run, a JSON object, to a file
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+}
+
+impl ReportArg {
+    /// Writes the report of a run if `--report` asks for it.
+    pub(crate) fn write(&self, run: &Run<'_>) -> Result<(), Failure> {
+        let Some(path) = &self.report else {
+            return Ok(());
+        };
+        let report = serde_json::to_string_pretty(&run.report)
+            .map_err(|error| Failure::internal(error.to_string()))?;
+        write_file(path, &format!("{report}\n"))
     }
 }
 
-/// A position in the input.
-pub(crate) fn position(text: &str) -> Result<usize, &'static str> {
-    text.parse()
-        .map_err(|_| "expected a position, a whole number from 0")
+impl TaskArgs {
+    /// Reads the input.
+    pub(crate) fn load(&self, need: Need) -> Result<Task, Failure> {
+        self.input.load(&self.policy, need)
+    }
 }
 
-/// What the name of a policy stands for.
+impl InputArgs {
+    /// Reads the input for a run without `--policy`.
+    pub(crate) fn load_without_policy(&self) -> Result<Task, Failure> {
+        self.load(&PolicyArg { policy: None }, Need::Budget)
+    }
+
+    fn load(&self, policy: &PolicyArg, need: Need) -> Result<Task, Failure> {
+        let source = Source::read(&self.file)?;
+        Settings::new(&self.settings, policy)?.task(source, need)
+    }
+}
+
+/// Parses a position in the input.
+pub(crate) fn position(text: &str) -> Result<usize, &'static str> {
+    text.parse()
+        .map_err(|_| "expected a position: a whole number from 0")
+}
+
+/// A preset or a policy file.
 pub(crate) enum Named {
     Preset(&'static Preset),
     File(Source),
 }
 
 impl Named {
-    /// The preset or the file of that name.
+    /// Finds the preset or the file of that name.
     pub(crate) fn find(name: &str) -> Result<Self, Failure> {
         let path = Path::new(name);
         let unknown = match preset(name) {
@@ -71,14 +126,12 @@ impl Named {
                 Some(near) => {
                     format!("did you mean `{near}`? `cupel policy list` shows all presets")
                 }
-                None => {
-                    "`cupel policy list` shows the presets; a file is named by its path".to_owned()
-                }
+                None => "`cupel policy list` shows the presets; name a file by its path".to_owned(),
             }),
         )
     }
 
-    /// The policy as data.
+    /// Returns the policy as data.
     pub(crate) fn config(&self) -> Result<PolicyConfig, Failure> {
         match self {
             Self::Preset(preset) => Ok(preset.config().clone()),
@@ -87,7 +140,7 @@ impl Named {
     }
 }
 
-/// A policy and what the user calls it.
+/// A policy and its name.
 #[derive(Debug, Clone)]
 pub(crate) struct NamedPolicy {
     pub(crate) name: String,
@@ -95,24 +148,9 @@ pub(crate) struct NamedPolicy {
 }
 
 impl NamedPolicy {
-    /// The policy of that name.
+    /// Finds the policy of that name.
     pub(crate) fn find(name: &str) -> Result<Self, Failure> {
         Self::of_config(name, &Named::find(name)?.config()?)
-    }
-
-    /// The policy of that name for a chat, else the request's own, else the newest messages first.
-    pub(crate) fn for_chats(
-        name: Option<&str>,
-        own: Option<&PolicyConfig>,
-    ) -> Result<Self, Failure> {
-        match (name, own) {
-            (Some(name), _) => Self::find(name),
-            (None, Some(own)) => Self::of_request(own),
-            (None, None) => Ok(Self {
-                name: "newest first".to_owned(),
-                policy: default_policy(),
-            }),
-        }
     }
 
     fn of_request(config: &PolicyConfig) -> Result<Self, Failure> {
@@ -120,7 +158,7 @@ impl NamedPolicy {
     }
 
     fn of_config(name: &str, config: &PolicyConfig) -> Result<Self, Failure> {
-        // A document is built once when it is read, so this does not fail.
+        // A document was already built when it was read, so this does not fail.
         let policy = config
             .build()
             .map_err(|error| Failure::input(error.to_string()))?;
@@ -131,185 +169,242 @@ impl NamedPolicy {
     }
 }
 
-/// What the command line says about every request.
-pub(crate) struct Defaults<'a> {
-    budget: &'a BudgetArgs,
+/// The settings of the command line, for one input or many.
+pub(crate) struct Settings<'a> {
+    args: &'a SettingsArgs,
     policy: Option<NamedPolicy>,
-    otherwise: NamedPolicy,
+    for_chats: NamedPolicy,
+    for_items: NamedPolicy,
 }
 
-impl<'a> Defaults<'a> {
-    pub(crate) fn new(budget: &'a BudgetArgs, policy: Option<&str>) -> Result<Self, Failure> {
+impl<'a> Settings<'a> {
+    pub(crate) fn new(args: &'a SettingsArgs, policy: &PolicyArg) -> Result<Self, Failure> {
         Ok(Self {
-            budget,
-            policy: policy.map(NamedPolicy::find).transpose()?,
-            otherwise: NamedPolicy::find(DEFAULT_POLICY)?,
+            args,
+            policy: policy
+                .policy
+                .as_deref()
+                .map(NamedPolicy::find)
+                .transpose()?,
+            for_chats: NamedPolicy {
+                name: "newest first".to_owned(),
+                policy: default_policy(),
+            },
+            for_items: NamedPolicy::find(ITEMS_POLICY)?,
         })
     }
 
-    /// The policy of the command line, else of the request, else the usual one.
-    fn policy(&self, request: &RequestConfig) -> Result<NamedPolicy, Failure> {
-        match (&self.policy, &request.policy) {
-            (Some(policy), _) => Ok(policy.clone()),
-            (None, Some(config)) => NamedPolicy::of_request(config),
-            (None, None) => Ok(self.otherwise.clone()),
-        }
-    }
-
-    /// What the request in the text selects.
-    pub(crate) fn answer(&self, source: &Source) -> Result<Decision, Failure> {
-        let request = source.request()?;
-        let budget = self.budget.over(request.budget.as_ref(), None, None)?;
-        let policy = self.policy(&request)?.policy;
-        Decision::of(&policy, &request.items, &budget).map_err(|error| Failure::run(&error))
+    /// Returns the task of an input. The command line takes precedence over the input.
+    pub(crate) fn task(&self, source: Source, need: Need) -> Result<Task, Failure> {
+        let SettingsArgs { budget, chat: args } = self.args;
+        let classified = Classified::of(&source, args.shape);
+        let counter = args.counter(budget.model.as_deref())?;
+        let input = Input::read(&source, &classified, args.shape, &|text| {
+            counter.count(text)
+        })?;
+        let task = match input {
+            Input::Chat(chat) => {
+                let model = budget.model.as_deref().or(chat.model());
+                let counter = args.counter(model)?;
+                let items = chat.candidates(&*counter);
+                Task {
+                    budget: budget.over(None, need.otherwise(&items), model)?,
+                    policy: self.policy.as_ref().unwrap_or(&self.for_chats).clone(),
+                    has_own_policy: false,
+                    items,
+                    unknown_model: args.unknown(model),
+                    counter: Some(counter),
+                    content: Content::Chat(chat),
+                    evidence: classified.evidence,
+                    source,
+                }
+            }
+            Input::Items {
+                form,
+                request,
+                counted,
+            } => Task {
+                budget: budget.over(
+                    request.budget.as_ref(),
+                    need.otherwise(&request.items),
+                    None,
+                )?,
+                policy: match (&self.policy, &request.policy) {
+                    (Some(policy), _) => policy.clone(),
+                    (None, Some(own)) => NamedPolicy::of_request(own)?,
+                    (None, None) => self.for_items.clone(),
+                },
+                has_own_policy: self.policy.is_none() && request.policy.is_some(),
+                items: request.items,
+                unknown_model: args.unknown(budget.model.as_deref()).filter(|_| counted),
+                counter: counted.then_some(counter),
+                content: Content::Items(form),
+                evidence: classified.evidence,
+                source,
+            },
+        };
+        Ok(task)
     }
 }
 
-/// Everything a run needs.
+/// Candidates, a budget and a policy.
 pub(crate) struct Task {
     pub(crate) items: Vec<ContextItem>,
     pub(crate) budget: ContextBudget,
     pub(crate) policy: NamedPolicy,
     /// Whether the policy is the request's own.
     pub(crate) has_own_policy: bool,
-    pub(crate) origin: Origin,
+    /// The counter of tokens that the input does not state; `None` if it states all of them.
+    pub(crate) counter: Option<Box<dyn TokenCounter>>,
+    /// Why the counter is an estimate, if the model is unknown.
+    pub(crate) unknown_model: Option<UnknownModel>,
+    pub(crate) content: Content,
+    evidence: String,
     source: Source,
 }
 
-/// Where the items come from.
-pub(crate) enum Origin {
-    /// They are written as items.
+/// What the candidates are made from.
+pub(crate) enum Content {
+    Chat(Box<Chat>),
     Items(Form),
-    /// They are the candidates of a chat.
-    Chat(Box<Chat>, Box<dyn TokenCounter>),
 }
 
-/// A command's need for a budget.
+/// Whether a command needs a budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Need {
-    /// There must be one.
+    /// The input or the command line must give one.
     Budget,
-    /// It tries many; where none is given, everything fits.
+    /// The command tries many; the default is the tokens of all candidates.
     AnyBudget,
 }
 
 impl Task {
-    /// Reads items; a chat is refused.
-    pub(crate) fn load_items(
-        file: &Path,
-        budget: &BudgetArgs,
-        policy: Option<&str>,
-    ) -> Result<Self, Failure> {
-        let source = Source::read(file)?;
-        if source.is_chat() {
-            return Err(Failure::input("this is a chat, not a list of items")
-                .in_file(&source.name)
-                .help("`cupel fit` fits a chat into a budget"));
-        }
-        Self::of_items(source, budget, policy, Need::Budget)
-    }
-
-    /// Reads items or a chat.
-    pub(crate) fn load(
-        args: &InputArgs,
-        chat: &ChatArgs,
-        policy: Option<&str>,
-        need: Need,
-    ) -> Result<Self, Failure> {
-        let source = Source::read(&args.file)?;
-        match chat.shape {
-            None if source.is_chat() => Self::of_chat(source, args, chat, policy, need),
-            None | Some(Shape::Items) => Self::of_items(source, &args.budget, policy, need),
-            Some(_) => Self::of_chat(source, args, chat, policy, need),
-        }
-    }
-
-    fn of_items(
-        source: Source,
-        budget: &BudgetArgs,
-        policy: Option<&str>,
-        need: Need,
-    ) -> Result<Self, Failure> {
-        let (form, request) = source.items()?;
-        let defaults = Defaults::new(budget, policy)?;
-        let document = request.budget.as_ref();
-        Ok(Self {
-            budget: budget.over(document, need.otherwise(&request.items), None)?,
-            policy: defaults.policy(&request)?,
-            has_own_policy: policy.is_none() && request.policy.is_some(),
-            items: request.items,
-            origin: Origin::Items(form),
-            source,
-        })
-    }
-
-    fn of_chat(
-        source: Source,
-        args: &InputArgs,
-        chat_args: &ChatArgs,
-        policy: Option<&str>,
-        need: Need,
-    ) -> Result<Self, Failure> {
-        let chat = source.chat(chat_args.shape)?;
-        let counter = chat_args.counter(args.budget.model.as_deref().or(chat.model()))?;
-        let items = chat.candidates(&*counter);
-        Ok(Self {
-            budget: args
-                .budget
-                .over(None, need.otherwise(&items), chat.model())?,
-            policy: NamedPolicy::for_chats(policy, None)?,
-            has_own_policy: false,
-            items,
-            origin: Origin::Chat(Box::new(chat), counter),
-            source,
-        })
-    }
-
-    /// What the input is called.
+    /// Returns the name of the input.
     pub(crate) fn name(&self) -> &str {
         &self.source.name
     }
 
-    /// The policy with more questions to ask.
-    pub(crate) fn pipeline(&self) -> Pipeline {
-        let policy = &self.policy.policy;
-        match &self.origin {
-            Origin::Items(_) => policy.clone().into(),
-            Origin::Chat(chat, _) => chat.policy(policy).into(),
+    /// Returns how the items are written; a chat is an error.
+    pub(crate) fn form(&self) -> Result<Form, Failure> {
+        match self.content {
+            Content::Items(form) => Ok(form),
+            Content::Chat(_) => {
+                let evidence = &self.evidence;
+                Err(Failure::input(format!(
+                    "this is a chat (it has {evidence}), not a list of items"
+                ))
+                .at(self.source.whole())
+                .help("`cupel fit` fits a chat into a budget"))
+            }
         }
+    }
+
+    /// Returns the format of the input, such as `openai` or `items`.
+    pub(crate) fn shape(&self) -> Shape {
+        match &self.content {
+            Content::Chat(chat) => chat.shape(),
+            Content::Items(_) => Shape::Items,
+        }
+    }
+
+    /// Returns how many candidates are messages or items, without the request overhead.
+    pub(crate) fn len(&self) -> usize {
+        match &self.content {
+            Content::Chat(chat) => chat.len(),
+            Content::Items(_) => self.items.len(),
+        }
+    }
+
+    /// Returns the role of a message or the kind of an item.
+    pub(crate) fn label(&self, index: usize) -> String {
+        match &self.content {
+            Content::Chat(chat) => chat.message(index).label().to_owned(),
+            Content::Items(_) => self.items[index].kind().to_string(),
+        }
+    }
+
+    /// Returns the tokens of some candidates together.
+    pub(crate) fn tokens(&self, candidates: &[usize]) -> i64 {
+        total_tokens(candidates.iter().map(|&index| &self.items[index]))
+    }
+
+    /// Returns how the tokens are known, as a summary shows it.
+    pub(crate) fn counted_by(&self) -> String {
+        match &self.counter {
+            None => "tokens as given".to_owned(),
+            Some(counter) if counter.is_estimate() => format!("estimated by {}", counter.name()),
+            Some(counter) => format!("counted by {}", counter.name()),
+        }
+    }
+
+    /// Returns the pipeline that the input is run with.
+    pub(crate) fn pipeline(&self) -> Pipeline {
+        self.policy_for_input(&self.policy).into()
     }
 
     /// Runs the policy.
-    pub(crate) fn decide(&self) -> Result<Decision, Failure> {
-        self.decide_with(&self.policy)
+    pub(crate) fn decide(&self) -> Result<Decisions<'_>, Failure> {
+        self.decide_as(&self.policy, &self.budget)
     }
 
     /// Runs another policy.
-    pub(crate) fn decide_with(&self, policy: &NamedPolicy) -> Result<Decision, Failure> {
-        match &self.origin {
-            Origin::Items(_) => Decision::of(&policy.policy, &self.items, &self.budget)
-                .map_err(|error| Failure::run(&error)),
-            Origin::Chat(chat, _) => chat
-                .fit_candidates(&policy.policy, &self.budget, &self.items)
-                .map(|fitted| Decision::of_chat(fitted, &self.items))
-                .map_err(|error| Failure::fit(&error)),
+    pub(crate) fn decide_with(&self, policy: &NamedPolicy) -> Result<Decisions<'_>, Failure> {
+        self.decide_as(policy, &self.budget)
+    }
+
+    /// Runs the policy within another budget.
+    pub(crate) fn decide_within(&self, budget: &ContextBudget) -> Result<Decisions<'_>, Failure> {
+        self.decide_as(&self.policy, budget)
+    }
+
+    fn decide_as(
+        &self,
+        policy: &NamedPolicy,
+        budget: &ContextBudget,
+    ) -> Result<Decisions<'_>, Failure> {
+        self.check(budget)?;
+        self.policy_for_input(policy)
+            .decide(&self.items, budget)
+            .map_err(|error| Failure::run(&error).or_at(|| self.source.whole()))
+    }
+
+    /// Runs the policy with a trace.
+    pub(crate) fn run(&self) -> Result<Run<'_>, Failure> {
+        self.check(&self.budget)?;
+        Run::of(
+            &self.policy_for_input(&self.policy),
+            &self.items,
+            &self.budget,
+        )
+        .map_err(|error| Failure::run(&error).or_at(|| self.source.whole()))
+    }
+
+    /// Returns a policy that keeps a chat valid.
+    fn policy_for_input(&self, policy: &NamedPolicy) -> Policy {
+        match &self.content {
+            Content::Items(_) => policy.policy.clone(),
+            Content::Chat(chat) => chat.policy(&policy.policy),
         }
     }
 
-    /// A policy for this input.
-    pub(crate) fn find_policy(&self, name: &str) -> Result<NamedPolicy, Failure> {
-        match self.origin {
-            Origin::Items(_) => NamedPolicy::find(name),
-            Origin::Chat(..) => NamedPolicy::for_chats(Some(name), None),
+    /// Fails if the mandatory messages of a chat do not fit.
+    fn check(&self, budget: &ContextBudget) -> Result<(), Failure> {
+        match &self.content {
+            Content::Items(_) => Ok(()),
+            Content::Chat(chat) => chat
+                .check(&self.items, budget)
+                .map_err(|error| Failure::fit(&error).or_at(|| self.source.whole())),
         }
     }
 
-    /// Every target from one to another; up to all items together unless it is given.
+    /// Returns what every target of a range selects. The range ends at the tokens of all candidates
+    /// by default.
     pub(crate) fn sweep(&self, from: i64, to: Option<i64>) -> Result<BudgetSweep, Failure> {
-        // Slicers whose budgets have to be tried one by one get about as many tries as a second allows.
-        const WORTH: usize = 20_000_000;
-        let samples = (WORTH / self.items.len().max(1)).clamp(Pipeline::SWEEP_SAMPLES, 1 << 17);
-        // The sum of some items may be no budget.
+        // Slicers whose budgets have to be tried one by one get about one second.
+        const CANDIDATE_RUNS: usize = 20_000_000;
+        let samples =
+            (CANDIDATE_RUNS / self.items.len().max(1)).clamp(Pipeline::SWEEP_SAMPLES, 1 << 17);
+        // The sum of all items may exceed the largest valid budget.
         let all = || total_tokens(&self.items).min(i64::MAX / 4).max(from);
         let to = to.unwrap_or_else(all);
         self.pipeline()
@@ -317,27 +412,44 @@ impl Task {
             .map_err(|error| Failure::run(&error))
     }
 
-    /// Refuses a position at which there is no item.
+    /// Refuses a position without a candidate.
     pub(crate) fn check_index(&self, index: usize) -> Result<(), Failure> {
         if index < self.items.len() {
             return Ok(());
         }
-        let failure = Failure::input(format!("there is no item {index}"));
+        let failure = Failure::input(format!("--item {index} is out of range"));
         Err(match self.items.len().checked_sub(1) {
-            Some(last) => failure.help(format!("items are counted from 0; the last is {last}")),
+            Some(last) => failure.help(format!("positions start at 0; the last is {last}")),
             None => failure.help("the input has no items"),
         })
     }
 
-    /// Every item as it stands in the input, or written anew where the input is no JSON.
+    /// Returns every item as it stands in the input, or as JSON if the input is not JSON.
     pub(crate) fn written(&self, form: Form) -> Result<Vec<String>, Failure> {
-        if let Some(items) = self.source.raw_items(form) {
-            return Ok(items);
+        if let Some(items) = raw_items(&self.source, form) {
+            return Ok(items.into_iter().map(str::to_owned).collect());
         }
         let items = self.items.iter().map(serde_json::to_string);
         items
             .collect::<Result<_, _>>()
             .map_err(|error| Failure::internal(error.to_string()))
+    }
+
+    /// Returns the input with these messages or items and no others, the rest of it unchanged.
+    ///
+    /// Items that are not JSON become a JSON array.
+    pub(crate) fn rewritten(&self, kept: &[usize]) -> Result<String, Failure> {
+        match &self.content {
+            Content::Chat(chat) => Ok(chat.write(kept)),
+            Content::Items(form) => match Chat::parse(&self.source.text, Some(Shape::Items)) {
+                Ok(items) => Ok(items.write(kept)),
+                Err(_) => {
+                    let items = self.written(*form)?;
+                    let kept: Vec<&str> = kept.iter().map(|&index| &*items[index]).collect();
+                    Ok(format!("[\n  {}\n]\n", kept.join(",\n  ")))
+                }
+            },
+        }
     }
 }
 

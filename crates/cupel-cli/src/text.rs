@@ -2,31 +2,19 @@
 
 use std::fmt::Write as _;
 
-/// How many columns a character takes.
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+/// Returns the columns that a printed character takes.
 pub(crate) fn char_width(c: char) -> usize {
-    const WIDE: [(u32, u32); 8] = [
-        (0x1100, 0x115f),
-        (0x2e80, 0xa4cf),
-        (0xac00, 0xd7a3),
-        (0xf900, 0xfaff),
-        (0xfe30, 0xfe6f),
-        (0xff00, 0xff60),
-        (0x1f300, 0x1faff),
-        (0x20000, 0x3fffd),
-    ];
-    let code = u32::from(c);
-    let wide = WIDE
-        .iter()
-        .any(|(first, last)| (*first..=*last).contains(&code));
-    1 + usize::from(wide)
+    printable(c).width().unwrap_or(0)
 }
 
-/// How many columns a text takes.
+/// Returns the columns that a printed text takes.
 pub(crate) fn width(text: &str) -> usize {
-    text.chars().map(char_width).sum()
+    text.width()
 }
 
-/// A text on one line and no wider than `columns`; what is cut off becomes `...`.
+/// Returns a text on one line, at most `columns` wide. A longer text ends in `...`.
 pub(crate) fn excerpt(text: &str, columns: usize) -> String {
     let mut line = String::new();
     let mut taken = 0;
@@ -62,7 +50,7 @@ fn cut(line: &str, columns: usize) -> String {
     kept
 }
 
-/// A character that may be written to a terminal.
+/// Replaces a control character, which could change the state of a terminal.
 pub(crate) fn printable(c: char) -> char {
     match c {
         '\t' => ' ',
@@ -71,7 +59,7 @@ pub(crate) fn printable(c: char) -> char {
     }
 }
 
-/// A number with its thousands apart: `12,345`.
+/// Formats a number with thousands separators: `12,345`.
 pub(crate) fn grouped(number: i64) -> String {
     let digits = number.unsigned_abs().to_string();
     let mut text = String::from(if number < 0 { "-" } else { "" });
@@ -84,18 +72,18 @@ pub(crate) fn grouped(number: i64) -> String {
     text
 }
 
-/// `1 item`, `2 items`.
+/// Formats a count with its noun: `1 item`, `2 items`.
 pub(crate) fn counted(count: usize, one: &str) -> String {
     let number = grouped(i64::try_from(count).unwrap_or(i64::MAX));
     format!("{number} {one}{}", if count == 1 { "" } else { "s" })
 }
 
-/// A score as people read it.
+/// Formats a score with four decimals.
 pub(crate) fn score(score: f64) -> String {
     format!("{score:.4}")
 }
 
-/// `part` of `whole` as a bar of that many columns.
+/// Draws `part` of `whole` as a bar of `columns`.
 pub(crate) fn bar(part: i64, whole: i64, columns: usize) -> String {
     let share = if whole > 0 {
         (part as f64 / whole as f64).clamp(0.0, 1.0)
@@ -113,7 +101,7 @@ pub(crate) fn bar(part: i64, whole: i64, columns: usize) -> String {
     bar
 }
 
-/// Rows of cells; the last column is as wide as it likes.
+/// A table; the last column has no width limit.
 pub(crate) struct Table {
     headers: &'static [Column],
     rows: Vec<Vec<String>>,
@@ -125,7 +113,7 @@ pub(crate) struct Column {
     pub(crate) right: bool,
 }
 
-/// A column of words.
+/// Returns a left-aligned column.
 pub(crate) const fn left(header: &'static str) -> Column {
     Column {
         header,
@@ -133,7 +121,7 @@ pub(crate) const fn left(header: &'static str) -> Column {
     }
 }
 
-/// A column of numbers.
+/// Returns a right-aligned column.
 pub(crate) const fn right(header: &'static str) -> Column {
     Column {
         header,
@@ -154,7 +142,7 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// The header and every row as a line.
+    /// Returns the header and each row as a line.
     pub(crate) fn lines(&self) -> Vec<String> {
         let widths: Vec<usize> = (0..self.headers.len())
             .map(|column| {
@@ -195,15 +183,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_excerpt_is_one_line_and_fits() {
+    fn an_excerpt_is_one_line_that_fits() {
         assert_eq!(excerpt("one\n  two", 20), "one two");
         assert_eq!(excerpt("one two three", 10), "one two...");
         assert_eq!(excerpt("a\u{1b}[31mb", 20), "a\u{fffd}[31mb");
         assert_eq!(excerpt("漢字漢字漢字", 8), "漢字...");
+        // A combining mark takes no column.
+        assert_eq!(excerpt("e\u{301}e\u{301}", 2), "e\u{301}e\u{301}");
     }
 
     #[test]
-    fn thousands_stand_apart() {
+    fn thousands_are_separated() {
         assert_eq!(grouped(0), "0");
         assert_eq!(grouped(999), "999");
         assert_eq!(grouped(1_000), "1,000");

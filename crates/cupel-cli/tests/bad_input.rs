@@ -118,7 +118,6 @@ fn syntax() -> Vec<Case> {
 fn candidates() -> Vec<Case> {
     vec![
         items("no content", r#"[{"tokens": 1}]"#, ["items.json:1:2", "content"]),
-        items("no tokens", "[\n  {\"content\": \"a\", \"tokens\": 1},\n  {\"content\": \"b\"}\n]", ["items.json:3:3", "tokens"]),
         items("an empty content", r#"[{"content": "", "tokens": 1}]"#, ["items.json:1:14", "non-empty"]),
         items("a content that is a number", r#"[{"content": 7, "tokens": 1}]"#, ["items.json:1:14", "expected a text"]),
         items("tokens as a text", r#"[{"content": "a", "tokens": "12"}]"#, ["items.json:1:29", "expected a whole number"]),
@@ -150,7 +149,7 @@ fn budgets() -> Vec<Case> {
         case(name, &["select", "request.json"], 2, says).file("request.json", text)
     };
     vec![
-        usage("no budget", &["select", "items.json"], 2, ["there is no budget", "--budget"]),
+        usage("no budget", &["select", "items.json"], 2, ["missing budget", "--budget 8k"]),
         usage("a budget that is no number", &["select", "items.json", "--budget", "lots"], 2, ["--budget: \"lots\"", "write tokens as"]),
         usage("a budget with a comma", &["select", "items.json", "--budget", "8,000"], 2, ["--budget: \"8,000\"", "it has a comma"]),
         usage("a negative budget", &["select", "items.json", "--budget", "-5"], 2, ["--budget: \"-5\"", "write tokens as"]),
@@ -165,7 +164,7 @@ fn budgets() -> Vec<Case> {
         usage("pinned items above the budget", &["select", "items.json", "--budget", "30"], 1, ["pinned tokens (40)", "raise the budget by 10"]),
         usage("a budget of nothing", &["select", "items.json", "--budget", "0"], 2, ["--budget: \"0\"", "it leaves no tokens"]),
         usage("a budget with an odd unit", &["select", "items.json", "--budget", "8kb"], 2, ["--budget: \"8kb\"", "write tokens as"]),
-        usage("a share of no model", &["select", "items.json", "--budget", "70%"], 2, ["--budget 70%: a share needs a model", "name one with --model"]),
+        usage("a share of no model", &["select", "items.json", "--budget", "70%"], 2, ["--budget 70%: a percentage needs a model", "add --model"]),
         usage("a share of a model unheard of", &["select", "items.json", "--budget", "70%", "--model", "gtp-4o"], 2, ["gtp-4o", "did you mean \"gpt-4o\"?"]),
         usage("a share above 100 percent", &["select", "items.json", "--budget", "170%", "--model", "gpt-4o"], 2, ["--budget: \"170%\"", "at most 100%"]),
         usage("a target that is no number", &["select", "items.json", "--budget", "100", "--target", "much"], 2, ["--target: \"much\"", "write tokens as"]),
@@ -257,20 +256,20 @@ fn command_lines() -> Vec<Case> {
         case("no file", &["select", "--budget", "5"], 2, ["FILE", "--help"]),
         case("a colour unheard of", &["policy", "list", "--color", "pink"], 2, ["pink", "auto, always, never"]),
         case("a shell unheard of", &["completions", "csh"], 2, ["csh", "bash"]),
-        usage("an item that is not there", &["explain", "items.json", "--budget", "100", "--item", "99"], 2, ["item 99", "the last is 2"]),
-        usage("an item that is no number", &["explain", "items.json", "--budget", "100", "--item", "last"], 2, ["last", "a position, a whole number from 0"]),
+        usage("an item that is not there", &["explain", "items.json", "--budget", "100", "--item", "99"], 2, ["--item 99", "the last is 2"]),
+        usage("an item that is no number", &["explain", "items.json", "--budget", "100", "--item", "last"], 2, ["last", "a position: a whole number from 0"]),
         usage("an item that no budget selects", &["min-budget", "items.json", "--item", "2", "--ceiling", "10"], 1, ["item 2", "up to 10"]),
         usage("a negative slack", &["marginal", "items.json", "--budget", "100", "--slack", "-5"], 2, ["'-5' for '--slack", "write tokens as"]),
-        usage("a slack that is a share", &["marginal", "items.json", "--budget", "100", "--slack", "10%"], 2, ["'10%' for '--slack", "a number of tokens"]),
-        usage("a slack above the budget", &["marginal", "items.json", "--budget", "100", "--slack", "500"], 2, ["--slack 500", "at most that"]),
+        usage("a slack that is a share", &["marginal", "items.json", "--budget", "100", "--slack", "10%"], 2, ["'10%' for '--slack", "a percentage is not valid here"]),
+        usage("a slack above the budget", &["marginal", "items.json", "--budget", "100", "--slack", "500"], 2, ["--slack 500", "at most the budget, 100"]),
         usage("a report to standard output", &["select", "items.json", "--budget", "100", "--report", "-"], 2, ["standard output", "name a file"]),
         usage("items in a batch", &["batch", "items.json"], 2, ["items.json", "cupel select"]),
         case("requests in a selection", &["select", "requests.jsonl"], 2, ["requests.jsonl", "cupel batch"])
             .file("requests.jsonl", "{\"items\": []}\n{\"items\": []}\n"),
-        usage("a slack under shares", &["marginal", "items.json", "--budget", "100", "--slack", "5", "--policy", "shares.json"], 2, ["quotas", "cupel sweep"])
+        usage("a slack under shares", &["marginal", "items.json", "--budget", "100", "--slack", "5", "--policy", "shares.json"], 2, ["quota", "cupel sweep"])
             .file("shares.json", r#"{"scorer": {"type": "recency"}, "slicer": {"type": "quota", "quotas": [{"kind": "Message", "cap": 50}]}}"#),
-        usage("a sweep that ends before it begins", &["sweep", "items.json", "--from", "50", "--to", "10"], 2, ["--from 50 is more than --to 10", "give the smaller"]),
-        usage("a sweep to a share", &["sweep", "items.json", "--to", "50%"], 2, ["'50%' for '--to", "a number of tokens"]),
+        usage("a sweep that ends before it begins", &["sweep", "items.json", "--from", "50", "--to", "10"], 2, ["--from 50 is greater than --to 10", "give the smaller"]),
+        usage("a sweep to a share", &["sweep", "items.json", "--to", "50%"], 2, ["'50%' for '--to", "a percentage is not valid here"]),
         usage("a sweep from below nothing", &["sweep", "items.json", "--from", "-5"], 2, ["'-5' for '--from", "write tokens as"]),
         usage("one policy to compare", &["compare", "items.json", "--budget", "100", "--policy", "chat"], 2, ["only one policy", "--policy chat --policy rag"]),
         case("vectors that are not there", &["conform", "nowhere"], 2, ["nowhere", "FORMAT.md"]),
@@ -286,7 +285,7 @@ fn chats() -> Vec<Case> {
     let chat = |name, text: &str, says| case(name, &["fit", "chat.json", "--budget", "8k"], 2, says).file("chat.json", text);
     let good = |name, args: &[&'static str], exit, says| case(name, args, exit, says).file("chat.json", CHAT);
     vec![
-        chat("a chat cut off", "{\"messages\": [\n  {\"role\": \"user\", \"content\": \"hel", ["chat.json:2:", "cut off"]),
+        chat("a chat cut off", "{\"messages\": [\n  {\"role\": \"user\", \"content\": \"hel", ["chat.json:2:31", "the text ends within a string"]),
         chat("a chat without messages", "{\"model\": \"gpt-4o\"}", ["chat.json:1:1", "messages"]),
         chat("messages that are no list", "{\"messages\": {}}", ["chat.json:1:14", "`messages` must be a list"]),
         chat("a message that is a text", "{\"messages\": [\"hello\"]}", ["chat.json:1:15", "messages[0]"]),
@@ -300,16 +299,16 @@ fn chats() -> Vec<Case> {
             .file("request.json", "{\"budget\": {\"max_tokens\": 9}, \"items\": [\n  {\"content\": \"a\", \"tokens\": 5},\n  {\"role\": \"user\", \"content\": \"hello\"}\n]}"),
         case("a shape that a message does not have", &["fit", "chat.json", "--budget", "8k", "--shape", "openai"], 2, ["chat.json:1:2 ([0].role)", "`[0].role` is missing"])
             .file("chat.json", r#"[{"content": "a"}]"#),
-        case("items that cannot fit", &["fit", "items.json", "--budget", "10"], 1, ["item 0 (Message, 50 tokens);", "raise the budget"])
+        case("items that cannot fit", &["fit", "items.json", "--budget", "10"], 1, ["pinned tokens (50)", "raise the budget by 40"])
             .file("items.json", r#"[{"content": "a", "tokens": 50, "pinned": true}]"#),
         chat("two lists of messages", "{\"messages\": [], \"input\": []}", ["chat.json:1:1", "at once"]),
-        chat("a picture instead of a chat", "\u{fffd}PNG", ["chat.json:1:1", "a chat is a JSON document"]),
+        chat("a picture instead of a chat", "\u{fffd}PNG", ["chat.json:1:1", "chats and items are JSON"]),
         good("a chat that cannot fit", &["fit", "chat.json", "--budget", "12"], 1, ["message 2 (user", "raise the budget"]),
         good("a reserve that leaves no room", &["fit", "chat.json", "--budget", "60", "--reserve", "55"], 1, ["message 2 (user", "raise the budget"]),
-        good("a chat without a budget", &["fit", "chat.json"], 2, ["there is no budget", "--budget 8k"]),
+        good("a chat without a budget", &["fit", "chat.json"], 2, ["missing budget", "--budget 8k"]),
         good("a shape unheard of", &["fit", "chat.json", "--budget", "8k", "--shape", "antropic"], 2, ["openai, openai-responses, anthropic", "similar value exists: 'anthropic'"]),
         good("a model to count with unheard of", &["count", "chat.json", "--model", "gtp-4o"], 2, ["gtp-4o", "did you mean \"gpt-4o\"?"]),
-        good("an encoding unheard of", &["fit", "chat.json", "--budget", "8k", "--encoding", "o300k"], 2, ["o300k", "o200k, cl100k and heuristic"]),
+        good("an encoding unheard of", &["fit", "chat.json", "--budget", "8k", "--encoding", "o300k"], 2, ["o300k", "o200k, cl100k, heuristic"]),
         good("a factor of nothing", &["fit", "chat.json", "--budget", "8k", "--factor", "0"], 2, ["--factor", "above 0"]),
         good("a factor that is no number", &["fit", "chat.json", "--budget", "8k", "--factor", "twice"], 2, ["twice", "--factor"]),
         good("a chat where items are asked for", &["select", "chat.json", "--budget", "8k"], 2, ["chat.json", "cupel fit"]),

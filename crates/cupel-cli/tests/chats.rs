@@ -326,7 +326,10 @@ fn counts_add_up() {
             .map(tokens)
             .sum();
         assert_eq!(items, kinds);
-        assert_eq!(items + tokens(&answer["around"]), tokens(&answer["total"]));
+        assert_eq!(
+            items + tokens(&answer["overhead"]),
+            tokens(&answer["total"])
+        );
     }
     let table = sandbox.run(&["count", &example("agent-session.json"), "--model", "gpt-4o"]);
     assert!(!table.ok().contains("cl100k"));
@@ -411,7 +414,7 @@ fn a_model_that_is_not_known_is_estimated() {
     let explained = sandbox.run(&args);
     let head = explained.ok().lines().next().unwrap_or_default();
     assert!(
-        head.ends_with("policy newest first, margin 10 %, estimated by o200k_base"),
+        head.ends_with("estimated by o200k_base, policy newest first, margin 10 %"),
         "{head}"
     );
     let exact = sandbox.run(&[

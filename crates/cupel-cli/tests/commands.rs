@@ -79,8 +79,9 @@ fn nothing_selected_is_an_empty_list() {
     let ran = sandbox.run(&["select", "items.json", "--budget", "5"]);
     assert_eq!(ran.ok(), "[]\n");
     assert!(
-        ran.err
-            .starts_with("kept 0 of 1 item, 0 of 9 tokens (budget 5, policy chat)\n"),
+        ran.err.starts_with(
+            "kept 0 of 1 item, 0 of 9 tokens (budget 5, tokens as given, items, policy chat)\n"
+        ),
         "{}",
         ran.err
     );
@@ -137,8 +138,8 @@ fn explain_shows_every_candidate() {
             .count()
     };
     assert_eq!(verdicts("in ") + verdicts("out"), 12);
-    assert!(lines[0].contains("of 200 tokens"), "{}", lines[0]);
-    assert!(ran.out.contains("copy of another"));
+    assert!(lines[0].contains("of 180 tokens"), "{}", lines[0]);
+    assert!(ran.out.contains("duplicate of another item"));
     assert!(ran.out.contains("pinned"));
 }
 
@@ -162,7 +163,7 @@ fn explain_tells_all_about_one_candidate() {
 fn explain_writes_a_page_that_needs_nothing_else() {
     let sandbox = Sandbox::new();
     let ran = sandbox.run(&["explain", &example("request.json"), "--html", "why.html"]);
-    assert!(ran.ok().contains("of 200 tokens"));
+    assert!(ran.ok().contains("of 180 tokens"));
     assert_eq!(ran.err, "wrote why.html\n");
     let page = sandbox.read("why.html");
     assert!(page.starts_with("<!doctype html>") || page.starts_with("<!DOCTYPE html>"));
@@ -282,7 +283,7 @@ fn compare_lists_what_swings() {
     assert!(
         table
             .err
-            .contains(&format!("they disagree on {swings} items")),
+            .contains(&format!("policies disagree on {swings} items")),
         "{}",
         table.err
     );

@@ -1,5 +1,6 @@
 //! All tests of the command, one binary. They run it as a user does.
 
+mod agreement;
 mod bad_input;
 mod batch;
 mod chats;

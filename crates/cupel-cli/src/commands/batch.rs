@@ -9,57 +9,57 @@ use rayon::prelude::*;
 use serde::de::IgnoredAny;
 use serde_json::json;
 
-use crate::budget::BudgetArgs;
+use crate::classify::Form;
 use crate::failure::{Exit, Failure, Place, Problem};
 use crate::input::Source;
 use crate::output::Output;
-use crate::task::Defaults;
+use crate::task::{Need, PolicyArg, Settings, SettingsArgs};
 use crate::text::counted;
 
-/// Answer many requests, one a line
+/// Answer many requests, one per line
 ///
-/// Line k of OUT answers line k of IN with what `cupel select --json` says. A bad line is reported
-/// with its number, gets an object with `error` for an answer, and does not stop the rest. The
-/// requests run on all cores, in memory that does not grow with their number.
+/// Line k of OUT answers line k of IN as `cupel select --json` does. An invalid line is reported
+/// with its number and answered by an object with `error`; the other lines are still answered.
+/// Requests run on all cores. Memory does not grow with their number.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Batch {
-    /// Request documents, one a line; `-` reads standard input
+    /// Request documents, one per line; `-` reads standard input
     #[arg(value_name = "IN")]
     input: PathBuf,
 
-    /// Where the answers go; `-` is standard output
+    /// File for the answers; `-` writes standard output
     #[arg(value_name = "OUT", default_value = "-")]
     answers: PathBuf,
 
-    /// Leave the items and the report out of the answers
+    /// Leave out the items and the report
     #[arg(long)]
     brief: bool,
 
-    /// The policy of every request: the name of a preset or a file; unless set each one's own, else `chat`
-    #[arg(long, value_name = "NAME|FILE")]
-    policy: Option<String>,
+    #[command(flatten)]
+    policy: PolicyArg,
 
     #[command(flatten)]
-    budget: BudgetArgs,
+    settings: SettingsArgs,
 }
 
 const EXAMPLES: &str = "\
 Examples:
   cupel batch requests.jsonl answers.jsonl
-  cupel batch requests.jsonl answers.jsonl --policy candidate.toml   replay with another policy
+  cupel batch requests.jsonl answers.jsonl --policy candidate.toml
   zcat requests.jsonl.gz | cupel batch - --brief | jq -c '[.selected[].index]'
 
 A line: {\"items\": [...], \"budget\": {\"max_tokens\": 8000}, \"policy\": \"chat\"}
-Exit status 2 if a line is bad, else 1 if what a request must keep is over its budget.";
+Exit status: 2 if a line is invalid, otherwise 1 if the pinned items of a request
+are over its budget.";
 
-/// How much is read before it is answered: so many lines or bytes, whatever is less.
+/// The size of a chunk that is read before it is answered, whichever limit comes first.
 const CHUNK_LINES: usize = 1024;
 const CHUNK_BYTES: usize = 8 << 20;
 
 impl Batch {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
-        let defaults = Defaults::new(&self.budget, self.policy.as_deref())?;
+        let settings = Settings::new(&self.settings, &self.policy)?;
         let mut input = Input::open(&self.input)?;
         let mut sink = Sink::open(&self.answers, &self.input, output)?;
         let mut tally = Tally::default();
@@ -74,7 +74,7 @@ impl Batch {
                 .into_par_iter()
                 .enumerate()
                 .map(|(offset, line)| {
-                    answer(&defaults, &input.name, first + offset, line, self.brief)
+                    answer(&settings, &input.name, first + offset, line, self.brief)
                 })
                 .collect();
             for answer in answers {
@@ -97,21 +97,26 @@ impl Batch {
 }
 
 fn answer(
-    defaults: &Defaults<'_>,
+    settings: &Settings<'_>,
     name: &str,
     number: usize,
     line: Vec<u8>,
     brief: bool,
 ) -> Result<String, Failure> {
     let answered = Source::line(name, number, line)
-        .and_then(|source| defaults.answer(&source))
-        .and_then(|decision| {
-            let decision = if brief {
-                decision.brief()
+        .and_then(|source| settings.task(source, Need::Budget))
+        .and_then(|task| {
+            if task.form()? == Form::Lines {
+                return Err(Failure::input("this is an item, not a request")
+                    .help("each line holds one request; `cupel select` reads one item per line"));
+            }
+            let run = task.run()?.without_times();
+            let answer = if brief {
+                run.brief_answer()
             } else {
-                decision.timeless()
+                run.answer()
             };
-            serde_json::to_string(&decision).map_err(|error| Failure::internal(error.to_string()))
+            serde_json::to_string(&answer).map_err(|error| Failure::internal(error.to_string()))
         });
     let here = || Place {
         file: name.to_owned(),
@@ -130,7 +135,7 @@ struct Input {
 }
 
 impl Input {
-    /// Refuses a document over several lines before anything is answered.
+    /// Opens the input. Refuses a document that spans lines before anything is answered.
     fn open(path: &Path) -> Result<Self, Failure> {
         let mut lines: Box<dyn BufRead> = if path == Path::new("-") {
             Box::new(std::io::stdin().lock())
@@ -141,9 +146,9 @@ impl Input {
         let name = crate::input::name(path);
         let head = first_value(&mut lines).map_err(|error| Failure::io("read", path, &error))?;
         if head.is_over_lines {
-            return Err(Failure::input("this is a JSON document over several lines")
+            return Err(Failure::input("this is a JSON document that spans several lines")
                 .in_file(&name)
-                .help("a batch has one request a line: `jq -c .` writes a document on one, `jq -c '.[]'` every element of a list; `cupel select` answers one request"));
+                .help("a batch has one request per line; `jq -c .` puts a document on one line, `jq -c '.[]'` each element of a list; `cupel select` answers a single request"));
         }
         Ok(Self {
             name,
@@ -152,7 +157,7 @@ impl Input {
         })
     }
 
-    /// The next lines, without their ends; none at the end.
+    /// Returns the next lines without their line ends; an empty list at the end.
     fn chunk(&mut self) -> Result<Vec<Vec<u8>>, Failure> {
         let mut chunk = Vec::new();
         let mut bytes = 0;
@@ -175,17 +180,17 @@ impl Input {
     }
 }
 
-/// What was read to see where the first JSON value ends.
+/// The bytes read to find the end of the first JSON value.
 struct Head {
     bytes: Vec<u8>,
-    /// Whether there is a value and it takes more than a line.
+    /// Whether the first value spans several lines.
     is_over_lines: bool,
 }
 
-/// Reads up to the end of the first JSON value, or to where there can be none.
+/// Reads up to the end of the first JSON value, or to the first byte that cannot be in one.
 fn first_value(input: &mut dyn BufRead) -> io::Result<Head> {
     const MARK: &[u8] = "\u{feff}".as_bytes();
-    /// Keeps what is read.
+    /// Keeps the bytes that are read.
     struct Kept<'i>(&'i mut dyn BufRead, Vec<u8>);
     impl Read for Kept<'_> {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -210,7 +215,7 @@ fn first_value(input: &mut dyn BufRead) -> io::Result<Head> {
     })
 }
 
-/// Where the answers go.
+/// The destination of the answers.
 enum Sink<'o> {
     Output(&'o mut Output),
     File {
@@ -227,7 +232,7 @@ impl<'o> Sink<'o> {
         }
         let same = |path: &Path| path.canonicalize().ok();
         if same(path).is_some_and(|path| same(input) == Some(path)) {
-            return Err(Failure::input("the answers would replace the requests")
+            return Err(Failure::input("OUT is the same file as IN")
                 .in_file(&path.display().to_string())
                 .help("give OUT another name than IN"));
         }
@@ -264,13 +269,13 @@ impl<'o> Sink<'o> {
     }
 }
 
-/// What has been done.
+/// Counts of answered and failed requests.
 struct Tally {
     lines: usize,
     failed: usize,
     exit: Exit,
-    /// Whether somebody watches.
-    watched: bool,
+    /// Whether standard error is a terminal.
+    terminal: bool,
 }
 
 impl Default for Tally {
@@ -279,7 +284,7 @@ impl Default for Tally {
             lines: 0,
             failed: 0,
             exit: Exit::Success,
-            watched: std::io::stderr().is_terminal(),
+            terminal: std::io::stderr().is_terminal(),
         }
     }
 }
@@ -293,13 +298,13 @@ impl Tally {
         if self.failed <= TOLD {
             output.problem(problem);
         } else if self.failed == TOLD + 1 && !output.is_json() {
-            output.note("more lines failed; their answers say why");
+            output.note("more lines failed; see their answers");
         }
     }
 
     /// Rewrites one line of the terminal.
     fn progress(&self, output: &mut Output) {
-        if self.watched {
+        if self.terminal {
             self.erase(output);
             let requests = counted(self.lines, "request");
             output.note_part(format_args!("{requests}, {} failed", self.failed));
@@ -307,7 +312,7 @@ impl Tally {
     }
 
     fn erase(&self, output: &mut Output) {
-        if self.watched {
+        if self.terminal {
             output.note_part("\r\u{1b}[K");
         }
     }

@@ -1,28 +1,24 @@
 //! `cupel compare`
 
 use clap::Args;
+use cupel::Decisions;
 use serde_json::json;
 
-use crate::counting::ChatArgs;
-use crate::decision::Decision;
 use crate::failure::{Exit, Failure};
 use crate::output::{Output, style};
-use crate::task::{InputArgs, NamedPolicy, Need, Task};
+use crate::task::{InputArgs, NamedPolicy, Task};
 use crate::text::{counted, excerpt, grouped, width};
 
-/// Show on which items policies disagree
+/// Show the items on which policies disagree
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Compare {
-    /// A policy: the name of a preset or a file; give two or more, or one beside the request's own
+    /// Policy: a preset or a file. Give two or more, or one to compare with the request's policy
     #[arg(long, value_name = "NAME|FILE", required = true)]
     policy: Vec<String>,
 
     #[command(flatten)]
     input: InputArgs,
-
-    #[command(flatten)]
-    chat: ChatArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -32,8 +28,8 @@ Examples:
 
 impl Compare {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
-        let task = Task::load(&self.input, &self.chat, None, Need::Budget)?;
-        let named = self.policy.iter().map(|name| task.find_policy(name));
+        let task = self.input.load_without_policy()?;
+        let named = self.policy.iter().map(|name| NamedPolicy::find(name));
         let mut policies = named.collect::<Result<Vec<_>, _>>()?;
         if policies.len() == 1 && task.has_own_policy {
             policies.insert(0, task.policy.clone());
@@ -53,23 +49,23 @@ impl Compare {
     }
 }
 
-/// What several policies make of the same items.
+/// The decisions of several policies about the same items.
 struct Comparison<'a> {
     task: &'a Task,
     policies: &'a [NamedPolicy],
-    decisions: Vec<Decision>,
-    /// The verdict of every policy on every item.
+    decisions: Vec<Decisions<'a>>,
+    /// Whether an item is in, by item and policy.
     is_in: Vec<Vec<bool>>,
     /// The items on which they disagree.
     swings: Vec<usize>,
 }
 
 impl<'a> Comparison<'a> {
-    fn new(task: &'a Task, policies: &'a [NamedPolicy], decisions: Vec<Decision>) -> Self {
+    fn new(task: &'a Task, policies: &'a [NamedPolicy], decisions: Vec<Decisions<'a>>) -> Self {
         let mut is_in = vec![vec![false; policies.len()]; task.items.len()];
         for (variant, decision) in decisions.iter().enumerate() {
-            for selected in &decision.selected {
-                is_in[selected.index][variant] = true;
+            for &index in decision.window() {
+                is_in[index][variant] = true;
             }
         }
         let disagree = |index: &usize| is_in[*index].iter().any(|other| *other != is_in[*index][0]);
@@ -86,11 +82,10 @@ impl<'a> Comparison<'a> {
         let items = &self.task.items;
         let variants = self.policies.iter().zip(&self.decisions);
         let variants = variants.map(|(policy, decision)| {
-            let selected = decision.selected.iter().map(|selected| selected.index);
             json!({
                 "policy": policy.name,
-                "selected": selected.collect::<Vec<_>>(),
-                "tokens": decision.tokens(items),
+                "selected": decision.window(),
+                "tokens": self.task.tokens(decision.window()),
             })
         });
         let diffs = self.swings.iter().map(
@@ -134,14 +129,14 @@ impl<'a> Comparison<'a> {
             output.note(format_args!(
                 "{}: {} of {}, {} tokens",
                 policy.name,
-                decision.selected.len(),
+                decision.window().len(),
                 counted(items.len(), "item"),
-                grouped(decision.tokens(items))
+                grouped(self.task.tokens(decision.window()))
             ));
         }
         output.note(match self.swings.len() {
-            0 => "they agree on every item".to_owned(),
-            swings => format!("they disagree on {}", counted(swings, "item")),
+            0 => "the policies agree on every item".to_owned(),
+            swings => format!("the policies disagree on {}", counted(swings, "item")),
         });
         Ok(())
     }

@@ -8,36 +8,37 @@ use cupel::ContextItem;
 use cupel_chat::{Chat, Model, Shape, TokenCounter};
 use serde_json::{Map, Value, json};
 
+use crate::classify::{Classified, Input};
 use crate::counting::{Counter, shape};
 use crate::failure::{Exit, Failure};
 use crate::input::Source;
 use crate::output::{Output, style};
 use crate::text::{excerpt, grouped, width};
 
-/// Count tokens per message, kind and in all
+/// Count tokens per message, per kind and in total
 ///
-/// Counts what is really sent: the messages with what stands around them, names, tool calls, tool
-/// definitions. The heuristic is an estimate, for models whose encoding is not public.
+/// Counts what the provider counts: messages with their framing, names, tool calls and tool
+/// definitions. The heuristic is an estimate for models whose encoding is not public.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Count {
-    /// A chat or items in any known shape; `-` reads standard input
+    /// A chat from any provider, items, or a request document; `-` reads standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    /// What counts: o200k, cl100k or heuristic; may be given several times, all unless set
+    /// Encoding: o200k, cl100k or heuristic; repeatable. Default: all three
     #[arg(long, value_name = "NAME", conflicts_with = "model")]
     encoding: Vec<Counter>,
 
-    /// Count with the encoding of a model
+    /// Count with the encoding of this model
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
 
-    /// What the chat looks like, if it is not found out
+    /// Chat format (detected by default)
     #[arg(long, value_name = "SHAPE", value_parser = shape())]
     shape: Option<Shape>,
 
-    /// Take the file for a text and count the whole of it
+    /// Count the whole file as one text
     #[arg(long, conflicts_with = "shape")]
     text: bool,
 }
@@ -62,16 +63,16 @@ impl Count {
         let table = if self.text {
             Counts::of_text(&source, &counters)
         } else {
-            source.plain(self.shape)?;
-            let is_json = source.text.trim_start().starts_with(['{', '[']);
-            let chat = source.chat(self.shape).map_err(|failure| {
-                if is_json {
-                    failure
-                } else {
-                    failure.help("count a text that is no chat with --text")
+            let classified = Classified::of(&source, self.shape);
+            let input = Input::read(&source, &classified, self.shape, &|_| 0);
+            match input {
+                Ok(Input::Chat(chat)) => Counts::of_chat(&chat, &counters),
+                Ok(Input::Items { request, .. }) => Counts::of_items(&request.items, &counters),
+                Err(failure) if source.text.trim_start().starts_with(['{', '[']) => {
+                    return Err(failure);
                 }
-            })?;
-            Counts::of_chat(&chat, &counters)
+                Err(failure) => return Err(failure.help("count any text with --text")),
+            }
         };
         if output.is_json() {
             output.json(&table.document())?;
@@ -82,14 +83,14 @@ impl Count {
     }
 }
 
-/// Token counts: a column a counter.
+/// Token counts, one column per counter.
 struct Counts {
     counters: Vec<String>,
     messages: Vec<Row>,
-    /// Of the messages of each kind together.
+    /// The totals per kind.
     kinds: BTreeMap<String, Vec<i64>>,
-    /// What goes along with any choice of messages.
-    around: Vec<i64>,
+    /// The request overhead: tools and parameters.
+    overhead: Vec<i64>,
     total: Vec<i64>,
 }
 
@@ -100,9 +101,9 @@ struct Row {
 }
 
 impl Counts {
-    fn new(counters: &[Box<dyn TokenCounter>], messages: Vec<Row>, around: Vec<i64>) -> Self {
+    fn new(counters: &[Box<dyn TokenCounter>], messages: Vec<Row>, overhead: Vec<i64>) -> Self {
         let mut kinds: BTreeMap<String, Vec<i64>> = BTreeMap::new();
-        let mut total = around.clone();
+        let mut total = overhead.clone();
         for row in &messages {
             let of_kind = kinds.entry(row.kind.clone());
             let of_kind = of_kind.or_insert_with(|| vec![0; counters.len()]);
@@ -118,7 +119,7 @@ impl Counts {
                 .collect(),
             messages,
             kinds,
-            around,
+            overhead,
             total,
         }
     }
@@ -133,19 +134,25 @@ impl Counts {
         Self::new(counters, vec![row], vec![0; counters.len()])
     }
 
+    /// Counts the contents; the tokens that items state are counts by someone else.
+    fn of_items(items: &[ContextItem], counters: &[Box<dyn TokenCounter>]) -> Self {
+        let rows = items.iter().map(|item| {
+            let tokens = counters.iter().map(|counter| counter.count(item.content()));
+            Row {
+                tokens: tokens.collect(),
+                kind: item.kind().to_string(),
+                excerpt: excerpt(item.content(), 60),
+            }
+        });
+        Self::new(counters, rows.collect(), vec![0; counters.len()])
+    }
+
     fn of_chat(chat: &Chat, counters: &[Box<dyn TokenCounter>]) -> Self {
         let columns: Vec<Vec<ContextItem>> =
             counters.iter().map(|counter| chat.items(counter)).collect();
         let rows = chat.messages().map(|message| {
             let index = message.index();
-            let tokens = columns
-                .iter()
-                .zip(counters)
-                .map(|(items, counter)| match chat.shape() {
-                    // What an item says of itself is another's count.
-                    Shape::Items => counter.count(items[index].content()),
-                    _ => items[index].tokens(),
-                });
+            let tokens = columns.iter().map(|items| items[index].tokens());
             Row {
                 tokens: tokens.collect(),
                 kind: columns
@@ -154,8 +161,8 @@ impl Counts {
                 excerpt: excerpt(&message.text(), 60),
             }
         });
-        let around = counters.iter().map(|counter| chat.overhead(counter));
-        Self::new(counters, rows.collect(), around.collect())
+        let overhead = counters.iter().map(|counter| chat.overhead(counter));
+        Self::new(counters, rows.collect(), overhead.collect())
     }
 
     fn document(&self) -> Value {
@@ -177,7 +184,7 @@ impl Counts {
         json!({
             "items": items.collect::<Vec<_>>(),
             "kinds": kinds.collect::<Map<_, _>>(),
-            "around": named(&self.around),
+            "overhead": named(&self.overhead),
             "total": named(&self.total),
         })
     }
@@ -222,11 +229,11 @@ impl Counts {
                 numbers(tokens)
             ))?;
         }
-        if self.around.iter().any(|tokens| *tokens > 0) {
-            let around = "around the messages";
+        if self.overhead.iter().any(|tokens| *tokens > 0) {
+            let overhead = "request overhead";
             output.line(format_args!(
-                "       {around:<kind_width$}{}",
-                numbers(&self.around)
+                "       {overhead:<kind_width$}{}",
+                numbers(&self.overhead)
             ))?;
         }
         output.line(format_args!(

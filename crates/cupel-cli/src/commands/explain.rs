@@ -3,42 +3,33 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use cupel::ContextItem;
+use cupel::Decisions;
 use serde_json::json;
 
 use crate::budget::margin;
-use crate::counting::ChatArgs;
-use crate::decision::Decision;
 use crate::failure::{Exit, Failure};
 use crate::output::{Output, columns, style, write_file};
 use crate::page;
-use crate::reason;
-use crate::task::{InputArgs, Need, Origin, PolicyArg, Task, position};
+use crate::task::{Need, Task, TaskArgs, position};
 use crate::text::{Table, bar, counted, excerpt, grouped, left, right, score};
 
-/// Say why every candidate is in or out
+/// Explain why each candidate is in or out
 ///
-/// The window comes first, in the order in which it is read, then everything else, best score
+/// Lists the window first, in the order the model reads it, then the other candidates, best score
 /// first.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Explain {
-    #[command(flatten)]
-    policy: PolicyArg,
-
-    /// Explain one candidate: its position in the input, from 0
+    /// Explain one candidate in full: its position in the input, from 0
     #[arg(long, value_name = "K", value_parser = position)]
     item: Option<usize>,
 
-    /// Write a page for a browser that shows all of it
+    /// Write a self-contained web page that shows every budget
     #[arg(long, value_name = "OUT", conflicts_with = "item")]
     html: Option<PathBuf>,
 
     #[command(flatten)]
-    input: InputArgs,
-
-    #[command(flatten)]
-    chat: ChatArgs,
+    task: TaskArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -46,11 +37,11 @@ Examples:
   cupel explain request.json
   cupel explain items.json --budget 4000 --policy rag --item 7
   cupel explain request.json --html why.html
-  cupel explain items.json --budget 4000 --policy rag --json | jq '.candidates[] | select(.included)'";
+  cupel explain request.json --json | jq '.candidates[] | select(.included)'";
 
 impl Explain {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
-        let task = Task::load(&self.input, &self.chat, self.policy.name(), Need::Budget)?;
+        let task = self.task.load(Need::Budget)?;
         if let Some(index) = self.item {
             return one(&task, index, output);
         }
@@ -60,11 +51,11 @@ impl Explain {
             write_file(path, &page)?;
             output.note(format_args!("wrote {}", path.display()));
         }
-        let decision = task.decide()?;
+        let decisions = task.decide()?;
         if output.is_json() {
-            output.json(&document(&task, &decision))?;
+            output.json(&document(&task, &decisions))?;
         } else {
-            table(&task, &decision, output)?;
+            table(&task, &decisions, output)?;
         }
         Ok(Exit::Success)
     }
@@ -84,48 +75,45 @@ fn one(task: &Task, index: usize, output: &mut Output) -> Result<Exit, Failure> 
     Ok(Exit::Success)
 }
 
-fn document(task: &Task, decision: &Decision) -> serde_json::Value {
-    let candidate = |index: usize, included: bool, score: f64, reason: serde_json::Value| {
-        let item = &task.items[index];
+fn document(task: &Task, decisions: &Decisions<'_>) -> serde_json::Value {
+    let candidate = |index: usize| {
+        let (item, score) = (&task.items[index], decisions.score(index));
+        let inclusion = decisions.inclusion(index);
         json!({
             "index": index,
-            "included": included,
+            "included": inclusion.is_some(),
             "kind": item.kind(),
             "tokens": item.tokens(),
             "score": if score.is_finite() { json!(score) } else { json!(score.to_string()) },
-            "reason": reason,
+            "reason": match inclusion {
+                Some(reason) => json!(reason),
+                None => json!(decisions.exclusion(index)),
+            },
         })
     };
-    let included = decision.included.iter();
-    let included = included.map(|e| candidate(e.index, true, e.score, json!(e.reason)));
-    let excluded = decision.excluded.iter();
-    let excluded = excluded.map(|e| candidate(e.index, false, e.score, json!(e.reason)));
+    let window = decisions.window().iter().copied();
+    let candidates = window.chain(decisions.excluded()).map(candidate);
     json!({
         "policy": task.policy.name,
         "budget": task.budget,
-        "tokens_used": decision.tokens(&task.items),
-        "candidates": included.chain(excluded).collect::<Vec<_>>(),
+        "tokens_used": task.tokens(decisions.window()),
+        "candidates": candidates.collect::<Vec<_>>(),
     })
 }
 
-fn table(task: &Task, decision: &Decision, output: &mut Output) -> Result<(), Failure> {
+fn table(task: &Task, decisions: &Decisions<'_>, output: &mut Output) -> Result<(), Failure> {
     const BAR: usize = 10;
-    let (target, items) = (task.budget.target_tokens(), &task.items);
-    let used = decision.tokens(items);
+    let (limit, window) = (task.budget.window_limit(), decisions.window());
+    let used = task.tokens(window);
     let bold = style::HEADER;
-    let estimated = match &task.origin {
-        Origin::Chat(_, counter) if counter.is_estimate() => {
-            format!(", estimated by {}", counter.name())
-        }
-        _ => String::new(),
-    };
+    let kept = window.iter().filter(|index| **index < task.len()).count();
     output.line(format_args!(
-        "{bold}{} of {} tokens{bold:#} {} {} of {}, policy {}{}{estimated}",
+        "{bold}{} of {} tokens{bold:#} {} {kept} of {}, {}, policy {}{}",
         grouped(used),
-        grouped(target),
-        bar(used, target, 30),
-        decision.selected.len(),
-        counted(items.len(), "item"),
+        grouped(limit),
+        bar(used, limit, 30),
+        counted(task.len(), task.shape().unit()),
+        task.counted_by(),
         task.policy.name,
         margin(&task.budget),
     ))?;
@@ -145,34 +133,22 @@ fn table(task: &Task, decision: &Decision, output: &mut Output) -> Result<(), Fa
         },
     );
     let room = columns().map_or(60, |columns| columns.saturating_sub(84).max(20));
-    let mut row = |verdict: &str, index: usize, points: f64, why: String| {
-        let item: &ContextItem = &items[index];
+    for index in window.iter().copied().chain(decisions.excluded()) {
+        let item = &task.items[index];
+        let (verdict, why) = match decisions.inclusion(index) {
+            Some(reason) => ("in", reason.phrase().to_owned()),
+            None => ("out", decisions.phrase(index).unwrap_or_default()),
+        };
         table.row(vec![
             verdict.to_owned(),
             index.to_string(),
             item.kind().to_string(),
-            score(points),
+            score(decisions.score(index)),
             grouped(item.tokens()),
-            bar(item.tokens(), target, BAR),
+            bar(item.tokens(), limit, BAR),
             why,
             excerpt(item.content(), room),
         ]);
-    };
-    for entry in &decision.included {
-        row(
-            "in",
-            entry.index,
-            entry.score,
-            reason::of_inclusion(entry.reason).to_owned(),
-        );
-    }
-    for entry in &decision.excluded {
-        row(
-            "out",
-            entry.index,
-            entry.score,
-            reason::with_numbers(&entry.reason),
-        );
     }
     let mut lines = table.lines().into_iter();
     if let Some(header) = lines.next() {

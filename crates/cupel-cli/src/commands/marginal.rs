@@ -1,32 +1,24 @@
 //! `cupel marginal`
 
 use clap::Args;
-use cupel::CupelError;
 use serde_json::json;
 
 use crate::budget::tokens;
-use crate::counting::ChatArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
-use crate::task::{InputArgs, Need, PolicyArg, Task};
+use crate::task::{Need, TaskArgs};
 use crate::text::{Table, excerpt, grouped, left, right};
 
-/// Show what a smaller budget would lose
+/// Show what a smaller budget loses
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Marginal {
-    #[command(flatten)]
-    policy: PolicyArg,
-
-    /// How many tokens smaller
+    /// How many tokens smaller the budget is
     #[arg(long, value_name = "TOKENS", value_parser = tokens, allow_hyphen_values = true)]
     slack: i64,
 
     #[command(flatten)]
-    input: InputArgs,
-
-    #[command(flatten)]
-    chat: ChatArgs,
+    task: TaskArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -35,26 +27,33 @@ Examples:
 
 impl Marginal {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
-        let task = Task::load(&self.input, &self.chat, self.policy.name(), Need::Budget)?;
+        let task = self.task.load(Need::Budget)?;
         if self.slack > task.budget.max_tokens() {
             let (slack, most) = (self.slack, task.budget.max_tokens());
             return Err(
-                Failure::input(format!("--slack {slack} is more than the budget")).help(format!(
-                    "the budget is {most}: give a --slack of at most that"
-                )),
+                Failure::input(format!("--slack {slack} is greater than the budget"))
+                    .help(format!("give at most the budget, {most}")),
             );
         }
-        let lost = task
-            .pipeline()
-            .marginal_items(&task.items, &task.budget, self.slack)
-            .map_err(|error| match error {
-                CupelError::PipelineConfig(_) => Failure::input(
-                    "percentage quotas share out the budget anew for every size, so no item is marginal",
-                )
-                .help("use a policy without a quota slicer, or look at all budgets with `cupel sweep`"),
-                error => Failure::run(&error),
-            })?;
-        let lost = crate::decision::positions(&task.items, &lost);
+        if task.pipeline().policy().slicer().is_quota() {
+            return Err(Failure::input(
+                "a percentage quota changes with the budget, so no item is marginal",
+            )
+            .help("use a policy without a quota slicer, or see all budgets with `cupel sweep`"));
+        }
+        let smaller = task
+            .budget
+            .with_limits(
+                task.budget.max_tokens() - self.slack,
+                (task.budget.target_tokens() - self.slack).max(0),
+            )
+            .map_err(|error| Failure::run(&error))?;
+        let kept = task.decide_within(&smaller)?;
+        let decisions = task.decide()?;
+        let lost = decisions.window().iter().copied();
+        let lost: Vec<usize> = lost
+            .filter(|&index| kept.inclusion(index).is_none())
+            .collect();
         if output.is_json() {
             let items = lost
                 .iter()
@@ -75,7 +74,7 @@ impl Marginal {
         }
         if lost.is_empty() {
             output.note(format_args!(
-                "{} tokens less would lose nothing",
+                "a budget smaller by {} tokens loses nothing",
                 grouped(self.slack)
             ));
         } else {

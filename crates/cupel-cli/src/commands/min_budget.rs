@@ -4,44 +4,37 @@ use clap::Args;
 use serde_json::json;
 
 use crate::budget::tokens;
-use crate::counting::ChatArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
-use crate::task::{InputArgs, Need, PolicyArg, Task, position};
+use crate::task::{Need, TaskArgs, position};
 use crate::text::{Table, excerpt, grouped, left, right};
 
 /// Find the smallest budget that selects an item
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct MinBudget {
-    #[command(flatten)]
-    policy: PolicyArg,
-
-    /// The position of the item in the input, from 0; all items unless set
+    /// Position of the item in the input, from 0. Default: every item
     #[arg(long, value_name = "K", value_parser = position)]
     item: Option<usize>,
 
-    /// The largest budget to consider; all candidates together unless set
+    /// Largest budget to consider. Default: the tokens of all candidates
     #[arg(long, value_name = "TOKENS", value_parser = tokens, allow_hyphen_values = true)]
     ceiling: Option<i64>,
 
     #[command(flatten)]
-    input: InputArgs,
-
-    #[command(flatten)]
-    chat: ChatArgs,
+    task: TaskArgs,
 }
 
 const EXAMPLES: &str = "\
 Examples:
   cupel min-budget items.json --policy rag --item 3
-  cupel min-budget request.json --json             of every item
+  cupel min-budget request.json --json             # every item
 
-Exit status 1 if no budget up to the ceiling selects the item.";
+Exit status: 1 if no budget up to the ceiling selects the item.";
 
 impl MinBudget {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
-        let task = Task::load(&self.input, &self.chat, self.policy.name(), Need::AnyBudget)?;
+        let task = self.task.load(Need::AnyBudget)?;
         if let Some(item) = self.item {
             task.check_index(item)?;
         }
@@ -67,7 +60,7 @@ impl MinBudget {
             match least {
                 Some(least) => output.line(least)?,
                 None => output.note(format_args!(
-                    "item {item} is not selected at any budget up to {}",
+                    "no budget up to {} selects item {item}",
                     grouped(ceiling)
                 )),
             }
@@ -96,7 +89,7 @@ impl MinBudget {
             }
         }
         if !sweep.exact {
-            output.note("sampled: a smaller budget may select it too");
+            output.note("budgets were sampled: a smaller one may select an item too");
         }
         let missed = self.item.is_some() && found.iter().any(|(_, least)| least.is_none());
         Ok(if missed { Exit::Over } else { Exit::Success })

@@ -4,38 +4,31 @@ use clap::{Args, ValueEnum};
 use cupel::BudgetSweep;
 
 use crate::budget::tokens;
-use crate::counting::ChatArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::{Output, columns, style};
-use crate::task::{InputArgs, Need, PolicyArg, Task};
+use crate::task::{Need, TaskArgs};
 use crate::text::{Table, grouped, right, score};
 
-/// Show what every budget of a range would select
+/// Show what each budget of a range selects
 ///
-/// Other than --budget, the limits stay as they are: reserve, slots and margin.
+/// Only the budget varies; reserve, slots and margin stay.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Sweep {
-    #[command(flatten)]
-    policy: PolicyArg,
-
-    /// The smallest target
+    /// Smallest target
     #[arg(long, value_name = "TOKENS", value_parser = tokens, allow_hyphen_values = true, default_value = "0")]
     from: i64,
 
-    /// The largest target; all candidates together unless set
+    /// Largest target. Default: the tokens of all candidates
     #[arg(long, value_name = "TOKENS", value_parser = tokens, allow_hyphen_values = true)]
     to: Option<i64>,
 
-    /// Write CSV: the steps, or the budgets at which every candidate is in
+    /// Write CSV: the steps, or the budgets that include each candidate
     #[arg(long, value_enum, value_name = "WHAT", num_args = 0..=1, default_missing_value = "steps", conflicts_with = "json")]
     csv: Option<Csv>,
 
     #[command(flatten)]
-    input: InputArgs,
-
-    #[command(flatten)]
-    chat: ChatArgs,
+    task: TaskArgs,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -46,17 +39,17 @@ enum Csv {
 
 const EXAMPLES: &str = "\
 Examples:
-  cupel sweep items.json --policy rag                    a plot
+  cupel sweep items.json --policy rag                    # a plot
   cupel sweep items.json --policy rag --csv > steps.csv
-  cupel sweep items.json --policy rag --csv items        from which budget on is a candidate in?
+  cupel sweep items.json --policy rag --csv items        # per candidate
   cupel sweep request.json --from 500 --to 4000 --json";
 
 impl Sweep {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
-        let task = Task::load(&self.input, &self.chat, self.policy.name(), Need::AnyBudget)?;
+        let task = self.task.load(Need::AnyBudget)?;
         if let Some(to) = self.to.filter(|to| *to < self.from) {
             return Err(
-                Failure::input(format!("--from {} is more than --to {to}", self.from))
+                Failure::input(format!("--from {} is greater than --to {to}", self.from))
                     .help("give the smaller budget to --from"),
             );
         }
@@ -71,7 +64,7 @@ impl Sweep {
             }
         }
         if !sweep.exact {
-            output.note("sampled: not every budget was tried, so steps may begin a little earlier");
+            output.note("budgets were sampled: a step may start at a smaller budget");
         }
         Ok(Exit::Success)
     }
@@ -157,7 +150,7 @@ fn plot(sweep: &BudgetSweep, output: &mut Output) -> Result<(), Failure> {
     }
     if sweep.steps.len() > ROWS {
         output.line(format_args!(
-            "{} more steps: --csv or --json has them all",
+            "{} more steps; --csv and --json write all of them",
             sweep.steps.len() - ROWS
         ))?;
     }

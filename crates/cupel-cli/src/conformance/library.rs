@@ -6,7 +6,7 @@ use cupel::config::{ConfigError, Document, Format};
 use cupel::{ContextBudget, ContextItem, ContextKind, CupelError, Policy, Refusal, ScoredRef};
 use serde_json::{Value, json};
 
-use crate::decision::Decision;
+use crate::decision::Run;
 
 /// The answer to a question, both as one line of JSON.
 pub(crate) fn answer_to(question: &str) -> String {
@@ -102,7 +102,7 @@ fn attempt(question: &Value) -> Result<Value, Failed> {
             let (Some(policy), Some(budget)) = (request.policy, request.budget) else {
                 return Ok(json!({ "unsupported": "a run needs a policy and a budget" }));
             };
-            json!(Decision::of(&policy.build()?, &request.items, &budget)?)
+            json!(Run::of(&policy.build()?, &request.items, &budget)?.answer())
         }
         _ => json!({ "unsupported": "unknown task" }),
     })

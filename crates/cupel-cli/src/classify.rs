@@ -1,0 +1,367 @@
+//! Classification of an input as a chat, items or a request. Every command uses this one.
+
+use std::cell::Cell;
+
+use cupel::ContextItem;
+use cupel::config::{ConfigError, Document, Format, RequestConfig};
+use cupel_chat::{Chat, ChatError, Shape};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::failure::Failure;
+use crate::input::Source;
+
+/// The class of an input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// A chat from any provider.
+    Chat,
+    /// Items.
+    Items(Form),
+}
+
+/// How items are written in a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// An array.
+    Array,
+    /// One item per line.
+    Lines,
+    /// A request document.
+    Request,
+}
+
+/// A class and the evidence for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Classified {
+    pub(crate) class: Class,
+    /// The key or the option that decided, such as "`messages`".
+    pub(crate) evidence: String,
+}
+
+/// An input that was read.
+pub(crate) enum Input {
+    Chat(Box<Chat>),
+    Items {
+        form: Form,
+        request: Box<RequestConfig>,
+        /// Whether tokens that the input does not state were counted.
+        counted: bool,
+    },
+}
+
+/// The keys of a document that decide what it holds. Other objects are list elements.
+#[derive(Deserialize)]
+struct DocumentKeys {
+    messages: Option<IgnoredAny>,
+    input: Option<IgnoredAny>,
+    items: Option<IgnoredAny>,
+    budget: Option<IgnoredAny>,
+    policy: Option<IgnoredAny>,
+}
+
+impl Classified {
+    /// Classifies a text by `--shape`, else by the keys of its first value.
+    ///
+    /// Text that is not JSON holds items: chats are read as JSON only.
+    pub(crate) fn of(source: &Source, shape: Option<Shape>) -> Self {
+        let form = Form::of(source);
+        let new = |class, evidence: &str| Self {
+            class,
+            evidence: evidence.to_owned(),
+        };
+        match shape {
+            Some(Shape::Items) => return new(Class::Items(form), "`--shape items`"),
+            Some(shape) => return new(Class::Chat, &format!("`--shape {shape}`")),
+            None => {}
+        }
+        let undecided = || new(Class::Items(form), "");
+        let Some(first) = first_value(source) else {
+            return undecided();
+        };
+        if form != Form::Array
+            && let Ok(keys) = serde_json::from_str::<DocumentKeys>(first.get())
+        {
+            if keys.messages.is_some() {
+                return new(Class::Chat, "`messages`");
+            }
+            if keys.input.is_some() {
+                return new(Class::Chat, "`input`");
+            }
+            if keys.items.is_some() {
+                return new(Class::Items(form), "`items`");
+            }
+            if keys.budget.is_some() || keys.policy.is_some() {
+                return new(Class::Items(form), "`budget` or `policy`");
+            }
+        }
+        match serde_json::from_str::<Value>(first.get()) {
+            Ok(element @ Value::Object(_)) => match Shape::of_element(&element) {
+                Some((Shape::Items, evidence)) => new(Class::Items(form), &evidence),
+                Some((_, evidence)) => new(Class::Chat, &evidence),
+                None if element.get("role").is_some() => new(Class::Chat, "`role`"),
+                // The chat reader names the fields of what it does not know.
+                None => new(Class::Chat, "no key of an item"),
+            },
+            _ => undecided(),
+        }
+    }
+}
+
+impl Form {
+    fn of(source: &Source) -> Self {
+        let text = source.text.trim_start();
+        if source.format() != Format::Json {
+            return if text.starts_with('-') {
+                Self::Array
+            } else {
+                Self::Request
+            };
+        }
+        if text.starts_with('[') {
+            Self::Array
+        } else if is_one_per_line(text) {
+            Self::Lines
+        } else {
+            Self::Request
+        }
+    }
+}
+
+/// Whether the first line is a complete object that is an item or one of several.
+fn is_one_per_line(text: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Keys {
+        content: Option<IgnoredAny>,
+        tokens: Option<IgnoredAny>,
+    }
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    let first = lines.next().unwrap_or_default();
+    let is_object = |line: &str| line.trim_start().starts_with('{');
+    is_object(first)
+        && serde_json::from_str::<Keys>(first).is_ok_and(|keys| {
+            let is_item = keys.content.is_some() || keys.tokens.is_some();
+            is_item || lines.next().is_some_and(is_object)
+        })
+}
+
+/// Returns the first element of a JSON array, else the first JSON value.
+fn first_value(source: &Source) -> Option<&RawValue> {
+    if source.format() != Format::Json {
+        return None;
+    }
+    let text = source.text.trim_start();
+    let text = text.strip_prefix('[').unwrap_or(text);
+    let mut values = serde_json::Deserializer::from_str(text).into_iter();
+    values.next()?.ok()
+}
+
+impl Input {
+    /// Reads a classified text. `count` counts the tokens of an item that does not state them.
+    pub(crate) fn read(
+        source: &Source,
+        classified: &Classified,
+        shape: Option<Shape>,
+        count: &dyn Fn(&str) -> i64,
+    ) -> Result<Self, Failure> {
+        let form = match classified.class {
+            Class::Chat => {
+                let chat = Chat::parse(&source.text, shape);
+                let chat = chat.map_err(|error| chat_failure(source, error))?;
+                return Ok(Self::Chat(Box::new(chat)));
+            }
+            Class::Items(form) => form,
+        };
+        let counted = Cell::new(false);
+        let count = |content: &str| {
+            counted.set(true);
+            count(content)
+        };
+        let request = match form {
+            Form::Lines if classified.evidence == "`items`" => {
+                return Err(
+                    Failure::input("these are requests, one per line, not items")
+                        .in_file(&source.name)
+                        .help("`cupel batch` answers many requests"),
+                );
+            }
+            Form::Lines => lines(source, &count)?,
+            Form::Array | Form::Request => Document::parse(&source.text, source.format())
+                .and_then(|document| document.request_counted(&count))
+                .map_err(|error| unreadable(source, source, &error))?,
+        };
+        Ok(Self::Items {
+            form,
+            request: Box::new(request),
+            counted: counted.get(),
+        })
+    }
+}
+
+/// Reads one item per line.
+fn lines(source: &Source, count: &dyn Fn(&str) -> i64) -> Result<RequestConfig, Failure> {
+    let mut items: Vec<ContextItem> = Vec::new();
+    for (index, line) in source.text.lines().enumerate() {
+        if line.trim().is_empty() {
+            continue;
+        }
+        let item = Document::parse(line, Format::Json)
+            .and_then(|document| document.item_counted(count))
+            .map_err(|error| {
+                let line = Source {
+                    name: source.name.clone(),
+                    text: line.to_owned(),
+                    line: Some(index + 1),
+                };
+                unreadable(source, &line, &error)
+            });
+        items.push(item?);
+    }
+    Ok(RequestConfig {
+        items,
+        ..RequestConfig::default()
+    })
+}
+
+/// Says why items cannot be read: messages among them, a chat that is not JSON, or a fault in `part`.
+fn unreadable(source: &Source, part: &Source, error: &ConfigError) -> Failure {
+    let text = source.text.trim_start();
+    if source.format() == Format::Json {
+        return match Chat::parse(&source.text, None) {
+            Err(error) if error.is_mixed() => chat_failure(source, error),
+            _ if text.starts_with(['{', '[']) => part.failure(error),
+            _ => part.failure(error).or_help(
+                "chats and items are JSON, one object per line too; requests are also TOML or YAML",
+            ),
+        };
+    }
+    let path = error.path();
+    let key = path.rsplit(['.', ']']).next().unwrap_or_default();
+    match key {
+        "messages" | "input" | "role" => Failure::input(format!(
+            "a chat must be JSON; this text is not, and has `{key}`"
+        ))
+        .in_file(&source.name)
+        .help("convert it first, such as with `yq -o json`"),
+        _ => part.failure(error),
+    }
+}
+
+fn chat_failure(source: &Source, error: ChatError) -> Failure {
+    let unclear = error.is_unclear();
+    let message = if error.message.starts_with("must ") || error.message.starts_with("is ") {
+        format!("`{}` {}", error.path, error.message)
+    } else {
+        error.message
+    };
+    let place = source.place(error.place.line, error.place.column, error.path);
+    let failure = Failure::input(message).at(place);
+    if unclear {
+        failure.help("name it with --shape")
+    } else {
+        failure
+    }
+}
+
+/// Returns the text of every item as it stands in the source; `None` if the source is not JSON.
+pub(crate) fn raw_items(source: &Source, form: Form) -> Option<Vec<&str>> {
+    #[derive(Deserialize)]
+    struct Request<'a> {
+        #[serde(borrow)]
+        items: Vec<&'a RawValue>,
+    }
+    if source.format() != Format::Json {
+        return None;
+    }
+    let items: Vec<&RawValue> = match form {
+        Form::Array => serde_json::from_str(&source.text).ok()?,
+        Form::Request => {
+            serde_json::from_str::<Request<'_>>(&source.text)
+                .ok()?
+                .items
+        }
+        Form::Lines => {
+            let items = serde_json::Deserializer::from_str(&source.text).into_iter();
+            items.collect::<Result<_, _>>().ok()?
+        }
+    };
+    Some(items.into_iter().map(RawValue::get).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_value_decides() {
+        use Class::{Chat, Items};
+        let cases = [
+            (
+                "a.json",
+                r#"{"messages": [], "items": []}"#,
+                Chat,
+                "`messages`",
+            ),
+            ("a.json", r#"{"input": "hi"}"#, Chat, "`input`"),
+            (
+                "a.json",
+                r#"{"items": []}"#,
+                Items(Form::Request),
+                "`items`",
+            ),
+            (
+                "a.json",
+                r#"[{"role": "user", "content": "a"}]"#,
+                Chat,
+                "`role`",
+            ),
+            ("a.json", r#"[{"lc": 1}]"#, Chat, "`lc`"),
+            (
+                "a.json",
+                r#"[{"type": "human", "content": "a"}]"#,
+                Chat,
+                "the type human",
+            ),
+            (
+                "a.json",
+                r#"[{"type": "note", "content": "a", "tokens": 1}]"#,
+                Items(Form::Array),
+                "`content` without `role`",
+            ),
+            (
+                "a.json",
+                r#"{"tokens": 1}"#,
+                Items(Form::Lines),
+                "`tokens` without `role`",
+            ),
+            (
+                "a.jsonl",
+                "{\"role\": \"user\"}\n{\"role\": \"user\"}",
+                Chat,
+                "`role`",
+            ),
+            (
+                "a.json",
+                r#"[{"speaker": "Ann"}]"#,
+                Chat,
+                "no key of an item",
+            ),
+            ("a.json", "[]", Items(Form::Array), ""),
+            ("a.json", r#"[{"role": "us"#, Items(Form::Array), ""),
+            ("a.yaml", "items: []", Items(Form::Request), ""),
+            ("a.yaml", "- content: a", Items(Form::Array), ""),
+        ];
+        for (name, text, class, evidence) in cases {
+            let source = Source {
+                name: name.to_owned(),
+                text: text.to_owned(),
+                line: None,
+            };
+            let evidence = evidence.to_owned();
+            let expected = Classified { class, evidence };
+            assert_eq!(Classified::of(&source, None), expected, "{text}");
+        }
+    }
+}
