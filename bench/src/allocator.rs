@@ -1,8 +1,8 @@
-//! An allocator that can count: allocations, bytes asked for, and the most held at once.
+//! A counting allocator: allocations, requested bytes, and peak bytes.
 
 #![allow(
     unsafe_code,
-    reason = "a global allocator cannot be written without; every call is passed on as it came"
+    reason = "a global allocator needs it; every call is forwarded unchanged"
 )]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -13,25 +13,25 @@ struct Counting;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Off while anything is timed: then a call costs one load more than the system's own.
+/// Off while anything is timed: a call then costs one more load than the system allocator.
 static IS_ON: AtomicBool = AtomicBool::new(false);
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 static BYTES: AtomicU64 = AtomicU64::new(0);
 static HELD: AtomicI64 = AtomicI64::new(0);
 static PEAK: AtomicI64 = AtomicI64::new(0);
 
-/// What a piece of work asked of the allocator.
+/// Memory use of a call.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Usage {
-    /// Calls for memory, growing included.
+    /// Allocations and reallocations.
     pub(crate) allocations: u64,
-    /// All bytes asked for, whether given back or not.
+    /// Requested bytes, freed or not.
     pub(crate) bytes: u64,
-    /// The most bytes held at one time, beyond those held before.
+    /// Peak bytes held at one time, beyond those held before.
     pub(crate) peak: u64,
 }
 
-/// What `work` asked of the allocator. Its result is still held when the count ends.
+/// Returns the memory use of `work`, with its result still held at the end.
 pub(crate) fn counted<T>(work: impl FnOnce() -> T) -> (T, Usage) {
     for counter in [&ALLOCATIONS, &BYTES] {
         counter.store(0, Relaxed);
@@ -49,8 +49,8 @@ pub(crate) fn counted<T>(work: impl FnOnce() -> T) -> (T, Usage) {
     (result, usage)
 }
 
-/// Notes that `asked` bytes were handed out and `returned` bytes given back.
-fn note(asked: usize, returned: usize) {
+/// Records `asked` allocated bytes and `returned` freed bytes.
+fn record(asked: usize, returned: usize) {
     if !IS_ON.load(Relaxed) {
         return;
     }
@@ -68,22 +68,22 @@ fn note(asked: usize, returned: usize) {
 // contract is kept as far as the caller and the system keep it.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        note(layout.size(), 0);
+        record(layout.size(), 0);
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        note(layout.size(), 0);
+        record(layout.size(), 0);
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        note(0, layout.size());
+        record(0, layout.size());
         unsafe { System.dealloc(block, layout) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        note(size, layout.size());
+        record(size, layout.size());
         unsafe { System.realloc(block, layout, size) }
     }
 }

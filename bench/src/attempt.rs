@@ -1,7 +1,6 @@
-//! Work in a child process: it may never end, or leave a heap behind that nobody else should find.
+//! Work in a child process, with a time limit and a heap of its own.
 //!
-//! `attempt` is this program started anew with the words after it; the child answers in lines of
-//! `name=value`.
+//! `cupel-bench attempt ARGUMENTS` is the child; it answers in lines of `name=value`.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -18,7 +17,7 @@ use crate::measure::{Plan, Timing, alone, continued, duel, timed};
 use crate::recipe::{BUDGET, Scoring, Side, digest};
 use crate::{ours, peer};
 
-/// What a child answered.
+/// The answer of a child.
 pub(crate) struct Answer(BTreeMap<String, String>);
 
 impl Answer {
@@ -33,7 +32,7 @@ impl Answer {
     }
 }
 
-/// Time and window of a run, greedy and chronological.
+/// Measures a run with the greedy slicer and the chronological placer: time and window.
 pub(crate) fn run(
     side: Side,
     scoring: Scoring,
@@ -44,7 +43,7 @@ pub(crate) fn run(
     attempt(&["run", side.name(), scoring.name(), &number], limit)
 }
 
-/// Time, memory and choice of our knapsack at a bucket of 1.
+/// Measures our knapsack at a bucket of 1: time, memory and selection.
 pub(crate) fn knapsack(
     class: Class,
     number: usize,
@@ -55,8 +54,8 @@ pub(crate) fn knapsack(
     attempt(&["knapsack", class.name(), &number, &target], limit)
 }
 
-/// Our knapsack beside a pass over a fresh table, in turns. Only a process with a small heap gets its
-/// table fresh.
+/// Measures our knapsack and a pass over a fresh table, in turns. Only a process with a small heap gets
+/// fresh memory for the table.
 pub(crate) fn table_pass(
     class: Class,
     number: usize,
@@ -69,7 +68,7 @@ pub(crate) fn table_pass(
     attempt(&["table", class.name(), &number, &target, mode], limit)
 }
 
-/// What deduplication costs; see [`duplicates`].
+/// Measures the cost of deduplication; see [`duplicates`].
 pub(crate) fn deduplication(number: usize, rounds: usize) -> Result<Answer, String> {
     let (number, rounds) = (number.to_string(), rounds.to_string());
     let limit = Duration::from_secs(300);
@@ -81,11 +80,8 @@ fn attempt(words: &[&str], limit: Duration) -> Result<Answer, String> {
     answer(Command::new(program).arg("attempt").args(words), limit)
 }
 
-/// What a command answers within the limit.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the limit is for whoever waits, so it is one of real time"
-)]
+/// Runs a command and returns its answer, or an error at the limit.
+#[expect(clippy::disallowed_methods, reason = "the limit is wall time")]
 pub(crate) fn answer(command: &mut Command, limit: Duration) -> Result<Answer, String> {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| error.to_string())?;
@@ -95,7 +91,7 @@ pub(crate) fn answer(command: &mut Command, limit: Duration) -> Result<Answer, S
             break status;
         }
         if since.elapsed() >= limit {
-            // It may have ended by itself a moment ago; either way it is gone afterwards.
+            // The child may have ended by itself a moment ago.
             let _ = child.kill();
             let _ = child.wait();
             return Err(format!("did not finish in {} s", limit.as_secs()));
@@ -104,7 +100,7 @@ pub(crate) fn answer(command: &mut Command, limit: Duration) -> Result<Answer, S
     };
     let (mut answer, mut errors) = (String::new(), String::new());
     if let (Some(mut stdout), Some(mut stderr)) = (child.stdout.take(), child.stderr.take()) {
-        // What cannot be read is missed when it is asked for.
+        // `Answer::get` reports missing output.
         let _ = stdout.read_to_string(&mut answer);
         let _ = stderr.read_to_string(&mut errors);
     }
@@ -117,7 +113,7 @@ pub(crate) fn answer(command: &mut Command, limit: Duration) -> Result<Answer, S
     Ok(Answer(pairs.collect()))
 }
 
-/// The child's part.
+/// Runs in the child.
 pub(crate) fn run_child(words: &[&str]) -> Result<(), String> {
     match words {
         ["run", side, scoring, number] => {
@@ -146,7 +142,7 @@ pub(crate) fn run_child(words: &[&str]) -> Result<(), String> {
 }
 
 fn run_pipeline(side: Side, scoring: Scoring, population: &Population) -> Result<(), String> {
-    /// The same lines for either library.
+    /// The same code for either library.
     macro_rules! run_with {
         ($library:ident) => {{
             let items = $library::items(population);

@@ -3,8 +3,8 @@
 use crate::counts::{Reach, allocation_rows, instruction_rows};
 use crate::table::{Goal, Limit, Row, Verdict, render, summary};
 
-/// Sections are bars, keys are rows, values are the most a row may come to. The file is TOML of the
-/// plainest kind, read by a few lines of ours so that the check builds nothing but the library.
+/// Sections are bars, keys are rows, values are upper limits. The file is a subset of TOML, parsed here so
+/// that the check depends on the library alone.
 const LIMITS: &str = include_str!("../limits.toml");
 
 pub(crate) fn run(is_wanted: impl Fn(u8) -> bool) -> Result<(), String> {
@@ -36,14 +36,14 @@ pub(crate) fn run(is_wanted: impl Fn(u8) -> bool) -> Result<(), String> {
     println!("{}\n{}", render(&rows), summary(&rows));
     if let Some(limit) = limits.first() {
         return Err(format!(
-            "limits.toml has a limit that no row has: bar {}: {}",
+            "limits.toml has a limit without a row: bar {}: {}",
             limit.bar, limit.key
         ));
     }
     let is_broken = |row: &&Row| matches!(row.verdict(), Verdict::Missed(_));
     match rows.iter().filter(is_broken).count() {
         0 => Ok(()),
-        broken => Err(format!("{broken} limits are broken")),
+        broken => Err(format!("{broken} limits are exceeded")),
     }
 }
 
@@ -58,7 +58,12 @@ fn parse(text: &str) -> Result<Vec<LimitLine>, String> {
     let mut limits = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or_default().trim();
-        let fault = || format!("limits.toml:{}: not understood: {line}", number + 1);
+        let fault = || {
+            format!(
+                "limits.toml:{}: expected `key = number` or `[barN]`, got `{line}`",
+                number + 1
+            )
+        };
         if line.is_empty() {
             continue;
         }

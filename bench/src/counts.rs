@@ -1,6 +1,6 @@
-//! The bars that are counted and not timed: the same number on every run.
+//! The bars that are counted, not timed: the same number in every run.
 //!
-//! The table shows them beside the clocked ones; `--check` compares them with `limits.toml`.
+//! The table shows them with the timed ones; `--check` compares them with `limits.toml`.
 
 use crate::allocator::{Usage, counted};
 use crate::generator::Population;
@@ -11,10 +11,10 @@ use crate::peer;
 use crate::recipe::{BUDGET, Entry, Scoring, Side};
 use crate::table::{Figure, Row, Unit, at_most};
 
-/// How far the counts go.
+/// Which sizes and libraries are counted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// One and ten thousand items, ours alone.
+    /// One and ten thousand items, our library only.
     Check,
     /// The same, with the published crate where it can be counted.
     #[cfg(feature = "full")]
@@ -62,7 +62,7 @@ pub(crate) fn instruction_rows(reach: Reach) -> Vec<Row> {
     }
 }
 
-/// Every count that the rows are made of.
+/// The counts behind the rows.
 struct Instructions {
     reach: Reach,
     counts: Vec<(Side, usize, Case, f64)>,
@@ -125,7 +125,7 @@ impl Instructions {
         found.map(|(.., count)| *count)
     }
 
-    /// The published crate's count of one case over that of another, if both are known.
+    /// Returns the ratio of two counts of the published crate, if both are known.
     fn peer_ratio(&self, over: (usize, Case), under: (usize, Case)) -> Option<f64> {
         let find = |(number, case)| self.find(self.reach.peer()?, number, case);
         Some(find(over)? / find(under)?)
@@ -176,7 +176,7 @@ impl Instructions {
             .goal(goal)
     }
 
-    /// Beside bar 15, whose limits are about time.
+    /// The instruction counts of bar 15, whose limits are on time.
     fn report(&self, scoring: Scoring, entry: Entry) -> Row {
         let (name, entry_name) = (scoring.name(), entry.name());
         let with = self.ours(10_000, scoring, entry);
@@ -206,7 +206,7 @@ impl Instructions {
     }
 }
 
-/// A figure that was taken at another size, if it was.
+/// Returns a figure with a note, if there is one.
 fn noted(value: Option<f64>, unit: Unit, note: &str) -> Figure {
     value.map_or(Figure::Nothing, |value| Figure::noted(value, unit, note))
 }
@@ -258,7 +258,7 @@ fn allocations(reach: Reach, number: usize) -> Row {
     let (selected, ours) = measure(Side::Ours);
     let ours = ours.allocations as f64;
     let size = short(number);
-    let what = format!("allocations a run, composite, N={size}, {selected} selected");
+    let what = format!("allocations per run, composite, N={size}, {selected} selected");
     Row::new(19, what)
         .key(format!("composite_{size}"))
         .peer(counted_figure(peer, Unit::Allocations))
@@ -267,8 +267,8 @@ fn allocations(reach: Reach, number: usize) -> Row {
         .goal(at_most(64.0 + selected as f64, 40.0))
 }
 
-/// The bytes more that are asked of the allocator when the same candidates have texts four times as
-/// long, over the bytes that the texts are longer: how often a run copies its contents.
+/// Returns how often a run copies contents: the extra bytes it requests when all texts are four times
+/// as long, over the extra bytes of the texts.
 fn copies(reach: Reach) -> Row {
     let (plain, long) = (Population::new(1_000), Population::stretched(1_000, 4));
     let content = |population: &Population| {
@@ -297,10 +297,9 @@ fn counted_figure(value: Option<f64>, unit: Unit) -> Figure {
     noted(value, unit, "")
 }
 
-/// How many items one call selects and what it asks of the allocator; its result is still held when
-/// the count ends.
+/// Returns how many items one call selects and its memory use, with its result still held at the end.
 fn usage(side: Side, population: &Population, scoring: Scoring, entry: Entry) -> (usize, Usage) {
-    /// The same lines for either library.
+    /// The same code for either library.
     macro_rules! usage_of {
         ($library:ident) => {{
             let items = $library::items(population);
@@ -323,7 +322,7 @@ fn usage(side: Side, population: &Population, scoring: Scoring, entry: Entry) ->
     }
 }
 
-/// 1000 as `1k`.
+/// Returns 1000 as `1k`.
 pub(crate) fn short(number: usize) -> String {
     match number {
         1_000_000.. if number.is_multiple_of(1_000_000) => format!("{}M", number / 1_000_000),

@@ -1,4 +1,4 @@
-//! The candidates every bar is measured on: the same for every run, machine and library.
+//! The candidates of every bar: the same for every run, machine and library.
 //!
 //! Texts of 200 to 4000 bytes, uniform; 1 to 5 of 50 tags; 5 kinds; 98 % with a timestamp, all of
 //! them different; 70 % with a priority of 0 to 99; 5 % copies of an earlier text; 20 to 1500
@@ -6,8 +6,7 @@
 
 use std::sync::OnceLock;
 
-/// A pseudo-random sequence: splitmix64, a counter stepped by the golden ratio and mixed by two
-/// multiplications. Small, the same everywhere, and any index of it can be reached directly.
+/// The pseudo-random generator SplitMix64 (Steele, Lea and Flood 2014), with random access by index.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -66,7 +65,7 @@ const THIRTY_DAYS: i64 = 30 * 24 * 3_600 * 1_000;
 pub(crate) const KINDS: usize = 5;
 pub(crate) const TAGS: usize = 50;
 
-/// One candidate, in no library's own terms.
+/// One candidate, independent of the library.
 pub(crate) struct Candidate {
     pub(crate) index: usize,
     pub(crate) content: String,

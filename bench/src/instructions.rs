@@ -1,10 +1,9 @@
 //! Instruction counts: this program runs itself under callgrind.
 //!
-//! The parent starts `valgrind … cupel-bench count SIDE N SCORER ENTRY…`; the child builds items and
-//! pipeline once and calls every entry point a few times, all but the first within
-//! [`measured_section`], where callgrind collects. It writes one file per entry point, when
-//! [`one_case`] is left. Scorers have processes of their own, so that none finds the heap as another
-//! left it.
+//! The parent starts `valgrind … cupel-bench count SIDE N SCORER ENTRY…`. The child builds items and
+//! pipeline once and calls each entry point a few times, all but the first within
+//! [`measured_section`], where callgrind collects. It writes one file per entry point when
+//! [`one_case`] returns. Each scorer has a process of its own, so that its heap is fresh.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,14 +14,14 @@ use crate::ours;
 use crate::peer;
 use crate::recipe::{BUDGET, Entry, Scoring, Side};
 
-/// A hash map seeded at random costs a few instructions more or less; the mean evens it out.
+/// Counts are means, because a randomly seeded hash map varies by a few instructions.
 const REPEATS: usize = 3;
 
 /// One entry point of a pipeline with one scorer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Case(pub(crate) Scoring, pub(crate) Entry);
 
-/// The instructions of one call of every case, on a population of `count`, in any order.
+/// Counts the instructions of one call per case, on a population of `count`, in any order.
 pub(crate) fn count(side: Side, count: usize, cases: &[Case]) -> Result<Vec<(Case, f64)>, String> {
     let directory = std::env::temp_dir().join(format!("cupel-bench-{}", std::process::id()));
     std::fs::create_dir_all(&directory).map_err(|error| format!("temporary files: {error}"))?;
@@ -35,12 +34,12 @@ pub(crate) fn count(side: Side, count: usize, cases: &[Case]) -> Result<Vec<(Cas
         Ok(counted.map(move |(entry, count)| (Case(scoring, entry), count)))
     });
     let counts: Result<Vec<_>, String> = counts.collect();
-    // A directory left behind in the system's place for such things does no harm.
+    // A directory left behind among temporary files does no harm.
     let _ = std::fs::remove_dir_all(&directory);
     Ok(counts?.into_iter().flatten().collect())
 }
 
-/// One count per entry point.
+/// Returns one count per entry point.
 fn run_valgrind(
     side: Side,
     count: usize,
@@ -81,7 +80,7 @@ fn run_valgrind(
         .collect()
 }
 
-/// The child's part: `SIDE N SCORER ENTRY…`.
+/// Runs in the child: `SIDE N SCORER ENTRY…`.
 pub(crate) fn run_child(arguments: &[&str]) -> Result<(), String> {
     let usage = || "count needs SIDE N SCORER ENTRY…".to_owned();
     let [side, count, scoring, entries @ ..] = arguments else {
@@ -92,7 +91,7 @@ pub(crate) fn run_child(arguments: &[&str]) -> Result<(), String> {
     let scoring = Scoring::named(scoring).ok_or_else(usage)?;
     let entries: Option<Vec<Entry>> = entries.iter().map(|name| Entry::named(name)).collect();
     let entries = entries.ok_or_else(usage)?;
-    /// The same lines for either library.
+    /// The same code for either library.
     macro_rules! count_with {
         ($library:ident) => {{
             let items = $library::items(&population);
@@ -128,6 +127,6 @@ fn measured_section(call: &mut dyn FnMut()) {
     for _ in 0..REPEATS {
         call();
     }
-    // Keeps the last call from becoming a jump, which callgrind would not see return here.
+    // Prevents a tail call, whose return callgrind would not see here.
     std::hint::black_box(());
 }

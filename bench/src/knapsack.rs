@@ -1,8 +1,8 @@
-//! Knapsack instances, and the specification's dynamic program to the letter.
+//! Knapsack instances, and the specification's dynamic program, transcribed.
 
 use crate::generator::Random;
 
-/// How the scores of an instance come about; what makes it easy or hard for a solver.
+/// How the scores of an instance depend on tokens, which makes it easy or hard (Pisinger 2005).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Class {
     /// Ranks, all different.
@@ -13,14 +13,14 @@ pub(crate) enum Class {
     Kind,
     /// A hundred levels, and none for three in ten.
     Priority,
-    /// Halved with every so much of age.
+    /// Exponential decay over ten half-lives.
     Decay,
     Equal,
-    /// Tokens, give or take a tenth of the largest.
+    /// Tokens plus or minus up to a tenth of the largest.
     Weak,
-    /// Tokens and a constant.
+    /// Tokens plus a constant.
     Strong,
-    /// Tokens without a constant.
+    /// Tokens minus a constant.
     Inverse,
     /// In proportion to tokens, then rounded down.
     Proportional,
@@ -28,9 +28,9 @@ pub(crate) enum Class {
     SubsetSum,
     /// Ten levels by tokens.
     Levels,
-    /// Even tokens, and a constant more.
+    /// Even tokens plus a constant.
     Even,
-    /// Tokens rounded up to threes.
+    /// Tokens rounded up to a multiple of three.
     Ceiling,
 }
 
@@ -75,8 +75,8 @@ impl Class {
         Self::ALL.into_iter().find(|class| class.name() == name)
     }
 
-    /// Scores and tokens of so many items of 20 to 1500 tokens, highest score first. Where tokens
-    /// are worth less by a constant, they start higher by that constant.
+    /// Returns scores and tokens of `count` items of 20 to 1500 tokens, highest score first. The class
+    /// `Inverse` starts at 170 tokens, so that scores stay positive.
     pub(crate) fn instance(self, count: usize) -> Instance {
         let mut random = Random::new(0x4b4a_0000 + count as u64);
         let ranks = random.permutation(count);
@@ -94,7 +94,7 @@ impl Class {
     }
 
     fn score(self, random: &mut Random, rank: u32, count: usize, tokens: i64) -> f64 {
-        // A score that is worth exactly so many ten-thousandths.
+        // A score whose value in the dynamic program is exactly `value`.
         let worth = |value: i64| (value as f64 + 0.5) / 10_000.0;
         let recency = f64::from(rank) / (count.max(2) - 1) as f64;
         let kind = (1 + random.below(5)) as f64 / 5.0;
@@ -121,7 +121,7 @@ impl Class {
 /// Scores and tokens, highest score first unless said otherwise.
 pub(crate) type Instance = Vec<(f64, i64)>;
 
-/// A score uniform in `[0, 1)`, for the comparison with the published slicer.
+/// Returns an instance with scores uniform in `[0, 1)`, for the comparison with the published slicer.
 pub(crate) fn uniform(count: usize) -> Instance {
     let mut random = Random::new(0x0001_f02d + count as u64);
     let items = (0..count).map(|_| (random.unit(), random.within(20, 1_500)));
@@ -130,8 +130,8 @@ pub(crate) fn uniform(count: usize) -> Instance {
     items
 }
 
-/// What the specification's dynamic program selects: ranks, in the order it emits them. The table
-/// of kept cells has a bit per cell; nothing else differs from the text.
+/// Returns the ranks that the specification's dynamic program selects, in the order it emits them. The
+/// table of kept cells has a bit per cell; nothing else differs from the text.
 pub(crate) fn specified(instance: &[(f64, i64)], target: i64, bucket: i64) -> Vec<usize> {
     if target <= 0 {
         return Vec::new();
@@ -172,7 +172,7 @@ pub(crate) fn specified(instance: &[(f64, i64)], target: i64, bucket: i64) -> Ve
     selected
 }
 
-/// What a score is worth in the dynamic program.
+/// Returns the value of a score in the dynamic program.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -186,9 +186,9 @@ fn index(count: i64) -> usize {
     usize::try_from(count).unwrap_or(0)
 }
 
-/// A small instance out of those that tell right from almost right: many ties, sorted or not.
+/// Returns a small instance with many ties, sorted or not.
 pub(crate) fn fuzz(random: &mut Random) -> (Instance, i64, i64) {
-    // One in a hundred is large enough for a solver to change its ways.
+    // One in a hundred is large enough for the solver's other code paths.
     let (count, heaviest) = match random.below(100) {
         0 => (50 + random.below(200), 300),
         _ => (1 + random.below(20), [6, 12, 40][random.below(3)]),

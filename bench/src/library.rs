@@ -1,4 +1,4 @@
-//! The same lines drive both libraries: `api` is ours or the published crate.
+//! The same code for both libraries: `api` is ours or the published crate.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use super::api::{
 use crate::generator::{Candidate, NOW_MILLISECONDS, Population};
 use crate::recipe::{Entry, Scoring};
 
-/// All candidates of a population as items of this library.
+/// Returns all candidates of a population as items of this library.
 pub(crate) fn items(population: &Population) -> Vec<ContextItem> {
     population
         .candidates()
@@ -22,8 +22,8 @@ pub(crate) fn items(population: &Population) -> Vec<ContextItem> {
         .collect()
 }
 
-/// An item short of its last step. What no stage reads, the original token count, holds the
-/// position, which tells items apart without a look at their texts.
+/// Returns an item before its last build step. The original token count, which no stage reads, holds the
+/// position, which identifies an item without its text.
 pub(crate) fn builder(candidate: Candidate) -> ContextItemBuilder {
     let kind = match candidate.kind {
         0 => ContextKind::message(),
@@ -56,7 +56,7 @@ pub(crate) fn budget(tokens: i64) -> ContextBudget {
     ContextBudget::new(tokens, tokens, 0, HashMap::new(), 0.0).expect("a valid budget")
 }
 
-/// Scorer, greedy slicer, chronological placer, everything else at its default.
+/// Returns a pipeline with the greedy slicer and the chronological placer, otherwise at the defaults.
 pub(crate) fn pipeline(scoring: Scoring) -> Pipeline {
     finished(builder_of_pipeline(scoring))
 }
@@ -96,7 +96,7 @@ pub(crate) fn scorer(scoring: Scoring) -> Box<dyn Scorer> {
     }
 }
 
-/// One call, with everything that comes back dropped.
+/// Makes one call and drops its result.
 pub(crate) fn call(
     pipeline: &Pipeline,
     entry: Entry,
@@ -119,7 +119,7 @@ pub(crate) fn call(
     }
 }
 
-/// The report of a run, with an event for every stage and none for the items.
+/// Returns the report of a run, with stage events and without item events.
 pub(crate) fn report(
     pipeline: &Pipeline,
     items: &[ContextItem],
@@ -130,7 +130,7 @@ pub(crate) fn report(
     Ok(collector.into_report())
 }
 
-/// Where the items stood in their population.
+/// Returns the positions of items in their population.
 pub(crate) fn positions(items: &[ContextItem]) -> Vec<usize> {
     let position = |item: &ContextItem| {
         let position = item.original_tokens().expect("generated items have one");
@@ -139,7 +139,7 @@ pub(crate) fn positions(items: &[ContextItem]) -> Vec<usize> {
     items.iter().map(position).collect()
 }
 
-/// A ranked list of items that have nothing but a score and tokens.
+/// Returns a ranked list of items with only a score and tokens.
 pub(crate) fn scored(instance: &[(f64, i64)]) -> Vec<super::api::ScoredItem> {
     let item = |(rank, &(score, tokens)): (usize, &(f64, i64))| {
         let position = i64::try_from(rank).unwrap_or(i64::MAX);
@@ -160,7 +160,7 @@ fn time(milliseconds: i64) -> DateTime<Utc> {
     DateTime::from_timestamp_millis(milliseconds).expect("a time of this age")
 }
 
-/// A clock that stands still.
+/// A fixed clock.
 struct Fixed;
 
 impl TimeProvider for Fixed {

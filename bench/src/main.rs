@@ -1,9 +1,9 @@
-//! Measures cupel beside its peers. Run it as `cargo xtask bench`; README.md says how to read it.
+//! Measures cupel and its peers. Run it as `cargo xtask bench`; README.md explains the table.
 
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "a command talks to its terminal"
+    reason = "a command prints to its terminal"
 )]
 #![cfg_attr(
     not(all(feature = "full", feature = "parallel")),
@@ -75,7 +75,7 @@ fn main() -> ExitCode {
 struct Options {
     is_quick: bool,
     is_check: bool,
-    /// All if empty.
+    /// Empty means all.
     bars: Vec<u8>,
 }
 

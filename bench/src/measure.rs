@@ -1,4 +1,4 @@
-//! Time: the CPU time of this thread, medians, both sides taking turns.
+//! CPU time of this thread: medians, both sides in turns, hot or cold.
 
 use std::hint::black_box;
 
@@ -6,16 +6,16 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::table::{Figure, Unit};
 
-/// How much is measured.
+/// How often a call is measured.
 #[derive(Clone, Copy)]
 pub(crate) struct Plan {
-    /// Rounds, where they can be afforded.
+    /// Rounds, if the time limit allows.
     rounds: usize,
-    /// What is shorter than this is repeated until it is not, and divided.
+    /// A shorter call is repeated until a sample takes this long.
     sample: f64,
-    /// What takes longer than this is run once.
+    /// A call that takes longer is run once.
     once_above: f64,
-    /// What all rounds together may take; three are done in any case.
+    /// Limit of all rounds together; at least three are done.
     all: f64,
 }
 
@@ -33,7 +33,7 @@ impl Plan {
         all: 30.0,
     };
 
-    /// More rounds, for ratios close to one.
+    /// Returns a plan with more rounds, for ratios close to one.
     pub(crate) fn precise(self) -> Self {
         Self {
             rounds: self.rounds * 5,
@@ -62,12 +62,12 @@ impl Plan {
     }
 }
 
-/// One side's time for one call, in seconds.
+/// The time of one call, in seconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timing {
     /// The median.
     pub(crate) seconds: f64,
-    /// How many samples it is the median of.
+    /// The number of samples.
     pub(crate) rounds: usize,
 }
 
@@ -88,26 +88,26 @@ pub(crate) struct Duel {
 }
 
 impl Duel {
-    /// How many times as long the first took.
+    /// Returns the time of the first over the time of the second.
     pub(crate) fn ratio(&self) -> f64 {
         self.first.seconds / self.second.seconds
     }
 }
 
-/// The CPU time of `work`, in seconds, and its result.
+/// Returns the CPU time of `work`, in seconds, and its result.
 pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
     let before = now();
     let result = black_box(work());
     (now() - before, result)
 }
 
-/// The time of one call, and the result of the first.
+/// Returns the time of one call, and the result of the first.
 pub(crate) fn alone<T>(plan: Plan, mut work: impl FnMut() -> T) -> (Timing, T) {
     let (first, result) = timed(&mut work);
     (continued(plan, first, work), result)
 }
 
-/// The time of one call of what took `first` when it was called before.
+/// Returns the time of one call, whose first call took `first`.
 pub(crate) fn continued<T>(plan: Plan, first: f64, work: impl FnMut() -> T) -> Timing {
     if first > plan.once_above {
         return Timing {
@@ -122,8 +122,8 @@ pub(crate) fn continued<T>(plan: Plan, first: f64, work: impl FnMut() -> T) -> T
     side.timing()
 }
 
-/// Two sides in turns. Each runs once, `same` looks at both results, and only then are they timed; a
-/// side whose first run is already long is not run again.
+/// Measures two sides in turns, hot. Both run once, `same` compares the results, and then they are
+/// timed; a side with a long first run is not run again.
 pub(crate) fn duel<A, B>(
     plan: Plan,
     mut first: impl FnMut() -> A,
@@ -164,11 +164,63 @@ pub(crate) fn duel<A, B>(
     })
 }
 
+/// Measures two sides in turns, cold: `disturb` runs before each single call.
+pub(crate) fn cold_duel<A, B>(
+    plan: Plan,
+    mut first: impl FnMut() -> A,
+    mut second: impl FnMut() -> B,
+    mut disturb: impl FnMut(),
+) -> Duel {
+    let mut samples = [Vec::new(), Vec::new()];
+    let (estimate, _) = timed(|| (first(), second()));
+    for round in 0..plan.precise().rounds(estimate.max(COLD_ROUND)) {
+        for side in [round % 2, (round + 1) % 2] {
+            disturb();
+            samples[side].push(match side {
+                0 => timed(&mut first).0,
+                _ => timed(&mut second).0,
+            });
+        }
+    }
+    let [first, second] = samples;
+    let ratios = first.iter().zip(&second);
+    let paired = median(ratios.map(|(first, second)| first / second).collect());
+    let timing = |samples: Vec<f64>| Timing {
+        rounds: samples.len(),
+        seconds: median(samples),
+    };
+    Duel {
+        first: timing(first),
+        second: timing(second),
+        paired,
+    }
+}
+
+/// The estimated seconds of a cold round, mostly `disturb`.
+const COLD_ROUND: f64 = 0.1;
+
+/// Larger than the last-level cache of the machines at hand (32 MiB), in words.
+const EVICTION_WORDS: usize = (96 << 20) / size_of::<u64>();
+
+/// Replaces the contents of the caches by a buffer.
+pub(crate) struct Eviction(Vec<u64>);
+
+impl Eviction {
+    pub(crate) fn new() -> Self {
+        Self(vec![0; EVICTION_WORDS])
+    }
+
+    pub(crate) fn evict(&mut self) {
+        self.0.iter_mut().for_each(|word| *word += 1);
+        black_box(&mut self.0);
+    }
+}
+
 /// One side of a duel.
 struct Side<F> {
     work: F,
     repeats: usize,
-    /// What one call took before the rounds.
+    /// The time of one call before the rounds.
     call: f64,
     samples: Vec<f64>,
 }
@@ -189,8 +241,7 @@ impl<T, F: FnMut() -> T> Side<F> {
     }
 
     fn sample(&mut self) {
-        // A short call finds its own data in the caches, as it does when it is made again and
-        // again; a long one warms them itself.
+        // A hot figure: the data of a short call is in the caches. A long call warms them itself.
         if self.call < 0.02 {
             black_box((self.work)());
         }
@@ -220,7 +271,7 @@ pub(crate) fn median(mut samples: Vec<f64>) -> f64 {
     }
 }
 
-/// The CPU time of this thread so far, in seconds.
+/// Returns the CPU time of this thread so far, in seconds.
 fn now() -> f64 {
     let now = clock_gettime(ClockId::ThreadCPUTime);
     now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9

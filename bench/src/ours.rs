@@ -8,13 +8,13 @@ use crate::recipe::Scoring;
 mod library;
 pub(crate) use library::*;
 
-/// The knapsack with its guard against large tables lifted.
+/// Returns the knapsack without its limit on table cells.
 pub(crate) fn knapsack(bucket: i64) -> api::KnapsackSlice {
     let knapsack = api::KnapsackSlice::new(bucket).expect("a positive size");
     knapsack.cell_limit(u64::MAX)
 }
 
-/// Decides about every candidate and returns how many are in.
+/// Decides on every candidate and returns how many are included.
 pub(crate) fn decide(
     pipeline: &api::Pipeline,
     items: &[api::ContextItem],
@@ -23,12 +23,12 @@ pub(crate) fn decide(
     Ok(pipeline.decide(items, budget)?.window().len())
 }
 
-/// [`pipeline`], with or without deduplication.
+/// Returns [`pipeline`] with or without deduplication.
 pub(crate) fn pipeline_with(scoring: Scoring, deduplicates: bool) -> api::Pipeline {
     finished(builder_of_pipeline(scoring).deduplication(deduplicates))
 }
 
-/// [`pipeline`], placing the best items at both ends.
+/// Returns [`pipeline`] with the u-shaped placer.
 pub(crate) fn u_shaped_pipeline(scoring: Scoring) -> api::Pipeline {
     finished(builder_of_pipeline(scoring).placer(api::UShapedPlacer))
 }

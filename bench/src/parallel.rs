@@ -1,6 +1,5 @@
-//! The library on all cores. Whether it may use them is decided when it is built, so a second build
-//! of this program is started with one thread and with as many as there are cores. Times are wall
-//! times: CPU time would count all threads.
+//! The library on all cores (feature `rayon`). A second build of this program runs with one thread and
+//! with one thread per core. Times are wall times: CPU time would count all threads.
 
 #[cfg(feature = "full")]
 pub(crate) use parent::rows;
@@ -62,7 +61,7 @@ mod parent {
     }
 }
 
-/// The child's part: `run N` or `many REQUESTS`.
+/// Runs in the child: `run N` or `many REQUESTS`.
 #[cfg(feature = "parallel")]
 pub(crate) fn run_child(words: &[&str]) -> Result<(), String> {
     use crate::generator::Population;
@@ -71,7 +70,7 @@ pub(crate) fn run_child(words: &[&str]) -> Result<(), String> {
 
     let (pipeline, budget) = (ours::pipeline(Scoring::Composite), ours::budget(BUDGET));
     let number = |word: &str| word.parse().map_err(|_| format!("not a number: {word}"));
-    // Many requests are those of several users: what one holds, no other one touches.
+    // Many requests come from several users, which share no items.
     let (users, count, requests) = match words {
         ["run", count] => (1, number(count)?, 1),
         ["many", requests] => (100, 100, number(requests)?),
@@ -88,7 +87,7 @@ pub(crate) fn run_child(words: &[&str]) -> Result<(), String> {
         windows.clear();
         #[expect(
             clippy::disallowed_methods,
-            reason = "all threads together take real time"
+            reason = "several threads are measured by wall time"
         )]
         let since = std::time::Instant::now();
         windows = match requests[..] {

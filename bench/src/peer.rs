@@ -3,11 +3,11 @@
 use ::cupel_peer as api;
 
 #[path = "library.rs"]
-#[allow(clippy::duplicate_mod, reason = "the same lines drive both libraries")]
+#[allow(clippy::duplicate_mod, reason = "the same code for both libraries")]
 mod library;
 pub(crate) use library::*;
 
-/// As ours; what becomes of every candidate is told by its report alone.
+/// Decides on every candidate; in this library only the report does.
 pub(crate) fn decide(
     pipeline: &api::Pipeline,
     items: &[api::ContextItem],

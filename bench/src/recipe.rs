@@ -1,6 +1,6 @@
-//! What is run, in no library's own terms.
+//! What is run, independent of the library.
 
-/// A scorer as it is configured in every bar.
+/// A configured scorer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Scoring {
     Recency,
@@ -10,9 +10,9 @@ pub(crate) enum Scoring {
     Frequency,
     /// Recency, priority and kind at 0.5, 0.3 and 0.2.
     Composite,
-    /// Recency within one wrapper.
+    /// Recency in one `ScaledScorer`.
     Scaled,
-    /// Recency within two.
+    /// Recency in two.
     ScaledTwice,
     Decay,
 }
@@ -55,9 +55,9 @@ pub(crate) enum Entry {
     Run,
     /// A traced run whose collector records nothing.
     Null,
-    /// What becomes of every candidate, by position.
+    /// The decision on every candidate, by position.
     Decide,
-    /// A traced run whose collector makes a report, without an event for every item.
+    /// A traced run whose collector makes a report, without item events.
     Report,
     DryRun,
 }
@@ -86,7 +86,7 @@ impl Entry {
     }
 }
 
-/// Whose code runs.
+/// The library that runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Side {
     Ours,
@@ -118,7 +118,7 @@ pub(crate) const BUDGET: i64 = 128_000;
 /// The ceiling of the search for the least budget.
 pub(crate) const CEILING: i32 = 1_000_000;
 
-/// A number by which two choices can be told apart.
+/// Returns the FNV-1a hash of positions (Fowler, Noll and Vo 1991), to compare selections.
 pub(crate) fn digest(positions: &[usize]) -> u64 {
     let start = 0xcbf2_9ce4_8422_2325;
     positions.iter().fold(start, |digest: u64, &position| {

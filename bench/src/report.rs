@@ -1,4 +1,4 @@
-//! The table as JSON, with the facts of the machine.
+//! The table as JSON, with a description of the machine.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ pub(crate) fn write(is_quick: bool, sections: &[(&str, Vec<Row>)]) -> Result<(),
     std::fs::write(directory.join("latest.json"), format!("{report:#}\n")).map_err(fault)
 }
 
-/// One line about the machine, for people.
+/// Returns one line about the machine.
 pub(crate) fn machine_line() -> String {
     let machine = machine();
     let text = |name: &str| machine[name].as_str().unwrap_or("unknown").to_owned();
@@ -55,7 +55,7 @@ fn machine() -> Value {
     })
 }
 
-/// The versions that were built, from the lock file.
+/// Returns the versions of the libraries, from the lock file.
 fn versions() -> Value {
     let packages = include_str!("../Cargo.lock").split("[[package]]").skip(1);
     let field = |package: &str, name: &str| {

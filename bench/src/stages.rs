@@ -1,4 +1,4 @@
-//! Our own stages, for whoever works on them. They have nothing to reach.
+//! Times of single stages of our library, without limits.
 
 use cupel::{
     ChronologicalPlacer, GreedySlice, Placer, ScoredItem, Scorer as _, Slicer, UShapedPlacer,

@@ -1,8 +1,8 @@
-//! Rows of the table: figures, limits, verdicts, and how they are written.
+//! Rows of the table: figures, limits, verdicts, and their text.
 
 use std::fmt::Write as _;
 
-/// What a number counts.
+/// The unit of a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Unit {
     /// CPU time.
@@ -37,7 +37,7 @@ impl Unit {
             Self::BytesPerItem => format!("{} B/item", digits(value)),
             Self::Allocations | Self::Instances => format!("{value}"),
             Self::Cells => scaled(value, &[(1e12, "T"), (1e9, "G"), (1e6, "M"), (1.0, "")]),
-            // A thousandth counts where two things ought to cost the same.
+            // Ratios near one need three decimals.
             Self::Times if (0.9..1.1).contains(&value) => format!("{value:.3}×"),
             Self::Times => format!("{}×", digits(value)),
             Self::Percent => format!("{} %", digits(value * 100.0)),
@@ -53,7 +53,7 @@ fn scaled(value: f64, scales: &[(f64, &str)]) -> String {
         .into()
 }
 
-/// Three digits that mean something, more where they stand before the point.
+/// Returns three significant digits, more before the decimal point.
 fn digits(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");
@@ -76,7 +76,7 @@ pub(crate) enum Figure {
     Value {
         value: f64,
         unit: Unit,
-        /// How it differs from the other figures of its row; mostly empty.
+        /// How it was measured, if unlike the other figures of its row.
         note: String,
     },
     Words(String),
@@ -103,7 +103,7 @@ impl Figure {
     }
 }
 
-/// A bound on what was measured.
+/// A bound on a measured value.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Limit {
     AtLeast(f64),
@@ -126,7 +126,7 @@ impl Limit {
     }
 }
 
-/// What a row has to reach and what it should.
+/// The required and the desired limit of a row.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Goal {
     pub(crate) must: Limit,
@@ -143,15 +143,15 @@ pub(crate) fn at_most(must: f64, aim: f64) -> Goal {
     Goal { must, aim }
 }
 
-/// What came of a row.
+/// The result of a row.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Verdict {
     Aim,
     Must,
-    /// The reason is empty where the figures say it all.
+    /// Missed by its figures if the reason is empty.
     Missed(String),
     NotMeasured(String),
-    /// There is nothing to reach.
+    /// The row has no goal.
     Shown,
 }
 
@@ -178,11 +178,11 @@ pub(crate) struct Row {
     pub(crate) what: String,
     pub(crate) peer: Figure,
     pub(crate) ours: Figure,
-    /// What the limits are about, in `unit`.
+    /// The value that the limits apply to, in `unit`.
     pub(crate) measured: Option<f64>,
     pub(crate) unit: Unit,
     pub(crate) goal: Option<Goal>,
-    /// What was compared before anything was timed.
+    /// What was compared before measuring.
     pub(crate) checked: &'static str,
     fault: Option<Verdict>,
 }
@@ -223,7 +223,7 @@ impl Row {
         self.unit(unit)
     }
 
-    /// The unit of the limits, where nothing may come to be measured.
+    /// Sets the unit of the limits, for a row that may stay without a value.
     pub(crate) fn unit(mut self, unit: Unit) -> Self {
         self.unit = unit;
         self
@@ -244,7 +244,7 @@ impl Row {
         self
     }
 
-    /// The bar is missed whatever the figures say.
+    /// Marks the bar as missed, regardless of its figures.
     pub(crate) fn missed(mut self, reason: impl Into<String>) -> Self {
         self.fault = Some(Verdict::Missed(reason.into()));
         self
@@ -316,7 +316,7 @@ pub(crate) fn render(rows: &[Row]) -> String {
     table
 }
 
-/// How many rows came out how, in one line.
+/// Returns the number of rows per verdict, in one line.
 pub(crate) fn summary(rows: &[Row]) -> String {
     let verdicts: Vec<Verdict> = rows.iter().map(Row::verdict).collect();
     let count = |wanted: fn(&Verdict) -> bool| verdicts.iter().filter(|v| wanted(v)).count();

@@ -1,4 +1,4 @@
-//! Questions about other budgets: bars 16 and 17, the sweep and the marginal items.
+//! Queries over other budgets: bars 16 and 17, the sweep and the marginal items.
 
 use super::{Session, versus};
 use crate::generator::Population;
@@ -48,7 +48,7 @@ pub(crate) fn least_budget(session: Session) -> Vec<Row> {
     rows
 }
 
-/// Bar 17, and how many runs the published crate's search is worth.
+/// Bar 17, and the published crate's search over its run.
 fn kind_against_peer(session: Session, population: &Population) -> (Row, Option<f64>) {
     let row = Row::new(17, "least budget, kind, N=10k")
         .goal(at_least(800.0, 3_000.0))
@@ -85,7 +85,7 @@ fn kind_against_peer(session: Session, population: &Population) -> (Row, Option<
     (versus(row, result), ratio)
 }
 
-/// The other two questions, in runs.
+/// The other two queries, over a run.
 pub(crate) fn questions(session: Session) -> Vec<Row> {
     let items = ours::items(&Population::new(NUMBER));
     let budget = ours::budget(BUDGET);

@@ -1,4 +1,4 @@
-//! What a report costs: the timed half of bar 14, and bar 15.
+//! The cost of a report: the timed half of bar 14, and bar 15.
 
 use super::Session;
 use crate::counts::short;
@@ -8,7 +8,7 @@ use crate::recipe::{BUDGET, Entry, Scoring};
 use crate::table::{Figure, Row, Unit, at_most};
 use crate::{ours, peer};
 
-/// Bar 14: a run whose collector records nothing, by a plain run.
+/// Bar 14: a run with a disabled collector, over a plain run.
 pub(crate) fn disabled_trace(session: Session) -> Vec<Row> {
     [Scoring::Kind, Scoring::Composite]
         .map(|scoring| {
@@ -19,8 +19,8 @@ pub(crate) fn disabled_trace(session: Session) -> Vec<Row> {
         .into()
 }
 
-/// Bar 15: what becomes of every candidate, by a plain run: by position, as a report with an event for
-/// every item, as a dry run has them, and as one without.
+/// Bar 15: the decisions on all candidates, over a plain run: by position, as a dry run with item
+/// events, and as a report without them.
 pub(crate) fn dry_run(session: Session) -> Vec<Row> {
     let mut rows = Vec::new();
     for (entry, name) in [

@@ -1,4 +1,4 @@
-//! Bar 21: finding equal texts, by reading all texts once.
+//! Bar 21: the time to find equal texts over the time to read all texts once.
 
 use super::Session;
 use crate::attempt::deduplication;
@@ -42,18 +42,18 @@ pub(crate) fn against_reading(session: Session) -> Vec<Row> {
     vec![row]
 }
 
-/// What texts of a kilobyte cost, in seconds.
+/// The cost of texts of a kilobyte, in seconds.
 pub(crate) struct Costs {
-    /// To read them once.
+    /// One read of all texts.
     pub(crate) reading: f64,
-    /// What items with them take longer to build than items with nine bytes.
+    /// Building items with them, minus building items with nine bytes.
     pub(crate) building: f64,
-    /// What a run takes longer with deduplication than without.
+    /// A run with deduplication, minus one without.
     pub(crate) finding: f64,
 }
 
-/// Medians. Every round has new items, so a hash that is kept with the item is computed in every
-/// round, be it when the item is built or when it is first asked for.
+/// Measures medians. Every round builds new items, so a hash stored in the item is computed in every
+/// round.
 pub(crate) fn costs(number: usize, rounds: usize) -> Result<Costs, String> {
     let population = Population::of_length(number, 1_000);
     let mut reading = Vec::new();
@@ -86,7 +86,7 @@ pub(crate) fn costs(number: usize, rounds: usize) -> Result<Costs, String> {
     })
 }
 
-/// How long the last step of building all items takes, and the items.
+/// Returns the time of the last build step of all items, and the items.
 fn built(population: &Population) -> (f64, Vec<cupel::ContextItem>) {
     let builders: Vec<_> = population.candidates().map(ours::builder).collect();
     timed(|| builders.into_iter().map(ours::finish).collect())

@@ -1,5 +1,5 @@
-//! The knapsack where the published one refuses: bars 27 and 28. Every class has a process of its
-//! own, for its memory and because it may not end.
+//! The knapsack beyond the limit of the published one: bars 27 and 28. Each class has a process of its
+//! own, to measure its memory and to limit its time.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::table::{Figure, Row, Unit, at_least, at_most};
 
 const COUNT: usize = 10_000;
 const TARGET: i64 = 1_000_000;
-/// What a class may take at most; with one that takes longer the survey ends.
+/// The limit per class; the survey stops at a class that exceeds it.
 const MOST_SECONDS: f64 = 3.0;
 
 const TYPICAL: [Class; 5] = [
@@ -50,16 +50,16 @@ pub(crate) fn beyond_the_guard(session: Session) -> Vec<Row> {
     ]
 }
 
-/// Two with many ties are compared with the specification's program, in the full run: ten thousand
-/// million cells take a while.
+/// Two classes with many ties are compared with the specification's program, in the full run only: it
+/// fills 10^10 cells.
 const CHECKED: [Class; 2] = [Class::Kind, Class::Inverse];
 
-/// All classes, typical ones first, up to one that cannot be accepted.
+/// The classes, typical ones first, up to the first that fails.
 struct Survey {
     solved: Vec<(Class, Solved)>,
-    /// How many of them were compared with the specification's program.
+    /// The number of classes compared with the specification's program.
     checked: usize,
-    /// Why the classes after these were not tried.
+    /// The reason why later classes were not tried.
     stopped: Option<String>,
 }
 
@@ -100,7 +100,7 @@ impl Survey {
         self.checked == CHECKED.len()
     }
 
-    /// The row with the largest figure among some classes; missed if one of them was not tried.
+    /// Returns the row with the largest figure among some classes; missed if one was not tried.
     fn most(&self, row: Row, among: &[Class], unit: Unit, figure: fn(&Solved) -> f64) -> Row {
         let solved = self
             .solved
@@ -122,7 +122,7 @@ impl Survey {
     }
 }
 
-/// What a child answered about one class.
+/// The result of one class.
 struct Solved {
     seconds: f64,
     /// Bytes.
@@ -140,7 +140,7 @@ impl Solved {
     }
 }
 
-/// Bar 28: the largest table that was not refused and was solved within the limit.
+/// Bar 28: the largest table that is accepted and solved within the limit.
 fn accepted(is_ten_thousand_solved: bool, limit: Duration) -> Row {
     let row = Row::new(
         28,

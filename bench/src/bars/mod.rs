@@ -1,4 +1,4 @@
-//! The bars: numbers, and the function that measures them.
+//! The bars: their numbers and the functions that measure them.
 
 mod budget;
 mod diagnostics;
@@ -14,7 +14,7 @@ use crate::measure::{Duel, Plan};
 use crate::recipe::Scoring;
 use crate::table::{Row, Unit, at_least};
 
-/// How much is measured.
+/// How much to measure.
 #[derive(Clone, Copy)]
 pub(crate) struct Session {
     pub(crate) is_quick: bool,
@@ -37,7 +37,7 @@ impl Session {
         }
     }
 
-    /// The row without a figure, if this is the quick run.
+    /// Returns the row without a figure if this is the quick run.
     fn only_in_full(self, row: &Row) -> Option<Row> {
         self.is_quick
             .then(|| row.clone().not_measured("takes the full run"))
@@ -51,7 +51,7 @@ pub(crate) struct Group {
     pub(crate) measure: fn(Session) -> Vec<Row>,
 }
 
-/// All of them. The limits are those of the project's speed report.
+/// All bars. The limits are those of the project's speed report.
 pub(crate) const GROUPS: &[Group] = &[
     Group {
         bars: &[1],
@@ -190,7 +190,7 @@ pub(crate) const GROUPS: &[Group] = &[
     },
 ];
 
-/// What is worth knowing besides the bars, and what the published crate does not finish.
+/// Rows without a bar, and runs that the published crate does not finish.
 pub(crate) fn beyond(session: Session) -> Vec<Row> {
     let mut rows = budget::questions(session);
     rows.extend(crate::parallel::rows(session));
@@ -200,11 +200,14 @@ pub(crate) fn beyond(session: Session) -> Vec<Row> {
 
 fn composite(session: Session, bar: u8, number: usize, goal: (f64, f64)) -> Vec<Row> {
     let goal = at_least(goal.0, goal.1);
-    let row = selection::against_peer(session, bar, Scoring::Composite, number, goal);
-    vec![row]
+    let hot = selection::against_peer(session, bar, Scoring::Composite, number, goal);
+    if number > 10_000 {
+        return vec![hot];
+    }
+    vec![hot, selection::cold(session, bar, number)]
 }
 
-/// The row with both times and how many times as long the first took.
+/// Returns the row with both times and the ratio of the first to the second.
 fn versus(row: Row, duel: Result<Duel, String>) -> Row {
     match duel {
         Ok(duel) => row

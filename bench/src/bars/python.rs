@@ -1,5 +1,5 @@
-//! Python peers: bars 30 to 32. A script in an environment of its own times them by the CPU time of
-//! its process; our side is timed here.
+//! Python peers: bars 30 to 32. A script in a virtual environment measures their CPU time; our side is
+//! measured here.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -22,12 +22,12 @@ const PACKAGES: [&str; 4] = [
     "llama-index-core==0.14.25",
     "haystack-ai==3.4.0",
 ];
-/// Seconds that a solver may take.
+/// The time limit of a solver, in seconds.
 const LIMIT: u32 = 30;
 const NUMBER: usize = 10_000;
 
-/// The instances of bar 30. The times of the first two are compared; of the others it is asked that
-/// we finish where the other solver does not.
+/// The instances of bar 30. The times of the first two are compared; the others are to be solved within
+/// the limit, which the peer exceeds.
 const INSTANCES: [(Class, i64, Asked); 4] = [
     (Class::Recency, 128_000, Asked::Ratio),
     (Class::Recency, 1_000_000, Asked::Ratio),
@@ -121,7 +121,7 @@ fn knapsack_rows(session: Session, answers: &Value) -> Vec<Row> {
         .into()
 }
 
-/// Bar, name for people, place in the script's answer.
+/// Bar, display name, JSON pointer into the script's answer.
 const PEERS: [(u8, &str, &str); 4] = [
     (31, "langchain trim_messages", "/trim_messages/list"),
     (
@@ -177,7 +177,7 @@ fn reason(answer: &Value) -> String {
     reason.unwrap_or("the script gave no answer").to_owned()
 }
 
-/// The interpreter of an environment with the packages, made when it is not there yet.
+/// Returns the interpreter of a virtual environment with the packages; creates it if needed.
 fn environment() -> Result<PathBuf, String> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/py");
     let python = directory.join("bin/python");

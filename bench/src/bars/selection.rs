@@ -6,14 +6,14 @@ use super::{Session, versus};
 use crate::attempt;
 use crate::counts::short;
 use crate::generator::Population;
-use crate::measure::{Timing, duel};
+use crate::measure::{Eviction, Timing, cold_duel, duel};
 use crate::recipe::{BUDGET, Scoring, Side};
 use crate::table::{Figure, Goal, Row, Unit, at_least, at_most};
 use crate::{ours, peer};
 
 const SAME_ORDER: &str = "same order";
 
-/// A run of both, scorer as named, greedy slicer, chronological placer.
+/// Runs both libraries with a scorer, the greedy slicer and the chronological placer, hot.
 pub(crate) fn against_peer(
     session: Session,
     bar: u8,
@@ -45,6 +45,33 @@ pub(crate) fn against_peer(
         },
     );
     versus(row, result)
+}
+
+/// Runs both libraries with the composite scorer, cold: before each call a buffer larger than the caches is
+/// written and other pipelines run.
+pub(crate) fn cold(session: Session, bar: u8, number: usize) -> Row {
+    let what = format!("composite + greedy run, N={}, cold", short(number));
+    let population = Population::new(number);
+    let (our_items, our_budget) = (ours::items(&population), ours::budget(BUDGET));
+    let (peer_items, peer_budget) = (peer::items(&population), peer::budget(BUDGET));
+    let our_pipeline = ours::pipeline(Scoring::Composite);
+    let peer_pipeline = peer::pipeline(Scoring::Composite);
+
+    let other_items = ours::items(&Population::new(2_000));
+    let others = [Scoring::Frequency, Scoring::Tag, Scoring::Decay].map(ours::pipeline);
+    let mut eviction = Eviction::new();
+    let duel = cold_duel(
+        session.plan(),
+        || peer_pipeline.run(&peer_items, &peer_budget),
+        || our_pipeline.run(&our_items, &our_budget),
+        || {
+            eviction.evict();
+            for other in &others {
+                std::hint::black_box(other.run(&other_items, &our_budget).is_ok());
+            }
+        },
+    );
+    versus(Row::new(bar, what), Ok(duel))
 }
 
 /// Bar 7: each side in a process of its own, because both together would not fit into memory.
@@ -81,7 +108,7 @@ pub(crate) fn kind_of_a_million(session: Session) -> Row {
         .measured(peer.seconds / ours.seconds, Unit::Times)
 }
 
-/// Bar 12: how much longer a hundred times as many take.
+/// Bar 12: growth of time for a hundred times the items.
 pub(crate) fn growth(session: Session) -> Row {
     let row = Row::new(12, "growth T(1M) / T(10k), composite, time").goal(at_most(350.0, 200.0));
     if let Some(row) = session.only_in_full(&row) {
@@ -97,7 +124,7 @@ pub(crate) fn growth(session: Session) -> Row {
     }
 }
 
-/// What the published crate is given up on, beside our time for the same.
+/// Runs that the published crate does not finish within a minute, with our time.
 pub(crate) fn unfinished(session: Session) -> Vec<Row> {
     const LIMIT: Duration = Duration::from_secs(60);
     let cells = [
@@ -146,8 +173,8 @@ fn same_window(population: &Population, peer: &[usize], ours: &[usize]) -> Resul
     ))
 }
 
-/// What of a window the specification leaves no room for: items with a timestamp, all of them
-/// different, in their order; those without come last and count as a set (R034).
+/// Returns the part of a window that the specification determines: items with a timestamp, all of them
+/// different, in their order; those without come last and are compared as a set (R034).
 pub(crate) fn comparable(population: &Population, window: &[usize]) -> Vec<usize> {
     let has_time = |position: &usize| population.has_timestamp(*position);
     let (mut ordered, mut rest): (Vec<usize>, Vec<usize>) =
@@ -157,7 +184,7 @@ pub(crate) fn comparable(population: &Population, window: &[usize]) -> Vec<usize
     ordered
 }
 
-/// What can be had without swapping, in bytes.
+/// Returns the memory that is available without swapping, in bytes.
 fn available_memory() -> f64 {
     let facts = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = facts

@@ -1,4 +1,4 @@
-//! The knapsack beside the published one and the specification: bars 22 to 26, and 29.
+//! The knapsack against the published one and the specification: bars 22 to 26, and 29.
 
 use cupel::Slicer as _;
 use cupel_peer::Slicer as _;
@@ -15,7 +15,7 @@ use crate::{ours, peer};
 
 const SAME_ORDER: &str = "same order";
 
-/// Bar 22: the slicer alone, near the most cells the published one accepts, and at a fourth of that.
+/// Bar 22: the slicer alone, near the cell limit of the published one, and at a fourth of it.
 pub(crate) fn against_peer(session: Session) -> Vec<Row> {
     let full = at_least(100.0, 150.0);
     let hard = at_least(10.0, 20.0);
@@ -48,7 +48,7 @@ pub(crate) fn against_peer(session: Session) -> Vec<Row> {
     .into()
 }
 
-/// How the scores of bar 22 come about.
+/// The scores of bar 22.
 #[derive(Clone, Copy)]
 enum Scores {
     Uniform,
@@ -74,8 +74,8 @@ impl Scores {
     }
 }
 
-/// Bar 23: time per cell where a solver can skip least. No class forces every cell to be computed,
-/// so the cells are those of the whole table and the class is the one with the least to gain.
+/// Bar 23: time per cell of the whole table, for the slowest class. No class forces a solver to compute
+/// every cell.
 pub(crate) fn per_cell(session: Session) -> Vec<Row> {
     let (count, target) = (390, 128_000);
     let row = Row::new(23, "knapsack, time per table cell, slowest of 14 classes");
@@ -108,7 +108,7 @@ pub(crate) fn per_cell(session: Session) -> Vec<Row> {
     vec![row]
 }
 
-/// Bars 24, 25 and 26: by the time it takes to write and read one fresh bit per cell.
+/// Bars 24, 25 and 26: over the time to write and read one fresh bit per cell.
 pub(crate) fn against_table_pass(session: Session) -> Vec<Row> {
     let typical = [
         Class::Recency,
@@ -161,15 +161,15 @@ pub(crate) fn against_table_pass(session: Session) -> Vec<Row> {
     rows
 }
 
-/// Our time beside that of a pass over a fresh table.
+/// Our time and that of a pass over a fresh table.
 struct Passed {
     ours: Timing,
     pass: f64,
 }
 
 impl Passed {
-    /// The choice is first compared with the specification's: at the size that is timed, or in the
-    /// quick run at a hundredth of it.
+    /// First compares the selection with the specification's: at the measured size, or in the quick run
+    /// at a hundredth of it.
     fn measure(session: Session, class: Class, count: usize, target: i64) -> Result<Self, String> {
         if session.is_quick {
             let instance = class.instance(count / 10);
@@ -236,7 +236,7 @@ pub(crate) fn fuzz(session: Session) -> Vec<Row> {
     }]
 }
 
-/// Both slicers on the same list.
+/// Measures both slicers on the same list.
 fn slicers(
     session: Session,
     instance: &[(f64, i64)],
@@ -272,7 +272,7 @@ fn same(expected: &[usize], ours: &[usize]) -> Result<(), String> {
     ))
 }
 
-/// What the published slicer says to an instance at a bucket of 1.
+/// Returns the published slicer's answer to an instance at a bucket of 1.
 pub(super) fn refusal(instance: &[(f64, i64)], target: i64) -> Figure {
     let slicer = cupel_peer::KnapsackSlice::new(1).expect("a positive size");
     Figure::Words(

@@ -1,4 +1,4 @@
-//! Bar 33: a selection, by counting the tokens of the same texts once.
+//! Bar 33: the time of a run over the time to count the tokens of the same texts.
 
 use super::Session;
 use crate::generator::Population;

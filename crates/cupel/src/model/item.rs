@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::hint::black_box;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
 use super::tag::Tags;
-use super::{ContextKind, ContextSource, KnownKind, TagKey, number};
+use super::{ContextKind, ContextSource, KnownKind, number};
 use crate::CupelError;
-use crate::hash::hash;
+use crate::fast::hash::hash;
+use crate::fast::tag_key::TagKey;
 
 /// One candidate for the context window: a message, a document, a tool's output, a memory.
 ///
@@ -174,34 +174,29 @@ impl ContextItem {
         }
     }
 
-    /// Reads what [`clone`](Clone::clone) is going to write, of a few items that are about to be cloned.
-    /// Reads from all over the memory overlap; a count that is raised waits for the one before.
-    pub(crate) fn read_ahead<'i>(items: impl Iterator<Item = &'i Self>) {
-        black_box(items.fold(0, |sum, item| sum ^ Arc::strong_count(&item.fields)));
+    /// Returns the counter that [`clone`](Clone::clone) raises, for a prefetch.
+    pub(crate) fn reference_count(&self) -> u64 {
+        Arc::strong_count(&self.fields) as u64
     }
 
-    /// Reads where the contents begin, of a few items whose contents are about to be read.
-    pub(crate) fn read_contents_ahead<'i>(items: impl Iterator<Item = &'i Self>) {
-        let first = |item: &Self| item.content().as_bytes().first().copied().unwrap_or(0);
-        black_box(items.fold(0, |sum, item| sum ^ first(item)));
-    }
-
-    /// How many items are read ahead at once: as many reads as may be under way.
-    pub(crate) const BLOCK: usize = 32;
-
-    /// The hash of the content in this process.
+    /// Returns the hash of the content in this process.
     pub(crate) fn content_hash(&self) -> u64 {
         self.quick.content_hash
     }
 
-    /// The same item, as if its content had another hash.
+    /// Returns the same item, as if its content had another hash.
     #[cfg(test)]
     pub(crate) fn with_content_hash(mut self, hash: u64) -> Self {
         self.quick.content_hash = hash;
         self
     }
 
-    /// A key for every tag, in their order.
+    /// Returns a word of the first tag's key, for a prefetch.
+    pub(crate) fn first_tag_word(&self) -> u64 {
+        self.tag_keys().first().map_or(0, |key| key.folded()[0])
+    }
+
+    /// Returns a key per tag, in their order.
     pub(crate) fn tag_keys(&self) -> &[TagKey] {
         self.fields.tags.keys()
     }

@@ -20,5 +20,4 @@ pub use tokens::total_tokens;
 
 pub(crate) use budget::floor_tokens;
 pub(crate) use label::KnownKind;
-pub(crate) use tag::TagKey;
 pub(crate) use tokens::reported;

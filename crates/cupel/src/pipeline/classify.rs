@@ -1,11 +1,11 @@
-//! Stage 1: what is invalid, what is pinned, what is scored?
+//! Stage 1, Classify: invalid, pinned and scoreable items.
 
 use super::ledger::{Cause, Ledger};
 use super::positions::Positions;
 use crate::model::reported;
 use crate::{ContextBudget, CupelError};
 
-/// The candidates of a run, by what happens to them next; both lists in input order.
+/// The pinned and the scoreable candidates, in input order.
 #[derive(Clone)]
 pub(super) struct Classes {
     pub(super) pinned: Vec<usize>,
@@ -13,7 +13,7 @@ pub(super) struct Classes {
     pinned_tokens: i128,
 }
 
-/// Drops items with a negative token count, pinned or not (CLASSIFY-2).
+/// Classifies the candidates; excludes items with a negative token count, pinned or not (CLASSIFY-2).
 pub(super) fn classify(ledger: &mut Ledger<'_>) -> Classes {
     let mut classes = Classes {
         pinned: Vec::new(),
@@ -37,12 +37,12 @@ pub(super) fn classify(ledger: &mut Ledger<'_>) -> Classes {
 }
 
 impl Classes {
-    /// The exact tokens of the pinned items.
+    /// Returns the exact tokens of the pinned items.
     pub(super) fn total_pinned_tokens(&self) -> i128 {
         self.pinned_tokens
     }
 
-    /// The tokens of the pinned items, which have to fit the window (CLASSIFY-5).
+    /// Returns the tokens of the pinned items, or an error if they do not fit the window (CLASSIFY-5).
     pub(super) fn pinned_tokens(&self, budget: &ContextBudget) -> Result<i64, CupelError> {
         let available = budget.input_limit();
         if self.pinned_tokens <= i128::from(available) {

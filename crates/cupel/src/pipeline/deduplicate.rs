@@ -1,104 +1,74 @@
-//! Stage 3: of items with the same content, the best stays.
+//! Stage 3, Deduplicate: of items with equal content, the best stays.
 
 use std::collections::HashMap;
 
 use super::ledger::{Cause, Ledger};
 use super::positions::Positions;
-use crate::ContextItem;
-use crate::order::low_bits;
+use crate::fast::bloom::RepeatFilter;
+use crate::fast::interner::Interner;
 
-/// Excludes copies and returns how many there were. Contents are compared byte by byte (DEDUP-3);
-/// whoever stands for a content so far is challenged by every copy in turn, and a later copy wins
-/// only with a strictly greater score (DEDUP-5).
+/// Excludes duplicates and returns their number. Contents are compared byte by byte (DEDUP-3); a later
+/// item replaces the current survivor only with a strictly greater score (DEDUP-5).
 pub(super) fn deduplicate(ledger: &mut Ledger<'_>, scoreable: &Positions) -> usize {
-    let suspects = suspects(ledger.items(), scoreable);
-    let losses = by_stored_hash(ledger, &suspects);
-    let losses = losses.unwrap_or_else(|| by_keyed_hash(ledger, &suspects));
-    for &(loser, winner) in &losses {
+    let items = ledger.items();
+    let hash = |candidate: usize| items[candidate].content_hash();
+    let filter = RepeatFilter::new(scoreable.iter().map(hash));
+    let mut candidates = scoreable.clone();
+    candidates.retain(|candidate| filter.may_repeat(hash(candidate)));
+
+    let mut duplicates = by_stored_hash(ledger, &candidates);
+    let is_equal =
+        |&(loser, winner): &(usize, usize)| items[loser].content() == items[winner].content();
+    if !duplicates.iter().all(is_equal) {
+        // Different contents share a stored hash, perhaps on purpose.
+        duplicates = by_content(ledger, &candidates);
+    }
+    for &(loser, winner) in &duplicates {
         ledger.exclude(loser, Cause::copy_of(winner));
     }
-    losses.len()
+    duplicates.len()
 }
 
-/// The candidates that may have copies. Every hash has a bit, one of eight or more to a candidate; who
-/// has a bit alone has no copy.
-fn suspects(items: &[ContextItem], scoreable: &Positions) -> Positions {
-    // The bits that were met, and those that were met again.
-    let mut words = vec![[0_u64; 2]; (scoreable.len() / 8).next_power_of_two()];
-    let mask = words.len() - 1;
-    let place = |candidate: usize| {
-        let hash = items[candidate].content_hash();
-        (low_bits(hash >> 6) & mask, 1 << (hash % 64))
-    };
-    for candidate in scoreable.iter() {
-        let (at, bit) = place(candidate);
-        let [met, again] = &mut words[at];
-        *again |= *met & bit;
-        *met |= bit;
-    }
-    let mut suspects = scoreable.clone();
-    suspects.retain(|candidate| {
-        let (at, bit) = place(candidate);
-        words[at][1] & bit != 0
-    });
-    suspects
+/// Returns each loser with its winner, by the hash that every item stores.
+fn by_stored_hash(ledger: &Ledger<'_>, candidates: &Positions) -> Vec<(usize, usize)> {
+    let slots = 2 * candidates.len().next_power_of_two();
+    let mut interner = Interner::new(slots.ilog2());
+    contest(ledger, candidates, |candidate| {
+        let hash = ledger.items()[candidate].content_hash();
+        interner.intern([hash, 0], |_| true) - 1
+    })
 }
 
-/// Every loser with its winner, found through the hash that every item carries: an open-addressed
-/// table, half empty. `None` if different contents share a hash, or too much of it: somebody may have
-/// made them to.
-fn by_stored_hash(ledger: &Ledger<'_>, suspects: &Positions) -> Option<Vec<(usize, usize)>> {
-    let items = ledger.items();
-    // The champions' positions plus one; zero is free.
-    let mut slots = vec![0_u32; 2 * suspects.len().next_power_of_two()];
-    let mask = slots.len() - 1;
-    let mut detours = 4 * slots.len();
-    let mut losses = Vec::with_capacity(items.len() / 16);
-    for &taken in suspects.as_slice() {
-        let candidate = taken as usize;
-        let hash = items[candidate].content_hash();
-        let mut at = low_bits(hash >> u32::BITS) & mask;
-        loop {
-            let Some(champion) = (slots[at] as usize).checked_sub(1) else {
-                slots[at] = taken + 1;
-                break;
-            };
-            if items[champion].content_hash() == hash {
-                if ledger.score(candidate) > ledger.score(champion) {
-                    slots[at] = taken + 1;
-                    losses.push((champion, candidate));
-                } else {
-                    losses.push((candidate, champion));
-                }
-                break;
-            }
-            detours = detours.checked_sub(1)?;
-            at = (at + 1) & mask;
-        }
-    }
-    let are_equal = losses.chunks(ContextItem::BLOCK / 2).all(|block| {
-        let pairs = block.iter().flat_map(|&(loser, winner)| [loser, winner]);
-        ContextItem::read_contents_ahead(pairs.map(|candidate| &items[candidate]));
-        let mut pairs = block.iter();
-        pairs.all(|&(loser, winner)| items[loser].content() == items[winner].content())
-    });
-    are_equal.then_some(losses)
+/// Returns each loser with its winner, by the contents themselves; the map's hash is keyed `SipHash`.
+fn by_content(ledger: &Ledger<'_>, candidates: &Positions) -> Vec<(usize, usize)> {
+    let mut numbers: HashMap<&str, usize> = HashMap::with_capacity(candidates.len());
+    contest(ledger, candidates, |candidate| {
+        let next = numbers.len();
+        *numbers
+            .entry(ledger.items()[candidate].content())
+            .or_insert(next)
+    })
 }
 
-/// Every loser with its winner, found through a hash whose key nobody knows.
-fn by_keyed_hash(ledger: &Ledger<'_>, suspects: &Positions) -> Vec<(usize, usize)> {
-    let mut champions: HashMap<&str, usize> = HashMap::with_capacity(suspects.len());
-    let mut losses = Vec::new();
-    for candidate in suspects.iter() {
-        let content = ledger.items()[candidate].content();
-        let champion = champions.entry(content).or_insert(candidate);
-        if *champion == candidate {
+/// Returns each loser with its winner. `number` counts contents from 0 in the order of their first
+/// appearance.
+fn contest(
+    ledger: &Ledger<'_>,
+    candidates: &Positions,
+    mut number: impl FnMut(usize) -> usize,
+) -> Vec<(usize, usize)> {
+    let mut survivors = Vec::with_capacity(candidates.len());
+    let mut losses = Vec::with_capacity(candidates.len() / 2);
+    for candidate in candidates.iter() {
+        let number = number(candidate);
+        let Some(survivor) = survivors.get_mut(number) else {
+            survivors.push(candidate);
             continue;
-        }
-        if ledger.score(candidate) > ledger.score(*champion) {
-            losses.push((std::mem::replace(champion, candidate), candidate));
+        };
+        if ledger.score(candidate) > ledger.score(*survivor) {
+            losses.push((std::mem::replace(survivor, candidate), candidate));
         } else {
-            losses.push((candidate, *champion));
+            losses.push((candidate, *survivor));
         }
     }
     losses
@@ -107,8 +77,9 @@ fn by_keyed_hash(ledger: &Ledger<'_>, suspects: &Positions) -> Vec<(usize, usize
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ContextItem;
 
-    /// Those that stay are the best of their content, the first of equals.
+    /// Checks that the best item of each content survives, and the first of equals.
     fn check(contents: &[usize], hash: impl Fn(u64) -> u64) {
         let item = |&content: &usize| {
             let item = ContextItem::builder(content.to_string(), 1)
@@ -136,7 +107,7 @@ mod tests {
 
     // proves: DEDUP-3, DEDUP-5
     #[test]
-    fn contents_that_share_a_hash_are_told_apart() {
+    fn contents_with_equal_hashes_are_distinguished() {
         let mut state = 1_usize;
         let mut below = |bound: usize| {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223) % (1 << 32);

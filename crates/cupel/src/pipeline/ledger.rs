@@ -3,6 +3,7 @@
 use super::positions::Positions;
 use super::sort::sort;
 use crate::diagnostics::{BudgetExceededMessages, Excerpt};
+use crate::fast::prefetch;
 use crate::order::descending_key;
 use crate::slicer::{Refusal, Unsorted};
 use crate::{
@@ -259,24 +260,18 @@ impl<'a> Ledger<'a> {
     /// Returns the report of a run that recorded every candidate.
     pub(super) fn report(&self, events: Vec<TraceEvent>) -> SelectionReport {
         let exclusions = self.exclusions();
-        let mut excluded = Vec::with_capacity(exclusions.len());
-        for block in exclusions.chunks(ContextItem::BLOCK) {
-            self.read_ahead(block.iter().map(|&(candidate, _)| candidate));
-            let entries = block.iter();
-            excluded.extend(entries.map(|&(candidate, cause)| self.entry(candidate, cause)));
-        }
-        let mut included = Vec::with_capacity(self.window.len());
-        for block in self.window.chunks(ContextItem::BLOCK) {
-            let block = block.iter().copied();
-            self.read_ahead(block.clone());
-            included.extend(block.map(|candidate| self.included(candidate)));
-        }
+        let reference_count = |candidate: usize| self.items[candidate].reference_count();
+        let excluded = prefetch::map(
+            &exclusions,
+            |&(candidate, _)| reference_count(candidate),
+            |&(candidate, cause)| self.entry(candidate, cause),
+        );
+        let included = prefetch::map(
+            &self.window,
+            |&candidate| reference_count(candidate),
+            |&candidate| self.included(candidate),
+        );
         SelectionReport::sorted(events, included, excluded, self.shortfalls.clone())
-    }
-
-    /// Reads ahead for candidates whose items are about to be cloned.
-    pub(super) fn read_ahead(&self, candidates: impl Iterator<Item = usize>) {
-        ContextItem::read_ahead(candidates.map(|candidate| &self.items[candidate]));
     }
 
     /// Returns the message of the item event for a candidate that `stage` excluded.

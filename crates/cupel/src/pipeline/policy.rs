@@ -4,9 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::{Decisions, EventLog, Recording, execute};
+use crate::fast::{parallel, prefetch};
 use crate::{
     ContextBudget, ContextItem, CupelError, NullTraceCollector, OverflowEvent, OverflowStrategy,
-    Placer, Scorer, SelectionReport, Slicer, TraceCollector, parallel,
+    Placer, Scorer, SelectionReport, Slicer, TraceCollector,
 };
 
 /// How to run: which scorer, slicer and placer, and what to do about copies and overflow.
@@ -163,12 +164,11 @@ impl Policy {
         collector: &mut C,
     ) -> Result<Vec<ContextItem>, CupelError> {
         let ledger = execute(self, items, budget, collector, Recording::WindowOnly)?;
-        let mut window = Vec::with_capacity(ledger.window().len());
-        for block in ledger.window().chunks(ContextItem::BLOCK) {
-            ContextItem::read_ahead(block.iter().map(|&candidate| &items[candidate]));
-            window.extend(block.iter().map(|&candidate| items[candidate].clone()));
-        }
-        Ok(window)
+        Ok(prefetch::map(
+            ledger.window(),
+            |&candidate| items[candidate].reference_count(),
+            |&candidate| items[candidate].clone(),
+        ))
     }
 
     /// The windows of many runs, in order; with the feature `rayon` on all cores.

@@ -7,7 +7,7 @@ use crate::CupelError;
 pub(crate) struct Positions(Vec<u32>);
 
 impl Positions {
-    /// Refuses an input that has more positions than four bytes can tell apart.
+    /// Returns an error if an input has more positions than 32 bits can hold.
     pub(super) fn check(items: usize) -> Result<(), CupelError> {
         if u32::try_from(items).is_ok() {
             return Ok(());
@@ -22,10 +22,7 @@ impl Positions {
         Self(Vec::with_capacity(capacity))
     }
 
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "the input has been checked"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "`check` bounds the input")]
     pub(super) fn push(&mut self, position: usize) {
         self.0.push(position as u32);
     }
@@ -46,7 +43,7 @@ impl Positions {
         self.0.iter().map(|&position| position as usize)
     }
 
-    /// The list in parts of `length` positions.
+    /// Returns the list in blocks of `length` positions.
     pub(super) fn blocks(
         &self,
         length: usize,
@@ -55,7 +52,7 @@ impl Positions {
         blocks.map(|block| block.iter().map(|&position| position as usize))
     }
 
-    /// Nobody foresees which are kept, so there is no branch on it.
+    /// Keeps positions, branchless: the predicate is unpredictable.
     pub(super) fn retain(&mut self, keep: impl Fn(usize) -> bool) {
         let mut kept = 0;
         for index in 0..self.0.len() {
@@ -66,17 +63,14 @@ impl Positions {
         self.0.truncate(kept);
     }
 
-    /// The positions as they are stored.
+    /// Returns the positions as they are stored.
     pub(crate) fn as_slice(&self) -> &[u32] {
         &self.0
     }
 }
 
 impl FromIterator<usize> for Positions {
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "the input has been checked"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "`check` bounds the input")]
     fn from_iter<I: IntoIterator<Item = usize>>(positions: I) -> Self {
         Self(
             positions
@@ -92,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_input_is_refused_only_when_its_positions_do_not_fit() {
+    fn only_inputs_with_too_many_positions_are_refused() {
         let most = u32::MAX as usize;
         assert_eq!(Positions::check(most), Ok(()));
         assert_eq!(

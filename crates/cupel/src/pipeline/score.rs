@@ -1,14 +1,14 @@
-//! Stage 2: how relevant is each scoreable item among the scoreable ones?
+//! Stage 2, Score: the relevance of each scoreable item among the scoreable ones.
 
 use std::borrow::Cow;
 
 use super::classify::Classes;
 use super::ledger::Ledger;
-use crate::scorer::{column, column_among};
+use crate::scorer::{Among, scores};
 use crate::{ContextItem, CupelError, Scorer};
 
-/// Asks the scorer once for the whole scoreable list, and not at all if it is empty (SCORE-6).
-/// Pinned items enter the merge with score 1.0, invalid ones have score 0.0.
+/// Calls the scorer once for the whole scoreable list, and not at all if it is empty (SCORE-6).
+/// Pinned items get score 1.0, invalid ones 0.0.
 pub(super) fn score(
     ledger: &mut Ledger<'_>,
     scorer: &dyn Scorer,
@@ -16,26 +16,26 @@ pub(super) fn score(
 ) -> Result<(), CupelError> {
     let items = ledger.items();
     let scoreable = classes.scoreable.len();
-    let mut scores = if scoreable == 0 {
+    let mut column = if scoreable == 0 {
         vec![0.0; items.len()]
     } else if scoreable == items.len() {
-        column(scorer, items)?
+        scores(scorer, items, Among::All)?
     } else {
-        column_among(scorer, items)?
+        scores(scorer, items, Among::Scoreable)?
     };
     for &pinned in &classes.pinned {
-        scores[pinned] = 1.0;
+        column[pinned] = 1.0;
     }
     if scoreable + classes.pinned.len() < items.len() {
-        let invalid = scores.iter_mut().zip(items);
+        let invalid = column.iter_mut().zip(items);
         let invalid = invalid.filter(|(_, item)| item.tokens() < 0);
         invalid.for_each(|(score, _)| *score = 0.0);
     }
-    ledger.set_scores(scores);
+    ledger.set_scores(column);
     Ok(())
 }
 
-/// The scoreable items as one list.
+/// Returns the scoreable items as one list.
 pub(super) fn scoreable_items(items: &[ContextItem]) -> Cow<'_, [ContextItem]> {
     if items.iter().all(ContextItem::is_scored) {
         return items.into();

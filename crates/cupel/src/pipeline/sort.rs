@@ -1,11 +1,11 @@
-//! Stage 4: best score first.
+//! Stage 4, Sort: best score first.
 
 use super::ledger::Ledger;
 use super::positions::Positions;
+use crate::fast::parallel;
 use crate::order::Ranked;
-use crate::parallel;
 
-/// The candidates by score, highest first; ties keep their input order (SORT-2).
+/// Returns the candidates by score, highest first; ties keep their input order (SORT-2).
 pub(super) fn sort(ledger: &Ledger<'_>, candidates: &Positions) -> Positions {
     let mut ranked = parallel::map(candidates.as_slice(), |_, &candidate| {
         let candidate = candidate as usize;

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use super::ledger::Ledger;
 use super::positions::Positions;
+use crate::fast::prefetch;
 use crate::total_tokens;
 use crate::{
     ContextBudget, ContextItem, CupelError, OverflowEvent, PipelineStage, SelectionReport,
@@ -106,9 +107,10 @@ impl<'c, C: TraceCollector + ?Sized> Trace<'c, C> {
             0 => Positions::default(),
             _ => excluded.collect(),
         };
-        for block in excluded.blocks(ContextItem::BLOCK) {
+        for block in excluded.blocks(prefetch::BLOCK) {
             if self.wants_entries {
-                ledger.read_ahead(block.clone());
+                let items = block.clone().map(|candidate| &ledger.items()[candidate]);
+                prefetch::prefetch(items.map(ContextItem::reference_count));
             }
             for candidate in block {
                 if self.item_events {

@@ -1,13 +1,15 @@
 //! [`ChronologicalPlacer`].
 
 use super::{Placer, placed};
-use crate::order::{Leading, low_bits};
-use crate::{ContextItem, CupelError, ScoredItem, ScoredRef, parallel};
+use crate::fast::parallel;
+use crate::fast::radix::RadixKey;
+use crate::order::low_bits;
+use crate::{ContextItem, CupelError, ScoredItem, ScoredRef};
 
-/// Oldest first; items without a timestamp last.
+/// Places the oldest first, items without a timestamp last.
 ///
-/// Ties keep the order in which the items came: pinned first, then by score (CHRONO-3). Scores
-/// have no say of their own.
+/// Ties keep the order of the input: pinned first, then by score (CHRONO-3). Scores have no other
+/// influence.
 ///
 /// ```
 /// use chrono::{TimeZone, Utc};
@@ -45,26 +47,26 @@ impl Placer for ChronologicalPlacer {
 fn order(items: &[ScoredRef<'_>]) -> Vec<usize> {
     let time = |position: usize| items[position].item.seconds_and_nanos();
     let mut timed = Vec::with_capacity(items.len());
-    timed.extend((0..items.len()).filter_map(|at| Some(InTime::new(time(at)?, at))));
+    timed.extend((0..items.len()).filter_map(|at| Some(TimeKey::new(time(at)?, at))));
     parallel::sort(&mut timed);
     let timeless = (0..items.len()).filter(|&position| time(position).is_none());
     let mut order = Vec::with_capacity(items.len());
-    order.extend(timed.into_iter().map(InTime::position).chain(timeless));
+    order.extend(timed.into_iter().map(TimeKey::position).chain(timeless));
     order
 }
 
-/// A time with a position, oldest first, ties by position: from the top 44 bits of seconds, 31 of
-/// nanoseconds and the rest.
+/// A time with a position: oldest first, ties by position. From the top: 44 bits of seconds, 31 of
+/// nanoseconds, 53 of the position.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct InTime(u128);
+struct TimeKey(u128);
 
-impl InTime {
+impl TimeKey {
     const POSITION_BITS: u32 = 53;
-    /// More than the seconds of any time on either side of 1970.
-    const SECONDS: i64 = 1 << 43;
+    /// Makes seconds positive: more than those of any time before 1970.
+    const SECONDS_OFFSET: i64 = 1 << 43;
 
     fn new((seconds, nanos): (i64, u32), position: usize) -> Self {
-        let seconds = seconds.saturating_add(Self::SECONDS).unsigned_abs();
+        let seconds = seconds.saturating_add(Self::SECONDS_OFFSET).unsigned_abs();
         let time = u128::from(seconds) << 31 | u128::from(nanos);
         Self(time << Self::POSITION_BITS | position as u128)
     }
@@ -74,8 +76,8 @@ impl InTime {
     }
 }
 
-impl Leading for InTime {
-    fn leading(self) -> u64 {
+impl RadixKey for TimeKey {
+    fn radix(self) -> u64 {
         (self.0 >> u64::BITS) as u64
     }
 }
@@ -87,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_sort_as_times_do() {
+    fn keys_order_as_times_do() {
         let (first, last) = (DateTime::<Utc>::MIN_UTC, DateTime::<Utc>::MAX_UTC);
         let second = |seconds, nanos| DateTime::from_timestamp(seconds, nanos);
         let times = [
@@ -102,7 +104,7 @@ mod tests {
         let key = |time: Option<DateTime<Utc>>, position: usize| {
             let item = ContextItem::builder("x", 1).timestamp(time.unwrap());
             let time = item.build().unwrap().seconds_and_nanos();
-            InTime::new(time.unwrap(), position)
+            TimeKey::new(time.unwrap(), position)
         };
         for a in times {
             for b in times {

@@ -1,11 +1,11 @@
-//! Placers: in what order is the window read?
+//! Placers: the order of the window.
 //!
 //! | placer | order |
 //! |---|---|
 //! | [`ChronologicalPlacer`] | oldest first, items without a timestamp last |
 //! | [`UShapedPlacer`] | best scores at both ends, worst in the middle |
 //!
-//! Both are the specification's.
+//! The specification defines both.
 
 mod chronological;
 mod u_shaped;
@@ -23,9 +23,9 @@ use crate::{ContextItem, CupelError, ScoredItem, ScoredRef};
 
 /// Orders the selected items.
 ///
-/// Only [`place`](Self::place) has to be written. It returns exactly the items it received, in
-/// any order (PLACER-1), and the same order for the same input (PLACER-2). A run that uses a
-/// placer that breaks the first rule ends with [`CupelError::Contract`].
+/// Only [`place`](Self::place) is required. It returns exactly the items it received, in any order
+/// (PLACER-1), and the same order for the same input (PLACER-2). A run ends with
+/// [`CupelError::Contract`] if its placer breaks the first rule.
 ///
 /// ```
 /// use cupel::{ContextItem, Placer, ScoredItem};
@@ -49,14 +49,13 @@ use crate::{ContextItem, CupelError, ScoredItem, ScoredRef};
 /// assert_eq!(placed[0].content(), "abc");
 /// ```
 pub trait Placer: Send + Sync {
-    /// The items in their final order. Pinned items come first and have score 1.0, the others
-    /// follow by score.
+    /// Returns the items in their final order. In `items`, pinned items come first with score 1.0, and
+    /// the others follow by score.
     fn place(&self, items: &[ScoredItem]) -> Vec<ContextItem>;
 
-    /// The order as positions in `items`: what the pipeline calls.
+    /// Returns the order as positions in `items`. The pipeline calls this method.
     ///
-    /// The provided method calls [`place`](Self::place) and finds the items by their handles; a
-    /// placer that writes this one saves that work.
+    /// The default calls [`place`](Self::place) and finds the items by their handles.
     ///
     /// # Errors
     ///
@@ -66,18 +65,18 @@ pub trait Placer: Send + Sync {
         match_handles(items, &self.place(&owned), StrategyRole::Placer)
     }
 
-    /// This placer as data, for [`PolicyConfig::of`](crate::config::PolicyConfig::of).
+    /// Returns this placer as data, for [`PolicyConfig::of`](crate::config::PolicyConfig::of).
     ///
     /// # Errors
     ///
-    /// [`ConfigError::not_data`], as provided, for a placer that no document can name.
+    /// Defaults to [`ConfigError::not_data`], for a placer that no document can name.
     #[cfg(feature = "serde")]
     fn to_config(&self) -> Result<PlacerConfig, ConfigError> {
         Err(ConfigError::not_data(std::any::type_name::<Self>()))
     }
 }
 
-/// A pointer to a placer is a placer.
+/// Implements a strategy trait for pointers.
 macro_rules! forward {
     ($($pointer:ty),*) => {$(
         impl<T: Placer + ?Sized> Placer for $pointer {
@@ -99,7 +98,7 @@ macro_rules! forward {
 
 forward!(Box<T>, Arc<T>, &T);
 
-/// `place` by positions, for placers whose order cannot fail.
+/// Returns the items in the order of positions, for placers whose order cannot fail.
 fn placed(
     items: &[ScoredItem],
     order: impl FnOnce(&[ScoredRef<'_>]) -> Vec<usize>,

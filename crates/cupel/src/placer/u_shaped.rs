@@ -1,14 +1,15 @@
 //! [`UShapedPlacer`].
 
 use super::{Placer, placed};
+use crate::fast::parallel;
 use crate::order::Ranked;
-use crate::{ContextItem, CupelError, ScoredItem, ScoredRef, parallel};
+use crate::{ContextItem, CupelError, ScoredItem, ScoredRef};
 
-/// Best scores at both ends, worst in the middle, for models that read the ends more closely.
+/// Places the best scores at both ends and the worst in the middle, for models that attend less to
+/// the middle (Liu et al. 2023, "Lost in the Middle").
 ///
-/// Ranked by score, even ranks fill from the left and odd ranks from the right; ties rank in
-/// the order in which the items came (USHAPE-1). Pinned items have score 1.0 and no other
-/// privilege.
+/// Even ranks by score fill from the left and odd ranks from the right; ties rank in the order of the
+/// input (USHAPE-1). Pinned items have score 1.0 and no other privilege.
 ///
 /// ```
 /// use cupel::{ContextItem, Placer, ScoredItem, UShapedPlacer};

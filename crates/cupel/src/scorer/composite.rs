@@ -2,14 +2,13 @@
 
 use std::fmt;
 
-use super::{ScorePart, Scorer};
+use super::{Among, BuiltinScorer, ScorePart, Scorer, scores};
 use crate::{ContextItem, CupelError};
 
 /// The weighted average of several scorers.
 ///
-/// Weights are relative: 3 and 1 are the same as 0.75 and 0.25 (COMP-3). Children own their
-/// children, so a scorer can never contain itself (COMP-9); one scorer may still serve
-/// several parents through an `Arc`.
+/// Weights are relative: 3 and 1 are the same as 0.75 and 0.25 (COMP-3). A scorer owns its children
+/// and so cannot contain itself (COMP-9); an `Arc` lets several parents share one scorer.
 ///
 /// To multiply scores instead, use [`ProductScorer`](crate::ProductScorer).
 ///
@@ -26,14 +25,14 @@ use crate::{ContextItem, CupelError};
 /// ```
 pub struct CompositeScorer {
     scorers: Vec<Box<dyn Scorer>>,
-    /// As they were given.
+    /// The weights as given.
     #[cfg(feature = "serde")]
     weights: Vec<f64>,
     normalized_weights: Vec<f64>,
 }
 
 impl CompositeScorer {
-    /// Scorers with their weights, in the order in which they are added up.
+    /// Creates the average of scorers with their weights, summed in list order.
     ///
     /// # Errors
     ///
@@ -66,29 +65,6 @@ impl CompositeScorer {
         })
     }
 
-    /// The weighted sum of the columns.
-    fn sum(
-        &self,
-        column: impl Fn(&dyn Scorer) -> Result<Vec<f64>, CupelError>,
-    ) -> Result<Vec<f64>, CupelError> {
-        let mut sums = Vec::new();
-        for (scorer, weight) in self.scorers.iter().zip(&self.normalized_weights) {
-            let mut column = column(scorer)?;
-            if sums.is_empty() {
-                for score in &mut column {
-                    // Zero added to minus zero is zero.
-                    *score = 0.0 + *score * weight;
-                }
-                sums = column;
-            } else {
-                for (sum, score) in sums.iter_mut().zip(column) {
-                    *sum += score * weight;
-                }
-            }
-        }
-        Ok(sums)
-    }
-
     /// Starts an empty composite; see [`CompositeScorerBuilder`].
     pub fn builder() -> CompositeScorerBuilder {
         CompositeScorerBuilder {
@@ -99,10 +75,7 @@ impl CompositeScorer {
 
 #[cfg_attr(
     feature = "serde",
-    expect(
-        clippy::missing_fields_in_debug,
-        reason = "the normalized weights say it all"
-    )
+    expect(clippy::missing_fields_in_debug, reason = "derived from the weights")
 )]
 impl fmt::Debug for CompositeScorer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -121,12 +94,8 @@ impl Scorer for CompositeScorer {
         })
     }
 
-    fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
-        self.sum(|scorer| super::column(scorer, items))
-    }
-
-    fn score_among(&self, candidates: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
-        self.sum(|scorer| super::column_among(scorer, candidates))
+    fn builtin(&self) -> Option<&dyn BuiltinScorer> {
+        Some(self)
     }
 
     fn explain_all(&self, items: &[ContextItem]) -> Result<Vec<ScorePart>, CupelError> {
@@ -152,7 +121,27 @@ impl Scorer for CompositeScorer {
     }
 }
 
-/// Collects the children of a [`CompositeScorer`] without boxing them by hand.
+impl BuiltinScorer for CompositeScorer {
+    fn score_among(&self, items: &[ContextItem], among: Among) -> Result<Vec<f64>, CupelError> {
+        let mut children = self.scorers.iter().zip(&self.normalized_weights);
+        let Some((first, weight)) = children.next() else {
+            return Ok(vec![0.0; items.len()]);
+        };
+        let mut sums = scores(first, items, among)?;
+        for score in &mut sums {
+            // `0.0 + -0.0` is `0.0`, as in a sum that starts at zero.
+            *score = 0.0 + *score * weight;
+        }
+        for (scorer, weight) in children {
+            for (sum, score) in sums.iter_mut().zip(scores(scorer, items, among)?) {
+                *sum += score * weight;
+            }
+        }
+        Ok(sums)
+    }
+}
+
+/// Builds a [`CompositeScorer`].
 ///
 /// ```
 /// use cupel::CompositeScorer;
@@ -168,13 +157,13 @@ pub struct CompositeScorerBuilder {
 }
 
 impl CompositeScorerBuilder {
-    /// Adds a child with its weight.
+    /// Adds a scorer with its weight.
     pub fn add(mut self, scorer: impl Scorer + 'static, weight: f64) -> Self {
         self.entries.push((Box::new(scorer), weight));
         self
     }
 
-    /// Finishes the composite.
+    /// Builds the composite.
     ///
     /// # Errors
     ///

@@ -1,16 +1,17 @@
-//! [`DecayScorer`], its curves and its clock.
+//! [`DecayScorer`] with its curves and clock.
 
 use std::fmt;
 
 use chrono::{DateTime, Duration, Utc};
 
-use super::Scorer;
+use super::{Among, BuiltinScorer, Scorer};
+use crate::fast::parallel;
 use crate::model::number;
-use crate::{ContextItem, CupelError, parallel};
+use crate::{ContextItem, CupelError};
 
-/// Says what time it is.
+/// A clock.
 ///
-/// [`DecayScorer`] has no clock of its own: a run that is to be repeatable injects one.
+/// [`DecayScorer`] takes its clock from the caller. A fixed clock makes runs repeatable.
 ///
 /// ```
 /// use chrono::{DateTime, TimeZone, Utc};
@@ -27,21 +28,21 @@ use crate::{ContextItem, CupelError, parallel};
 /// assert_eq!(Noon.now().to_rfc3339(), "2026-01-01T12:00:00+00:00");
 /// ```
 pub trait TimeProvider: Send + Sync {
-    /// The current instant.
+    /// Returns the current instant.
     fn now(&self) -> DateTime<Utc>;
 
-    /// This clock as data: the instant at which it stands still, or nothing for the machine's clock.
+    /// Returns this clock as data: the instant of a fixed clock, or `None` for the system clock.
     ///
     /// # Errors
     ///
-    /// [`ConfigError::not_data`](crate::config::ConfigError::not_data), as provided, for any other clock.
+    /// Defaults to [`ConfigError::not_data`](crate::config::ConfigError::not_data), for any other clock.
     #[cfg(feature = "serde")]
     fn to_config(&self) -> Result<Option<DateTime<Utc>>, super::ConfigError> {
         Err(super::ConfigError::not_data(std::any::type_name::<Self>()))
     }
 }
 
-/// A fixed instant is a clock that stands still.
+/// A fixed clock.
 impl TimeProvider for DateTime<Utc> {
     fn now(&self) -> DateTime<Utc> {
         *self
@@ -53,7 +54,7 @@ impl TimeProvider for DateTime<Utc> {
     }
 }
 
-/// The machine's clock.
+/// The system clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct SystemTimeProvider;
 
@@ -71,8 +72,8 @@ impl TimeProvider for SystemTimeProvider {
 
 /// How a score falls with age.
 ///
-/// The functions refuse nonsense; a variant written by hand is checked again by
-/// [`DecayScorer::new`], so no scorer ever holds an invalid curve (DECAY-12).
+/// The constructors return an error for an invalid curve. [`DecayScorer::new`] checks again, so no
+/// scorer holds an invalid curve (DECAY-12).
 ///
 /// ```
 /// use chrono::Duration;
@@ -97,7 +98,7 @@ pub enum DecayCurve {
 }
 
 impl DecayCurve {
-    /// Halves with every `half_life`.
+    /// Returns a curve that halves with every `half_life`.
     ///
     /// # Errors
     ///
@@ -106,7 +107,7 @@ impl DecayCurve {
         Self::Exponential(half_life).validated()
     }
 
-    /// 1.0 while younger than `max_age`, else 0.0.
+    /// Returns a curve that is 1.0 while younger than `max_age`, else 0.0.
     ///
     /// # Errors
     ///
@@ -115,8 +116,8 @@ impl DecayCurve {
         Self::Window(max_age).validated()
     }
 
-    /// Windows of an upper age (exclusive) and a score; the first that is longer than an
-    /// item's age gives its score, the last one catches the rest.
+    /// Returns a curve of windows, each with an upper age (exclusive) and a score. The first window
+    /// that is longer than an item's age gives its score; older items get the score of the last.
     ///
     /// # Errors
     ///
@@ -163,10 +164,10 @@ fn seconds(duration: Duration) -> f64 {
     duration.num_seconds() as f64 + f64::from(duration.subsec_nanos()) / 1e9
 }
 
-/// Scores by age against a clock, whatever the other items are.
+/// Scores by age against a clock, independent of the other items.
 ///
-/// Items from the future count as brand new, items without a timestamp get the
-/// null-timestamp score. A batch reads the clock once.
+/// Items from the future have age zero. Items without a timestamp get the null-timestamp score.
+/// [`score_all`](Scorer::score_all) reads the clock once.
 ///
 /// ```
 /// use chrono::{Duration, TimeZone, Utc};
@@ -194,10 +195,10 @@ pub struct DecayScorer {
 }
 
 impl DecayScorer {
-    /// The null-timestamp score used by [`with_curve`](Self::with_curve): neutral (DECAY-13).
+    /// The null-timestamp score of [`with_curve`](Self::with_curve) (DECAY-13).
     pub const DEFAULT_NULL_TIMESTAMP_SCORE: f64 = 0.5;
 
-    /// A clock, a curve, and the score of items without a timestamp.
+    /// Creates a scorer from a clock, a curve, and the score of items without a timestamp.
     ///
     /// # Errors
     ///
@@ -220,7 +221,7 @@ impl DecayScorer {
         })
     }
 
-    /// A clock and a curve; items without a timestamp score
+    /// Creates a scorer from a clock and a curve. Items without a timestamp score
     /// [`DEFAULT_NULL_TIMESTAMP_SCORE`](Self::DEFAULT_NULL_TIMESTAMP_SCORE).
     ///
     /// # Errors
@@ -246,7 +247,7 @@ impl DecayScorer {
     }
 }
 
-/// An instant, also as a [`number`].
+/// An instant, as a time and as a [`number`].
 struct Now(DateTime<Utc>, i64);
 
 impl Now {
@@ -254,7 +255,7 @@ impl Now {
         Self(now, number::held_time(Some(now)))
     }
 
-    /// How old an item is; `None` without a timestamp.
+    /// Returns the age of an item, or `None` without a timestamp.
     #[inline]
     fn age(&self, item: &ContextItem) -> Option<Duration> {
         let time = item.time_number();
@@ -282,13 +283,8 @@ impl Scorer for DecayScorer {
         self.score_at(&Now::new(self.provider.now()), item)
     }
 
-    fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
-        let now = Now::new(self.provider.now());
-        Ok(parallel::map(items, |_, item| self.score_at(&now, item)))
-    }
-
-    fn score_among(&self, candidates: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
-        self.score_all(candidates)
+    fn builtin(&self) -> Option<&dyn BuiltinScorer> {
+        Some(self)
     }
 
     #[cfg(feature = "serde")]
@@ -311,5 +307,12 @@ impl Scorer for DecayScorer {
             null_timestamp_score: self.null_timestamp_score,
             reference_time: self.provider.to_config()?,
         })
+    }
+}
+
+impl BuiltinScorer for DecayScorer {
+    fn score_among(&self, items: &[ContextItem], _: Among) -> Result<Vec<f64>, CupelError> {
+        let now = Now::new(self.provider.now());
+        Ok(parallel::map(items, |_, item| self.score_at(&now, item)))
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
-use super::{Scorer, check_weight, one_by_one};
+use super::{BuiltinScorer, Pointwise, Scorer, check_weight};
 use crate::model::KnownKind;
 use crate::{ContextItem, ContextKind, CupelError};
 
@@ -29,7 +29,7 @@ pub struct KindScorer {
 }
 
 impl KindScorer {
-    /// The specification's weights: system prompt 1.0, memory 0.8, tool output 0.6,
+    /// Creates a scorer with the specification's weights: system prompt 1.0, memory 0.8, tool output 0.6,
     /// document 0.4, message 0.2 (KIND-2).
     pub fn with_default_weights() -> Self {
         Self::of(HashMap::from([
@@ -41,7 +41,7 @@ impl KindScorer {
         ]))
     }
 
-    /// Weights of your own.
+    /// Creates a scorer with a weight per kind.
     ///
     /// # Errors
     ///
@@ -52,7 +52,7 @@ impl KindScorer {
         Self::from_weights(sorted)
     }
 
-    /// Weights of your own, as a list.
+    /// Creates a scorer from a list of weights.
     ///
     /// # Errors
     ///
@@ -85,7 +85,7 @@ impl KindScorer {
     }
 }
 
-#[expect(clippy::missing_fields_in_debug, reason = "the weights say it all")]
+#[expect(clippy::missing_fields_in_debug, reason = "derived from the weights")]
 impl fmt::Debug for KindScorer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let weights: BTreeMap<_, _> = self.weights.iter().collect();
@@ -104,12 +104,8 @@ impl Scorer for KindScorer {
         }
     }
 
-    fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
-        Ok(one_by_one(self, items))
-    }
-
-    fn score_among(&self, candidates: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
-        self.score_all(candidates)
+    fn builtin(&self) -> Option<&dyn BuiltinScorer> {
+        Some(self)
     }
 
     #[cfg(feature = "serde")]
@@ -122,3 +118,5 @@ impl Scorer for KindScorer {
         })
     }
 }
+
+impl Pointwise for KindScorer {}

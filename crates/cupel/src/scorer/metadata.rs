@@ -1,12 +1,12 @@
-//! [`MetadataTrustScorer`] and [`MetadataKeyScorer`]: scores the caller put into metadata.
+//! [`MetadataTrustScorer`] and [`MetadataKeyScorer`]: scores from metadata.
 
-use super::{Scorer, one_by_one};
+use super::{BuiltinScorer, Pointwise, Scorer};
 use crate::{ContextItem, CupelError};
 
 /// Scores by the trust value the caller stored under `cupel:trust`, clamped to `[0, 1]`.
 ///
-/// An item without a value, with one that is not a number or not finite, scores the
-/// default (TRUST-2 to TRUST-4). Keys that begin with `cupel:` are reserved for such conventions.
+/// An item without a value, or with a value that is not a finite number, gets the default score
+/// (TRUST-2 to TRUST-4). Keys that begin with `cupel:` are reserved for such conventions.
 ///
 /// ```
 /// use cupel::{ContextItem, MetadataTrustScorer, Scorer};
@@ -23,10 +23,10 @@ pub struct MetadataTrustScorer {
 }
 
 impl MetadataTrustScorer {
-    /// The metadata key that is read.
+    /// The metadata key.
     pub const KEY: &str = "cupel:trust";
 
-    /// The score of items without a usable value.
+    /// Creates a scorer with the score of items without a valid value.
     ///
     /// # Errors
     ///
@@ -50,12 +50,8 @@ impl Scorer for MetadataTrustScorer {
         }
     }
 
-    fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
-        Ok(one_by_one(self, items))
-    }
-
-    fn score_among(&self, candidates: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
-        self.score_all(candidates)
+    fn builtin(&self) -> Option<&dyn BuiltinScorer> {
+        Some(self)
     }
 
     #[cfg(feature = "serde")]
@@ -66,11 +62,12 @@ impl Scorer for MetadataTrustScorer {
     }
 }
 
+impl Pointwise for MetadataTrustScorer {}
+
 /// Scores a boost where a metadata key has a given value, and 1.0 everywhere else.
 ///
-/// The score is meant as a factor and is not clamped (MKEY-6). [`CompositeScorer`] takes the
-/// weighted average of its children; to multiply another score by this one, put both into a
-/// [`ProductScorer`].
+/// The score is a factor and is not clamped (MKEY-6). [`ProductScorer`] multiplies it with other
+/// scores; [`CompositeScorer`] would take their weighted average.
 ///
 /// [`CompositeScorer`]: crate::CompositeScorer
 /// [`ProductScorer`]: crate::ProductScorer
@@ -93,7 +90,7 @@ pub struct MetadataKeyScorer {
 }
 
 impl MetadataKeyScorer {
-    /// The key to look up, the value that earns the boost, and the boost.
+    /// Creates a scorer from a key, the value that gets the boost, and the boost.
     ///
     /// # Errors
     ///
@@ -125,12 +122,8 @@ impl Scorer for MetadataKeyScorer {
         }
     }
 
-    fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
-        Ok(one_by_one(self, items))
-    }
-
-    fn score_among(&self, candidates: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
-        self.score_all(candidates)
+    fn builtin(&self) -> Option<&dyn BuiltinScorer> {
+        Some(self)
     }
 
     #[cfg(feature = "serde")]
@@ -142,3 +135,5 @@ impl Scorer for MetadataKeyScorer {
         })
     }
 }
+
+impl Pointwise for MetadataKeyScorer {}

@@ -1,28 +1,27 @@
-//! Scorers: how relevant is an item, seen against all the others?
+//! Scorers: how relevant an item is among all the others.
 //!
 //! | scorer | reads | score | whole batch costs |
 //! |---|---|---|---|
 //! | [`RecencyScorer`] | timestamp | rank among the timestamped, newest 1.0 | one sort |
 //! | [`PriorityScorer`] | priority | rank among the prioritized, highest 1.0 | one sort |
-//! | [`KindScorer`] | kind | the kind's weight | one lookup an item |
-//! | [`TagScorer`] | tags | matched weight over total weight | one lookup a tag |
+//! | [`KindScorer`] | kind | the kind's weight | one lookup per item |
+//! | [`TagScorer`] | tags | matched weight over total weight | one lookup per tag |
 //! | [`FrequencyScorer`] | tags | share of the peers with a tag in common | grows with the tags, and faster where most items have many tags in common |
 //! | [`ReflexiveScorer`] | future relevance hint | the hint, clamped to `[0, 1]` | nothing |
-//! | [`MetadataTrustScorer`] | metadata `cupel:trust` | the value, clamped to `[0, 1]` | one parse an item |
-//! | [`MetadataKeyScorer`] | one metadata key | the boost on a match, else 1.0 | one lookup an item |
+//! | [`MetadataTrustScorer`] | metadata `cupel:trust` | the value, clamped to `[0, 1]` | one parse per item |
+//! | [`MetadataKeyScorer`] | one metadata key | the boost on a match, else 1.0 | one lookup per item |
 //! | [`DecayScorer`] | timestamp, a clock | a curve over the age | nothing |
 //! | [`CompositeScorer`] | its children | their weighted average | its children |
 //! | [`ScaledScorer`] | its inner scorer | stretched to `[0, 1]` over all items | its inner scorer, once |
 //! | [`ProductScorer`] | its children | their product | its children |
 //!
-//! All but [`ProductScorer`] are the specification's; that one is ours.
+//! The specification defines all but [`ProductScorer`], which is an extension.
 
 mod composite;
 mod decay;
 mod frequency;
 mod kind;
 mod metadata;
-mod numbers;
 mod part;
 mod product;
 mod rank;
@@ -30,7 +29,6 @@ mod reflexive;
 mod scaled;
 mod tag;
 
-use std::hint::black_box;
 use std::sync::Arc;
 
 pub use composite::{CompositeScorer, CompositeScorerBuilder};
@@ -48,16 +46,16 @@ pub use tag::{TagComparison, TagScorer};
 #[cfg(feature = "serde")]
 use crate::config::{ConfigError, ScorerConfig};
 use crate::error::{ContractViolation, StrategyRole};
-use crate::{ContextItem, CupelError, parallel};
+use crate::fast::parallel;
+use crate::{ContextItem, CupelError};
 
 /// Gives every item a score.
 ///
-/// A scorer is a pure function (SCORER-2): the same items give the same scores, and
-/// nothing else is touched. Scores are conventionally in `[0, 1]`; nothing enforces it.
+/// A scorer is a pure function (SCORER-2): the same items give the same scores, without side
+/// effects. Scores are conventionally in `[0, 1]`; nothing enforces it.
 ///
-/// Only [`score`](Self::score) has to be written. A scorer whose score depends on the
-/// other items would look at all of them for each of them; it writes
-/// [`score_all`](Self::score_all) as well and does that work once.
+/// Only [`score`](Self::score) is required. A scorer whose scores depend on the other items also
+/// implements [`score_all`](Self::score_all), to look at all items once instead of once per item.
 ///
 /// ```
 /// use cupel::{ContextItem, Scorer};
@@ -79,41 +77,41 @@ use crate::{ContextItem, CupelError, parallel};
 /// # Ok::<(), cupel::CupelError>(())
 /// ```
 pub trait Scorer: Send + Sync {
-    /// The score of `item`, which is an element of `all_items`.
+    /// Returns the score of `item`, which is an element of `all_items`.
     ///
-    /// Built-in scorers that must find `item` among `all_items` look for this very
-    /// element first, then for another handle to the same item.
+    /// Built-in scorers that search `all_items` for `item` look for this element first, then for
+    /// another handle to the same item.
     fn score(&self, item: &ContextItem, all_items: &[ContextItem]) -> f64;
 
-    /// The scores of all items, in order: what the pipeline calls, once per run.
+    /// Returns the scores of all items, in order. The pipeline calls this method, once per run.
     ///
     /// Equals [`score`](Self::score) of every item bit for bit.
     ///
     /// # Errors
     ///
-    /// A scorer that cannot answer returns the error the run ends with.
+    /// Returns the error with which the run ends, if the scorer has no answer.
     fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
-        Ok(items.iter().map(|item| self.score(item, items)).collect())
+        match self.builtin() {
+            Some(builtin) => builtin.score_among(items, Among::All),
+            None => Ok(items.iter().map(|item| self.score(item, items)).collect()),
+        }
     }
 
-    /// For the built-in scorers, not part of the contract.
-    ///
-    /// [`score_all`](Self::score_all) of those candidates that are scored, without a list of their
-    /// own: one number per candidate, of which those of the others mean nothing.
+    /// Returns the capabilities of a built-in scorer. Not part of the public contract.
     #[doc(hidden)]
-    fn score_among(&self, candidates: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
-        score_apart(self, candidates)
+    fn builtin(&self) -> Option<&dyn BuiltinScorer> {
+        None
     }
 
-    /// What explanations call this scorer: the name of its type, unless written.
+    /// Returns the name that explanations use. Defaults to the name of the type.
     fn scorer_name(&self) -> &str {
         let path = std::any::type_name::<Self>();
         let path = path.split('<').next().unwrap_or(path);
         path.rsplit("::").next().unwrap_or(path)
     }
 
-    /// How the scores of all items come about, in order. A scorer that combines others writes this to
-    /// show their parts.
+    /// Returns the scores of all items with their parts, in order. A scorer that combines others
+    /// implements this method to show their parts.
     ///
     /// # Errors
     ///
@@ -125,7 +123,8 @@ pub trait Scorer: Send + Sync {
             .collect())
     }
 
-    /// How the score of the item at `index` comes about: one of [`explain_all`](Self::explain_all).
+    /// Returns the score of the item at `index` with its parts, as [`explain_all`](Self::explain_all)
+    /// does.
     ///
     /// # Errors
     ///
@@ -135,18 +134,46 @@ pub trait Scorer: Send + Sync {
         Ok(part.unwrap_or_else(|| ScorePart::new(self.scorer_name(), f64::NAN)))
     }
 
-    /// This scorer as data, for [`PolicyConfig::of`](crate::config::PolicyConfig::of).
+    /// Returns this scorer as data, for [`PolicyConfig::of`](crate::config::PolicyConfig::of).
     ///
     /// # Errors
     ///
-    /// [`ConfigError::not_data`], as provided, for a scorer that no document can name.
+    /// Defaults to [`ConfigError::not_data`], for a scorer that no document can name.
     #[cfg(feature = "serde")]
     fn to_config(&self) -> Result<ScorerConfig, ConfigError> {
         Err(ConfigError::not_data(self.scorer_name()))
     }
 }
 
-/// A pointer to a scorer is a scorer.
+/// What the pipeline asks of a built-in scorer. [`Scorer::builtin`] returns it, and so do pointers.
+pub trait BuiltinScorer: Scorer {
+    /// Returns one number per item: its score among the items that take part. The numbers of the
+    /// others are arbitrary.
+    ///
+    /// # Errors
+    ///
+    /// As [`score_all`](Scorer::score_all).
+    fn score_among(&self, items: &[ContextItem], among: Among) -> Result<Vec<f64>, CupelError>;
+}
+
+/// Which items of a list take part in scoring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Among {
+    /// All of them.
+    All,
+    /// Those that a run scores: not pinned, with a valid token count.
+    Scoreable,
+}
+
+impl Among {
+    /// Returns whether an item takes part.
+    #[inline]
+    pub(crate) fn includes(self, item: &ContextItem) -> bool {
+        self == Self::All || item.is_scored()
+    }
+}
+
+/// Implements a strategy trait for pointers.
 macro_rules! forward {
     ($($pointer:ty),*) => {$(
         impl<T: Scorer + ?Sized> Scorer for $pointer {
@@ -158,8 +185,8 @@ macro_rules! forward {
                 (**self).score_all(items)
             }
 
-            fn score_among(&self, candidates: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
-                (**self).score_among(candidates)
+            fn builtin(&self) -> Option<&dyn BuiltinScorer> {
+                (**self).builtin()
             }
 
             fn scorer_name(&self) -> &str {
@@ -191,7 +218,7 @@ macro_rules! forward {
 
 forward!(Box<T>, Arc<T>, &T);
 
-/// The position of `item` in `all_items`: this very element, else the first other handle to it.
+/// Returns the position of `item` in `all_items`: this element, else the first other handle to it.
 fn position(item: &ContextItem, all_items: &[ContextItem]) -> Option<usize> {
     all_items
         .iter()
@@ -199,38 +226,38 @@ fn position(item: &ContextItem, all_items: &[ContextItem]) -> Option<usize> {
         .or_else(|| all_items.iter().position(|other| other.is_same(item)))
 }
 
-/// One score per item from `scorer`, which may be anybody's.
-pub(crate) fn column<S: Scorer + ?Sized>(
+/// Returns one number per item: its score among the items that take part. The numbers of the others
+/// are arbitrary.
+pub(crate) fn scores<S: Scorer + ?Sized>(
+    scorer: &S,
+    items: &[ContextItem],
+    among: Among,
+) -> Result<Vec<f64>, CupelError> {
+    let scores = match (scorer.builtin(), among) {
+        (Some(builtin), _) => builtin.score_among(items, among),
+        (None, Among::All) => scorer.score_all(items),
+        (None, Among::Scoreable) => score_copied(scorer, items),
+    };
+    one_each(scores?, items)
+}
+
+/// Scores a copied list of the scoreable items.
+fn score_copied<S: Scorer + ?Sized>(
     scorer: &S,
     items: &[ContextItem],
 ) -> Result<Vec<f64>, CupelError> {
-    one_each(scorer.score_all(items)?, items)
-}
-
-/// [`Scorer::score_among`] of `scorer`, which may be anybody's.
-pub(crate) fn column_among<S: Scorer + ?Sized>(
-    scorer: &S,
-    candidates: &[ContextItem],
-) -> Result<Vec<f64>, CupelError> {
-    one_each(scorer.score_among(candidates)?, candidates)
-}
-
-/// [`Scorer::score_among`] by way of a list of the scored candidates.
-fn score_apart<S: Scorer + ?Sized>(
-    scorer: &S,
-    candidates: &[ContextItem],
-) -> Result<Vec<f64>, CupelError> {
-    let scored = candidates.iter().filter(|item| item.is_scored());
-    let scored: Vec<ContextItem> = scored.cloned().collect();
-    let mut scores = column(scorer, &scored)?.into_iter();
-    let own = candidates.iter().map(|item| {
+    let scoreable = items.iter().filter(|item| item.is_scored());
+    let scoreable: Vec<ContextItem> = scoreable.cloned().collect();
+    let scores = one_each(scorer.score_all(&scoreable)?, &scoreable)?;
+    let mut scores = scores.into_iter();
+    let own = items.iter().map(|item| {
         let score = item.is_scored().then(|| scores.next());
         score.flatten().unwrap_or_default()
     });
     Ok(own.collect())
 }
 
-/// One explained score per item from `scorer`, which may be anybody's.
+/// Returns one explained score per item.
 pub(crate) fn explained(
     scorer: &dyn Scorer,
     items: &[ContextItem],
@@ -238,6 +265,7 @@ pub(crate) fn explained(
     one_each(scorer.explain_all(items)?, items)
 }
 
+/// Checks that a scorer returned one answer per item.
 fn one_each<T>(answers: Vec<T>, items: &[ContextItem]) -> Result<Vec<T>, CupelError> {
     if answers.len() == items.len() {
         return Ok(answers);
@@ -251,7 +279,7 @@ fn one_each<T>(answers: Vec<T>, items: &[ContextItem]) -> Result<Vec<T>, CupelEr
     })
 }
 
-/// What a scorer that combines `children` says about every item: `combine` is given one item's parts.
+/// Explains a scorer that combines `children`: `combine` gets the parts of one item.
 fn explain_combined(
     name: &str,
     children: &[Box<dyn Scorer>],
@@ -271,31 +299,21 @@ fn explain_combined(
     Ok(parts.collect())
 }
 
-/// The scores of a scorer that looks at one item at a time.
-fn one_by_one(scorer: &impl Scorer, items: &[ContextItem]) -> Vec<f64> {
+/// A scorer whose scores do not depend on the other items.
+trait Pointwise: Scorer {}
+
+impl<T: Pointwise> BuiltinScorer for T {
+    fn score_among(&self, items: &[ContextItem], _: Among) -> Result<Vec<f64>, CupelError> {
+        Ok(score_each(self, items))
+    }
+}
+
+/// Returns [`Scorer::score`] of every item.
+fn score_each(scorer: &impl Scorer, items: &[ContextItem]) -> Vec<f64> {
     parallel::map(items, |_, item| scorer.score(item, items))
 }
 
-/// As [`one_by_one`], for a scorer that looks at the keys of the tags.
-fn one_by_one_with_tags(scorer: &impl Scorer, items: &[ContextItem]) -> Vec<f64> {
-    parallel::map_blocks(items, BLOCK, |block| {
-        read_ahead(block);
-        block.iter().map(|item| scorer.score(item, items))
-    })
-}
-
-/// So many items are read ahead: the keys of their tags fit into the fastest cache.
-const BLOCK: usize = 32;
-
-/// Touches the keys of the tags, which are read next. Reads that do not wait for each other overlap;
-/// with work between them they would not.
-fn read_ahead(items: &[ContextItem]) {
-    let keys = items.iter().map(ContextItem::tag_keys);
-    let ends = keys.flat_map(|keys| [keys.first(), keys.last()]).flatten();
-    black_box(ends.fold(0, |sum, key| sum ^ key.folded()[0]));
-}
-
-/// Refuses a weight that is negative or not finite.
+/// Returns an error if a weight is negative or not finite.
 fn check_weight(weight: f64, what: impl FnOnce() -> String) -> Result<(), CupelError> {
     let fault = if weight < 0.0 {
         "non-negative"
@@ -308,4 +326,94 @@ fn check_weight(weight: f64, what: impl FnOnce() -> String) -> Result<(), CupelE
         "{} must be {fault}",
         what()
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::{DateTime, Duration};
+
+    use super::*;
+    use crate::ContextKind;
+
+    fn builtins() -> Vec<Arc<dyn Scorer>> {
+        let tags = [("a".to_owned(), 1.0), ("b".to_owned(), 2.0)];
+        let curve = DecayCurve::exponential(Duration::hours(1)).unwrap();
+        let now = DateTime::from_timestamp_nanos(9_000_000_000_000);
+        let composite = CompositeScorer::builder()
+            .add(RecencyScorer, 2.0)
+            .add(ScaledScorer::new(FrequencyScorer), 1.0);
+        let product = ProductScorer::new(vec![Box::new(PriorityScorer), Box::new(RecencyScorer)]);
+        vec![
+            Arc::new(RecencyScorer),
+            Arc::new(PriorityScorer),
+            Arc::new(KindScorer::with_default_weights()),
+            Arc::new(TagScorer::new(tags.into()).unwrap()),
+            Arc::new(FrequencyScorer),
+            Arc::new(ReflexiveScorer),
+            Arc::new(MetadataTrustScorer::new(0.5).unwrap()),
+            Arc::new(MetadataKeyScorer::new("key", "value", 2.0).unwrap()),
+            Arc::new(DecayScorer::with_curve(now, curve).unwrap()),
+            Arc::new(composite.build().unwrap()),
+            Arc::new(ScaledScorer::new(RecencyScorer)),
+            Arc::new(product.unwrap()),
+        ]
+    }
+
+    #[cfg(feature = "serde")]
+    #[test]
+    fn the_list_of_builtins_is_complete() {
+        let mut names: Vec<&str> = crate::config::registry::SCORERS.names().collect();
+        names.sort_unstable();
+        let name = |scorer: Arc<dyn Scorer>| {
+            let config = serde_json::to_value(scorer.to_config().unwrap()).unwrap();
+            config["type"].as_str().unwrap().to_owned()
+        };
+        let mut listed: Vec<String> = builtins().into_iter().map(name).collect();
+        listed.sort();
+        assert_eq!(listed, names);
+    }
+
+    #[test]
+    fn pointers_keep_the_capabilities_of_builtins() {
+        for scorer in builtins() {
+            let reference: &dyn Scorer = &&*scorer;
+            assert!(reference.builtin().is_some(), "{}", scorer.scorer_name());
+            let boxed: &dyn Scorer = &Box::new(scorer);
+            assert!(boxed.builtin().is_some());
+        }
+    }
+
+    #[test]
+    fn items_that_are_not_scoreable_do_not_influence_scores() {
+        let items: Vec<ContextItem> = (0_u8..40)
+            .map(|at| {
+                let (index, at) = (usize::from(at), i64::from(at));
+                let item = ContextItem::builder(format!("{at}"), if at % 7 == 3 { -1 } else { at })
+                    .pinned(at % 5 == 0)
+                    .tag(["a", "b", "c", "d"][index % 4])
+                    .kind(ContextKind::new(["Memory", "Own"][index % 2]).unwrap())
+                    .priority(at * at % 11)
+                    .timestamp(DateTime::from_timestamp_nanos(at * at % 13 * 1_000_000_000))
+                    .future_relevance_hint(at as f64 / 40.0)
+                    .meta("key", ["value", "other"][index % 2]);
+                item.build().unwrap()
+            })
+            .collect();
+        let scoreable: Vec<ContextItem> = items
+            .iter()
+            .filter(|item| item.is_scored())
+            .cloned()
+            .collect();
+        for scorer in builtins() {
+            let among = scores(&scorer, &items, Among::Scoreable).unwrap();
+            let among = among.into_iter().zip(&items);
+            let among = among.filter(|(_, item)| item.is_scored());
+            let among: Vec<f64> = among.map(|(score, _)| score).collect();
+            let alone: Vec<f64> = scoreable
+                .iter()
+                .map(|item| scorer.score(item, &scoreable))
+                .collect();
+            assert_eq!(among, alone, "{}", scorer.scorer_name());
+        }
+    }
 }

@@ -1,8 +1,8 @@
-//! [`ScorePart`]: where a score comes from.
+//! [`ScorePart`]: a score with its parts.
 
 use std::fmt;
 
-/// A score with the scores it was made of.
+/// A score with the scores it is computed from.
 ///
 /// ```
 /// use cupel::*;
@@ -22,15 +22,15 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct ScorePart {
-    /// The scorer.
+    /// The name of the scorer.
     pub scorer: String,
-    /// What it gave.
+    /// Its score.
     #[cfg_attr(feature = "serde", serde(with = "crate::wire::float"))]
     pub score: f64,
-    /// Its share in a weighted average.
+    /// Its normalized weight in a weighted average.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub weight: Option<f64>,
-    /// What it adds to a weighted average: its score times its weight.
+    /// Its contribution to a weighted average: score times weight.
     #[cfg_attr(
         feature = "serde",
         serde(
@@ -39,13 +39,13 @@ pub struct ScorePart {
         )
     )]
     pub contribution: Option<f64>,
-    /// What it was made of.
+    /// The scores it is computed from.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
     pub parts: Vec<ScorePart>,
 }
 
 impl ScorePart {
-    /// A score that is not made of others.
+    /// Creates a score without parts.
     pub fn new(scorer: impl Into<String>, score: f64) -> Self {
         Self {
             scorer: scorer.into(),
@@ -56,13 +56,13 @@ impl ScorePart {
         }
     }
 
-    /// The same with the scores it was made of.
+    /// Sets the scores it is computed from.
     pub fn with_parts(mut self, parts: Vec<Self>) -> Self {
         self.parts = parts;
         self
     }
 
-    /// The same as a member of a weighted average.
+    /// Sets its weight in a weighted average, and its contribution.
     pub fn with_weight(mut self, weight: f64) -> Self {
         self.set_weight(weight);
         self
@@ -73,7 +73,7 @@ impl ScorePart {
         self.contribution = Some(self.score * weight);
     }
 
-    /// One line a part, indented by depth.
+    /// Writes one line per part, indented by depth.
     pub(crate) fn write(&self, f: &mut fmt::Formatter<'_>, depth: usize) -> fmt::Result {
         let indent = 2 * depth;
         write!(f, "{:indent$}{} {:.6}", "", self.scorer, self.score)?;
@@ -87,7 +87,7 @@ impl ScorePart {
     }
 }
 
-/// The tree, one line a part.
+/// Writes the tree, one line per part.
 impl fmt::Display for ScorePart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write(f, 0)

@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use super::{ScorePart, Scorer};
+use super::{Among, BuiltinScorer, ScorePart, Scorer, scores};
 use crate::{ContextItem, CupelError};
 
 /// The product of several scorers, multiplied in order.
 ///
-/// Beside [`CompositeScorer`](crate::CompositeScorer), which averages: here a child is a
-/// factor, as [`MetadataKeyScorer`](crate::MetadataKeyScorer) is meant to be.
+/// Each child is a factor, such as [`MetadataKeyScorer`](crate::MetadataKeyScorer).
+/// [`CompositeScorer`](crate::CompositeScorer) takes the weighted average instead.
 ///
 /// ```
 /// use cupel::{ContextItem, MetadataKeyScorer, ProductScorer, ReflexiveScorer, Scorer};
@@ -29,7 +29,7 @@ pub struct ProductScorer {
 }
 
 impl ProductScorer {
-    /// The factors, in the order in which they are multiplied.
+    /// Creates the product of scorers, multiplied in list order.
     ///
     /// # Errors
     ///
@@ -41,21 +41,6 @@ impl ProductScorer {
             ));
         }
         Ok(Self { scorers })
-    }
-
-    /// The product of the columns of `items` items.
-    fn multiply(
-        &self,
-        items: usize,
-        column: impl Fn(&dyn Scorer) -> Result<Vec<f64>, CupelError>,
-    ) -> Result<Vec<f64>, CupelError> {
-        let mut products = vec![1.0; items];
-        for scorer in &self.scorers {
-            for (product, score) in products.iter_mut().zip(column(scorer)?) {
-                *product *= score;
-            }
-        }
-        Ok(products)
     }
 }
 
@@ -73,14 +58,8 @@ impl Scorer for ProductScorer {
         scores.fold(1.0, |product, score| product * score)
     }
 
-    fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
-        self.multiply(items.len(), |scorer| super::column(scorer, items))
-    }
-
-    fn score_among(&self, candidates: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
-        self.multiply(candidates.len(), |scorer| {
-            super::column_among(scorer, candidates)
-        })
+    fn builtin(&self) -> Option<&dyn BuiltinScorer> {
+        Some(self)
     }
 
     fn explain_all(&self, items: &[ContextItem]) -> Result<Vec<ScorePart>, CupelError> {
@@ -97,5 +76,17 @@ impl Scorer for ProductScorer {
             scorers.push(factor.map_err(|error| error.within(index).within("scorers"))?);
         }
         Ok(super::ScorerConfig::Product { scorers })
+    }
+}
+
+impl BuiltinScorer for ProductScorer {
+    fn score_among(&self, items: &[ContextItem], among: Among) -> Result<Vec<f64>, CupelError> {
+        let mut products = vec![1.0; items.len()];
+        for scorer in &self.scorers {
+            for (product, score) in products.iter_mut().zip(scores(scorer, items, among)?) {
+                *product *= score;
+            }
+        }
+        Ok(products)
     }
 }

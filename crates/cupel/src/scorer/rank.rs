@@ -1,9 +1,10 @@
-//! [`RecencyScorer`] and [`PriorityScorer`]: one rank algorithm over two fields.
+//! [`RecencyScorer`] and [`PriorityScorer`]: ranks of a field.
 
-use super::Scorer;
+use super::{Among, BuiltinScorer, Scorer};
+use crate::fast::parallel;
 use crate::model::number::{ABSENT, ELSEWHERE};
 use crate::order::low_bits;
-use crate::{ContextItem, CupelError, parallel};
+use crate::{ContextItem, CupelError};
 
 /// Scores by age rank: the newest timestamped item 1.0, the oldest 0.0.
 ///
@@ -33,17 +34,8 @@ impl Scorer for RecencyScorer {
         rank(item, all_items, ContextItem::timestamp)
     }
 
-    fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
-        let number = ContextItem::time_number;
-        Ok(rank_all(items, number, ContextItem::timestamp))
-    }
-
-    fn score_among(&self, candidates: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
-        Ok(rank_all(
-            candidates,
-            |item| if_scored(item, item.time_number()),
-            |item| item.timestamp().filter(|_| item.is_scored()),
-        ))
+    fn builtin(&self) -> Option<&dyn BuiltinScorer> {
+        Some(self)
     }
 
     #[cfg(feature = "serde")]
@@ -52,9 +44,16 @@ impl Scorer for RecencyScorer {
     }
 }
 
+impl BuiltinScorer for RecencyScorer {
+    fn score_among(&self, items: &[ContextItem], among: Among) -> Result<Vec<f64>, CupelError> {
+        let (number, key) = (ContextItem::time_number, ContextItem::timestamp);
+        Ok(rank_all(items, among, number, key))
+    }
+}
+
 /// Scores by priority rank: the highest priority 1.0, the lowest 0.0.
 ///
-/// The algorithm is [`RecencyScorer`]'s over another field (PRIORITY-5).
+/// The algorithm is that of [`RecencyScorer`] (PRIORITY-5).
 ///
 /// ```
 /// use cupel::{ContextItem, PriorityScorer, Scorer};
@@ -75,22 +74,20 @@ impl Scorer for PriorityScorer {
         rank(item, all_items, ContextItem::priority)
     }
 
-    fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
-        let number = ContextItem::priority_number;
-        Ok(rank_all(items, number, ContextItem::priority))
-    }
-
-    fn score_among(&self, candidates: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
-        Ok(rank_all(
-            candidates,
-            |item| if_scored(item, item.priority_number()),
-            |item| item.priority().filter(|_| item.is_scored()),
-        ))
+    fn builtin(&self) -> Option<&dyn BuiltinScorer> {
+        Some(self)
     }
 
     #[cfg(feature = "serde")]
     fn to_config(&self) -> Result<super::ScorerConfig, super::ConfigError> {
         Ok(super::ScorerConfig::Priority)
+    }
+}
+
+impl BuiltinScorer for PriorityScorer {
+    fn score_among(&self, items: &[ContextItem], among: Among) -> Result<Vec<f64>, CupelError> {
+        let (number, key) = (ContextItem::priority_number, ContextItem::priority);
+        Ok(rank_all(items, among, number, key))
     }
 }
 
@@ -108,17 +105,21 @@ fn rank<K: Ord>(
     normalized(lower, keyed)
 }
 
-fn if_scored(item: &ContextItem, number: i64) -> i64 {
-    if item.is_scored() { number } else { ABSENT }
-}
-
-/// The ranks of all keys at once, which `number` holds: by counting where there are few different
-/// ones, by sorting otherwise.
+/// Ranks all keys at once, by their numbers: counting sort if there are few distinct ones, a sort of
+/// packed keys otherwise.
 fn rank_all<K: Ord + Copy>(
     items: &[ContextItem],
+    among: Among,
     number: impl Fn(&ContextItem) -> i64 + Sync,
     key: impl Fn(&ContextItem) -> Option<K>,
 ) -> Vec<f64> {
+    let number = |item: &ContextItem| {
+        if among.includes(item) {
+            number(item)
+        } else {
+            ABSENT
+        }
+    };
     let numbers = parallel::map(items, |_, item| number(item));
     let (least, greatest) = numbers.iter().fold((ABSENT, i64::MIN), |ends, &number| {
         let present = if number == ABSENT { i64::MIN } else { number };
@@ -128,7 +129,7 @@ fn rank_all<K: Ord + Copy>(
         return vec![0.0; items.len()];
     }
     if greatest == ELSEWHERE {
-        return rank_by_comparing(items, key);
+        return rank_by_comparing(items, |item| key(item).filter(|_| among.includes(item)));
     }
     let range = above(greatest, least);
     if range < items.len() as u64 {
@@ -138,14 +139,14 @@ fn rank_all<K: Ord + Copy>(
     }
 }
 
-/// By how much a number is greater than the least.
+/// Returns by how much a number exceeds the least.
 fn above(number: i64, least: i64) -> u64 {
     number.wrapping_sub(least).cast_unsigned()
 }
 
-/// The ranks of `distinct` numbers at most, from `least` on.
+/// Ranks `distinct` numbers at most, from `least` on, by counting sort (Seward 1954).
 fn rank_by_counting(numbers: &[i64], least: i64, distinct: usize) -> Vec<f64> {
-    // The last slot is for those that have no number.
+    // The last slot is for absent numbers.
     let slot = |number: i64| low_bits(above(number, least).min(distinct as u64));
     let mut counts = vec![0; distinct + 1];
     for &number in numbers {
@@ -162,8 +163,8 @@ fn rank_by_counting(numbers: &[i64], least: i64, distinct: usize) -> Vec<f64> {
     numbers.iter().map(|&number| scores[slot(number)]).collect()
 }
 
-/// The ranks of numbers from `least` on, over a range. What is sorted is their leading bits with the
-/// position behind them, in one; where those are equal, the number at the position decides.
+/// Ranks numbers from `least` on, over a range. A sort key packs the leading bits of a number with its
+/// position; the full numbers break ties of the leading bits.
 fn rank_by_sorting(
     numbers: Vec<i64>,
     least: i64,
@@ -174,7 +175,7 @@ fn rank_by_sorting(
     let index_bits = usize::BITS - items.leading_zeros();
     let key_bits = u64::BITS - range.leading_zeros() + 1;
     let dropped_bits = (key_bits + index_bits).saturating_sub(u64::BITS);
-    // What has no number comes last.
+    // Absent numbers come last.
     let last = (range >> dropped_bits) + 1;
     let packed = numbers.into_iter().enumerate().map(|(index, number)| {
         let leading = match number {
@@ -201,7 +202,7 @@ fn rank_by_sorting(
     write_ranks(sorted.map(|&key| (number(key), index(key))), items)
 }
 
-/// The ranks of keys that have to be compared as they are.
+/// Ranks keys by comparison, where a number does not hold the whole key.
 fn rank_by_comparing<K: Ord + Copy>(
     items: &[ContextItem],
     key: impl Fn(&ContextItem) -> Option<K>,
@@ -213,8 +214,8 @@ fn rank_by_comparing<K: Ord + Copy>(
     write_ranks(keys.into_iter(), items.len())
 }
 
-/// The scores of sorted keys at the positions beside them; the rank of a key is the position of its
-/// first copy.
+/// Returns the scores of sorted keys at their positions; the rank of a key is the index of the first
+/// equal key.
 fn write_ranks<K: PartialEq + Copy>(
     sorted: impl ExactSizeIterator<Item = (K, usize)>,
     items: usize,
@@ -233,7 +234,7 @@ fn write_ranks<K: PartialEq + Copy>(
     scores
 }
 
-/// A rank among `keyed` items as a score; the only keyed item is the best by definition.
+/// Returns a rank among `keyed` items as a score. The only keyed item scores 1.0.
 fn normalized(lower: usize, keyed: usize) -> f64 {
     if keyed <= 1 {
         1.0
@@ -248,7 +249,7 @@ mod tests {
 
     use super::*;
 
-    /// All at once as one by one.
+    /// Checks `score_all` against `score` of every item.
     fn check(items: &[ContextItem]) {
         for scorer in [&RecencyScorer as &dyn Scorer, &PriorityScorer] {
             let one_by_one: Vec<f64> = items.iter().map(|item| scorer.score(item, items)).collect();
@@ -258,7 +259,7 @@ mod tests {
 
     // proves: RECENCY-5, PRIORITY-5
     #[test]
-    fn near_and_far_keys_are_told_apart() {
+    fn ranks_of_all_keys_equal_ranks_one_by_one() {
         let mut state = 1_u64;
         let mut random = move || {
             state = state
@@ -267,7 +268,7 @@ mod tests {
             state.cast_signed()
         };
         for length in [1, 2, 30, 400] {
-            // Keys as wide as they come, then ever closer together; one far from all others, or none.
+            // Keys over the whole range, then over smaller ranges; with and without an outlier.
             for shift in [0, 1, 8, 20, 40, 55, 61, 63] {
                 for outlier in [None, Some(i64::MIN), Some(i64::MAX - 1), Some(i64::MAX)] {
                     let keys =

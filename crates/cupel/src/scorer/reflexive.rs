@@ -1,11 +1,11 @@
 //! [`ReflexiveScorer`].
 
-use super::{Scorer, one_by_one};
-use crate::{ContextItem, CupelError};
+use super::{BuiltinScorer, Pointwise, Scorer};
+use crate::ContextItem;
 
-/// Scores by the caller's own hint, clamped to `[0, 1]`.
+/// Scores by the caller's hint, clamped to `[0, 1]`.
 ///
-/// No hint scores 0.0, and so does one that is not finite (REFLEX-2).
+/// An item without a hint, or with one that is not finite, scores 0.0 (REFLEX-2).
 ///
 /// ```
 /// use cupel::{ContextItem, ReflexiveScorer, Scorer};
@@ -26,12 +26,8 @@ impl Scorer for ReflexiveScorer {
         }
     }
 
-    fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
-        Ok(one_by_one(self, items))
-    }
-
-    fn score_among(&self, candidates: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
-        self.score_all(candidates)
+    fn builtin(&self) -> Option<&dyn BuiltinScorer> {
+        Some(self)
     }
 
     #[cfg(feature = "serde")]
@@ -39,3 +35,5 @@ impl Scorer for ReflexiveScorer {
         Ok(super::ScorerConfig::Reflexive)
     }
 }
+
+impl Pointwise for ReflexiveScorer {}

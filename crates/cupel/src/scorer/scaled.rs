@@ -2,15 +2,15 @@
 
 use std::fmt;
 
-use super::{ScorePart, Scorer, position};
+use super::{Among, BuiltinScorer, ScorePart, Scorer, position, scores};
 use crate::{ContextItem, CupelError};
 
-/// Stretches another scorer's scores to `[0, 1]` over all items.
+/// Rescales another scorer's scores to `[0, 1]` over all items (min-max normalization).
 ///
-/// The lowest score becomes 0.0, the highest 1.0. Where there is nothing to stretch (one
-/// item, all scores equal, a score that is not finite) the answer is 0.5: no information.
+/// The lowest score becomes 0.0, the highest 1.0. The score is 0.5 if there is no range (one item,
+/// all scores equal) or a score is not finite.
 ///
-/// The inner scorer runs once for a whole batch, also when scaled scorers are nested.
+/// [`score_all`](Scorer::score_all) calls the inner scorer once, also when scaled scorers are nested.
 ///
 /// ```
 /// use cupel::{ContextItem, ReflexiveScorer, ScaledScorer, Scorer};
@@ -27,7 +27,7 @@ pub struct ScaledScorer {
 }
 
 impl ScaledScorer {
-    /// Stretches `inner`.
+    /// Creates a scorer that rescales `inner`.
     pub fn new(inner: impl Scorer + 'static) -> Self {
         Self {
             inner: Box::new(inner),
@@ -53,20 +53,8 @@ impl Scorer for ScaledScorer {
         }
     }
 
-    fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
-        let mut scores = super::column(&self.inner, items)?;
-        Range::of(&scores).scale_all(&mut scores);
-        Ok(scores)
-    }
-
-    fn score_among(&self, candidates: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
-        let mut scores = super::column_among(&self.inner, candidates)?;
-        for (score, item) in scores.iter_mut().zip(candidates) {
-            // Which has no say in the range.
-            *score = if item.is_scored() { *score } else { f64::NAN };
-        }
-        Range::of(&scores).scale_all(&mut scores);
-        Ok(scores)
+    fn builtin(&self) -> Option<&dyn BuiltinScorer> {
+        Some(self)
     }
 
     fn explain_all(&self, items: &[ContextItem]) -> Result<Vec<ScorePart>, CupelError> {
@@ -88,6 +76,23 @@ impl Scorer for ScaledScorer {
     }
 }
 
+impl BuiltinScorer for ScaledScorer {
+    fn score_among(&self, items: &[ContextItem], among: Among) -> Result<Vec<f64>, CupelError> {
+        let mut scores = scores(&self.inner, items, among)?;
+        if among == Among::Scoreable {
+            // The range ignores NaN.
+            let others = scores.iter_mut().zip(items);
+            let others = others.filter(|(_, item)| !among.includes(item));
+            others.for_each(|(score, _)| *score = f64::NAN);
+        }
+        let range = Range::of(&scores);
+        for score in &mut scores {
+            *score = range.scale(*score);
+        }
+        Ok(scores)
+    }
+}
+
 const NO_INFORMATION: f64 = 0.5;
 
 #[derive(Clone, Copy)]
@@ -97,7 +102,7 @@ struct Range {
 }
 
 impl Range {
-    /// The least and the largest number; NaN is neither.
+    /// Returns the least and the largest number, ignoring NaN.
     fn of(scores: &[f64]) -> Self {
         let empty = Self {
             min: f64::INFINITY,
@@ -107,12 +112,6 @@ impl Range {
             min: if score < range.min { score } else { range.min },
             max: if score > range.max { score } else { range.max },
         })
-    }
-
-    fn scale_all(self, scores: &mut [f64]) {
-        for score in scores {
-            *score = self.scale(*score);
-        }
     }
 
     fn scale(self, raw: f64) -> f64 {

@@ -3,15 +3,17 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
-use super::numbers::Numbers;
-use super::{Scorer, check_weight, one_by_one_with_tags};
-use crate::model::TagKey;
+use super::{Among, BuiltinScorer, Scorer, check_weight};
+use crate::fast::interner::Interner;
+use crate::fast::parallel;
+use crate::fast::prefetch::{self, prefetch};
+use crate::fast::tag_key::TagKey;
 use crate::{ContextItem, CupelError};
 
 /// Scores by tags: the weight of an item's tags over the weight of all configured tags.
 ///
 /// Every occurrence of a tag counts, and the score is at most 1.0 (TAG-5, TAG-6). Tags are
-/// compared exactly unless [`TagComparison::IgnoreAsciiCase`] is asked for.
+/// compared exactly, or with [`TagComparison::IgnoreAsciiCase`] without regard to ASCII case.
 ///
 /// ```
 /// use std::collections::HashMap;
@@ -30,7 +32,7 @@ pub struct TagScorer {
     tag_weights: HashMap<String, f64>,
     total_weight: f64,
     comparison: TagComparison,
-    whole: WholeTags,
+    inline: InlineTags,
 }
 
 /// How a [`TagScorer`] compares an item's tags with the configured ones.
@@ -51,16 +53,16 @@ impl TagComparison {
         }
     }
 
-    /// Whether a tag equals another one of this kind exactly if their folded keys are equal.
+    /// Returns whether tags with such keys are equal if and only if their folded keys are.
     fn is_decided_by(self, key: TagKey) -> bool {
-        key.is_whole() && (self == Self::IgnoreAsciiCase || key.is_small())
+        key.is_inline() && (self == Self::IgnoreAsciiCase || key.is_lowercase())
     }
 }
 
 impl TagScorer {
-    /// Weights per tag, compared exactly.
+    /// Creates a scorer with a weight per tag, compared exactly.
     ///
-    /// The total is summed in the order of the tags, so equal maps score alike (TAG-1).
+    /// The total is summed in the order of the tags, so equal maps give equal scores (TAG-1).
     ///
     /// # Errors
     ///
@@ -72,7 +74,7 @@ impl TagScorer {
         Self::from_weights(sorted, TagComparison::Ordinal)
     }
 
-    /// Weights per tag as a list, with a comparison; the total is summed in list order.
+    /// Creates a scorer from a list of weights and a comparison. The total is summed in list order.
     ///
     /// # Errors
     ///
@@ -92,7 +94,7 @@ impl TagScorer {
         comparison: TagComparison,
     ) -> Result<Self, CupelError> {
         let mut checked = HashMap::new();
-        let mut whole = WholeTags::new();
+        let mut inline = InlineTags::new();
         let mut total_weight = 0.0;
         for (tag, weight) in tag_weights {
             check_weight(weight, || format!("tag weight for '{tag}'"))?;
@@ -105,7 +107,7 @@ impl TagScorer {
             }
             let tag_key = TagKey::new(&key);
             if comparison.is_decided_by(tag_key) {
-                whole.push(tag_key, weight);
+                inline.push(tag_key, weight);
             }
             checked.insert(key, weight);
         }
@@ -118,15 +120,15 @@ impl TagScorer {
             tag_weights: checked,
             total_weight,
             comparison,
-            whole,
+            inline,
         })
     }
 
-    /// The weight of the tag at a position, 0.0 if it has none.
+    /// Returns the weight of the tag at a position, 0.0 if it has none.
     #[inline]
     fn weight(&self, item: &ContextItem, position: usize, key: TagKey) -> f64 {
         if self.comparison.is_decided_by(key) {
-            self.whole.weight(key)
+            self.inline.weight(key)
         } else {
             self.weight_of_text(&item.tags()[position])
         }
@@ -144,32 +146,32 @@ impl TagScorer {
 
 /// The weights of the tags that are decided by their keys.
 #[derive(Clone)]
-struct WholeTags {
-    numbers: Numbers,
-    /// By number; 0.0 for what has none.
+struct InlineTags {
+    interner: Interner,
+    /// By number; 0.0 for the sentinel.
     weights: Vec<f64>,
 }
 
-impl WholeTags {
+impl InlineTags {
     fn new() -> Self {
         Self {
-            numbers: Numbers::new(6),
+            interner: Interner::new(6),
             weights: vec![0.0],
         }
     }
 
     fn push(&mut self, key: TagKey, weight: f64) {
-        self.numbers.number(key.folded(), |_| true);
+        self.interner.intern(key.folded(), |_| true);
         self.weights.push(weight);
     }
 
     #[inline]
     fn weight(&self, key: TagKey) -> f64 {
-        self.weights[self.numbers.find(key.folded(), |_| true)]
+        self.weights[self.interner.find(key.folded(), |_| true)]
     }
 }
 
-#[expect(clippy::missing_fields_in_debug, reason = "the weights say it all")]
+#[expect(clippy::missing_fields_in_debug, reason = "derived from the weights")]
 impl fmt::Debug for TagScorer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let weights: BTreeMap<_, _> = self.tag_weights.iter().collect();
@@ -196,12 +198,8 @@ impl Scorer for TagScorer {
         (matched / self.total_weight).min(1.0)
     }
 
-    fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
-        Ok(one_by_one_with_tags(self, items))
-    }
-
-    fn score_among(&self, candidates: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
-        self.score_all(candidates)
+    fn builtin(&self) -> Option<&dyn BuiltinScorer> {
+        Some(self)
     }
 
     #[cfg(feature = "serde")]
@@ -213,5 +211,14 @@ impl Scorer for TagScorer {
                 .collect(),
             ignore_case: self.comparison == TagComparison::IgnoreAsciiCase,
         })
+    }
+}
+
+impl BuiltinScorer for TagScorer {
+    fn score_among(&self, items: &[ContextItem], _: Among) -> Result<Vec<f64>, CupelError> {
+        Ok(parallel::map_blocks(items, prefetch::BLOCK, |block| {
+            prefetch(block.iter().map(ContextItem::first_tag_word));
+            block.iter().map(|item| self.score(item, items))
+        }))
     }
 }

@@ -3,8 +3,9 @@
 use std::ops::RangeInclusive;
 
 use super::{PreparedChoice, Selection, Slicer, TargetSweep, Unsorted, slice_by_selection};
-use crate::order::{Leading, Ranked, descending, descending_key, low_bits};
-use crate::parallel;
+use crate::fast::parallel;
+use crate::fast::radix::RadixKey;
+use crate::order::{Ranked, descending, descending_key, low_bits};
 use crate::{ContextBudget, ContextItem, CupelError, ScoredItem, ScoredRef};
 
 /// Fills the budget by score per token, best first.
@@ -324,8 +325,8 @@ struct Visit {
     index: usize,
 }
 
-impl Leading for Visit {
-    fn leading(self) -> u64 {
+impl RadixKey for Visit {
+    fn radix(self) -> u64 {
         self.density
     }
 }

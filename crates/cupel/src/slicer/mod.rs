@@ -41,8 +41,9 @@ pub use sweep::TargetSweep;
 
 #[cfg(feature = "serde")]
 use crate::config::{ConfigError, SlicerConfig};
+use crate::fast::parallel;
 use crate::order::Ranked;
-use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredItem, ScoredRef, parallel};
+use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredItem, ScoredRef};
 
 /// Chooses a subset of the ranked items that fits a budget.
 ///

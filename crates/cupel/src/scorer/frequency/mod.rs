@@ -1,18 +1,17 @@
 //! [`FrequencyScorer`].
 
-mod meetings;
+mod intersections;
 mod sets;
 
 use sets::TagSets;
 
-use super::{Scorer, one_by_one, position, score_apart};
+use super::{Among, BuiltinScorer, Scorer, position, score_copied, score_each};
 use crate::{ContextItem, CupelError};
 
-/// Scores by company: the share of the other items that have a tag in common.
+/// Scores by the share of the other items that have a tag in common.
 ///
-/// Tags compare without regard to ASCII case (FREQ-5). An item never counts itself, but an
-/// equal copy of it is a peer like any other (FREQ-2). The denominator is all other items,
-/// tagged or not.
+/// Tags compare without regard to ASCII case (FREQ-5). An item does not count itself, but an equal
+/// copy of it counts (FREQ-2). The denominator is all other items, tagged or not.
 ///
 /// ```
 /// use cupel::{ContextItem, FrequencyScorer, Scorer};
@@ -26,10 +25,10 @@ use crate::{ContextItem, CupelError};
 /// # Cost
 ///
 /// [`score`](Scorer::score) looks at every other item. [`score_all`](Scorer::score_all) reads
-/// every tag once and then works on the distinct tag sets, so that items with equal tags cost
-/// nothing more. As long as a tag is on a small share of the sets, time grows about as the
-/// number of tags does. The worst are very many distinct sets of which most share tags, such as
-/// ten tags each out of fifty: there each set is compared with each other, 64 in one step.
+/// every tag once and then works on the distinct tag sets. Time grows about linearly with the number
+/// of tags while each tag is in a small share of the sets. In the worst case, many distinct sets that
+/// mostly share tags (such as ten of fifty tags each), every set is compared with every other, 64 at
+/// a time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct FrequencyScorer;
 
@@ -49,16 +48,8 @@ impl Scorer for FrequencyScorer {
         matching as f64 / (all_items.len() - 1) as f64
     }
 
-    fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
-        let scores = shares(items, |_| true);
-        Ok(scores.unwrap_or_else(|| one_by_one(self, items)))
-    }
-
-    fn score_among(&self, candidates: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
-        match shares(candidates, ContextItem::is_scored) {
-            Some(scores) => Ok(scores),
-            None => score_apart(self, candidates),
-        }
+    fn builtin(&self) -> Option<&dyn BuiltinScorer> {
+        Some(self)
     }
 
     #[cfg(feature = "serde")]
@@ -67,17 +58,27 @@ impl Scorer for FrequencyScorer {
     }
 }
 
-/// The scores of those items that take part; `None` if there are too many.
-fn shares(items: &[ContextItem], takes_part: impl Fn(&ContextItem) -> bool) -> Option<Vec<f64>> {
-    let number = items.iter().filter(|item| takes_part(item)).count();
-    if number <= 1 {
+impl BuiltinScorer for FrequencyScorer {
+    fn score_among(&self, items: &[ContextItem], among: Among) -> Result<Vec<f64>, CupelError> {
+        match (shares(items, among), among) {
+            (Some(scores), _) => Ok(scores),
+            (None, Among::All) => Ok(score_each(self, items)),
+            (None, Among::Scoreable) => score_copied(self, items),
+        }
+    }
+}
+
+/// Returns the scores of the items that take part, or `None` if there are too many.
+fn shares(items: &[ContextItem], among: Among) -> Option<Vec<f64>> {
+    let count = items.iter().filter(|item| among.includes(item)).count();
+    if count <= 1 {
         return Some(vec![0.0; items.len()]);
     }
-    let sets = TagSets::of(items, TagSets::LIMIT, takes_part)?;
-    let meetings = meetings::count(&sets, |parts, whole| parts < whole);
-    let peers = (number - 1) as f64;
-    // A set meets itself, unless it is empty.
-    let score = |set: &u32| f64::from(meetings[*set as usize].saturating_sub(1)) / peers;
+    let sets = TagSets::new(items, TagSets::LIMIT, among)?;
+    let intersecting = intersections::count(&sets, |parts, whole| parts < whole);
+    let peers = (count - 1) as f64;
+    // A set that is not empty intersects itself.
+    let score = |set: &u32| f64::from(intersecting[*set as usize].saturating_sub(1)) / peers;
     Some(sets.of_item.iter().map(score).collect())
 }
 

@@ -1,14 +1,16 @@
-//! The hashes of contents and tags, computed once when an item is built.
+//! Hashes with a seed that differs from process to process, so that inputs made to collide in one
+//! process do not collide in another.
 //!
-//! They only ever speed up a comparison: equal hashes are followed by a comparison of the texts,
-//! and no result depends on the order of hashes. The seed differs from process to process, so
-//! that contents made to collide in one do not collide in another.
+//! [`hash`] and [`Seed::hash`] fold the product of two words into one, as wyhash does (Wang Yi 2019);
+//! [`keyed_hash`] is `SipHash` (Aumasson and Bernstein 2012), which resists chosen collisions.
+//! Equal hashes are always followed by a comparison of the texts, and no result depends on the order
+//! of hashes.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::OnceLock;
 
-/// The hash of a text in this process.
+/// Returns the hash of a text in this process.
 pub(crate) fn hash(text: &str) -> u64 {
     let [first, second] = *seeds();
     let bytes = text.as_bytes();
@@ -26,28 +28,28 @@ pub(crate) fn hash(text: &str) -> u64 {
     fold(left ^ second, right ^ first)
 }
 
-/// Another one, slower and safer: nobody finds texts that collide, not even by watching the time.
+/// Returns the keyed `SipHash` of a text: slower, and resistant to chosen collisions.
 pub(crate) fn keyed_hash(text: &str) -> u64 {
     static STATE: OnceLock<RandomState> = OnceLock::new();
     STATE.get_or_init(RandomState::new).hash_one(text)
 }
 
-/// Hashes of two words.
+/// The seed of hashes of two words.
 #[derive(Clone, Copy)]
-pub(crate) struct Secret([u64; 2]);
+pub(crate) struct Seed([u64; 2]);
 
-impl Secret {
+impl Seed {
     pub(crate) fn of_process() -> Self {
         Self(*seeds())
     }
 
     #[inline]
-    pub(crate) fn mix(self, [left, right]: [u64; 2]) -> u64 {
+    pub(crate) fn hash(self, [left, right]: [u64; 2]) -> u64 {
         fold(left ^ self.0[0], right ^ self.0[1])
     }
 }
 
-/// Two odd numbers that nobody outside the process knows.
+/// Returns two odd random numbers, drawn once per process.
 fn seeds() -> &'static [u64; 2] {
     static SEEDS: OnceLock<[u64; 2]> = OnceLock::new();
     SEEDS.get_or_init(|| {
@@ -60,20 +62,17 @@ fn seeds() -> &'static [u64; 2] {
     })
 }
 
-/// Both halves of the product.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "the halves are taken apart"
-)]
+/// Returns the exclusive or of both halves of the product.
+#[expect(clippy::cast_possible_truncation, reason = "each half has 64 bits")]
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     product as u64 ^ (product >> 64) as u64
 }
 
-/// The eight bytes from `at` on as a number.
-fn word(block: &[u8], at: usize) -> u64 {
+/// Returns the eight bytes from `start` on as a number.
+fn word(block: &[u8], start: usize) -> u64 {
     let mut bytes = [0; 8];
-    bytes.copy_from_slice(&block[at..at + 8]);
+    bytes.copy_from_slice(&block[start..start + 8]);
     u64::from_le_bytes(bytes)
 }
 
@@ -84,7 +83,7 @@ mod tests {
     use super::hash;
 
     #[test]
-    fn texts_that_differ_a_little_hash_apart() {
+    fn similar_texts_have_different_hashes() {
         let text = "x".repeat(100);
         let mut texts: Vec<String> = (0..=100).map(|length| text[..length].to_owned()).collect();
         for position in 0..100 {

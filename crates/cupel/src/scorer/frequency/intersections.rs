@@ -1,27 +1,27 @@
-//! How many items each distinct set meets: those whose sets have a tag in common with it.
+//! Counts, for each distinct tag set, the items whose sets intersect it.
 //!
-//! Sets that meet have a first tag in common. So a set meets, for each of its tags, all carriers
-//! of the tag but those that it has met in an earlier one. How many these are is the same question
-//! once more, about the carriers only, and about the tags before that one only.
+//! Inclusion-exclusion by the first common tag: a set intersects, for each of its tags, all carriers of
+//! the tag, minus those with which it has an earlier tag in common. The number of those is the same
+//! problem again, for the carriers only and their tags before that one only.
 //!
-//! In this way a list of sets is split into one part for every tag, until it is cheaper to compare
-//! each with all others, which is done with a bit for each.
+//! So a list of sets is split into one sublist per tag, until comparing each set with all others is
+//! cheaper. Comparisons are bit-parallel: each tag has a bit row of the sets that carry it.
 
 use std::num::Wrapping;
 
 use super::sets::TagSets;
+use crate::fast::interner::index32;
 use crate::order::low_bits;
-use crate::scorer::numbers::index;
 
-/// A distinct set, of which only the first tags are looked at.
+/// A distinct set, restricted to its first tags.
 #[derive(Clone, Copy, Default)]
 struct Member {
     set: u32,
-    /// How many items carry exactly this set.
+    /// The number of items with exactly this set.
     items: u32,
-    /// Where its tags start.
+    /// The index of its first tag.
     start: u32,
-    /// How many of them are looked at, at least one.
+    /// The number of its tags, at least one.
     len: u32,
 }
 
@@ -30,7 +30,7 @@ impl Member {
         &tags[self.start as usize..][..self.len as usize]
     }
 
-    /// One for each of its items if they are few.
+    /// Returns its number of bits in a row: one per item if they are few, else one.
     fn bits(&self) -> usize {
         if self.items <= 4 {
             self.items as usize
@@ -40,8 +40,8 @@ impl Member {
     }
 }
 
-/// For every distinct set, the items it meets, its own included. Splits a list where that
-/// `is_cheaper`, by an estimate of what splitting and comparing cost.
+/// Returns the number of items that intersect each distinct set, its own included. Splits a list if
+/// `is_cheaper(cost of splitting, cost of comparing)` holds.
 pub(super) fn count(sets: &TagSets, is_cheaper: fn(u64, u64) -> bool) -> Vec<u32> {
     let all = sets.distinct.iter().zip(0..).map(|(set, number)| Member {
         set: number,
@@ -51,58 +51,58 @@ pub(super) fn count(sets: &TagSets, is_cheaper: fn(u64, u64) -> bool) -> Vec<u32
     });
     let mut list: Vec<Member> = all.filter(|member| member.len > 0).collect();
     list.sort_unstable_by_key(|member| member.len);
-    let mut count = Count {
+    let mut counter = Counter {
         tags: &sets.tags,
-        meetings: vec![Wrapping(0); sets.distinct.len()],
+        counts: vec![Wrapping(0); sets.distinct.len()],
         tallies: vec![Tally::default(); sets.tag_count],
         rows: Vec::new(),
         weights: Vec::new(),
         is_cheaper,
     };
     if !list.is_empty() {
-        count.list(&list, Wrapping(1));
+        counter.add(&list, Wrapping(1));
     }
-    count.meetings.into_iter().map(|items| items.0).collect()
+    counter.counts.into_iter().map(|items| items.0).collect()
 }
 
-struct Count<'a> {
+struct Counter<'a> {
     tags: &'a [u32],
-    /// By set, modulo 2^32: sums may leave the range on the way.
-    meetings: Vec<Wrapping<u32>>,
-    /// By tag; all zero but while a list is split.
+    /// By set, modulo 2^32: intermediate sums may wrap.
+    counts: Vec<Wrapping<u32>>,
+    /// By tag; all zero except while a list is split.
     tallies: Vec<Tally>,
-    /// By tag, some words each; all zero but while a list is compared.
+    /// By tag, some words each; all zero except while a list is compared.
     rows: Vec<u64>,
     weights: Vec<Weight>,
     is_cheaper: fn(u64, u64) -> bool,
 }
 
-/// What a list has to do with a tag.
+/// Sums over the members of a list that carry a tag.
 #[derive(Clone, Copy, Default)]
 struct Tally {
-    /// The items of the members that carry the tag.
+    /// Their items.
     items: u32,
-    /// The members that carry the tag after another one: the size of its part.
+    /// The members that carry the tag after another one: the length of its sublist.
     members: u32,
-    /// The tags before it in all of these.
+    /// The tags before it in those members.
     tags: u32,
-    /// Where the next member of the part goes.
+    /// The index of the next member of its sublist.
     next: u32,
 }
 
-/// The members in a word that stand for `2^exponent` items more than their bits count for.
+/// The members in a word that count `2^exponent` more items than they have bits.
 struct Weight {
     word: usize,
     members: u64,
     exponent: u32,
 }
 
-/// Lists are by ascending number of tags that are looked at: so the processor foresees every loop over them.
-impl Count<'_> {
-    /// Adds to the meetings of every member those with the list.
-    fn list(&mut self, list: &[Member], sign: Wrapping<u32>) {
+/// Lists are in ascending order of tag count, which makes the inner loops predictable.
+impl Counter<'_> {
+    /// Adds to the count of each member the items of the list that intersect it, times `sign`.
+    fn add(&mut self, list: &[Member], sign: Wrapping<u32>) {
         if let [member] = list {
-            self.meetings[member.set as usize] += Wrapping(member.items) * sign;
+            self.counts[member.set as usize] += Wrapping(member.items) * sign;
             return;
         }
         let tags = list.iter().map(|member| u64::from(member.len)).sum();
@@ -115,17 +115,18 @@ impl Count<'_> {
         }
         let tallied = self.tally(list);
         let tallies = tallied.iter().map(|&tag| &self.tallies[tag as usize]);
-        let parts = tallies.map(|tally| cost_of_comparing(tally.members.into(), tally.tags.into()));
-        let is_cheaper = (self.is_cheaper)(splitting + parts.sum::<u64>(), whole);
+        let sublists =
+            tallies.map(|tally| cost_of_comparing(tally.members.into(), tally.tags.into()));
+        let is_cheaper = (self.is_cheaper)(splitting + sublists.sum::<u64>(), whole);
         if is_cheaper {
             self.split(list, &tallied, sign);
         } else {
-            self.forget(&tallied);
+            self.clear_tallies(&tallied);
             self.compare(list, sign);
         }
     }
 
-    /// Fills the tallies, and tells which.
+    /// Fills the tallies and returns their tags.
     fn tally(&mut self, list: &[Member]) -> Vec<u32> {
         let mut tallied = Vec::new();
         for member in list {
@@ -142,13 +143,13 @@ impl Count<'_> {
         tallied
     }
 
-    fn forget(&mut self, tallied: &[u32]) {
+    fn clear_tallies(&mut self, tallied: &[u32]) {
         for &tag in tallied {
             self.tallies[tag as usize] = Tally::default();
         }
     }
 
-    /// Every member meets the carriers of each of its tags, but for those it has met before.
+    /// Adds the carriers of each tag of each member, and subtracts those with an earlier common tag.
     fn split(&mut self, list: &[Member], tallied: &[u32], sign: Wrapping<u32>) {
         let mut end = 0;
         let mut ends = Vec::with_capacity(tallied.len());
@@ -157,9 +158,9 @@ impl Count<'_> {
             (tally.next, end) = (end, end + tally.members);
             ends.push(end);
         }
-        let mut parts = vec![Member::default(); end as usize];
+        let mut sublists = vec![Member::default(); end as usize];
         let mut longer = list;
-        // All first tags, then all second tags: so each part is in order.
+        // All first tags, then all second tags: each sublist is in order of tag count.
         for before in 0.. {
             longer = &longer[longer.partition_point(|member| member.len <= before)..];
             if longer.is_empty() {
@@ -168,9 +169,9 @@ impl Count<'_> {
             for member in longer {
                 let tag = self.tags[(member.start + before) as usize];
                 let tally = &mut self.tallies[tag as usize];
-                self.meetings[member.set as usize] += Wrapping(tally.items) * sign;
+                self.counts[member.set as usize] += Wrapping(tally.items) * sign;
                 if before > 0 {
-                    parts[tally.next as usize] = Member {
+                    sublists[tally.next as usize] = Member {
                         len: before,
                         ..*member
                     };
@@ -178,18 +179,18 @@ impl Count<'_> {
                 }
             }
         }
-        self.forget(tallied);
+        self.clear_tallies(tallied);
         let mut start = 0;
         for end in ends {
             let part = start..end as usize;
             start = part.end;
             if !part.is_empty() {
-                self.list(&parts[part], -sign);
+                self.add(&sublists[part], -sign);
             }
         }
     }
 
-    /// Adds to the meetings of every member those with the list, each with each.
+    /// Like [`add`](Self::add), comparing each member with each other.
     fn compare(&mut self, list: &[Member], sign: Wrapping<u32>) {
         let alone = list.partition_point(|member| member.len == 1);
         let bits: usize = list[alone..].iter().map(Member::bits).sum();
@@ -203,20 +204,19 @@ impl Count<'_> {
         }
     }
 
-    /// A row has a number, the items of the members that have this tag only, and `R - 1` words with
-    /// the bits of the other members that carry it. There are as many rounds as it takes to give
-    /// everybody bits.
+    /// A row has one word with the number of items that have only this tag, and `R - 1` words with the
+    /// bits of the other members that carry it. Each round assigns bits to as many members as fit.
     fn compare_by<const R: usize>(&mut self, list: &[Member], sign: Wrapping<u32>) {
         let words = self.tallies.len() * R;
         if self.rows.len() < words {
             self.rows.resize(words, 0);
         }
         let rows = self.rows.as_chunks_mut::<R>().0;
-        let mut waiting = list;
-        while !waiting.is_empty() {
+        let mut remaining = list;
+        while !remaining.is_empty() {
             let mut bits = 0;
-            let mut round = 0;
-            for member in waiting {
+            let mut assigned = 0;
+            for member in remaining {
                 let tags = member.tags(self.tags);
                 if let [tag] = tags {
                     rows[*tag as usize][0] += u64::from(member.items);
@@ -226,45 +226,49 @@ impl Count<'_> {
                             rows[tag as usize][1 + bit / 64] |= 1 << (bit % 64);
                         }
                     }
-                    weigh(&mut self.weights, bits, member.items - index(member.bits()));
+                    add_weights(
+                        &mut self.weights,
+                        bits,
+                        member.items - index32(member.bits()),
+                    );
                     bits += member.bits();
                 } else {
                     break;
                 }
-                round += 1;
+                assigned += 1;
             }
             for member in list {
-                let mut met = [0; R];
+                let mut found = [0; R];
                 for &tag in member.tags(self.tags) {
                     let row = &rows[tag as usize];
-                    met[0] += row[0];
+                    found[0] += row[0];
                     for word in 1..R {
-                        met[word] |= row[word];
+                        found[word] |= row[word];
                     }
                 }
-                let lone = index(low_bits(met[0]));
-                let bits = met[1..].iter().map(|word| word.count_ones());
+                let single = index32(low_bits(found[0]));
+                let bits = found[1..].iter().map(|word| word.count_ones());
                 let more = self.weights.iter().map(|weight| {
-                    let members = met[weight.word] & weight.members;
+                    let members = found[weight.word] & weight.members;
                     members.count_ones() << weight.exponent
                 });
-                let items = lone + bits.sum::<u32>() + more.sum::<u32>();
-                self.meetings[member.set as usize] += Wrapping(items) * sign;
+                let items = single + bits.sum::<u32>() + more.sum::<u32>();
+                self.counts[member.set as usize] += Wrapping(items) * sign;
             }
             self.weights.clear();
-            let (done, rest) = waiting.split_at(round);
+            let (done, rest) = remaining.split_at(assigned);
             for member in done {
                 for &tag in member.tags(self.tags) {
                     rows[tag as usize] = [0; R];
                 }
             }
-            waiting = rest;
+            remaining = rest;
         }
     }
 }
 
-/// The bit counts for so many items more.
-fn weigh(weights: &mut Vec<Weight>, bit: usize, mut more: u32) {
+/// Makes a bit count for `more` items more.
+fn add_weights(weights: &mut Vec<Weight>, bit: usize, mut more: u32) {
     let (word, bit) = (1 + bit / 64, 1 << (bit % 64));
     while more > 0 {
         let exponent = more.trailing_zeros();
@@ -281,10 +285,10 @@ fn weigh(weights: &mut Vec<Weight>, bit: usize, mut more: u32) {
     }
 }
 
-/// So many words hold the bits of the members that are compared in one round.
+/// The most words of bits per row.
 const WORDS: usize = 8;
 
-/// The unit of costs is about an instruction.
+/// Estimates the cost of comparing, in instructions.
 fn cost_of_comparing(members: u64, tags: u64) -> u64 {
     let words = members.div_ceil(64);
     let rounds = words.div_ceil(WORDS as u64);
@@ -292,6 +296,7 @@ fn cost_of_comparing(members: u64, tags: u64) -> u64 {
     rounds * (members * (20 + 7 * words) + tags * (9 + words))
 }
 
+/// Estimates the cost of splitting, in instructions.
 fn cost_of_splitting(tags: u64) -> u64 {
     tags * 45
 }
@@ -300,24 +305,25 @@ fn cost_of_splitting(tags: u64) -> u64 {
 mod tests {
     use super::*;
     use crate::ContextItem;
+    use crate::scorer::Among;
 
-    /// Splitting everything, comparing everything and choosing come to the same.
+    /// Checks splitting only, comparing only and the cheaper of both against a comparison of all pairs.
     fn check(batch: &[Vec<u32>]) {
         let item = |tags: &Vec<u32>| {
             let tags = tags.iter().map(ToString::to_string).collect();
             ContextItem::builder("x", 1).tags(tags).build().unwrap()
         };
         let items: Vec<ContextItem> = batch.iter().map(item).collect();
-        let sets = TagSets::of(&items, TagSets::LIMIT, |_| true).unwrap();
-        let ways: [fn(u64, u64) -> bool; 3] =
+        let sets = TagSets::new(&items, TagSets::LIMIT, Among::All).unwrap();
+        let choices: [fn(u64, u64) -> bool; 3] =
             [|_, _| true, |_, _| false, |parts, whole| parts < whole];
-        for is_cheaper in ways {
-            let meetings = count(&sets, is_cheaper);
+        for is_cheaper in choices {
+            let counts = count(&sets, is_cheaper);
             for (tags, set) in batch.iter().zip(&sets.of_item) {
-                let meets = |other: &&Vec<u32>| tags.iter().any(|tag| other.contains(tag));
-                let expected = batch.iter().filter(meets).count();
+                let intersects = |other: &&Vec<u32>| tags.iter().any(|tag| other.contains(tag));
+                let expected = batch.iter().filter(intersects).count();
                 assert_eq!(
-                    meetings[*set as usize] as usize, expected,
+                    counts[*set as usize] as usize, expected,
                     "{tags:?} of {batch:?}"
                 );
             }
@@ -326,7 +332,7 @@ mod tests {
 
     // proves: FREQ-4
     #[test]
-    fn splitting_and_comparing_come_to_the_same() {
+    fn counts_equal_those_of_all_pairs() {
         let mut state = 1_u32;
         let mut below = |bound: u32| {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

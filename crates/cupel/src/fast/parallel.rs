@@ -1,30 +1,30 @@
-//! The loops that may run on several cores (feature `rayon`).
+//! Data parallelism with work stealing (feature `rayon`; Blumofe and Leiserson 1999).
 //!
-//! Each has one result, whatever the number of threads: a map keeps positions, and keys that are
-//! sorted differ from each other.
+//! Results do not depend on the number of threads: a map keeps positions, and sorted keys are
+//! distinct. Gains are in `docs/performance.md`.
 
 #[cfg(feature = "rayon")]
 use rayon::prelude::*;
 
-use crate::order::{self, Leading};
+use super::radix::{self, RadixKey};
 
 /// Below this length threads cost more than they save.
 #[cfg(feature = "rayon")]
-const WORTHWHILE: usize = 1 << 14;
+const MIN_LEN: usize = 1 << 14;
 
-/// Sorts keys of which no two are equal.
-pub(crate) fn sort<K: Leading>(keys: &mut Vec<K>) {
+/// Sorts distinct keys.
+pub(crate) fn sort<K: RadixKey>(keys: &mut Vec<K>) {
     #[cfg(feature = "rayon")]
-    if keys.len() >= WORTHWHILE {
+    if keys.len() >= MIN_LEN {
         return keys.par_sort_unstable();
     }
-    order::sort(keys);
+    radix::sort(keys);
 }
 
-/// `map` of every element with its position.
+/// Maps every element with its position.
 pub(crate) fn map<T: Sync, R: Send>(list: &[T], map: impl Fn(usize, &T) -> R + Sync) -> Vec<R> {
     #[cfg(feature = "rayon")]
-    if list.len() >= WORTHWHILE {
+    if list.len() >= MIN_LEN {
         let elements = list.par_iter().enumerate();
         return elements
             .map(|(index, element)| map(index, element))
@@ -36,14 +36,14 @@ pub(crate) fn map<T: Sync, R: Send>(list: &[T], map: impl Fn(usize, &T) -> R + S
         .collect()
 }
 
-/// What `map` makes of every block of so many elements, in order.
+/// Maps blocks of elements and concatenates the results.
 pub(crate) fn map_blocks<'a, T: Sync, R: Send, I: Iterator<Item = R>>(
     list: &'a [T],
     block: usize,
     map: impl Fn(&'a [T]) -> I + Sync + Send,
 ) -> Vec<R> {
     #[cfg(feature = "rayon")]
-    if list.len() >= WORTHWHILE {
+    if list.len() >= MIN_LEN {
         return list.par_chunks(block).flat_map_iter(map).collect();
     }
     let mut results = Vec::with_capacity(list.len());
@@ -52,7 +52,7 @@ pub(crate) fn map_blocks<'a, T: Sync, R: Send, I: Iterator<Item = R>>(
     results
 }
 
-/// `map` of every element, each a piece of work of its own.
+/// Maps every element as a task of its own.
 pub(crate) fn map_each<T: Sync, R: Send>(list: &[T], map: impl Fn(&T) -> R + Sync) -> Vec<R> {
     #[cfg(feature = "rayon")]
     return list.par_iter().map(&map).collect();

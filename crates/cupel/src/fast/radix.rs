@@ -1,0 +1,107 @@
+//! MSD radix sort (Knuth, The Art of Computer Programming, volume 3, section 5.2.5): one counting pass
+//! over the leading bits, then comparison sorts within buckets.
+//!
+//! Keys are distinct, so the result is that of `sort_unstable`. Buckets are as many as keys, up to
+//! 8,192; those above 8 keys are sorted one by one, and one insertion pass finishes the others.
+
+use crate::order::low_bits;
+
+/// A key that orders by a number first.
+pub(crate) trait RadixKey: Ord + Copy + Send {
+    /// Returns the number.
+    fn radix(self) -> u64;
+}
+
+impl RadixKey for u64 {
+    fn radix(self) -> u64 {
+        self
+    }
+}
+
+/// Sorts distinct keys.
+pub(crate) fn sort<K: RadixKey>(keys: &mut Vec<K>) {
+    /// Below this length the counting pass costs more than it saves.
+    const MIN_LEN: usize = 128;
+    const MAX_BUCKET_BITS: u32 = 13;
+    /// Larger buckets are sorted on their own.
+    const MAX_INSERTION: usize = 8;
+    if keys.len() < MIN_LEN {
+        return keys.sort_unstable();
+    }
+    let radixes = keys.iter().map(|key| key.radix());
+    let (min, max) = radixes.fold((u64::MAX, 0), |(min, max), radix| {
+        (radix.min(min), radix.max(max))
+    });
+    let bits = u64::BITS - (max - min).leading_zeros();
+    let bucket_bits = keys.len().ilog2().min(MAX_BUCKET_BITS).min(bits);
+    let bucket = |key: &K| low_bits((key.radix() - min) >> (bits - bucket_bits));
+    let mut ends = vec![0; 1 << bucket_bits];
+    for key in &*keys {
+        ends[bucket(key)] += 1;
+    }
+    let mut end = 0;
+    for count in &mut ends {
+        end += std::mem::replace(count, end);
+    }
+    let mut sorted = keys.clone();
+    for key in &*keys {
+        let end = &mut ends[bucket(key)];
+        sorted[*end] = *key;
+        *end += 1;
+    }
+    let mut start = 0;
+    for end in ends {
+        if end - start > MAX_INSERTION {
+            sorted[start..end].sort_unstable();
+        }
+        start = end;
+    }
+    insertion_sort(&mut sorted);
+    *keys = sorted;
+}
+
+/// Sorts keys of which none is far from its place.
+fn insertion_sort<K: Ord + Copy>(keys: &mut [K]) {
+    for next in 1..keys.len() {
+        let key = keys[next];
+        let mut hole = next;
+        while hole > 0 && key < keys[hole - 1] {
+            keys[hole] = keys[hole - 1];
+            hole -= 1;
+        }
+        keys[hole] = key;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::order::Ranked;
+
+    #[test]
+    fn radix_sort_equals_comparison_sort() {
+        let mut state = 1_u64;
+        let mut random = move || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            state >> 11
+        };
+        for length in [0, 1, 2, 127, 128, 129, 1_000, 5_000] {
+            for bits in [0, 1, 3, 20, 40, 63] {
+                let keys: Vec<u64> = (0..length).map(|_| random() << 11 >> (63 - bits)).collect();
+                let (mut sorted, mut expected) = (keys.clone(), keys.clone());
+                sort(&mut sorted);
+                expected.sort_unstable();
+                assert_eq!(sorted, expected, "{length} keys of {bits} bits");
+
+                let ranked = keys.iter().enumerate();
+                let ranked = ranked.map(|(position, &key)| Ranked::new(key as f64, position));
+                let (mut sorted, mut expected): (Vec<_>, Vec<_>) = ranked.map(|r| (r, r)).unzip();
+                sort(&mut sorted);
+                expected.sort_unstable();
+                assert!(sorted == expected, "{length} scores of {bits} bits");
+            }
+        }
+    }
+}
