@@ -1,14 +1,18 @@
-//! Checks and generation, run as `cargo xtask`.
+//! Checks and generators of the repository, run as `cargo xtask`.
 
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "a command talks to its terminal"
+    reason = "a command writes to its terminal"
 )]
 
 mod bench;
 mod browser;
 mod coverage;
+mod fuzz;
+mod mutants;
+mod package;
+mod process;
 mod schema;
 mod test;
 mod tidy;
@@ -20,19 +24,25 @@ const USAGE: &str = "\
 Usage: cargo xtask COMMAND
 
 Commands:
-  test        runs every check and every test: formatting, lints, docs, all tests
-  browser     opens the pages of `cupel explain --html` in Chromium and drives them
-  screenshot  writes docs/explain.png, the picture of such a page
-  coverage    writes spec/coverage.md: which vector or test proves which requirement
-  schema      writes the JSON Schemas of policies and requests to crates/cupel/schema
-  bench       measures the library beside its peers: [--quick] [--check] [--bars 1,2,3]
+  test        Runs every check and test: [--no-bench] [--no-browser] [--no-msrv]
+  package     Packs every crate, then builds and tests the packed crates
+  fuzz        Runs every fuzz target for SECONDS each: SECONDS
+  mutants     Tests the tests with mutated code: [--shard K/N]
+  browser     Tests the pages of `cupel explain --html` in Chromium
+  screenshot  Writes docs/explain.png, a screenshot of such a page
+  coverage    Writes spec/coverage.md: the vectors and tests that prove each requirement
+  schema      Writes the JSON Schemas of policies and requests to crates/cupel/schema
+  bench       Compares the library with its peers: [--quick] [--check] [--bars 1,2,3]
 ";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match arguments[..] {
-        ["test"] => test::run(),
+        ["test", ref flags @ ..] => test::run(flags),
+        ["package"] => package::run(),
+        ["fuzz", seconds] => fuzz::run(seconds),
+        ["mutants", ref rest @ ..] => mutants::run(rest),
         ["browser"] => browser::test(),
         ["screenshot"] => browser::screenshot(),
         ["coverage"] => coverage::write(),
@@ -56,7 +66,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The root of the repository.
+/// Returns the root of the repository.
 fn root() -> PathBuf {
     let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
     xtask.parent().unwrap_or(xtask).to_owned()
@@ -66,21 +76,46 @@ fn read(path: &Path) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// All files below `directory` with the given extension, sorted.
-fn files_below(directory: &Path, extension: &str) -> Result<Vec<PathBuf>, String> {
+fn read_toml(path: &Path) -> Result<toml::Table, String> {
+    read(path)?
+        .parse()
+        .map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Returns the directories of the published crates, sorted.
+fn crates() -> Result<Vec<PathBuf>, String> {
+    entries(&root().join("crates"))
+}
+
+/// Returns the entries of a directory, sorted; none if it does not exist.
+fn entries(directory: &Path) -> Result<Vec<PathBuf>, String> {
     let fault = |error| format!("{}: {error}", directory.display());
+    if !directory.exists() {
+        return Ok(Vec::new());
+    }
+    let entries = std::fs::read_dir(directory).map_err(fault)?;
+    let mut paths: Vec<PathBuf> = entries
+        .map(|entry| entry.map(|entry| entry.path()).map_err(fault))
+        .collect::<Result<_, _>>()?;
+    paths.sort();
+    Ok(paths)
+}
+
+/// Returns all files below `directory` with the extension, sorted.
+fn files_below(directory: &Path, extension: &str) -> Result<Vec<PathBuf>, String> {
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(directory).map_err(fault)? {
-        let path = entry.map_err(fault)?.path();
+    for path in entries(directory)? {
+        let name = path.file_name().unwrap_or_default();
         if path.is_dir() {
-            let name = path.file_name().unwrap_or_default();
-            if name != "target" && name != "node_modules" {
+            if !["target", "node_modules", "corpus", "artifacts"]
+                .iter()
+                .any(|skip| name == *skip)
+            {
                 found.extend(files_below(&path, extension)?);
             }
         } else if path.extension().is_some_and(|found| found == extension) {
             found.push(path);
         }
     }
-    found.sort();
     Ok(found)
 }

@@ -1,48 +1,121 @@
-//! `cargo xtask test`: everything that has to hold before a change lands.
+//! `cargo xtask test`: every check and test that must pass before a change lands.
 
-use std::process::Command;
 use std::time::Instant;
 
-/// Every step: the words after `cargo`, and whether warnings of the documentation count as errors.
-const STEPS: &[(&str, bool)] = &[
-    ("fmt --all --check", false),
-    (
-        "clippy --workspace --all-targets --all-features -- -D warnings",
-        false,
-    ),
-    ("clippy --package cupel --all-targets -- -D warnings", false),
-    (
-        "clippy --package cupel --features serde -- -D warnings",
-        false,
-    ),
-    ("doc --workspace --all-features --no-deps", true),
-    ("test --workspace --all-features", false),
-    ("test --package cupel", false),
-    ("run --quiet --package cupel --example first_run", false),
-    ("xtask bench --check", false),
-    ("run --quiet --package xtask -- browser", false),
+use crate::{package, process, read_toml, root};
+
+/// What a step needs beyond Rust, and the flag that skips it.
+#[derive(Clone, Copy, PartialEq)]
+enum Needs {
+    Nothing,
+    Valgrind,
+    Chromium,
+    OldCompiler,
+}
+
+impl Needs {
+    fn flag(self) -> Option<&'static str> {
+        match self {
+            Self::Nothing => None,
+            Self::Valgrind => Some("--no-bench"),
+            Self::Chromium => Some("--no-browser"),
+            Self::OldCompiler => Some("--no-msrv"),
+        }
+    }
+}
+
+/// The hint for a command that shows its own errors.
+const FAILED: &str = "see the messages above";
+
+/// Random cases per property where the same tests run again in another build.
+pub(crate) const FEW_CASES: &str = "20";
+
+type Step = (&'static str, Needs, fn() -> Result<(), String>);
+
+const STEPS: &[Step] = &[
+    ("formatting", Needs::Nothing, || cargo("fmt --all --check")),
+    ("lints", Needs::Nothing, || {
+        cargo("clippy --workspace --all-targets --all-features -- -D warnings")
+    }),
+    ("documentation", Needs::Nothing, || {
+        let mut doc = process::cargo("doc --workspace --all-features --no-deps".split(' '));
+        process::run(doc.env("RUSTDOCFLAGS", "-D warnings"), FAILED)
+    }),
+    ("tests", Needs::Nothing, || {
+        cargo("test --workspace --all-features")
+    }),
+    ("each feature alone", Needs::Nothing, test_features),
+    ("example", Needs::Nothing, || {
+        cargo("run --quiet --package cupel --example first_run")
+    }),
+    ("packed crates", Needs::Nothing, package::run),
+    ("minimum Rust version", Needs::OldCompiler, check_msrv),
+    ("instruction counts", Needs::Valgrind, || {
+        crate::bench::run(&["--check"])
+    }),
+    ("page", Needs::Chromium, crate::browser::test),
 ];
 
-pub(crate) fn run() -> Result<(), String> {
-    for (step, docs) in STEPS {
-        println!("\n$ cargo {step}");
+/// Runs all steps but those that a flag skips.
+pub(crate) fn run(flags: &[&str]) -> Result<(), String> {
+    let known: Vec<&str> = STEPS.iter().filter_map(|step| step.1.flag()).collect();
+    if let Some(unknown) = flags.iter().find(|flag| !known.contains(flag)) {
+        let known = known.join(", ");
+        return Err(format!("unknown flag `{unknown}`; expected one of {known}"));
+    }
+    for (name, needs, step) in STEPS {
+        let flag = needs.flag();
+        if flag.is_some_and(|flag| flags.contains(&flag)) {
+            println!("\n{name}: skipped");
+            continue;
+        }
+        println!("\n{name}");
         #[expect(
             clippy::disallowed_methods,
-            reason = "a command may tell how long it took"
+            reason = "a command may print how long it took"
         )]
-        let since = Instant::now();
-        let mut command = Command::new(env!("CARGO"));
-        command.args(step.split(' ')).current_dir(crate::root());
-        if *docs {
-            command.env("RUSTDOCFLAGS", "-D warnings");
-        }
-        let status = command
-            .status()
-            .map_err(|error| format!("cargo {step}: {error}"))?;
-        if !status.success() {
-            return Err(format!("`cargo {step}` failed"));
-        }
-        println!("ok after {} s", since.elapsed().as_secs());
+        let start = Instant::now();
+        step().map_err(|error| match flag {
+            Some(flag) => format!("{name}: {error}\nTo skip this step, pass `{flag}`."),
+            None => format!("{name}: {error}"),
+        })?;
+        println!("{name}: ok after {} s", start.elapsed().as_secs());
     }
     Ok(())
+}
+
+fn cargo(arguments: &str) -> Result<(), String> {
+    process::run(&mut process::cargo(arguments.split(' ')), FAILED)
+}
+
+/// Lints and tests the library without features and with each feature alone. In the workspace
+/// build, feature unification hides a missing dependency.
+fn test_features() -> Result<(), String> {
+    let manifest = read_toml(&root().join("crates/cupel/Cargo.toml"))?;
+    let features = manifest["features"].as_table().into_iter().flatten();
+    for (feature, _) in features {
+        println!("feature {feature}");
+        let only = format!("--package cupel --no-default-features --features {feature}");
+        cargo(&format!("clippy {only} --all-targets -- -D warnings"))?;
+        let tests = format!("test {only} --lib --test suite");
+        let mut tests = process::cargo(tests.split(' '));
+        process::run(tests.env("CUPEL_CASES", FEW_CASES), FAILED)?;
+    }
+    Ok(())
+}
+
+/// Checks the workspace with the compiler that `rust-version` names.
+fn check_msrv() -> Result<(), String> {
+    let manifest = read_toml(&root().join("Cargo.toml"))?;
+    let version = manifest["workspace"]["package"]["rust-version"].as_str();
+    let version = version.ok_or("Cargo.toml has no rust-version")?;
+    let hint = format!("install Rust {version} with `rustup toolchain install {version}`");
+    let check = "check --workspace --all-features --target-dir target/msrv";
+    if !process::succeeds(&mut process::cargo_of(version, "--version")) {
+        eprintln!("installing Rust {version}");
+        let mut rustup = std::process::Command::new("rustup");
+        let install = rustup.args(["toolchain", "install", "--profile", "minimal", version]);
+        process::run(install, &hint)?;
+    }
+    process::run(&mut process::cargo_of(version, check), FAILED)
 }

@@ -174,7 +174,7 @@ fn a_named_shape_is_taken_at_its_word() {
 
 #[test]
 fn nothing_makes_the_reader_panic() {
-    let text = include_str!("../../../examples/agent-session.json");
+    let text = include_str!("examples/agent-session.json");
     for end in (0..text.len())
         .step_by(97)
         .filter(|end| text.is_char_boundary(*end))

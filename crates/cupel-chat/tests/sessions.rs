@@ -121,7 +121,7 @@ fn what_is_kept_is_written_to_the_byte_and_nothing_else_changes() {
 }
 
 /// Reasoning, parallel calls, a tool of the provider's, and an item of a type nobody knows.
-const RESPONSES: &str = include_str!("../../../examples/openai-responses.json");
+const RESPONSES: &str = include_str!("examples/openai-responses.json");
 
 #[test]
 fn reasoning_stays_with_the_calls_it_leads_to() {
@@ -143,7 +143,7 @@ fn reasoning_stays_with_the_calls_it_leads_to() {
 }
 
 /// Thinking, a result beside a text, and a system prompt in blocks.
-const ANTHROPIC: &str = include_str!("../../../examples/anthropic.json");
+const ANTHROPIC: &str = include_str!("examples/anthropic.json");
 
 #[test]
 fn a_user_turn_beside_results_keeps_its_call_and_the_user_turn_before_it() {
@@ -256,7 +256,7 @@ fn the_policy_of_a_chat_chooses_what_fit_chooses_at_every_budget() {
 }
 
 /// All three forms of a message.
-const LANGCHAIN: &str = include_str!("../../../examples/langchain.json");
+const LANGCHAIN: &str = include_str!("examples/langchain.json");
 
 #[test]
 fn langchain_messages_are_read_in_all_their_forms() {
@@ -471,7 +471,7 @@ fn an_empty_chat_stays_empty() {
 
 #[test]
 fn the_session_shipped_with_the_project_fits_into_two_thousand_tokens() {
-    let text = include_str!("../../../examples/agent-session.json");
+    let text = include_str!("examples/agent-session.json");
     let chat = Chat::parse(text, None).unwrap();
     assert_eq!(chat.shape(), Shape::OpenAi);
     let counter = Encoding::O200k;

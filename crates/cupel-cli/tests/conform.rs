@@ -4,10 +4,7 @@ use crate::sandbox::Sandbox;
 
 /// The example of `PROGRAM.md`.
 fn program() -> String {
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../cupel-conformance/PROGRAM.md"
-    );
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/documents/PROGRAM.md");
     let text = std::fs::read_to_string(path).expect("the description is there");
     let (_, program) = text.split_once("```python\n").expect("it has a program");
     program

@@ -85,6 +85,6 @@ impl Ran {
 
 /// A file that comes with the project.
 pub(crate) fn example(name: &str) -> String {
-    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     examples.join(name).display().to_string()
 }

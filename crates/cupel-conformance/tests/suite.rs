@@ -29,10 +29,10 @@ fn check_all(objections: impl Fn(&Vector) -> Vec<String>) {
     assert!(found.is_empty(), "\n{}", found.join("\n"));
 }
 
-/// The text of a document in the workspace's `spec` directory.
+/// Returns the text of a document of the specification.
 fn spec(file: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../spec")
+        .join("tests/spec")
         .join(file);
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }

@@ -68,6 +68,8 @@
 //!
 //! Names like `SORT-4` in these pages are rows of `spec/requirements.md` in the repository.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 pub mod analytics;
 #[cfg(feature = "serde")]
 pub mod config;
@@ -118,5 +120,5 @@ pub use slicer::{
 
 /// Compiles and runs the example of the README.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
+#[doc = include_str!("../README.md")]
 struct Readme;

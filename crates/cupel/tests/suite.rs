@@ -4,6 +4,7 @@ mod adapter;
 mod analysis;
 mod arbitrary;
 mod behaviour;
+mod comparison;
 mod compat;
 #[cfg(feature = "documents")]
 mod config;

@@ -201,7 +201,9 @@ const A_STEP_WINDOW: &Shape = &Shape::Record(&STEP_WINDOW);
 const A_QUOTA: &Shape = &Shape::Record(&QUOTA);
 const A_COUNT_ENTRY: &Shape = &Shape::Record(&COUNT_ENTRY);
 /// A list of items.
-pub(super) const ITEMS: Shape = Shape::List(&Shape::Record(&ITEM), 0);
+pub(super) const ITEMS: Shape = Shape::List(&EACH_ITEM, 0);
+
+const EACH_ITEM: Shape = Shape::Record(&ITEM);
 
 const fn record(name: &'static str, doc: &'static str, fields: &'static [Field]) -> Record {
     Record {

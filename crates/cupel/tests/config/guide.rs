@@ -3,7 +3,7 @@
 use cupel::config::registry::{BUDGET, ITEM, POLICY, Record, Role};
 use cupel::config::{Document, Format, presets};
 
-const GUIDE: &str = include_str!("../../../../docs/policies.md");
+const GUIDE: &str = include_str!("policies.md");
 
 /// The blocks of code in a language.
 fn blocks(language: &str) -> Vec<&'static str> {
