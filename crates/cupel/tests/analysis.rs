@@ -869,13 +869,13 @@ fn the_record_of_a_run_agrees_with_its_trace() {
         for (place, &candidate) in untraced.window().iter().enumerate() {
             prop_assert_eq!(untraced.position(candidate), Some(place));
         }
-        for index in 0..items.len() {
+        for (index, item) in items.iter().enumerate() {
             let is_ranked = untraced.ranking().contains(&index);
             prop_assert_eq!(untraced.rank(index).is_some(), is_ranked);
             let is_early = untraced
                 .stage(index)
                 .is_some_and(|s| s < PipelineStage::Slice);
-            prop_assert_eq!(is_ranked, !items[index].pinned() && !is_early);
+            prop_assert_eq!(is_ranked, !item.pinned() && !is_early);
         }
         prop_assert_eq!(untraced.get(items.len()), None);
         prop_assert_eq!(untraced.rank(items.len()), None);

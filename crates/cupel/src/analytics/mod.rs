@@ -1,13 +1,12 @@
-//! Questions about runs: how full is the window, what would another budget or policy change, why
-//! is this item out?
+//! Metrics of a report, simulation of other budgets and policies, and explanations.
 //!
 //! | question | answered by |
 //! |---|---|
-//! | how much of the budget is used, how diverse is the window? | [`budget_utilization`], [`kind_diversity`], [`timestamp_coverage`], [`quota_utilization`], also as methods of [`SelectionReport`](crate::SelectionReport) |
-//! | what would a smaller budget lose? | [`Pipeline::marginal_items`](crate::Pipeline::marginal_items) |
-//! | at what budget is an item in? | [`Pipeline::min_budget_for`](crate::Pipeline::min_budget_for) by bisection, [`Pipeline::sweep`](crate::Pipeline::sweep) for all budgets |
-//! | what swings between policies? | [`policy_sensitivity`], [`policy_sensitivity_from_pipelines`] |
-//! | why is this item in or out? | [`Pipeline::explain`](crate::Pipeline::explain), [`Pipeline::decide`](crate::Pipeline::decide) for all items |
+//! | How much of the budget is used? How diverse is the window? | [`budget_utilization`], [`kind_diversity`], [`timestamp_coverage`], [`quota_utilization`], also as methods of [`SelectionReport`](crate::SelectionReport) |
+//! | Which items does a smaller budget lose? | [`Pipeline::marginal_items`](crate::Pipeline::marginal_items) |
+//! | At which budgets is an item included? | [`Pipeline::min_budget_for`](crate::Pipeline::min_budget_for) by bisection, [`Pipeline::sweep`](crate::Pipeline::sweep) for all budgets |
+//! | On which items do policies disagree? | [`policy_sensitivity`], [`policy_sensitivity_from_pipelines`] |
+//! | Why is an item included or excluded? | [`Pipeline::explain`](crate::Pipeline::explain), [`Pipeline::decide`](crate::Pipeline::decide) for all items |
 
 mod explanation;
 mod sensitivity;

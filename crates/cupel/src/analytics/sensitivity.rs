@@ -1,4 +1,4 @@
-//! What swings between policies.
+//! Policy sensitivity: the items on which policies disagree.
 
 use std::collections::HashMap;
 
@@ -8,9 +8,9 @@ use crate::{ContextBudget, ContextItem, CupelError, Pipeline, Policy, SelectionR
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum ItemStatus {
-    /// It did.
+    /// It is in the window.
     Included,
-    /// It did not.
+    /// It is not.
     Excluded,
 }
 
@@ -20,28 +20,28 @@ pub enum ItemStatus {
 pub struct PolicySensitivityDiffEntry {
     /// The item's content.
     pub content: String,
-    /// Every variant's label and verdict, in the order of the variants.
+    /// The label and status of every variant, in the order of the variants.
     pub statuses: Vec<(String, ItemStatus)>,
 }
 
-/// What several variants made of the same items.
+/// The runs of several variants over the same items.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct PolicySensitivityReport {
-    /// Every variant's label and report, in the order given.
+    /// The label and report of every variant, in the order given.
     pub variants: Vec<(String, SelectionReport)>,
     /// The items on which they disagree, in the order of the candidates.
     pub diffs: Vec<PolicySensitivityDiffEntry>,
 }
 
-/// Runs several policies over the same items and budget and tells what swings.
+/// Runs several policies over the same items and budget and compares the windows.
 ///
-/// Items are matched by content. A content that stands several times among the candidates
-/// counts as included by a variant that includes any of its copies.
+/// Items are matched by content. A content that occurs several times among the candidates counts as
+/// included by a variant that includes any of its duplicates.
 ///
 /// # Errors
 ///
-/// [`CupelError::PipelineConfig`] for fewer than two variants; whatever one of the runs fails with.
+/// [`CupelError::PipelineConfig`] for fewer than two variants; the errors of the runs.
 ///
 /// ```
 /// use cupel::*;
@@ -72,7 +72,7 @@ pub fn policy_sensitivity(
     )
 }
 
-/// As [`policy_sensitivity`], for pipelines.
+/// Compares pipelines; see [`policy_sensitivity`].
 ///
 /// # Errors
 ///
@@ -101,9 +101,9 @@ fn compare<'a>(
         ));
     }
     let mut contents: Vec<&str> = Vec::new();
-    let mut number: HashMap<&str, usize> = HashMap::new();
+    let mut index: HashMap<&str, usize> = HashMap::new();
     for item in items {
-        number.entry(item.content()).or_insert_with(|| {
+        index.entry(item.content()).or_insert_with(|| {
             contents.push(item.content());
             contents.len() - 1
         });
@@ -116,7 +116,7 @@ fn compare<'a>(
             statuses.push((label.to_owned(), ItemStatus::Excluded));
         }
         for included in &report.included {
-            if let Some((_, status)) = statuses[number[included.item.content()]].last_mut() {
+            if let Some((_, status)) = statuses[index[included.item.content()]].last_mut() {
                 *status = ItemStatus::Included;
             }
         }

@@ -1,4 +1,4 @@
-//! Figures about a report.
+//! Metrics of a report.
 
 use std::collections::HashSet;
 
@@ -6,48 +6,48 @@ use crate::{
     ContextBudget, ContextKind, QuotaConstraint, QuotaConstraintMode, QuotaPolicy, SelectionReport,
 };
 
-/// The share of the hard ceiling that the window uses: its tokens over `max_tokens`.
+/// Returns the tokens of the window divided by `max_tokens`.
 ///
-/// With a ceiling of zero it is 0 for an empty window and infinite for any other. There is an
-/// example at [`SelectionReport::budget_utilization`].
+/// If `max_tokens` is zero, returns 0 for a window without tokens and infinity for any other. See the
+/// example of [`SelectionReport::budget_utilization`].
 pub fn budget_utilization(report: &SelectionReport, budget: &ContextBudget) -> f64 {
-    share(
+    ratio(
         included_tokens(report, |_| true),
         budget.max_tokens() as f64,
     )
 }
 
-/// The number of distinct kinds in the window.
+/// Returns the number of distinct kinds in the window.
 pub fn kind_diversity(report: &SelectionReport) -> usize {
     let kinds = report.included.iter().map(|included| included.item.kind());
     kinds.collect::<HashSet<_>>().len()
 }
 
-/// The share of the window's items that have a timestamp; 0 for an empty window.
+/// Returns the fraction of the window's items that have a timestamp; 0 for an empty window.
 pub fn timestamp_coverage(report: &SelectionReport) -> f64 {
     let included = report.included.iter();
     let timestamped = included.filter(|included| included.item.timestamp().is_some());
-    share(timestamped.count() as f64, report.included.len() as f64)
+    ratio(timestamped.count() as f64, report.included.len() as f64)
 }
 
-/// How one kind's limits were used.
+/// The utilization of one kind's quota.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KindQuotaUtilization {
     /// The kind.
     pub kind: ContextKind,
-    /// What the numbers count.
+    /// The unit of the numbers.
     pub mode: QuotaConstraintMode,
-    /// The least amount.
+    /// The required amount.
     pub require: f64,
-    /// The largest amount.
+    /// The maximum.
     pub cap: f64,
-    /// What the window holds: percent of the target, or items.
+    /// The amount in the window: percent of the target, or number of items.
     pub actual: f64,
-    /// `actual` over `cap`, within `[0, 1]`.
+    /// `actual / cap`, clamped to `[0, 1]`; 0 if `cap` is 0.
     pub utilization: f64,
 }
 
-/// How the limits of a slicer were used, one row per constraint, sorted by the kind's text.
+/// Returns the utilization of a slicer's quotas, one row per constraint, sorted by kind.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -101,7 +101,7 @@ pub fn quota_utilization(
 }
 
 impl SelectionReport {
-    /// [`budget_utilization`] of this report.
+    /// Returns [`budget_utilization`] of this report.
     ///
     /// ```
     /// use cupel::*;
@@ -118,15 +118,15 @@ impl SelectionReport {
         budget_utilization(self, budget)
     }
 
-    /// The share of the target that the window uses.
+    /// Returns the tokens of the window divided by the target.
     pub fn target_utilization(&self, budget: &ContextBudget) -> f64 {
-        share(
+        ratio(
             included_tokens(self, |_| true),
             budget.target_tokens() as f64,
         )
     }
 
-    /// [`kind_diversity`] of this report.
+    /// Returns [`kind_diversity`] of this report.
     ///
     /// ```
     /// use cupel::*;
@@ -146,12 +146,12 @@ impl SelectionReport {
         kind_diversity(self)
     }
 
-    /// [`timestamp_coverage`] of this report.
+    /// Returns [`timestamp_coverage`] of this report.
     pub fn timestamp_coverage(&self) -> f64 {
         timestamp_coverage(self)
     }
 
-    /// [`quota_utilization`] of this report.
+    /// Returns [`quota_utilization`] of this report.
     pub fn quota_utilization(
         &self,
         policy: &dyn QuotaPolicy,
@@ -169,7 +169,7 @@ fn included_tokens(report: &SelectionReport, wanted: impl Fn(&ContextKind) -> bo
         .sum::<i128>() as f64
 }
 
-/// `part / whole`, with nothing of nothing being nothing.
-fn share(part: f64, whole: f64) -> f64 {
+/// Returns `part / whole`, and 0 for `0 / 0`.
+fn ratio(part: f64, whole: f64) -> f64 {
     if part == 0.0 { 0.0 } else { part / whole }
 }

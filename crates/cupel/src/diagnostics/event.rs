@@ -1,4 +1,4 @@
-//! Events and the stages they come from.
+//! Trace events and the stages that emit them.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -8,10 +8,9 @@ use std::sync::{Mutex, PoisonError};
 use super::ExcludedItem;
 use crate::{ContextBudget, ContextItem};
 
-/// A stage of the pipeline that reports. Sorting, between Deduplicate and Slice, reports nothing.
+/// A stage of the pipeline that emits events. Sort, between Deduplicate and Slice, emits none.
 ///
-/// A name this version does not know survives reading and writing as
-/// [`Unknown`](Self::Unknown) (EVENT-9).
+/// A name that this version does not know is kept as [`Unknown`](Self::Unknown) (EVENT-9).
 ///
 /// ```
 /// use cupel::PipelineStage;
@@ -19,26 +18,26 @@ use crate::{ContextBudget, ContextItem};
 /// assert_eq!(PipelineStage::Slice.name(), "Slice");
 /// ```
 ///
-/// Stages order as they run, unknown ones last.
+/// Stages compare in the order they run, unknown ones last.
 #[non_exhaustive]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PipelineStage {
     /// Splits pinned from scoreable items and drops invalid ones.
     Classify,
-    /// Scores.
+    /// Scores the scoreable items.
     Score,
-    /// Drops copies of equal content.
+    /// Drops duplicates: items with equal content.
     Deduplicate,
-    /// Chooses what fits.
+    /// Selects what fits.
     Slice,
-    /// Merges, handles overflow, orders.
+    /// Merges pinned and selected items, applies the overflow strategy, orders the window.
     Place,
     /// A stage of another version or implementation.
     Unknown(UnknownName),
 }
 
 impl PipelineStage {
-    /// The five stages every run reports, in order.
+    /// The stages that emit events, in order.
     pub const ALL: [Self; 5] = [
         Self::Classify,
         Self::Score,
@@ -47,7 +46,7 @@ impl PipelineStage {
         Self::Place,
     ];
 
-    /// The name on the wire.
+    /// Returns the name on the wire.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Classify => "Classify",
@@ -59,7 +58,7 @@ impl PipelineStage {
         }
     }
 
-    /// The stage of that name.
+    /// Returns the stage of that name.
     pub fn from_name(name: &str) -> Self {
         let known = Self::ALL.into_iter().find(|stage| stage.name() == name);
         known.unwrap_or_else(|| Self::Unknown(UnknownName::new(name)))
@@ -74,58 +73,58 @@ impl fmt::Display for PipelineStage {
 
 /// The name of a stage or reason this version does not know.
 ///
-/// The types it lives in are `Copy` and come in great numbers, so each distinct name is stored once
-/// for the life of the process, and this is its number. The store is bounded, so that documents from
-/// strangers cannot fill the memory: a name of more than 256 bytes, or one too many after 4096
-/// others, is read as `Unknown`.
+/// Names are interned: each distinct name is stored once for the life of the process, and this is its
+/// index, so that the types with a name are `Copy`. The interner is bounded, so that untrusted input
+/// cannot exhaust memory: a name longer than 256 bytes, or beyond 4096 distinct names, becomes
+/// `Unknown`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct UnknownName(u16);
 
-/// Every name that was ever stored, by its number.
+/// The interner.
 static NAMES: Mutex<Names> = Mutex::new(Names {
-    by_number: Vec::new(),
-    numbers: BTreeMap::new(),
+    by_index: Vec::new(),
+    indices: BTreeMap::new(),
 });
 
 struct Names {
-    by_number: Vec<&'static str>,
-    numbers: BTreeMap<&'static str, u16>,
+    by_index: Vec<&'static str>,
+    indices: BTreeMap<&'static str, u16>,
 }
 
 impl UnknownName {
     const MAX_BYTES: usize = 256;
     const MAX_NAMES: u16 = 4096;
-    /// Stands for the names that are not stored.
+    /// The index of names that are not stored.
     const NOT_STORED: Self = Self(u16::MAX);
 
-    /// Stores a name.
+    /// Interns a name.
     pub fn new(name: &str) -> Self {
         if name == Self::NOT_STORED.as_str() {
             return Self::NOT_STORED;
         }
         let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(&known) = names.numbers.get(name) {
+        if let Some(&known) = names.indices.get(name) {
             return Self(known);
         }
-        let number = u16::try_from(names.by_number.len()).unwrap_or(u16::MAX);
-        if name.len() > Self::MAX_BYTES || number >= Self::MAX_NAMES {
+        let index = u16::try_from(names.by_index.len()).unwrap_or(u16::MAX);
+        if name.len() > Self::MAX_BYTES || index >= Self::MAX_NAMES {
             return Self::NOT_STORED;
         }
         let stored: &'static str = Box::leak(name.into());
-        names.by_number.push(stored);
-        names.numbers.insert(stored, number);
-        Self(number)
+        names.by_index.push(stored);
+        names.indices.insert(stored, index);
+        Self(index)
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn as_str(&self) -> &'static str {
         let names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
-        let stored = names.by_number.get(usize::from(self.0));
+        let stored = names.by_index.get(usize::from(self.0));
         stored.copied().unwrap_or("Unknown")
     }
 }
 
-/// By name.
+/// Compares by name.
 impl Ord for UnknownName {
     fn cmp(&self, other: &Self) -> Ordering {
         self.as_str().cmp(other.as_str())
@@ -144,26 +143,26 @@ impl fmt::Debug for UnknownName {
     }
 }
 
-/// One thing that happened: a stage that finished, or an item that was excluded.
+/// An event of a run: a stage finished, or an item was excluded.
 ///
-/// A stage event has the stage's wall-clock time and the number of items that left it. An item
-/// event has time 0, count 1 and a message that begins with the reason's name.
+/// A stage event has the stage's wall-clock duration and the number of items that left it. An item
+/// event has duration 0, count 1 and a message that starts with the reason's name.
 #[non_exhaustive]
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TraceEvent {
     /// The stage.
     pub stage: PipelineStage,
-    /// Milliseconds.
+    /// The duration in milliseconds.
     #[cfg_attr(
         feature = "serde",
         serde(alias = "durationMs", with = "crate::wire::float")
     )]
     pub duration_ms: f64,
-    /// Items.
+    /// The number of items.
     #[cfg_attr(feature = "serde", serde(alias = "itemCount"))]
     pub item_count: usize,
-    /// More, where there is more to say.
+    /// Details; `None` for stage events.
     #[cfg_attr(
         feature = "serde",
         serde(default, skip_serializing_if = "Option::is_none")
@@ -172,7 +171,7 @@ pub struct TraceEvent {
 }
 
 impl TraceEvent {
-    /// A stage that finished.
+    /// Creates the event of a stage that finished.
     pub fn stage(stage: PipelineStage, duration_ms: f64, item_count: usize) -> Self {
         Self {
             stage,
@@ -182,7 +181,7 @@ impl TraceEvent {
         }
     }
 
-    /// Something about one item.
+    /// Creates an event about one item.
     pub fn item(stage: PipelineStage, message: impl Into<String>) -> Self {
         Self {
             stage,
@@ -198,10 +197,10 @@ impl TraceEvent {
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct OverflowEvent {
-    /// How far the items exceed the limit.
+    /// The number of tokens above the limit.
     #[cfg_attr(feature = "serde", serde(alias = "tokensOverBudget"))]
     pub tokens_over_budget: i64,
-    /// All items, pinned first, then by score.
+    /// All items of the window: the pinned ones first, then the others by rank.
     #[cfg_attr(feature = "serde", serde(alias = "overflowingItems"))]
     pub overflowing_items: Vec<ContextItem>,
     /// The caller's budget.
@@ -209,7 +208,7 @@ pub struct OverflowEvent {
 }
 
 impl OverflowEvent {
-    /// An overflow by so many tokens.
+    /// Creates an event.
     pub fn new(
         tokens_over_budget: i64,
         overflowing_items: Vec<ContextItem>,
@@ -223,24 +222,24 @@ impl OverflowEvent {
     }
 }
 
-/// What one stage did, for collectors that look at a finished run.
+/// The counts, duration and exclusions of one stage of a finished run.
 #[non_exhaustive]
 #[derive(Debug, Clone, PartialEq)]
 pub struct StageTraceSnapshot {
     /// The stage.
     pub stage: PipelineStage,
-    /// Items that entered.
+    /// The number of items that entered.
     pub item_count_in: usize,
-    /// Items that left.
+    /// The number of items that left.
     pub item_count_out: usize,
-    /// Wall-clock milliseconds.
+    /// The wall-clock duration in milliseconds.
     pub duration_ms: f64,
-    /// Items the stage excluded, in the order it did.
+    /// The items the stage excluded, in order.
     pub excluded: Vec<ExcludedItem>,
 }
 
 impl StageTraceSnapshot {
-    /// A stage by its counts, without exclusions.
+    /// Creates a snapshot without exclusions.
     pub fn new(
         stage: PipelineStage,
         item_count_in: usize,

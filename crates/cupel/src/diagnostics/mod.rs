@@ -1,9 +1,8 @@
-//! Diagnostics: what a run did, stage by stage and item by item.
+//! Diagnostics: the trace of a run, the report, and the reasons for inclusion and exclusion.
 //!
-//! A run hands what it does to a [`TraceCollector`]. [`NullTraceCollector`] costs nothing;
-//! [`DiagnosticTraceCollector`] buffers everything into a [`SelectionReport`];
-//! collectors of your own implement three methods. `()`, `&mut C`, `Box<C>` and pairs of
-//! collectors are collectors too.
+//! A run calls the hooks of a [`TraceCollector`]. [`NullTraceCollector`] is disabled and costs
+//! nothing; [`DiagnosticTraceCollector`] collects a [`SelectionReport`]; a custom collector implements
+//! three methods. `()`, `&mut C`, `Box<C>` and pairs of collectors are collectors too.
 
 mod event;
 mod reason;

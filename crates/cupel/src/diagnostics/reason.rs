@@ -10,7 +10,8 @@ use super::UnknownName;
 /// Declares [`ExclusionReason`] from one row per reason.
 ///
 /// A row has the variant with its fields, and three texts as arguments of `format!`. The fields are
-/// in scope by name, and the identifier before the rows holds whether kind quotas took part.
+/// in scope by name, and the identifier before the rows holds whether kind quotas took part. The
+/// field that holds an item's content, if there is one, is named last.
 macro_rules! exclusion_reasons {
     (
         $kind_quotas:ident:
@@ -20,6 +21,7 @@ macro_rules! exclusion_reasons {
             sentence($($sentence:tt)*)
             phrase($($phrase:tt)*)
             summary($($summary:tt)*)
+            content($($content:ident)?)
         )*
     ) => {
         /// Why an item is not in the window, with the numbers behind it.
@@ -93,6 +95,15 @@ macro_rules! exclusion_reasons {
                 })
             }
 
+            /// Replaces the contents of items.
+            pub(crate) fn remove_content(&mut self, replacement: &str) {
+                match self {
+                    $($(Self::$name { $content, .. } => replacement.clone_into($content),)?)*
+                    Self::Unknown(unknown) => unknown.fields.clear(),
+                    _ => {}
+                }
+            }
+
             pub(crate) fn phrase_with(&self, $kind_quotas: bool) -> String {
                 match self {
                     $(Self::$name { $($field),* } => format!($($phrase)*),)*
@@ -133,6 +144,7 @@ exclusion_reasons! { kind_quotas:
     sentence("{item_tokens} tokens requested, {available_tokens} available")
     phrase("{}: {}", Shortage::of(*item_tokens, *available_tokens, kind_quotas), Need(*item_tokens, *available_tokens))
     summary("{}", Shortage::of(*item_tokens, *available_tokens, kind_quotas))
+    content()
 
     /// The item scored below a threshold. No built-in stage emits it.
     ScoredTooLow {
@@ -144,6 +156,7 @@ exclusion_reasons! { kind_quotas:
     sentence("score {score} is below {threshold}")
     phrase("score {score} is below {threshold}")
     summary("score is below {threshold}")
+    content()
 
     /// Another item has the same content and a higher score, or the same score and an earlier position.
     Deduplicated {
@@ -153,6 +166,7 @@ exclusion_reasons! { kind_quotas:
     sentence("same content as {}", Excerpt(deduplicated_against))
     phrase("duplicate of another item")
     summary("duplicate of another item")
+    content(deduplicated_against)
 
     /// The quota of the item's kind is used up. No built-in stage emits it.
     QuotaCapExceeded {
@@ -166,6 +180,7 @@ exclusion_reasons! { kind_quotas:
     sentence("kind '{kind}' may have {cap}, would have {actual}")
     phrase("quota of {} for kind `{kind}`: would be {}", Grouped(*cap), Grouped(*actual))
     summary("quota of {} for kind `{kind}`", Grouped(*cap))
+    content()
 
     /// A requirement of another kind took the item's place. No built-in stage emits it.
     QuotaRequireDisplaced {
@@ -175,6 +190,7 @@ exclusion_reasons! { kind_quotas:
     sentence("kind '{displaced_by_kind}' requires its place")
     phrase("displaced by required kind `{displaced_by_kind}`")
     summary("displaced by required kind `{displaced_by_kind}`")
+    content()
 
     /// The item's token count is negative.
     NegativeTokens {
@@ -184,6 +200,7 @@ exclusion_reasons! { kind_quotas:
     sentence("{tokens} tokens")
     phrase("negative token count: {}", Grouped(*tokens))
     summary("negative token count")
+    content()
 
     /// The item fits without the pinned items, but not with them.
     PinnedOverride {
@@ -193,6 +210,7 @@ exclusion_reasons! { kind_quotas:
     sentence("displaced by pinned {}", Excerpt(displaced_by))
     phrase("does not fit next to the pinned items")
     summary("does not fit next to the pinned items")
+    content(displaced_by)
 
     /// A filter removed the item. No built-in stage emits it.
     Filtered {
@@ -202,6 +220,7 @@ exclusion_reasons! { kind_quotas:
     sentence("dropped by filter '{filter_name}'")
     phrase("filtered: {filter_name}")
     summary("filtered: {filter_name}")
+    content()
 
     /// The window holds as many items of the item's kind as the count limit allows.
     CountCapExceeded {
@@ -215,6 +234,7 @@ exclusion_reasons! { kind_quotas:
     sentence("kind '{kind}' has {count} items, may have {cap}")
     phrase("count limit of {cap} for kind `{kind}`")
     summary("count limit of {cap} for kind `{kind}`")
+    content()
 
     /// No candidates of the kind were left. No built-in stage emits it.
     CountRequireCandidatesExhausted {
@@ -224,6 +244,7 @@ exclusion_reasons! { kind_quotas:
     sentence("kind '{kind}' has no candidates left")
     phrase("no candidates left of kind `{kind}`")
     summary("no candidates left of kind `{kind}`")
+    content()
 
     /// The group the item belongs to does not fit; see [`GroupSlice`](crate::GroupSlice).
     GroupExcluded {
@@ -241,6 +262,7 @@ exclusion_reasons! { kind_quotas:
         Need(*group_tokens, *available_tokens)
     )
     summary("its group {}", Shortage::of(*group_tokens, *available_tokens, kind_quotas).of_group())
+    content()
 }
 
 impl ExclusionReason {

@@ -1,4 +1,4 @@
-//! Collectors: who is told what a run does.
+//! [`TraceCollector`]: hooks that a run calls, and the collectors of this crate.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{ContextBudget, ContextItem, CupelError};
 
-/// How much a collector wants to know. A higher level includes the lower ones (TRACE-7).
+/// The detail a collector wants. A higher level includes the lower ones (TRACE-7).
 #[non_exhaustive]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -21,26 +21,29 @@ pub enum TraceDetailLevel {
     Item,
 }
 
-/// Is told what a run does, while it does it.
+/// Receives what a run does while it runs.
 ///
-/// The pipeline asks [`is_enabled`](Self::is_enabled) first and, on `false`, calls nothing else,
-/// reads no clock and builds nothing. Tracing never changes a run (DIAG-4).
+/// The pipeline calls [`is_enabled`](Self::is_enabled) first. If it returns `false`, the pipeline calls
+/// no other method, reads no clock and builds nothing. Tracing never changes a run (DIAG-4).
 ///
-/// Per run: [`on_run_started`](Self::on_run_started) and [`set_candidates`](Self::set_candidates);
-/// per stage [`on_stage_started`](Self::on_stage_started), then for every item it excludes
-/// [`record_item_event`](Self::record_item_event) and [`record_excluded`](Self::record_excluded),
-/// then [`record_stage_event`](Self::record_stage_event); at the end
-/// [`record_included`](Self::record_included) for the window in order, and
-/// [`on_pipeline_completed`](Self::on_pipeline_completed) or [`on_run_failed`](Self::on_run_failed).
+/// The order of calls:
+///
+/// 1. [`on_run_started`](Self::on_run_started) and [`set_candidates`](Self::set_candidates).
+/// 2. Per stage [`on_stage_started`](Self::on_stage_started); per excluded item
+///    [`record_item_event`](Self::record_item_event) and [`record_excluded`](Self::record_excluded);
+///    [`record_stage_event`](Self::record_stage_event).
+/// 3. [`record_included`](Self::record_included) per item of the window, in order.
+/// 4. [`on_pipeline_completed`](Self::on_pipeline_completed), or after an error only
+///    [`on_run_failed`](Self::on_run_failed).
 ///
 /// ```
 /// use cupel::*;
 ///
-/// /// Counts what was left out.
+/// /// Counts the excluded items.
 /// #[derive(Default)]
-/// struct Left(usize);
+/// struct Excluded(usize);
 ///
-/// impl TraceCollector for Left {
+/// impl TraceCollector for Excluded {
 ///     fn is_enabled(&self) -> bool { true }
 ///     fn record_stage_event(&mut self, _event: TraceEvent) {}
 ///     fn record_item_event(&mut self, _event: TraceEvent) {}
@@ -55,31 +58,32 @@ pub enum TraceDetailLevel {
 ///     .placer(ChronologicalPlacer)
 ///     .build()?;
 /// let items = [ContextItem::builder("far too long", 900).build()?];
-/// let mut left = Left::default();
-/// pipeline.run_traced(&items, &ContextBudget::with_target(100, 100)?, &mut left)?;
-/// assert_eq!(left.0, 1);
+/// let mut excluded = Excluded::default();
+/// pipeline.run_traced(&items, &ContextBudget::with_target(100, 100)?, &mut excluded)?;
+/// assert_eq!(excluded.0, 1);
 /// # Ok::<(), CupelError>(())
 /// ```
 pub trait TraceCollector {
-    /// Whether to tell this collector anything at all. Does not change during a run.
+    /// Returns whether the other hooks are to be called. Must not change during a run.
     fn is_enabled(&self) -> bool;
 
-    /// A stage has finished.
+    /// Receives the event of a stage that finished.
     fn record_stage_event(&mut self, event: TraceEvent);
 
-    /// Something happened to one item; not called below [`TraceDetailLevel::Item`].
+    /// Receives the event of an excluded item. Not called below [`TraceDetailLevel::Item`].
     fn record_item_event(&mut self, event: TraceEvent);
 
-    /// An item is in the window; called in the window's order.
+    /// Receives an item of the window, in the window's order.
     fn record_included(&mut self, _item: ContextItem, _score: f64, _reason: InclusionReason) {}
 
-    /// An item is out; called in the order of exclusion.
+    /// Receives an excluded item, in the order of exclusion.
     fn record_excluded(&mut self, _item: ContextItem, _score: f64, _reason: ExclusionReason) {}
 
-    /// The number of candidates and their tokens.
+    /// Receives the number of candidates and their tokens.
     fn set_candidates(&mut self, _total: usize, _total_tokens: i64) {}
 
-    /// The run has succeeded. Not called if [`wants_report`](Self::wants_report) is `false`.
+    /// Receives the report of a run that succeeded. Not called if
+    /// [`wants_report`](Self::wants_report) is `false`.
     fn on_pipeline_completed(
         &mut self,
         _report: &SelectionReport,
@@ -88,40 +92,41 @@ pub trait TraceCollector {
     ) {
     }
 
-    /// The level of detail wanted: all of it, unless said otherwise.
+    /// Returns the level of detail. Defaults to [`TraceDetailLevel::Item`].
     fn detail_level(&self) -> TraceDetailLevel {
         TraceDetailLevel::Item
     }
 
-    /// Whether the run has to build a report for
-    /// [`on_pipeline_completed`](Self::on_pipeline_completed).
+    /// Returns whether the run builds a report for
+    /// [`on_pipeline_completed`](Self::on_pipeline_completed). Defaults to `true`.
     fn wants_report(&self) -> bool {
         true
     }
 
-    /// Whether the run has to build entries for [`record_included`](Self::record_included),
-    /// [`record_excluded`](Self::record_excluded) and the stage snapshots.
+    /// Returns whether the run builds entries for [`record_included`](Self::record_included),
+    /// [`record_excluded`](Self::record_excluded) and the stage snapshots. Defaults to `true`.
     fn wants_entries(&self) -> bool {
         true
     }
 
-    /// A run begins.
+    /// Called when a run starts.
     fn on_run_started(&mut self, _budget: &ContextBudget) {}
 
-    /// A stage begins.
+    /// Called when a stage starts.
     fn on_stage_started(&mut self, _stage: PipelineStage) {}
 
-    /// A count requirement could not be met; called after slicing.
+    /// Receives a count requirement that was not met, after slicing.
     fn record_shortfall(&mut self, _shortfall: CountRequirementShortfall) {}
 
-    /// An overflow was accepted under [`OverflowStrategy::Proceed`](crate::OverflowStrategy::Proceed).
+    /// Receives an overflow accepted by
+    /// [`OverflowStrategy::Proceed`](crate::OverflowStrategy::Proceed).
     fn on_overflow(&mut self, _event: &OverflowEvent) {}
 
-    /// The run has failed.
+    /// Receives the error of a run that failed.
     fn on_run_failed(&mut self, _error: &CupelError) {}
 }
 
-/// The collector that is never told anything, at no cost.
+/// A collector that is disabled and costs nothing.
 ///
 /// ```
 /// use cupel::{NullTraceCollector, TraceCollector};
@@ -143,7 +148,7 @@ impl TraceCollector for NullTraceCollector {
     fn record_item_event(&mut self, _event: TraceEvent) {}
 }
 
-/// As [`NullTraceCollector`].
+/// Disabled, as [`NullTraceCollector`].
 impl TraceCollector for () {
     fn is_enabled(&self) -> bool {
         false
@@ -154,13 +159,13 @@ impl TraceCollector for () {
     fn record_item_event(&mut self, _event: TraceEvent) {}
 }
 
-/// Is called with every event as it is recorded.
+/// Called with every event when it is recorded.
 type EventCallback = Box<dyn Fn(&TraceEvent)>;
 
-/// Buffers a run into a [`SelectionReport`].
+/// Collects a run into a [`SelectionReport`].
 ///
-/// The level decides about item events only; both lists are always complete. A collector
-/// serves one run; a second run starts it afresh.
+/// The level affects item events only; both lists are always complete. A second run replaces the
+/// first.
 ///
 /// ```
 /// use cupel::*;
@@ -189,7 +194,7 @@ pub struct DiagnosticTraceCollector {
 }
 
 impl DiagnosticTraceCollector {
-    /// A collector that records at the given level.
+    /// Creates a collector with this level of detail.
     pub fn new(detail_level: TraceDetailLevel) -> Self {
         Self {
             detail_level,
@@ -197,7 +202,7 @@ impl DiagnosticTraceCollector {
         }
     }
 
-    /// A collector that also calls `callback` with every event it records, as it comes.
+    /// Creates a collector that also calls `callback` with every event when it is recorded.
     pub fn with_callback(
         detail_level: TraceDetailLevel,
         callback: Box<dyn Fn(&TraceEvent)>,
@@ -208,7 +213,7 @@ impl DiagnosticTraceCollector {
         }
     }
 
-    /// What was recorded, with totals computed from the lists.
+    /// Returns the report, with totals computed from the lists.
     pub fn into_report(mut self) -> SelectionReport {
         self.events.shrink_to_fit();
         self.excluded.shrink_to_fit();
@@ -267,7 +272,7 @@ impl TraceCollector for DiagnosticTraceCollector {
         self.excluded.push(ExcludedItem::new(item, score, reason));
     }
 
-    /// Every candidate may be excluded, and have an event.
+    /// Reserves for the worst case: every candidate is excluded and has an event.
     fn set_candidates(&mut self, total: usize, _total_tokens: i64) {
         self.excluded.reserve_exact(total);
         if self.detail_level >= TraceDetailLevel::Item {
@@ -295,7 +300,7 @@ impl TraceCollector for DiagnosticTraceCollector {
     }
 }
 
-/// A pointer to a collector is a collector.
+/// Implements `TraceCollector` for pointers to collectors.
 macro_rules! forward {
     ($($pointer:ty),*) => {$(
         impl<C: TraceCollector + ?Sized> TraceCollector for $pointer {
@@ -369,17 +374,17 @@ macro_rules! forward {
 
 forward!(Box<C>, &mut C);
 
-/// Tells both, each only what it wants to know.
+/// Forwards to both collectors, to each only what it wants.
 ///
 /// The report of [`on_pipeline_completed`](TraceCollector::on_pipeline_completed) holds the events
-/// of the more curious one.
+/// of the higher level of detail.
 impl<A: TraceCollector, B: TraceCollector> TraceCollector for (A, B) {
     fn is_enabled(&self) -> bool {
         self.0.is_enabled() || self.1.is_enabled()
     }
 
     fn record_stage_event(&mut self, event: TraceEvent) {
-        self.tell(
+        self.for_enabled(
             |a| a.record_stage_event(event.clone()),
             |b| {
                 b.record_stage_event(event.clone());
@@ -398,21 +403,21 @@ impl<A: TraceCollector, B: TraceCollector> TraceCollector for (A, B) {
     }
 
     fn record_included(&mut self, item: ContextItem, score: f64, reason: InclusionReason) {
-        self.tell(
+        self.for_enabled(
             |a| a.record_included(item.clone(), score, reason),
             |b| b.record_included(item.clone(), score, reason),
         );
     }
 
     fn record_excluded(&mut self, item: ContextItem, score: f64, reason: ExclusionReason) {
-        self.tell(
+        self.for_enabled(
             |a| a.record_excluded(item.clone(), score, reason.clone()),
             |b| b.record_excluded(item.clone(), score, reason.clone()),
         );
     }
 
     fn set_candidates(&mut self, total: usize, total_tokens: i64) {
-        self.tell(
+        self.for_enabled(
             |a| a.set_candidates(total, total_tokens),
             |b| b.set_candidates(total, total_tokens),
         );
@@ -450,37 +455,37 @@ impl<A: TraceCollector, B: TraceCollector> TraceCollector for (A, B) {
     }
 
     fn on_run_started(&mut self, budget: &ContextBudget) {
-        self.tell(|a| a.on_run_started(budget), |b| b.on_run_started(budget));
+        self.for_enabled(|a| a.on_run_started(budget), |b| b.on_run_started(budget));
     }
 
     fn on_stage_started(&mut self, stage: PipelineStage) {
-        self.tell(|a| a.on_stage_started(stage), |b| b.on_stage_started(stage));
+        self.for_enabled(|a| a.on_stage_started(stage), |b| b.on_stage_started(stage));
     }
 
     fn record_shortfall(&mut self, shortfall: CountRequirementShortfall) {
-        self.tell(
+        self.for_enabled(
             |a| a.record_shortfall(shortfall.clone()),
             |b| b.record_shortfall(shortfall.clone()),
         );
     }
 
     fn on_overflow(&mut self, event: &OverflowEvent) {
-        self.tell(|a| a.on_overflow(event), |b| b.on_overflow(event));
+        self.for_enabled(|a| a.on_overflow(event), |b| b.on_overflow(event));
     }
 
     fn on_run_failed(&mut self, error: &CupelError) {
-        self.tell(|a| a.on_run_failed(error), |b| b.on_run_failed(error));
+        self.for_enabled(|a| a.on_run_failed(error), |b| b.on_run_failed(error));
     }
 }
 
-/// Telling a pair.
-trait Tell<A, B> {
-    /// Calls each function with its collector, if that one is enabled.
-    fn tell(&mut self, first: impl FnOnce(&mut A), second: impl FnOnce(&mut B));
+/// Forwarding to a pair.
+trait ForEnabled<A, B> {
+    /// Calls each function with its collector if that collector is enabled.
+    fn for_enabled(&mut self, first: impl FnOnce(&mut A), second: impl FnOnce(&mut B));
 }
 
-impl<A: TraceCollector, B: TraceCollector> Tell<A, B> for (A, B) {
-    fn tell(&mut self, first: impl FnOnce(&mut A), second: impl FnOnce(&mut B)) {
+impl<A: TraceCollector, B: TraceCollector> ForEnabled<A, B> for (A, B) {
+    fn for_enabled(&mut self, first: impl FnOnce(&mut A), second: impl FnOnce(&mut B)) {
         if self.0.is_enabled() {
             first(&mut self.0);
         }

@@ -68,6 +68,22 @@ impl ContextItem {
         ContextItemBuilder::new(content, tokens)
     }
 
+    /// Returns the item with another content, which must not be empty.
+    pub(crate) fn with_content(&self, content: &str) -> Self {
+        let fields = Fields {
+            content: content.to_owned(),
+            ..(*self.fields).clone()
+        };
+        let content_hash = hash(content);
+        Self {
+            quick: Quick {
+                content_hash,
+                ..self.quick
+            },
+            fields: Arc::new(fields),
+        }
+    }
+
     /// A builder that holds all fields of this item.
     pub fn to_builder(&self) -> ContextItemBuilder {
         ContextItemBuilder((*self.fields).clone())

@@ -1,8 +1,17 @@
 //! The pipeline: six fixed stages from candidates to a window.
 //!
-//! Classify, Score, Deduplicate, Sort, Slice, Place. [`Policy`] says with which strategies,
-//! [`Pipeline`] runs them. What happens to a candidate is written into one ledger, by its position
-//! in the input, and the window and the report are both read off that ledger.
+//! The stages are Classify, Score, Deduplicate, Sort, Slice and Place. A [`Policy`] holds the
+//! strategies, and a [`Pipeline`] runs them. One ledger records the decision about every candidate by
+//! its position in the input; the window, [`Decisions`] and the report are all read from it.
+//!
+//! | to get | call |
+//! |---|---|
+//! | the window | [`Pipeline::run`] |
+//! | the decision about every candidate, by position | [`Pipeline::decide`] |
+//! | the explanation of one decision | [`Pipeline::explain`] |
+//! | the window at every budget | [`Pipeline::sweep`] |
+//!
+//! The other entry points are for compatibility with 1.2 or return one of these in another form.
 
 mod classify;
 mod decisions;
@@ -31,10 +40,9 @@ use crate::{
     Scorer, SelectionReport, Slicer, TraceCollector,
 };
 
-/// Turns candidates and a budget into the items of a context window, in order.
+/// Selects and orders the items of a context window within a budget.
 ///
-/// A pipeline holds a [`Policy`] and nothing else; it keeps no state between runs and can be
-/// shared among threads.
+/// A pipeline is a [`Policy`]. It keeps no state between runs and can be shared among threads.
 ///
 /// ```
 /// use cupel::*;
@@ -60,12 +68,12 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// Starts a pipeline; see [`PipelineBuilder`].
+    /// Creates a builder.
     pub fn builder() -> PipelineBuilder {
         PipelineBuilder::default()
     }
 
-    /// A pipeline of three strategies, everything else at its default.
+    /// Creates a pipeline with defaults for everything but the strategies.
     pub fn new(
         scorer: impl Scorer + 'static,
         slicer: impl Slicer + 'static,
@@ -74,18 +82,18 @@ impl Pipeline {
         Policy::new(scorer, slicer, placer).into()
     }
 
-    /// The strategies this pipeline runs with.
+    /// Returns the policy.
     pub fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    /// The window: the selected items in their final order.
+    /// Runs the pipeline and returns the window: the selected items in order.
     ///
     /// # Errors
     ///
-    /// [`CupelError::PinnedExceedsBudget`] if the pinned items alone are too large;
-    /// [`CupelError::Overflow`] under [`OverflowStrategy::Throw`]; whatever a strategy fails with,
-    /// and [`CupelError::Contract`] for one that breaks its contract.
+    /// [`CupelError::PinnedExceedsBudget`] if the pinned items alone exceed the window;
+    /// [`CupelError::Overflow`] under [`OverflowStrategy::Throw`]; the errors of the strategies, and
+    /// [`CupelError::Contract`] for a strategy that breaks its contract.
     pub fn run(
         &self,
         items: &[ContextItem],
@@ -94,7 +102,7 @@ impl Pipeline {
         self.policy.run(items, budget)
     }
 
-    /// The window as positions in `items`: for callers that keep data beside their items.
+    /// Runs the pipeline and returns the window as positions in `items`.
     ///
     /// # Errors
     ///
@@ -120,7 +128,7 @@ impl Pipeline {
         self.policy.run_indices(items, budget)
     }
 
-    /// The window, with `collector` told how it came about.
+    /// Runs the pipeline, calls the hooks of `collector`, and returns the window.
     ///
     /// # Errors
     ///
@@ -148,8 +156,8 @@ impl Pipeline {
         self.policy.run_traced(items, budget, collector)
     }
 
-    /// What a run decides about every candidate, without a copy of anything: window, scores and reasons
-    /// by position in `items`. Costs little more than the run.
+    /// Runs the pipeline and returns the decision about every candidate: window, scores and reasons
+    /// by position in `items`. Costs little more than [`run`](Self::run) and copies no item.
     ///
     /// # Errors
     ///
@@ -179,8 +187,10 @@ impl Pipeline {
         self.policy.decide(items, budget)
     }
 
-    /// The report of a run, without its window. It owns its items and texts and has an event for every
-    /// excluded item; [`decide`](Self::decide) has the same answers without them.
+    /// Runs the pipeline and returns the report, for compatibility with 1.2.
+    ///
+    /// The report owns its items and has an event per excluded item. [`decide`](Self::decide) returns
+    /// the same decisions by position, without events.
     ///
     /// # Errors
     ///
@@ -193,7 +203,8 @@ impl Pipeline {
         self.policy.dry_run(items, budget)
     }
 
-    /// The report of a run with another policy; this pipeline's own takes no part.
+    /// Runs another policy and returns the report, for compatibility with 1.2. The pipeline's own
+    /// policy is not used; see [`Policy::decide`].
     ///
     /// # Errors
     ///
@@ -239,32 +250,33 @@ impl fmt::Debug for Pipeline {
 pub struct PipelineBuilder(PolicyBuilder);
 
 impl PipelineBuilder {
-    /// Sets what scores.
+    /// Sets the scorer.
     pub fn scorer(self, scorer: impl Scorer + 'static) -> Self {
         Self(self.0.scorer(scorer))
     }
 
-    /// Sets what selects.
+    /// Sets the slicer.
     pub fn slicer(self, slicer: impl Slicer + 'static) -> Self {
         Self(self.0.slicer(slicer))
     }
 
-    /// Sets what orders.
+    /// Sets the placer.
     pub fn placer(self, placer: impl Placer + 'static) -> Self {
         Self(self.0.placer(placer))
     }
 
-    /// Sets whether copies of equal content are dropped; they are unless set.
+    /// Sets whether duplicates are dropped. Defaults to `true`.
     pub fn deduplication(self, enabled: bool) -> Self {
         Self(self.0.deduplication(enabled))
     }
 
-    /// Sets what happens when the selection exceeds the target; [`OverflowStrategy::Throw`] unless set.
+    /// Sets what happens if the selection exceeds the target. Defaults to
+    /// [`OverflowStrategy::Throw`].
     pub fn overflow_strategy(self, strategy: OverflowStrategy) -> Self {
         Self(self.0.overflow_strategy(strategy))
     }
 
-    /// Sets who is told of an overflow accepted under [`OverflowStrategy::Proceed`].
+    /// Sets a function that is called with each overflow that [`OverflowStrategy::Proceed`] accepts.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicI64, Ordering};
@@ -287,11 +299,11 @@ impl PipelineBuilder {
         Self(self.0.on_overflow(observer))
     }
 
-    /// Finishes the pipeline.
+    /// Builds the pipeline.
     ///
     /// # Errors
     ///
-    /// [`CupelError::PipelineConfig`] naming the strategy that is missing.
+    /// [`CupelError::PipelineConfig`] names the first of scorer, slicer and placer that is missing.
     pub fn build(self) -> Result<Pipeline, CupelError> {
         self.0.build().map(Pipeline::from)
     }
@@ -395,7 +407,7 @@ fn finish<'a, C: TraceCollector + ?Sized>(
     drop(candidates);
     if let Some(ranked) = ranked {
         trace.leave(stage, &ledger, ranked.iter(), kept.len());
-        trace.fell_short(&ledger);
+        trace.record_shortfalls(&ledger);
         ledger.set_ranking(ranked);
     }
 

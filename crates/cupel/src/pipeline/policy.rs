@@ -10,10 +10,10 @@ use crate::{
     Placer, Scorer, SelectionReport, Slicer, TraceCollector,
 };
 
-/// How to run: which scorer, slicer and placer, and what to do about copies and overflow.
+/// The strategies of a run: scorer, slicer and placer, deduplication and overflow strategy.
 ///
-/// A policy is a handle: cloning it shares its strategies. It can run by itself; a
-/// [`Pipeline`](crate::Pipeline) is a policy with more questions to ask.
+/// Cloning a policy is cheap and shares its strategies. A policy can run by itself;
+/// [`Pipeline`](crate::Pipeline) adds explanations and questions about other budgets.
 ///
 /// ```
 /// use cupel::*;
@@ -41,11 +41,11 @@ pub struct Policy {
     overflow_observer: Option<OverflowObserver>,
 }
 
-/// Is told of an accepted overflow.
+/// Called with each accepted overflow.
 type OverflowObserver = Arc<dyn Fn(&OverflowEvent) + Send + Sync>;
 
 impl Policy {
-    /// A policy of three strategies, everything else at its default.
+    /// Creates a policy with defaults for everything but the strategies.
     pub fn new(
         scorer: impl Scorer + 'static,
         slicer: impl Slicer + 'static,
@@ -61,12 +61,12 @@ impl Policy {
         }
     }
 
-    /// Starts a policy; see [`PolicyBuilder`].
+    /// Creates a builder.
     pub fn builder() -> PolicyBuilder {
         PolicyBuilder::new()
     }
 
-    /// A builder that holds everything of this policy, to make another one from.
+    /// Creates a builder with the settings of this policy.
     ///
     /// ```
     /// use cupel::{ChronologicalPlacer, GreedySlice, GroupSlice, Policy, RecencyScorer};
@@ -87,39 +87,39 @@ impl Policy {
         }
     }
 
-    /// What scores.
+    /// Returns the scorer.
     pub fn scorer(&self) -> &dyn Scorer {
         &*self.scorer
     }
 
-    /// What selects.
+    /// Returns the slicer.
     pub fn slicer(&self) -> &dyn Slicer {
         &*self.slicer
     }
 
-    /// What orders.
+    /// Returns the placer.
     pub fn placer(&self) -> &dyn Placer {
         &*self.placer
     }
 
-    /// Whether copies of equal content are dropped.
+    /// Returns whether duplicates are dropped.
     pub fn deduplication(&self) -> bool {
         self.deduplication
     }
 
-    /// What happens when the selection exceeds the target.
+    /// Returns what happens if the selection exceeds the target.
     pub fn overflow_strategy(&self) -> OverflowStrategy {
         self.overflow_strategy
     }
 
-    /// Who is told of an accepted overflow.
+    /// Returns the function that is called with each accepted overflow.
     pub(super) fn overflow_observer(&self) -> Option<&dyn Fn(&OverflowEvent)> {
         self.overflow_observer
             .as_ref()
             .map(|observer| &**observer as &dyn Fn(&OverflowEvent))
     }
 
-    /// The window: the selected items in their final order.
+    /// Runs the policy and returns the window: the selected items in order.
     ///
     /// # Errors
     ///
@@ -132,7 +132,7 @@ impl Policy {
         self.run_traced(items, budget, &mut NullTraceCollector)
     }
 
-    /// The window as positions in `items`.
+    /// Runs the policy and returns the window as positions in `items`.
     ///
     /// # Errors
     ///
@@ -152,7 +152,7 @@ impl Policy {
         Ok(ledger.into_window())
     }
 
-    /// The window, with `collector` told how it came about.
+    /// Runs the policy, calls the hooks of `collector`, and returns the window.
     ///
     /// # Errors
     ///
@@ -171,7 +171,8 @@ impl Policy {
         ))
     }
 
-    /// The windows of many runs, in order; with the feature `rayon` on all cores.
+    /// Runs the policy once per request and returns the windows in order. Uses all cores with the
+    /// feature `rayon`.
     ///
     /// ```
     /// use cupel::*;
@@ -191,7 +192,7 @@ impl Policy {
         parallel::map_each(requests, |(items, budget)| self.run(items, budget))
     }
 
-    /// What a run decides about every candidate, without a copy of anything.
+    /// Runs the policy and returns the decision about every candidate. Copies no item.
     ///
     /// # Errors
     ///
@@ -204,7 +205,8 @@ impl Policy {
         self.decide_traced(items, budget, &mut NullTraceCollector)
     }
 
-    /// Returns what a run decides about every candidate, and reports each stage to `collector`.
+    /// Runs the policy, calls the hooks of `collector`, and returns the decision about every
+    /// candidate.
     ///
     /// # Errors
     ///
@@ -232,7 +234,8 @@ impl Policy {
         Ok(Decisions::new(ledger, self, budget))
     }
 
-    /// The report of a run, without its window.
+    /// Runs the policy and returns the report, for compatibility with 1.2; see
+    /// [`decide`](Self::decide).
     ///
     /// # Errors
     ///
@@ -248,10 +251,7 @@ impl Policy {
     }
 }
 
-#[expect(
-    clippy::missing_fields_in_debug,
-    reason = "an observer has nothing to show"
-)]
+#[expect(clippy::missing_fields_in_debug, reason = "a closure has no Debug")]
 impl fmt::Debug for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Policy")
@@ -283,7 +283,7 @@ pub struct PolicyBuilder {
 }
 
 impl PolicyBuilder {
-    /// Nothing set: deduplication on, overflow an error.
+    /// Creates a builder without strategies. Deduplication is on, and an overflow is an error.
     pub fn new() -> Self {
         Self {
             scorer: None,
@@ -295,19 +295,19 @@ impl PolicyBuilder {
         }
     }
 
-    /// Sets what scores.
+    /// Sets the scorer.
     pub fn scorer(mut self, scorer: impl Scorer + 'static) -> Self {
         self.scorer = Some(Arc::new(scorer));
         self
     }
 
-    /// Sets what selects.
+    /// Sets the slicer.
     pub fn slicer(mut self, slicer: impl Slicer + 'static) -> Self {
         self.slicer = Some(Arc::new(slicer));
         self
     }
 
-    /// Replaces what selects by something made of it; nothing happens if it is not set.
+    /// Replaces the slicer by a decorator of it. Does nothing if no slicer is set.
     pub fn map_slicer<S: Slicer + 'static>(
         mut self,
         wrap: impl FnOnce(Arc<dyn Slicer>) -> S,
@@ -318,25 +318,26 @@ impl PolicyBuilder {
         self
     }
 
-    /// Sets what orders.
+    /// Sets the placer.
     pub fn placer(mut self, placer: impl Placer + 'static) -> Self {
         self.placer = Some(Arc::new(placer));
         self
     }
 
-    /// Sets whether copies of equal content are dropped; they are unless set.
+    /// Sets whether duplicates are dropped. Defaults to `true`.
     pub fn deduplication(mut self, enabled: bool) -> Self {
         self.deduplication = enabled;
         self
     }
 
-    /// Sets what happens when the selection exceeds the target; [`OverflowStrategy::Throw`] unless set.
+    /// Sets what happens if the selection exceeds the target. Defaults to
+    /// [`OverflowStrategy::Throw`].
     pub fn overflow_strategy(mut self, strategy: OverflowStrategy) -> Self {
         self.overflow_strategy = strategy;
         self
     }
 
-    /// Sets who is told of an overflow accepted under [`OverflowStrategy::Proceed`].
+    /// Sets a function that is called with each overflow that [`OverflowStrategy::Proceed`] accepts.
     pub fn on_overflow(
         mut self,
         observer: impl Fn(&OverflowEvent) + Send + Sync + 'static,
@@ -345,11 +346,11 @@ impl PolicyBuilder {
         self
     }
 
-    /// Finishes the policy.
+    /// Builds the policy.
     ///
     /// # Errors
     ///
-    /// [`CupelError::PipelineConfig`] naming the first of scorer, slicer and placer that is missing.
+    /// [`CupelError::PipelineConfig`] names the first of scorer, slicer and placer that is missing.
     pub fn build(self) -> Result<Policy, CupelError> {
         let missing = |name: &str| CupelError::PipelineConfig(format!("{name} is required"));
         Ok(Policy {

@@ -1,4 +1,4 @@
-//! The only code that times, counts and reports a stage.
+//! [`Trace`]: times, counts and reports the stages of a run.
 
 use std::time::Instant;
 
@@ -11,8 +11,8 @@ use crate::{
     StageTraceSnapshot, TraceCollector, TraceDetailLevel, TraceEvent,
 };
 
-/// Tells a collector about a run. With a collector that is not enabled every method returns at
-/// once: no clock is read, nothing is summed or built.
+/// Calls the hooks of a collector. If the collector is disabled, every method returns immediately: no
+/// clock is read, and nothing is summed or built (TRACE-2).
 pub(super) struct Trace<'c, C: ?Sized> {
     collector: &'c mut C,
     enabled: bool,
@@ -29,7 +29,7 @@ struct Completion {
     snapshots: Vec<StageTraceSnapshot>,
 }
 
-/// A stage under way.
+/// A stage that has started.
 #[derive(Clone, Copy)]
 pub(super) struct Entered {
     stage: PipelineStage,
@@ -79,12 +79,12 @@ impl<'c, C: TraceCollector + ?Sized> Trace<'c, C> {
             return Entered { stage, since: None };
         }
         self.collector.on_stage_started(stage);
-        #[expect(clippy::disallowed_methods, reason = "this is the one stage timer")]
+        #[expect(clippy::disallowed_methods, reason = "the stage timer")]
         let since = Some(Instant::now());
         Entered { stage, since }
     }
 
-    /// A stage has looked at `considered`, in that order, and passed on `passed` of them.
+    /// Reports a stage that processed `considered`, in that order, and passed on `passed` of them.
     pub(super) fn leave(
         &mut self,
         entered: Entered,
@@ -134,8 +134,8 @@ impl<'c, C: TraceCollector + ?Sized> Trace<'c, C> {
         }
     }
 
-    /// Slicing has finished, perhaps with requirements it could not meet.
-    pub(super) fn fell_short(&mut self, ledger: &Ledger<'_>) {
+    /// Reports the count requirements that slicing did not meet.
+    pub(super) fn record_shortfalls(&mut self, ledger: &Ledger<'_>) {
         if self.enabled {
             let shortfalls = ledger.shortfalls.iter().cloned();
             shortfalls.for_each(|shortfall| self.collector.record_shortfall(shortfall));
@@ -186,7 +186,7 @@ impl<'c, C: TraceCollector + ?Sized> Trace<'c, C> {
     }
 }
 
-/// Keeps the events of a run and nothing else: what a dry run needs beside the ledger.
+/// Collects the events of a run only; a dry run takes the rest from the ledger.
 #[derive(Default)]
 pub(super) struct EventLog {
     events: Vec<TraceEvent>,
@@ -204,7 +204,7 @@ impl TraceCollector for EventLog {
         true
     }
 
-    /// There are as many item events as candidates at most.
+    /// Reserves for the worst case: every candidate has an event.
     fn set_candidates(&mut self, total: usize, _total_tokens: i64) {
         self.events.reserve_exact(total + PipelineStage::ALL.len());
     }
@@ -223,5 +223,101 @@ impl TraceCollector for EventLog {
 
     fn wants_entries(&self) -> bool {
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        ChronologicalPlacer, ExclusionReason, GreedySlice, InclusionReason, Pipeline, RecencyScorer,
+    };
+
+    /// Counts the calls of the hooks that a collector can decline.
+    #[derive(Default)]
+    struct Declining {
+        detail_level: TraceDetailLevel,
+        wants_entries: bool,
+        wants_report: bool,
+        item_events: usize,
+        entries: usize,
+        reports: usize,
+        entries_in_snapshots: usize,
+    }
+
+    impl TraceCollector for Declining {
+        fn is_enabled(&self) -> bool {
+            true
+        }
+
+        fn record_stage_event(&mut self, _event: TraceEvent) {}
+
+        fn record_item_event(&mut self, _event: TraceEvent) {
+            self.item_events += 1;
+        }
+
+        fn record_included(&mut self, _item: ContextItem, _score: f64, _reason: InclusionReason) {
+            self.entries += 1;
+        }
+
+        fn record_excluded(&mut self, _item: ContextItem, _score: f64, _reason: ExclusionReason) {
+            self.entries += 1;
+        }
+
+        fn on_pipeline_completed(
+            &mut self,
+            _report: &SelectionReport,
+            _budget: &ContextBudget,
+            stage_snapshots: &[StageTraceSnapshot],
+        ) {
+            self.reports += 1;
+            let entries = stage_snapshots
+                .iter()
+                .map(|snapshot| snapshot.excluded.len());
+            self.entries_in_snapshots += entries.sum::<usize>();
+        }
+
+        fn detail_level(&self) -> TraceDetailLevel {
+            self.detail_level
+        }
+
+        fn wants_report(&self) -> bool {
+            self.wants_report
+        }
+
+        fn wants_entries(&self) -> bool {
+            self.wants_entries
+        }
+    }
+
+    // proves: TRACE-7
+    #[test]
+    fn an_enabled_collector_gets_only_what_it_wants() {
+        let item = |text: &str, tokens| ContextItem::builder(text, tokens).build().unwrap();
+        let items = [item("short", 5), item("long", 90), item("longer", 99)];
+        let budget = ContextBudget::with_target(20, 20).unwrap();
+        let pipeline = Pipeline::new(RecencyScorer, GreedySlice, ChronologicalPlacer);
+        for choice in 0..8 {
+            let [is_item, wants_entries, wants_report] = [1, 2, 4].map(|bit| choice & bit != 0);
+            let mut collector = Declining {
+                detail_level: if is_item {
+                    TraceDetailLevel::Item
+                } else {
+                    TraceDetailLevel::Stage
+                },
+                wants_entries,
+                wants_report,
+                ..Declining::default()
+            };
+            pipeline
+                .run_traced(&items, &budget, &mut collector)
+                .unwrap();
+            let if_true = |wanted: bool, calls: usize| if wanted { calls } else { 0 };
+            assert_eq!(collector.item_events, if_true(is_item, 2), "{choice}");
+            assert_eq!(collector.entries, if_true(wants_entries, 3), "{choice}");
+            assert_eq!(collector.reports, if_true(wants_report, 1), "{choice}");
+            let in_snapshots = if_true(wants_entries && wants_report, 2);
+            assert_eq!(collector.entries_in_snapshots, in_snapshots, "{choice}");
+        }
     }
 }
