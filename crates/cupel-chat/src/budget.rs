@@ -1,9 +1,9 @@
-//! Budgets as people write them.
+//! Parses budgets such as `8k` and `70%`.
 
-/// Why a text is no budget.
+/// The error of parsing a budget.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{text:?} is no budget: {problem}; write tokens as 8000, 200_000, 128k (128,000) or 1.5M, or a share of a model's window as 70%"
+    "invalid budget `{text}`: {problem}; write tokens as 8000, 200_000, 128k (128,000) or 1.5M, or a share of a model's window as 70%"
 )]
 pub struct BudgetError {
     text: String,
@@ -11,22 +11,22 @@ pub struct BudgetError {
 }
 
 impl BudgetError {
-    /// What is wrong with it, such as `it is negative`.
+    /// Returns what is wrong with it, such as `it is negative`.
     pub fn problem(&self) -> &str {
         &self.problem
     }
 }
 
-/// The most tokens a budget may have: more than any window, and far from what arithmetic minds.
-const MOST: i64 = 1_000_000_000_000;
+/// The largest budget: above any context window, and far below overflow.
+const MAX_TOKENS: i64 = 1_000_000_000_000;
 
-/// The tokens of a budget: a number, with `k` for 1,000 and `M` for 1,000,000 as in "128k", or a share
-/// of `window`, a model's, as in "70%".
+/// Parses a budget: a number of tokens such as `8000`, `128k` (128,000) or `1.5M`, or a share of a
+/// model's `window` such as `70%`.
 ///
 /// # Errors
 ///
-/// [`BudgetError`] if the text is neither, is not a whole number of tokens from 1 to 10^12, or is a
-/// share and no window is known.
+/// [`BudgetError`] if the text is neither, if the result is not a whole number of tokens from 1 to
+/// 10^12, or for a share if `window` is `None`.
 ///
 /// ```
 /// use cupel_chat::parse_budget;
@@ -37,7 +37,7 @@ const MOST: i64 = 1_000_000_000_000;
 /// assert_eq!(parse_budget("70%", Some(128_000)), Ok(89_600));
 /// assert_eq!(
 ///     parse_budget("-5", None).unwrap_err().to_string(),
-///     "\"-5\" is no budget: it is negative; write tokens as 8000, 200_000, 128k (128,000) or 1.5M, \
+///     "invalid budget `-5`: it is negative; write tokens as 8000, 200_000, 128k (128,000) or 1.5M, \
 ///      or a share of a model's window as 70%"
 /// );
 /// ```
@@ -62,7 +62,7 @@ fn tokens(text: &str, window: Option<i64>) -> Result<i64, &'static str> {
         _ => (text, None),
     };
     let number = Decimal::parse(digits).ok_or(if digits.contains(',') {
-        "it has a comma, which may group digits or begin a fraction"
+        "remove the comma"
     } else {
         "it is not a number"
     })?;
@@ -77,16 +77,16 @@ fn tokens(text: &str, window: Option<i64>) -> Result<i64, &'static str> {
             }
             number.share(window)
         }
-        Some(_) => return Err("its unit is not k, M or %"),
+        Some(_) => return Err("unknown unit; expected k, M or %"),
     };
     match tokens {
         ..=0 => Err("it leaves no tokens"),
-        tokens if tokens > i128::from(MOST) => Err("it is larger than any window"),
+        tokens if tokens > i128::from(MAX_TOKENS) => Err("it is larger than any window"),
         tokens => i64::try_from(tokens).map_err(|_| "it is larger than any window"),
     }
 }
 
-/// A number as it was written: `digits / 10^decimals`.
+/// A decimal number: `digits / 10^decimals`.
 struct Decimal {
     digits: i128,
     decimals: u32,
@@ -97,7 +97,7 @@ impl Decimal {
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
         let grouped = |part: &str| {
             part.bytes()
-                .all(|sign| sign.is_ascii_digit() || sign == b'_')
+                .all(|byte| byte.is_ascii_digit() || byte == b'_')
                 && !part.starts_with('_')
                 && !part.ends_with('_')
         };
@@ -107,7 +107,7 @@ impl Decimal {
         let digits: String = format!("{whole}{fraction}").replace('_', "");
         let decimals = fraction.bytes().filter(u8::is_ascii_digit).count();
         if digits.len() > 24 {
-            // Beyond every limit, and still a number.
+            // Above every limit, but still a number.
             return (decimals == 0).then_some(Self {
                 digits: i128::MAX >> 24,
                 decimals: 0,
@@ -132,7 +132,7 @@ impl Decimal {
         self.digits > limit * 10_i128.pow(self.decimals)
     }
 
-    /// That many percent, rounded down.
+    /// Returns this many percent of `of`, rounded down.
     fn share(&self, of: i64) -> i128 {
         self.digits.saturating_mul(of.into()) / (10_i128.pow(self.decimals) * 100)
     }

@@ -1,18 +1,17 @@
-//! [`Chat`]: a conversation of any shape.
+//! [`Chat`]: a conversation in any format.
 
 use chrono::{DateTime, Utc};
 use cupel::{ContextItem, ContextKind, ContextSource, GroupSlice, total_tokens};
 use serde_json::Value;
 
 use crate::error::{ChatError, Place};
+use crate::groups::Groups;
 use crate::layout::Layout;
-use crate::read;
-use crate::shape::{Shape, detect};
-use crate::threads::Threads;
+use crate::message::{ParsedMessage, Role};
+use crate::shape::{Shape, detect, read, responses};
 use crate::tokens::{TokenCounter, cost};
-use crate::turn::{Role, Turn};
 
-/// A conversation, read without loss: whatever is kept of it is written back to the byte.
+/// A conversation. Kept messages are written back byte for byte.
 ///
 /// ```
 /// use cupel_chat::{Chat, Encoding, Role, Shape};
@@ -32,9 +31,9 @@ use crate::turn::{Role, Turn};
 pub struct Chat {
     pub(crate) shape: Shape,
     pub(crate) layout: Layout,
-    pub(crate) turns: Vec<Turn>,
-    pub(crate) threads: Threads,
-    /// The items of [`Shape::Items`], and whether they say how many tokens they have.
+    pub(crate) messages: Vec<ParsedMessage>,
+    pub(crate) groups: Groups,
+    /// The items of [`Shape::Items`], and whether they state their tokens.
     items: Vec<(ContextItem, bool)>,
 }
 
@@ -46,12 +45,12 @@ pub struct Message<'a> {
 }
 
 impl Chat {
-    /// Reads a chat. Without a `shape` it is found out.
+    /// Parses a chat. Detects the format if `shape` is `None`.
     ///
     /// # Errors
     ///
-    /// [`ChatError`] with the place and the path of what is wrong; also if the shape is not clear, or
-    /// is none that is known.
+    /// [`ChatError`] with the position and the path of the invalid value; also if the format is ambiguous
+    /// or unknown.
     pub fn parse(text: &str, shape: Option<Shape>) -> Result<Self, ChatError> {
         let layout = Layout::find(text)?;
         let mut values: Vec<Value> = Vec::with_capacity(layout.len());
@@ -63,73 +62,73 @@ impl Chat {
             Some(shape) => shape,
             None => detect(&layout, &values)?,
         };
-        let mut turns = Vec::with_capacity(values.len());
+        let mut messages = Vec::with_capacity(values.len());
         let mut items = Vec::new();
         for (index, value) in values.into_iter().enumerate() {
-            let turn = match &value {
-                Value::String(text) if layout.is_text => Ok(read::responses::said(text)),
-                value => read::turn(shape, value),
+            let message = match &value {
+                Value::String(text) if layout.is_text => Ok(responses::user_message(text)),
+                value => read(shape, value),
             };
-            let turn = turn.map_err(|(field, message)| layout.fault(index, &field, message))?;
-            turns.push(if shape == Shape::Items {
-                let item = item(value, 0).map_err(|message| layout.fault(index, "", message))?;
-                let turn = Turn::new(Role::Other, item.0.kind().as_str());
+            let message = message.map_err(|(field, text)| layout.fault(index, &field, text))?;
+            messages.push(if shape == Shape::Items {
+                let item = item(value, 0).map_err(|text| layout.fault(index, "", text))?;
+                let message = ParsedMessage::new(Role::Other, item.0.kind().as_str());
                 items.push(item);
-                turn
+                message
             } else {
-                turn
+                message
             });
         }
         Ok(Self {
-            threads: Threads::new(shape, &turns, continues(&layout)),
+            groups: Groups::new(shape, &messages, continues(&layout)),
             shape,
             layout,
-            turns,
+            messages,
             items,
         })
     }
 
-    /// What the messages look like.
+    /// Returns the format.
     pub fn shape(&self) -> Shape {
         self.shape
     }
 
-    /// The number of messages.
+    /// Returns the number of messages.
     pub fn len(&self) -> usize {
         self.layout.len()
     }
 
-    /// Whether there are no messages.
+    /// Returns whether there are no messages.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The model the request names, if any.
+    /// Returns the model that the request names.
     pub fn model(&self) -> Option<&str> {
         self.layout.field("model").and_then(Value::as_str)
     }
 
-    /// The message at a position.
+    /// Returns the message at a position.
     ///
     /// # Panics
     ///
-    /// If there is none.
+    /// If `index` is out of range.
     pub fn message(&self, index: usize) -> Message<'_> {
         assert!(index < self.len(), "there are {} messages", self.len());
         Message { chat: self, index }
     }
 
-    /// All messages in order.
+    /// Returns all messages in order.
     pub fn messages(&self) -> impl Iterator<Item = Message<'_>> {
         (0..self.len()).map(|index| self.message(index))
     }
 
-    /// The messages as candidates, one each, in order: with their kind, their tokens, a timestamp, the
-    /// metadata `role` and `index`, and the group they are kept or dropped with.
+    /// Returns one item per message, in order, with its kind, tokens, timestamp, the metadata `role`,
+    /// and its group.
     ///
-    /// What has to be kept is pinned. Timestamps are the messages' own if all have one, else seconds
-    /// that count the position, so that [`RecencyScorer`](cupel::RecencyScorer) ranks later messages
-    /// higher.
+    /// Mandatory messages are pinned. If every message has a timestamp, the items have these;
+    /// otherwise the position counts as seconds, so that [`RecencyScorer`](cupel::RecencyScorer) ranks
+    /// later messages higher.
     ///
     /// ```
     /// use cupel_chat::{Chat, Encoding};
@@ -155,44 +154,43 @@ impl Chat {
             };
             return self.items.iter().enumerate().map(counted).collect();
         }
-        let pinned = self.must_keep().unwrap_or_default();
-        let timed = self.turns.iter().all(|turn| turn.time.is_some());
+        let mandatory = self.mandatory().unwrap_or_default();
+        let timed = self.messages.iter().all(|message| message.time.is_some());
         let mut items = Vec::with_capacity(self.len());
-        for (index, turn) in self.turns.iter().enumerate() {
-            let tokens = cost::message(self.shape, turn, counter);
+        for (index, message) in self.messages.iter().enumerate() {
+            let tokens = cost::message(self.shape, message, counter);
             let position = i64::try_from(index).unwrap_or(i64::MAX);
-            let time = turn.time.filter(|_| timed);
+            let time = message.time.filter(|_| timed);
             let time = time.or_else(|| DateTime::from_timestamp(position, 0));
-            let mut item = ContextItem::builder(turn.text(), tokens)
-                .kind(kind(turn))
-                .meta("role", &turn.label)
-                .meta("index", index.to_string())
+            let mut item = ContextItem::builder(message.text(), tokens)
+                .kind(kind(message))
+                .meta("role", &message.label)
                 .timestamp(time.unwrap_or(DateTime::<Utc>::MIN_UTC))
-                .pinned(pinned.contains(&index));
-            if turn.role() == Role::Tool {
+                .pinned(mandatory.contains(&index));
+            if message.role() == Role::Tool {
                 item = item.source(source(ContextSource::TOOL));
             }
-            let group = self.threads.group(index);
-            if self.threads.members(group).len() > 1 {
+            let group = self.groups.group(index);
+            if self.groups.members(group).len() > 1 {
                 item = item.meta(GroupSlice::KEY, group.to_string());
             }
-            // A message's text is never empty, which is all an item asks for.
+            // `build` fails for empty content only, and a message's text is never empty.
             items.extend(item.build());
         }
         items
     }
 
-    /// The tokens of what goes along with any choice of messages: `system`, `instructions`, tool
-    /// definitions, and the head of the answer.
+    /// Returns the request overhead: the tokens of `system`, `instructions`, tool definitions, and the
+    /// start of the answer.
     pub fn overhead(&self, counter: &dyn TokenCounter) -> i64 {
-        cost::envelope(self.shape, &self.layout, counter)
+        cost::overhead(self.shape, &self.layout, counter)
     }
 
-    /// Everything that takes room in a request: the [`items`](Self::items), and after them, if it costs
-    /// tokens, what goes along with any choice of them, as one pinned item of the kind `Request`.
+    /// Returns everything in the request that costs tokens: the [`items`](Self::items), then the request
+    /// overhead as one pinned item of the kind `Request`, unless it is 0.
     ///
-    /// Counting is most of the work; [`fit_candidates`](Self::fit_candidates) and a
-    /// [`policy`](Self::policy) of the chat can be asked about the same candidates many times.
+    /// Counting is most of the work. [`fit_candidates`](Self::fit_candidates) and the
+    /// [`policy`](Self::policy) of the chat accept the same candidates any number of times.
     ///
     /// ```
     /// use cupel_chat::{Chat, Encoding};
@@ -208,77 +206,77 @@ impl Chat {
         let mut candidates = self.items(counter);
         let overhead = self.overhead(counter);
         if overhead > 0 {
-            let around = ContextItem::builder("[around the messages]", overhead).pinned(true);
+            let request = ContextItem::builder("[request overhead]", overhead).pinned(true);
             let kind = ContextKind::new("Request").unwrap_or_default();
-            candidates.extend(around.kind(kind).build());
+            candidates.extend(request.kind(kind).build());
         }
         candidates
     }
 
-    /// The tokens of the whole request.
+    /// Returns the tokens of the whole request.
     pub fn tokens(&self, counter: &dyn TokenCounter) -> i64 {
         total_tokens(&self.candidates(counter))
     }
 
-    /// The text with these messages and no others, everything around them as it was.
+    /// Returns the text with the messages `kept`; the rest of the text is unchanged.
     ///
     /// # Panics
     ///
-    /// If a position does not exist or they do not ascend.
+    /// If a position is out of range or the positions are not in ascending order.
     pub fn write(&self, kept: &[usize]) -> String {
         let ascend = kept.windows(2).all(|pair| pair[0] < pair[1]);
-        assert!(ascend, "the positions ascend");
+        assert!(ascend, "positions must be in ascending order");
         self.layout.write(kept)
     }
 }
 
 impl Message<'_> {
-    /// Its position in the chat.
+    /// Returns its position in the chat.
     pub fn index(self) -> usize {
         self.index
     }
 
-    /// Who speaks.
+    /// Returns its role.
     pub fn role(self) -> Role {
-        self.chat.turns[self.index].role()
+        self.chat.messages[self.index].role()
     }
 
-    /// The role, or the type, as it is written.
+    /// Returns the role or type as written.
     pub fn label(&self) -> &str {
-        &self.chat.turns[self.index].label
+        &self.chat.messages[self.index].label
     }
 
-    /// What there is to read: texts, tool calls as `name(arguments)`, `[image]` and the like for the rest.
+    /// Returns its text: strings, tool calls as `name(arguments)`, placeholders such as `[image]`.
     pub fn text(self) -> String {
         match self.chat.items.get(self.index) {
             Some((item, _)) => item.content().to_owned(),
-            None => self.chat.turns[self.index].text(),
+            None => self.chat.messages[self.index].text(),
         }
     }
 
-    /// The message as it is written.
+    /// Returns its JSON as written.
     pub fn json(&self) -> &str {
         self.chat.layout.json(self.index)
     }
 
-    /// Where it stands in the text.
+    /// Returns its position in the text.
     pub fn place(self) -> Place {
         self.chat.layout.place(self.index)
     }
 
-    /// Its path in the document, such as `messages[3]`.
+    /// Returns its path in the request, such as `messages[3]`.
     pub fn path(self) -> String {
         self.chat.layout.path_of(self.index, "")
     }
 }
 
-/// Whether the request goes on where another one ended.
+/// Returns whether the request continues one that the provider stores.
 fn continues(layout: &Layout) -> bool {
     let is_set = |key: &&str| layout.field(key).is_some_and(|value| !value.is_null());
     ["previous_response_id", "conversation"].iter().any(is_set)
 }
 
-/// An item, and whether it says how many tokens it has; if not, it has `tokens`.
+/// Reads an item, which gets `tokens` if it does not state its own, and returns whether it does.
 fn item(mut value: Value, tokens: i64) -> Result<(ContextItem, bool), String> {
     let counted = value.get("tokens").is_some();
     if let (Value::Object(fields), false) = (&mut value, counted) {
@@ -288,11 +286,13 @@ fn item(mut value: Value, tokens: i64) -> Result<(ContextItem, bool), String> {
     Ok((item, counted))
 }
 
-fn kind(turn: &Turn) -> ContextKind {
-    match turn.role() {
+fn kind(message: &ParsedMessage) -> ContextKind {
+    match message.role() {
         Role::System => ContextKind::system_prompt(),
         Role::Tool => ContextKind::tool_output(),
-        Role::User if !turn.results.is_empty() && !turn.speaks => ContextKind::tool_output(),
+        Role::User if !message.results.is_empty() && !message.has_own_content => {
+            ContextKind::tool_output()
+        }
         _ => ContextKind::message(),
     }
 }

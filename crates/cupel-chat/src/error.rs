@@ -1,13 +1,13 @@
-//! What can be wrong with a text that is to be read as a chat.
+//! Errors of reading a chat.
 
 use std::fmt;
 
 use cupel::config::Position;
 
-/// Where in a text something is; lines and columns count from 1, columns in characters.
+/// A position in a text. Lines and columns start at 1; columns count characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// The byte.
+    /// The byte offset.
     pub offset: usize,
     /// The line.
     pub line: usize,
@@ -16,7 +16,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The place of a byte of `text`.
+    /// Returns the position of a byte of `text`.
     pub(crate) fn of(text: &str, offset: usize) -> Self {
         let Position { line, column, span } = Position::of(text, offset..offset);
         Self {
@@ -27,7 +27,7 @@ impl Place {
     }
 }
 
-/// Why a text is not a chat, where, and what to do about it.
+/// The error of reading a chat: what is wrong, where, and what to do.
 ///
 /// ```
 /// use cupel_chat::Chat;
@@ -38,25 +38,25 @@ impl Place {
 /// assert_eq!((error.place.line, error.place.column), (2, 3));
 /// assert_eq!(
 ///     error.to_string(),
-///     "line 2, column 3, messages[0].content: must be a text or a list of content blocks, not a number"
+///     "line 2, column 3, messages[0].content: must be a string or an array of content blocks, not a number"
 /// );
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChatError {
-    /// What is wrong and how to mend it.
+    /// What is wrong and how to fix it.
     pub message: String,
-    /// The path of the value at fault, such as `messages[3].tool_calls[0].id`; empty for the whole text.
+    /// The path of the invalid value, such as `messages[3].tool_calls[0].id`; empty for the whole text.
     pub path: String,
-    /// The value, or the message that holds it.
+    /// The position of the value, or of the message that contains it.
     pub place: Place,
     kind: Kind,
 }
 
-/// What can be done about a fault other than mending its place.
+/// The kinds of errors that callers handle differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    Fault,
-    Unclear,
+    Invalid,
+    Ambiguous,
     Mixed,
 }
 
@@ -66,7 +66,7 @@ impl ChatError {
             message: message.into(),
             path: String::new(),
             place: Place::of(text, offset),
-            kind: Kind::Fault,
+            kind: Kind::Invalid,
         }
     }
 
@@ -75,12 +75,12 @@ impl ChatError {
         self
     }
 
-    /// Whether the text speaks for several shapes, so that naming one helps.
-    pub fn is_unclear(&self) -> bool {
-        self.kind == Kind::Unclear
+    /// Returns whether several formats are possible, so that naming one helps.
+    pub fn is_ambiguous(&self) -> bool {
+        self.kind == Kind::Ambiguous
     }
 
-    /// Whether messages and items stand in one list.
+    /// Returns whether the list has both messages and items.
     pub fn is_mixed(&self) -> bool {
         self.kind == Kind::Mixed
     }

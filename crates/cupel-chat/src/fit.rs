@@ -1,18 +1,19 @@
-//! [`Chat::fit`]: what stays of a chat within a budget.
+//! [`Chat::fit`]: trims a chat to a budget.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::fmt;
 
 use cupel::slicer::slice_by_selection;
 use cupel::{
-    ChronologicalPlacer, ContextBudget, ContextItem, CupelError, ExclusionReason, Policy,
-    RecencyScorer, ScoredItem, ScoredRef, Selection, SelectionReport, Slicer, total_tokens,
+    ChronologicalPlacer, ContextBudget, ContextItem, CupelError, DiagnosticTraceCollector,
+    ExclusionReason, Policy, RecencyScorer, ScoredItem, ScoredRef, Selection, SelectionReport,
+    Slicer, TraceDetailLevel, total_tokens,
 };
 
 use crate::chat::Chat;
-use crate::shape::Shape;
+use crate::message::Role;
+use crate::shape::{Shape, Start};
 use crate::tokens::TokenCounter;
-use crate::turn::Role;
 
 /// Takes items in the order of their rank as long as they fit, and passes over what does not.
 ///
@@ -64,7 +65,7 @@ impl Slicer for BestFirst {
     }
 }
 
-/// The policy for chats: the newest first.
+/// Returns the default policy for chats: newest first.
 ///
 /// ```
 /// assert_eq!(cupel_chat::default_policy().scorer().scorer_name(), "RecencyScorer");
@@ -73,84 +74,84 @@ pub fn default_policy() -> Policy {
     Policy::new(RecencyScorer, BestFirst, ChronologicalPlacer)
 }
 
-/// What stays of a chat; see [`Chat::fit`].
+/// A chat trimmed to a budget; see [`Chat::fit`].
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Fitted<'a> {
     chat: &'a Chat,
-    /// The positions of what stays, ascending.
+    /// The positions of the kept messages, in ascending order.
     pub kept: Vec<usize>,
-    /// What does not, in order.
+    /// The dropped messages, in order.
     pub dropped: Vec<Dropped>,
-    /// The tokens of the whole request before and after.
+    /// The tokens of the whole request before.
     pub tokens_before: i64,
-    /// The tokens of what is written.
+    /// The tokens of the whole request after.
     pub tokens_after: i64,
-    /// The run behind it. What goes along with any choice of messages is in it as a pinned item of the
-    /// kind `Request`; what no run could have kept is excluded as `Filtered`.
+    /// The report of the run. The request overhead is a pinned item of the kind `Request`; messages
+    /// that no valid chat contains are excluded as `Filtered`.
     pub report: SelectionReport,
 }
 
-/// A message that does not stay.
+/// A dropped message.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Dropped {
     /// Its position.
     pub index: usize,
-    /// Its role as it is written.
+    /// Its role as written.
     pub role: String,
     /// Its tokens.
     pub tokens: i64,
-    /// Why.
+    /// The reason.
     pub reason: ExclusionReason,
 }
 
 impl Fitted<'_> {
-    /// The chat in its own shape with what stays of it, to the byte.
+    /// Returns the request with the kept messages, byte for byte as in the input.
     pub fn to_json(&self) -> String {
         self.chat.write(&self.kept)
     }
 }
 
-/// Why a chat cannot be made to fit.
+/// The error of trimming a chat.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum FitError {
-    /// What has to be kept is larger than the budget.
+    /// The mandatory messages exceed the budget.
     TooLarge {
-        /// What the messages look like.
+        /// The chat format.
         shape: Shape,
-        /// The tokens there are for the request.
+        /// The tokens available to the request.
         available: i64,
-        /// The tokens of what has to be kept, the overhead included.
+        /// The tokens of the mandatory messages and the request overhead.
         needed: i64,
-        /// The tokens of what goes along with any choice of messages.
+        /// The request overhead.
         overhead: i64,
-        /// The messages that have to be kept.
-        messages: Vec<MustKeep>,
+        /// The mandatory messages.
+        messages: Vec<MandatoryMessage>,
     },
-    /// A message that has to be kept is part of a call or answer that is not whole.
+    /// A mandatory message belongs to an incomplete group.
     Orphan {
         /// Its position.
         index: usize,
-        /// Its role as it is written.
+        /// Its role as written.
         role: String,
-        /// What it is.
+        /// What is missing.
         orphan: &'static str,
     },
-    /// The shape wants the user to speak first, and no user does.
+    /// The format starts on a user message, and there is none to start on.
     NoUserTurn(Shape),
     /// The policy failed.
     Policy(CupelError),
 }
 
-/// A message that has to be kept.
+/// A mandatory message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct MustKeep {
+pub struct MandatoryMessage {
     /// Its position.
     pub index: usize,
-    /// Its role as it is written.
+    /// Its role as written.
     pub role: String,
     /// Its tokens.
     pub tokens: i64,
@@ -170,10 +171,10 @@ impl fmt::Display for FitError {
                 let unit = shape.unit();
                 write!(
                     f,
-                    "what has to be kept needs {needed} tokens, {over} more than the {available} there are:"
+                    "mandatory {unit}s need {needed} tokens, {over} over the budget of {available}:"
                 )?;
                 for (position, message) in messages.iter().enumerate() {
-                    let MustKeep {
+                    let MandatoryMessage {
                         index,
                         role,
                         tokens,
@@ -182,8 +183,8 @@ impl fmt::Display for FitError {
                     write!(f, "{comma} {unit} {index} ({role}, {tokens} tokens)")?;
                 }
                 if *overhead > 0 {
-                    let and = if messages.is_empty() { "" } else { " and" };
-                    write!(f, "{and} {overhead} tokens around the {unit}s")?;
+                    let comma = if messages.is_empty() { "" } else { "," };
+                    write!(f, "{comma} request overhead ({overhead} tokens)")?;
                 }
                 f.write_str("; raise the budget or shorten these")
             }
@@ -193,12 +194,12 @@ impl fmt::Display for FitError {
                 orphan,
             } => write!(
                 f,
-                "message {index} ({role}) has to be kept and is part of an {orphan}; complete the chat"
+                "message {index} ({role}) is mandatory and part of an {orphan}; add the missing message"
             ),
             Self::NoUserTurn(shape) => {
                 write!(
                     f,
-                    "a chat of the shape {shape} starts on a user turn, and there is none that can be kept"
+                    "a chat in the format {shape} must start on a user turn, and no user turn can be kept"
                 )
             }
             Self::Policy(error) => error.fmt(f),
@@ -216,77 +217,77 @@ impl std::error::Error for FitError {
 }
 
 impl Chat {
-    /// What has to be kept: the system's messages, answers to calls the provider remembers, the last
-    /// user turn with its group, and, where a chat has to start on a user turn, the user turn before
+    /// Returns the mandatory messages: system messages, results of calls that the provider stores, the
+    /// last user turn with its group, and, in a format that starts on a user turn, the user turn before
     /// that group.
-    pub(crate) fn must_keep(&self) -> Result<BTreeSet<usize>, FitError> {
+    pub(crate) fn mandatory(&self) -> Result<BTreeSet<usize>, FitError> {
         let is_system = |index: &usize| self.is_system(*index);
-        let mut kept: BTreeSet<usize> = (0..self.turns.len()).filter(is_system).collect();
+        let mut kept: BTreeSet<usize> = (0..self.len()).filter(is_system).collect();
         if self.shape == Shape::Items {
             return Ok(kept);
         }
-        for &answer in self.threads.answers() {
-            kept.extend(self.threads.members(self.threads.group(answer)));
+        for &result in self.groups.results_of_stored_calls() {
+            kept.extend(self.groups.members(self.groups.group(result)));
         }
-        kept.iter().try_for_each(|&index| self.check_whole(index))?;
-        let user_turn = |index: &usize| self.turns[*index].is_user_turn();
-        let Some(last) = (0..self.turns.len()).rfind(user_turn) else {
-            return if self.shape == Shape::Anthropic && !self.is_empty() {
+        kept.iter()
+            .try_for_each(|&index| self.check_complete(index))?;
+        let user_turn = |index: &usize| self.messages[*index].is_user_turn();
+        let Some(last) = (0..self.len()).rfind(user_turn) else {
+            return if self.shape.format().start == Start::User && !self.is_empty() {
                 Err(FitError::NoUserTurn(self.shape))
             } else {
                 Ok(kept)
             };
         };
-        self.check_whole(last)?;
-        let first = self.threads.group(last);
-        kept.extend(self.threads.members(first));
+        self.check_complete(last)?;
+        let first = self.groups.group(last);
+        kept.extend(self.groups.members(first));
         if self.shape.starts_on_user() && !user_turn(&first) {
             let start = (0..first).rfind(|&index| self.can_start(index));
             let start = start.ok_or(FitError::NoUserTurn(self.shape))?;
-            kept.extend(self.threads.members(start));
+            kept.extend(self.groups.members(start));
         }
         Ok(kept)
     }
 
-    /// Whether a chat can start on a message: the user speaks, and to nothing before.
+    /// Returns whether a chat can start on a message: a user turn that is the first of its group.
     pub(crate) fn can_start(&self, index: usize) -> bool {
-        self.turns[index].is_user_turn()
-            && self.threads.group(index) == index
-            && self.threads.orphan(index).is_none()
+        self.messages[index].is_user_turn()
+            && self.groups.group(index) == index
+            && self.groups.orphan(index).is_none()
     }
 
-    /// Fails for a message that no choice may hold.
-    fn check_whole(&self, index: usize) -> Result<(), FitError> {
-        match self.threads.orphan(index) {
+    /// Fails for a message that no valid chat contains.
+    fn check_complete(&self, index: usize) -> Result<(), FitError> {
+        match self.groups.orphan(index) {
             None => Ok(()),
             Some(orphan) => Err(FitError::Orphan {
                 index,
-                role: self.turns[index].label.clone(),
+                role: self.messages[index].label.clone(),
                 orphan: orphan.describe(),
             }),
         }
     }
 
-    /// What of the chat stays within a budget, so that the result is valid for its provider.
+    /// Trims the chat to a budget. The result is a valid request for its provider.
     ///
-    /// The whole request counts: messages with their overhead, tool definitions, the system prompt,
-    /// wherever it stands. The rules:
+    /// The budget is for the whole request: messages, tool definitions and the system prompt. The rules:
     ///
-    /// - The system's messages and the last user turn stay. If they alone are too large, that is an
-    ///   error that names them.
-    /// - A turn with calls and all their results stay or go together, as does reasoning with what it
-    ///   leads to. What follows the last user turn competes like everything else: it is the newest, so
-    ///   the default policy takes it first, but a result larger than the budget cannot stay.
-    /// - A request that goes on where another one ended (`previous_response_id`, `conversation`) may answer
-    ///   calls that are not in it; such results stay.
-    /// - A call without its result, a result without its call, and reasoning that leads nowhere are
-    ///   dropped with their group: no provider accepts them.
-    /// - Where the shape starts on a user turn and the policy's choice does not, the last user turn before
-    ///   it that there is room for is kept too, at the expense of others; if there is none, the chat
-    ///   starts on the first later one.
-    /// - The order is the input's. The policy's placer is not asked.
+    /// - System messages and the last user turn are mandatory. If they exceed the budget, the error
+    ///   names them.
+    /// - A message with tool calls and all its tool results are kept or dropped together, as are reasoning
+    ///   and the items after it. Messages after the last user turn are not mandatory. They are the newest,
+    ///   so the default policy takes them first, but it drops a result larger than the budget.
+    /// - In a request that continues another (`previous_response_id`, `conversation`), the results of calls
+    ///   that the provider stores are mandatory.
+    /// - Orphans are dropped with their group, because no provider accepts them: a tool call without a
+    ///   result, a tool result without a call, and reasoning without a following item.
+    /// - If the format starts on a user turn and the selection does not, the last user turn before the
+    ///   selection that fits is kept, and other messages are dropped for it. If there is none, the chat
+    ///   starts on the first later user turn.
+    /// - The order is that of the input. The placer of the policy is not used.
     ///
-    /// Items ([`Shape::Items`]) have no rules but their own pins and groups.
+    /// Items ([`Shape::Items`]) have no rules but pins and groups.
     ///
     /// # Errors
     ///
@@ -298,7 +299,7 @@ impl Chat {
     ///
     /// let chat = Chat::parse(r#"[
     ///   {"role": "system", "content": "Be brief."},
-    ///   {"role": "user", "content": "A long story, long ago and far away, that nobody needs any more."},
+    ///   {"role": "user", "content": "A long story, long ago and far away, that is no longer relevant."},
     ///   {"role": "assistant", "content": "I see."},
     ///   {"role": "user", "content": "What is 2 + 2?"}
     /// ]"#, None)?;
@@ -318,8 +319,7 @@ impl Chat {
         self.fit_candidates(policy, budget, &self.candidates(counter))
     }
 
-    /// [`fit`](Self::fit) for a chat that is counted already, of which these are the
-    /// [`candidates`](Self::candidates).
+    /// Trims a chat whose [`candidates`](Self::candidates) are known; see [`fit`](Self::fit).
     ///
     /// # Errors
     ///
@@ -352,33 +352,34 @@ impl Chat {
         candidates: &[ContextItem],
     ) -> Result<Fitted<'_>, FitError> {
         self.check(candidates, budget)?;
-        let report = self.policy(policy).dry_run(candidates, budget);
-        let mut report = report.map_err(FitError::Policy)?;
-
-        // Handles of one item share its text, which is never empty.
-        let place = |item: &ContextItem| item.content().as_ptr().addr();
-        let index_of: HashMap<usize, usize> = candidates.iter().map(place).zip(0..).collect();
-        let index_of = |item: &ContextItem| index_of[&place(item)];
-        report.included.sort_by_key(|entry| index_of(&entry.item));
-        let tokens_after = total_tokens(report.included.iter().map(|entry| &entry.item));
-        let kept = report.included.iter().map(|entry| index_of(&entry.item));
-        let kept: Vec<usize> = kept.filter(|&index| index < self.len()).collect();
-        let dropped = report.excluded.iter().filter_map(|entry| {
-            let index = index_of(&entry.item);
-            Some(Dropped {
-                index,
-                role: self.turns.get(index)?.label.clone(),
-                tokens: entry.item.tokens(),
-                reason: entry.reason.clone(),
-            })
-        });
-        let mut dropped: Vec<Dropped> = dropped.collect();
-        dropped.sort_by_key(|dropped| dropped.index);
+        let mut collector = DiagnosticTraceCollector::new(TraceDetailLevel::Stage);
+        let policy = self.policy(policy);
+        let decisions = policy.decide_traced(candidates, budget, &mut collector);
+        let decisions = decisions.map_err(FitError::Policy)?;
+        let mut report = collector.into_report();
+        let window = decisions.window().iter().copied();
+        let mut included: Vec<_> = window.zip(std::mem::take(&mut report.included)).collect();
+        included.sort_unstable_by_key(|(position, _)| *position);
+        let (mut kept, included): (Vec<usize>, Vec<_>) = included.into_iter().unzip();
+        report.included = included;
+        kept.retain(|&position| position < self.len());
+        let dropped = self
+            .messages
+            .iter()
+            .enumerate()
+            .filter_map(|(index, message)| {
+                Some(Dropped {
+                    index,
+                    role: message.label.clone(),
+                    tokens: candidates[index].tokens(),
+                    reason: decisions.exclusion(index)?,
+                })
+            });
         Ok(Fitted {
             chat: self,
             tokens_before: total_tokens(candidates),
-            tokens_after,
-            dropped,
+            tokens_after: total_tokens(report.included.iter().map(|entry| &entry.item)),
+            dropped: dropped.collect(),
             kept,
             report,
         })
@@ -396,7 +397,7 @@ impl Chat {
         candidates: &[ContextItem],
         budget: &ContextBudget,
     ) -> Result<(), FitError> {
-        self.must_keep()?;
+        self.mandatory()?;
         self.check_room(candidates, budget)
     }
 
@@ -406,12 +407,12 @@ impl Chat {
         budget: &ContextBudget,
     ) -> Result<(), FitError> {
         let available = budget.window_limit();
-        let (messages, around) = candidates.split_at(self.len());
+        let (messages, request) = candidates.split_at(self.len());
         let pinned = messages
             .iter()
             .enumerate()
             .filter(|(_, item)| item.pinned());
-        let needed = total_tokens(pinned.clone().map(|(_, item)| item).chain(around));
+        let needed = total_tokens(pinned.clone().map(|(_, item)| item).chain(request));
         if needed <= available {
             return Ok(());
         }
@@ -419,11 +420,11 @@ impl Chat {
             shape: self.shape,
             available,
             needed,
-            overhead: total_tokens(around),
+            overhead: total_tokens(request),
             messages: pinned
-                .map(|(index, item)| MustKeep {
+                .map(|(index, item)| MandatoryMessage {
                     index,
-                    role: self.turns[index].label.clone(),
+                    role: self.messages[index].label.clone(),
                     tokens: item.tokens(),
                 })
                 .collect(),
@@ -431,6 +432,6 @@ impl Chat {
     }
 
     fn is_system(&self, index: usize) -> bool {
-        self.turns[index].role() == Role::System
+        self.messages[index].role() == Role::System
     }
 }

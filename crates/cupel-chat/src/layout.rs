@@ -1,4 +1,4 @@
-//! Where the messages stand in a text, so that any choice of them can be written back to the byte.
+//! The byte ranges of the messages in a text, so that a selection is written back byte for byte.
 
 use std::fmt;
 use std::ops::Range;
@@ -8,38 +8,38 @@ use serde_json::value::RawValue;
 
 use crate::error::{ChatError, Place};
 
-/// A text as a list of values, with whatever stands around them.
+/// A text as a list of values, and the text before, between and after them.
 #[derive(Debug, Clone)]
 pub(crate) struct Layout {
     pub(crate) text: String,
-    /// The path of the list, `messages` for one; empty for a list by itself.
+    /// The path of the list, such as `messages`; empty for a top-level array and for lines.
     pub(crate) path: &'static str,
-    /// Whether a text stands in place of the list.
+    /// Whether a string takes the place of the list.
     pub(crate) is_text: bool,
-    /// The other fields of the document.
+    /// The other fields of the request.
     pub(crate) envelope: Vec<(String, serde_json::Value)>,
-    /// The values, each from the end of what separates it from the one before.
+    /// The values, each from the end of the separator before it.
     elements: Vec<Element>,
     separator: &'static str,
-    /// The text before the values and after them.
+    /// The end of the text before the values, and the start of the text after them.
     head: usize,
     tail: usize,
 }
 
 #[derive(Debug, Clone)]
 struct Element {
-    /// Where its leading white space begins.
+    /// The start of its leading white space.
     lead: usize,
     value: Range<usize>,
-    /// Where it ends, a line's end included.
+    /// The end, with a line break.
     end: usize,
 }
 
-/// The names of the list in a document.
+/// The names that the list has in a request.
 const LISTS: [&str; 3] = ["messages", "input", "items"];
 
 impl Layout {
-    /// Finds the list in a document, the document that is a list, or one value per line.
+    /// Finds the list in a request, a top-level array, or one value per line.
     pub(crate) fn find(text: &str) -> Result<Self, ChatError> {
         let body = text.strip_prefix('\u{feff}').unwrap_or(text);
         if body.trim().is_empty() {
@@ -64,7 +64,7 @@ impl Layout {
                 Err(ChatError::new(
                     text,
                     0,
-                    "a chat is a JSON object with a list `messages`, `input` or `items`, a JSON array, or one JSON object per line",
+                    "a chat is a JSON object with an array `messages`, `input` or `items`, a JSON array, or one JSON object per line",
                 ))
             }
         }
@@ -81,27 +81,28 @@ impl Layout {
             let message = match names.len() {
                 0 if keys.is_empty() => "the object is empty".to_owned(),
                 0 => format!("the object has {}", keys.join(", ")),
-                _ => format!("the object has {} at once", list_of(&names)),
+                _ => format!("the object has both {}", list_of(&names)),
             };
             return Err(ChatError::new(
                 text,
                 start(text, body),
                 format!(
-                    "{message}; a chat has one list, `messages` (OpenAI Chat, Anthropic, LangChain), `input` (OpenAI Responses) or `items`"
+                    "{message}; a chat has one array, `messages` (OpenAI Chat, Anthropic, LangChain), `input` (OpenAI Responses) or `items`"
                 ),
             ));
         };
         let mut lists = entries.iter().filter(|(key, _)| key == path);
         let (Some((_, whole)), None) = (lists.next(), lists.next()) else {
             return Err(
-                ChatError::new(text, start(text, body), "the key comes twice; keep one").at(path),
+                ChatError::new(text, start(text, body), "duplicate key; remove one").at(path),
             );
         };
         let list: Vec<&RawValue> = if path == "input" && whole.get().starts_with('"') {
             vec![*whole]
         } else {
-            serde_json::from_str(whole.get())
-                .map_err(|_| ChatError::new(text, offset(text, whole), "must be a list").at(path))?
+            serde_json::from_str(whole.get()).map_err(|_| {
+                ChatError::new(text, offset(text, whole), "must be an array").at(path)
+            })?
         };
         let envelope = entries.iter().filter(|(key, _)| key != path);
         let envelope = envelope
@@ -124,7 +125,7 @@ impl Layout {
         let mut elements = Vec::with_capacity(list.len());
         for raw in list {
             let from = offset(text, raw);
-            // Between two values stand white space and one comma.
+            // The separator is white space and one comma.
             let lead = text[at..from].find(',').map_or(at, |comma| at + comma + 1);
             at = from + raw.get().len();
             elements.push(Element {
@@ -183,12 +184,12 @@ impl Layout {
         self.elements.len()
     }
 
-    /// A value as it is written.
+    /// Returns the text of a value.
     pub(crate) fn json(&self, index: usize) -> &str {
         &self.text[self.elements[index].value.clone()]
     }
 
-    /// The path of a value, or of a field in it.
+    /// Returns the path of a value, or of a field in it.
     pub(crate) fn path_of(&self, index: usize, field: &str) -> String {
         let dot = if field.is_empty() || field.starts_with('[') {
             ""
@@ -198,7 +199,7 @@ impl Layout {
         format!("{}[{index}]{dot}{field}", self.path)
     }
 
-    /// What is wrong with a value.
+    /// Returns an error at a value.
     pub(crate) fn fault(&self, index: usize, field: &str, message: impl Into<String>) -> ChatError {
         let from = self
             .elements
@@ -207,12 +208,18 @@ impl Layout {
         ChatError::new(&self.text, from, message).at(self.path_of(index, field))
     }
 
+    /// Returns the position of a value.
+    pub(crate) fn place(&self, index: usize) -> Place {
+        Place::of(&self.text, self.elements[index].value.start)
+    }
+
+    /// Returns another field of the request.
     pub(crate) fn field(&self, key: &str) -> Option<&serde_json::Value> {
         let mut found = self.envelope.iter().filter(|(name, _)| name == key);
         found.next_back().map(|(_, value)| value)
     }
 
-    /// The text with these values and no others; `kept` ascends.
+    /// Returns the text with the values `kept`, which are in ascending order.
     pub(crate) fn write(&self, kept: &[usize]) -> String {
         if kept.len() == self.elements.len() {
             return self.text.clone();
@@ -230,7 +237,7 @@ impl Layout {
     }
 }
 
-/// Whether the first line is a whole object and either more lines follow or it is a message.
+/// Returns whether the first line is an object, and more lines follow or it is a message.
 fn is_one_per_line(body: &str) -> bool {
     let mut lines = body.lines().filter(|line| !line.trim().is_empty());
     let first = lines.next().unwrap_or_default();
@@ -266,15 +273,15 @@ fn syntax(text: &str, body: &str, error: &serde_json::Error) -> ChatError {
     )
 }
 
-/// The parser's words without its own account of the place.
+/// Returns the message of the parser without its position.
 fn described(error: &serde_json::Error) -> String {
     let text = error.to_string();
-    let words = text
+    let message = text
         .rfind(" at line ")
         .map_or(text.as_str(), |end| &text[..end]);
     match error.classify() {
-        serde_json::error::Category::Eof => format!("the JSON is cut off: {words}"),
-        _ => format!("the JSON is not well formed: {words}"),
+        serde_json::error::Category::Eof => format!("incomplete JSON: {message}"),
+        _ => format!("invalid JSON: {message}"),
     }
 }
 
@@ -282,7 +289,7 @@ fn start(text: &str, body: &str) -> usize {
     text.len() - body.trim_start().len()
 }
 
-/// Where a value that was borrowed from `text` stands in it.
+/// Returns the offset of a value borrowed from `text`.
 fn offset(text: &str, raw: &RawValue) -> usize {
     raw.get().as_ptr().addr() - text.as_ptr().addr()
 }
@@ -292,7 +299,7 @@ fn list_of(names: &[&str]) -> String {
     names.join(" and ")
 }
 
-/// The fields of an object in order, with repeats.
+/// The fields of an object in order, with duplicates.
 struct Entries<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Entries<'a> {
@@ -314,12 +321,5 @@ impl<'de: 'a, 'a> Deserialize<'de> for Entries<'a> {
             }
         }
         deserializer.deserialize_map(Fields)
-    }
-}
-
-impl Layout {
-    /// Where a value stands.
-    pub(crate) fn place(&self, index: usize) -> Place {
-        Place::of(&self.text, self.elements[index].value.start)
     }
 }

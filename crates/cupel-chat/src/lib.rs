@@ -1,8 +1,8 @@
-//! Real chats for Cupel: provider messages as items and back, groups, token counting.
+//! Trims chats to a token budget: provider messages as items and back, groups, token counting.
 //!
 //! [`Chat::parse`] reads OpenAI Chat, OpenAI Responses, Anthropic Messages and LangChain messages, and
-//! plain items; [`Chat::fit`] chooses what stays within a budget; [`Fitted::to_json`] writes it back in
-//! the same shape, to the byte. What comes out is valid for its provider.
+//! plain items. [`Chat::fit`] trims the chat to a budget. [`Fitted::to_json`] writes the kept messages byte for
+//! byte. The result is a valid request for its provider.
 //!
 //! ```
 //! use cupel::ContextBudget;
@@ -23,7 +23,7 @@
 //! let tokens = parse_budget("60", None)?;
 //! let budget = ContextBudget::with_target(tokens, tokens)?;
 //! let fitted = chat.fit(&default_policy(), &budget, &Encoding::O200k)?;
-//! // The call and both results go together.
+//! // The tool call and both results are dropped together.
 //! assert_eq!(fitted.kept, [0, 1, 5, 6]);
 //! assert!(fitted.dropped[0].reason.to_string().contains("its group of 3 items"));
 //! assert!(fitted.tokens_after <= 60);
@@ -34,26 +34,25 @@ mod budget;
 mod chat;
 mod error;
 mod fit;
+mod groups;
 mod layout;
+mod message;
 mod models;
-mod read;
 mod rules;
 mod shape;
-mod threads;
 mod tokens;
-mod turn;
 
 pub use budget::{BudgetError, parse_budget};
 pub use chat::{Chat, Message};
 pub use error::{ChatError, Place};
-pub use fit::{BestFirst, Dropped, FitError, Fitted, MustKeep, default_policy};
+pub use fit::{BestFirst, Dropped, FitError, Fitted, MandatoryMessage, default_policy};
+pub use message::Role;
 pub use models::{MODELS, MODELS_AS_OF, Model, UnknownModel};
 pub use shape::{Shape, UnknownShape};
 pub use tokens::{
     Calibration, Encoding, Heuristic, InvalidFactor, InvalidUsage, Scaled, TokenCounter,
     UnknownEncoding,
 };
-pub use turn::Role;
 
 /// Compiles and runs the example of the README.
 #[cfg(doctest)]

@@ -4,18 +4,18 @@ use std::fmt;
 
 use crate::Encoding;
 
-/// What is published about a model.
+/// The published properties of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Model {
     /// The name; dated and suffixed names (`gpt-4o-2024-08-06`) are found by it.
     pub name: &'static str,
-    /// The tokens its context window holds.
+    /// The size of its context window in tokens.
     pub window: i64,
-    /// Its encoding; `None` if it is not public and counts are estimates.
+    /// Its encoding; `None` if the encoding is not public, so that counts are estimates.
     pub encoding: Option<Encoding>,
 }
 
-/// When [`MODELS`] was last compared with what the providers publish.
+/// The month in which [`MODELS`] was last compared with the documentation of the providers.
 pub const MODELS_AS_OF: &str = "2026-11";
 
 const fn exact(name: &'static str, window: i64, encoding: Encoding) -> Model {
@@ -34,9 +34,8 @@ const fn estimated(name: &'static str, window: i64) -> Model {
     }
 }
 
-/// The models that are known by name, as of [`MODELS_AS_OF`], each with the window everybody gets: larger
-/// ones that have to be asked for do not count. A model that is not here can be used by
-/// naming an encoding and a budget in tokens.
+/// The known models, as of [`MODELS_AS_OF`], with the default size of their context window, not a larger one on
+/// request. For any other model name an encoding and give the budget in tokens.
 pub const MODELS: &[Model] = &[
     exact("gpt-5.5", 1_050_000, Encoding::O200k),
     exact("gpt-5.4", 1_050_000, Encoding::O200k),
@@ -84,7 +83,7 @@ pub const MODELS: &[Model] = &[
     estimated("mistral-large", 131_072),
 ];
 
-/// A name that is no known model's.
+/// The error of [`Model::find`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownModel {
     name: String,
@@ -93,19 +92,19 @@ pub struct UnknownModel {
 
 impl fmt::Display for UnknownModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the model {:?} is not known", self.name)?;
+        write!(f, "unknown model {:?}", self.name)?;
         if let Some(nearest) = self.nearest {
             write!(f, "; did you mean {nearest:?}?")?;
         }
-        f.write_str("; for other models name the encoding (o200k_base, cl100k_base or heuristic) and give the budget in tokens")
+        f.write_str("; for another model name the encoding (o200k_base, cl100k_base or heuristic) and give the budget in tokens")
     }
 }
 
 impl std::error::Error for UnknownModel {}
 
 impl Model {
-    /// The model of a name. Dates and variants after a `-` or `:` do not matter, nor does a provider
-    /// before a `/` or `ft:`; the longest known name wins.
+    /// Finds a model by name. Ignores a date or variant after `-`, `:` or `@`, a provider before `/`, and
+    /// `ft:`. The longest known name wins.
     ///
     /// # Errors
     ///

@@ -1,5 +1,4 @@
-//! The rules of a chat as part of a policy, so that every question about a chat, not only
-//! [`Chat::fit`], is answered by them.
+//! The rules of a chat as a slicer, so that [`Chat::fit`], sweeps and explanations all follow them.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
@@ -11,15 +10,15 @@ use cupel::{
 };
 
 use crate::chat::Chat;
-use crate::threads::Orphan;
-use crate::turn::Role;
+use crate::groups::Orphan;
+use crate::message::Role;
 
 impl Chat {
-    /// A policy that keeps the rules of this chat: for its [`candidates`](Self::candidates) it chooses what
-    /// [`fit`](Self::fit) chooses, so that other questions can be asked about the chat.
+    /// Returns a policy that follows the rules of this chat: it selects from its
+    /// [`candidates`](Self::candidates) what [`fit`](Self::fit) selects. Use it for sweeps and explanations.
     ///
-    /// Groups stay whole, copies stay, an overflow is an error, what can never be valid is left
-    /// out, and the choice starts on a user turn where the shape does.
+    /// It keeps or drops groups as a whole, does not deduplicate, fails on overflow, drops orphans,
+    /// and starts on a user turn if the format does.
     ///
     /// ```
     /// use cupel::{ContextBudget, Pipeline};
@@ -35,7 +34,7 @@ impl Chat {
     /// let budget = ContextBudget::with_target(30, 30)?;
     /// let sweep = pipeline.sweep(&candidates, &budget, 20..=40)?;
     /// let included: Vec<_> = sweep.steps.iter().map(|step| step.included).collect();
-    /// // What is around the messages and the question; with the greeting, with the answer, with both.
+    /// // The request overhead and the question; with the greeting, with the answer, with both.
     /// assert_eq!(included, [2, 3, 3, 4]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -46,30 +45,30 @@ impl Chat {
             .map_slicer(|inner| {
                 let groups = GroupSlice::new(inner);
                 match rules {
-                    Some(rules) => Box::new(ValidSlice { groups, rules }) as Box<dyn Slicer>,
+                    Some(rules) => Box::new(ChatSlice { groups, rules }) as Box<dyn Slicer>,
                     None => Box::new(groups),
                 }
             })
             .deduplication(false)
             .overflow_strategy(OverflowStrategy::Throw);
-        // A policy has all its parts.
+        // `build` fails only if a strategy is missing.
         builder.build().unwrap_or_else(|_| policy.clone())
     }
 }
 
-/// What a choice of messages has to look at beside their groups, by position.
+/// The properties of the messages that the rules depend on, by position.
 struct Rules {
-    messages: Vec<Message>,
-    /// The first message that is pinned and not the system's.
+    messages: Vec<MessageRules>,
+    /// The first mandatory message that is not a system message.
     first_pinned: Option<usize>,
-    /// Whether the choice has to start on a user turn.
+    /// Whether the selection must start on a user turn.
     starts_on_user: bool,
 }
 
-struct Message {
+struct MessageRules {
     /// The first message of its group.
     group: usize,
-    /// Why it can never be valid, if so.
+    /// Why it is never valid.
     orphan: Option<&'static str>,
     is_user_turn: bool,
     /// Whether a chat can start on it.
@@ -78,20 +77,20 @@ struct Message {
 }
 
 impl Rules {
-    /// `None` if there is nothing to look at.
+    /// Returns `None` if groups are the only rule.
     fn of(chat: &Chat) -> Option<Self> {
-        let must_keep: BTreeSet<usize> = chat.must_keep().unwrap_or_default();
-        let message = |index: usize| Message {
-            group: chat.threads.group(index),
-            orphan: chat.threads.orphan(index).map(Orphan::describe),
-            is_user_turn: chat.turns[index].is_user_turn(),
+        let mandatory: BTreeSet<usize> = chat.mandatory().unwrap_or_default();
+        let message = |index: usize| MessageRules {
+            group: chat.groups.group(index),
+            orphan: chat.groups.orphan(index).map(Orphan::describe),
+            is_user_turn: chat.messages[index].is_user_turn(),
             can_start: chat.can_start(index),
-            pinned: must_keep.contains(&index),
+            pinned: mandatory.contains(&index),
         };
-        let is_system = |index: usize| chat.turns[index].role() == Role::System;
+        let is_system = |index: usize| chat.messages[index].role() == Role::System;
         let rules = Self {
-            messages: (0..chat.turns.len()).map(message).collect(),
-            first_pinned: must_keep.into_iter().find(|&index| !is_system(index)),
+            messages: (0..chat.len()).map(message).collect(),
+            first_pinned: mandatory.into_iter().find(|&index| !is_system(index)),
             starts_on_user: chat.shape.starts_on_user(),
         };
         let has_orphans = rules
@@ -101,22 +100,21 @@ impl Rules {
         (rules.starts_on_user || has_orphans).then_some(rules)
     }
 
-    fn message(&self, item: &ContextItem) -> Option<(usize, &Message)> {
-        let index = item.metadata().get("index")?.parse().ok()?;
-        Some((index, self.messages.get(index)?))
+    fn message(&self, scored: &ScoredRef<'_>) -> Option<&MessageRules> {
+        self.messages.get(scored.position)
     }
 }
 
-/// The reason of what stands before the user turn that a chat starts on.
+/// The reason of messages before the user turn that the chat starts on.
 const BEFORE_USER: &str = "starts on a user turn";
 
-/// Chooses whole groups so that the rules are kept.
-struct ValidSlice {
+/// Selects whole groups by the rules.
+struct ChatSlice {
     groups: GroupSlice,
     rules: Rules,
 }
 
-/// Some of a ranked list, by rank, and what is chosen from it.
+/// Some items of a ranked list, and their ranks in it.
 struct Part<'a> {
     ranks: Vec<usize>,
     view: Vec<ScoredRef<'a>>,
@@ -129,18 +127,17 @@ impl<'a> Part<'a> {
     }
 }
 
-impl ValidSlice {
-    fn group(&self, item: &ContextItem) -> usize {
+impl ChatSlice {
+    fn group(&self, scored: &ScoredRef<'_>) -> usize {
         self.rules
-            .message(item)
-            .map_or(0, |(_, message)| message.group)
+            .message(scored)
+            .map_or(0, |message| message.group)
     }
 
-    /// The message to start on, if `kept` does not start on a user turn and has to: the last before
-    /// everything that is kept that there is room for, else the first behind it.
+    /// Returns the message to start on, if `kept` must start on a user turn and does not: the last one
+    /// before `kept` that fits, otherwise the first one after its start.
     fn start(&self, whole: &Part<'_>, kept: &[usize], room: i64) -> Option<usize> {
-        let position = |&rank: &usize| Some(self.rules.message(whole.view[rank].item)?.0);
-        let kept = kept.iter().filter_map(position);
+        let kept = kept.iter().map(|&rank| whole.view[rank].position);
         let first = kept.chain(self.rules.first_pinned).min()?;
         let messages = &self.rules.messages;
         if !self.rules.starts_on_user || messages[first].is_user_turn {
@@ -148,7 +145,7 @@ impl ValidSlice {
         }
         let mut tokens = vec![0_i128; messages.len()];
         for scored in &whole.view {
-            tokens[self.group(scored.item)] += i128::from(scored.item.tokens());
+            tokens[self.group(scored)] += i128::from(scored.item.tokens());
         }
         let may_start = |&index: &usize| {
             let message = &messages[index];
@@ -159,7 +156,7 @@ impl ValidSlice {
     }
 }
 
-impl Slicer for ValidSlice {
+impl Slicer for ChatSlice {
     fn slice(
         &self,
         sorted: &[ScoredItem],
@@ -176,17 +173,13 @@ impl Slicer for ValidSlice {
         let mut selection = Selection::default();
         let mut whole = Vec::with_capacity(ranked.len());
         for (rank, scored) in ranked.iter().enumerate() {
-            match self.rules.message(scored.item) {
-                Some((
-                    _,
-                    Message {
-                        orphan: Some(orphan),
-                        ..
-                    },
-                )) => {
-                    selection.refuse(rank, filtered(orphan));
-                }
-                _ => whole.push(rank),
+            match self
+                .rules
+                .message(scored)
+                .and_then(|message| message.orphan)
+            {
+                Some(orphan) => selection.refuse(rank, filtered(orphan)),
+                None => whole.push(rank),
             }
         }
         let whole = Part::new(ranked, whole);
@@ -200,7 +193,7 @@ impl Slicer for ValidSlice {
         let mut behind = Vec::new();
         let mut taken = 0_i64;
         for (&rank, scored) in whole.ranks.iter().zip(&whole.view) {
-            match self.group(scored.item).cmp(&start) {
+            match self.group(scored).cmp(&start) {
                 Ordering::Less => selection.refuse(rank, filtered(BEFORE_USER)),
                 Ordering::Equal => {
                     selection.push(rank);

@@ -1,9 +1,11 @@
-//! Token counts: exact ones against another implementation, estimates against exact ones, and what a
-//! message costs beside its text.
+//! Token counts: exact ones against another implementation, estimates against exact ones, and the
+//! tokens of every part of a message.
 
 use cupel_chat::{Calibration, Chat, Encoding, Heuristic, Scaled, TokenCounter};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
+
+use crate::characters::Characters;
 
 fn theirs(encoding: Encoding, text: &str) -> i64 {
     let tokenizer = match encoding {
@@ -43,7 +45,7 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 #[test]
-fn exact_counts_equal_another_implementations() {
+fn exact_counts_equal_those_of_tiktoken_rs() {
     let cases = std::env::var("CUPEL_CASES").ok();
     let config = Config {
         cases: cases.map_or(1_000, |cases| cases.parse().unwrap()),
@@ -65,11 +67,11 @@ fn exact_counts_equal_another_implementations() {
         .unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// Texts of many kinds, written for this test.
+/// Samples written for this test.
 const SAMPLES: [(&str, &str); 12] = [
     (
         "prose",
-        "The ferry left the harbour a little after nine, an hour later than the timetable had promised, and nobody seemed to mind. On the upper deck two students argued about the shape of a bridge they had never seen, while the wind carried away half of every sentence. By noon the islands had come into view, low and grey, with a single white house on each, as though somebody had put them there to keep count.",
+        "The ferry left the harbour a little after nine, an hour later than the timetable had promised, and no one seemed to mind. On the upper deck two students argued about the shape of a bridge they had never seen, while the wind carried away half of every sentence. By noon the islands had come into view, low and grey, with a single white house on each, as though somebody had put them there to keep count.",
     ),
     (
         "technical prose",
@@ -118,7 +120,7 @@ const SAMPLES: [(&str, &str); 12] = [
 ];
 
 #[test]
-fn an_estimate_is_within_a_quarter_of_the_exact_count_on_every_kind_of_text() {
+fn estimates_are_within_25_percent_of_exact_counts() {
     for (name, text) in SAMPLES {
         let exact = Encoding::O200k.count(text) as f64;
         let error = 100.0 * (Heuristic.count(text) as f64 / exact - 1.0);
@@ -128,7 +130,7 @@ fn an_estimate_is_within_a_quarter_of_the_exact_count_on_every_kind_of_text() {
 }
 
 #[test]
-fn an_estimate_takes_any_text() {
+fn estimates_of_edge_cases() {
     for (text, tokens) in [
         ("", 0),
         (" ", 0),
@@ -146,23 +148,6 @@ fn an_estimate_takes_any_text() {
     );
 }
 
-/// A counter of one token per character shows everything that is counted.
-struct Characters;
-
-impl TokenCounter for Characters {
-    fn count(&self, text: &str) -> i64 {
-        i64::try_from(text.chars().count()).unwrap()
-    }
-
-    fn name(&self) -> &'static str {
-        "characters"
-    }
-
-    fn is_estimate(&self) -> bool {
-        true
-    }
-}
-
 fn check(text: &str, expected: &[i64], overhead: i64) {
     let chat = Chat::parse(text, None).unwrap();
     let items = chat.items(&Characters);
@@ -176,8 +161,8 @@ fn check(text: &str, expected: &[i64], overhead: i64) {
 }
 
 #[test]
-fn what_is_sent_is_counted() {
-    // 3 and the role for every message, 1 for a name, 3 for the answer.
+fn every_part_of_a_request_is_counted() {
+    // 3 and the role per message, 1 for a name, 3 for the start of the answer.
     check(r#"[{"role":"user","content":"12345"}]"#, &[3 + 4 + 5], 3);
     check(
         r#"[{"role":"user","name":"bob","content":"12345"}]"#,
@@ -191,7 +176,7 @@ fn what_is_sent_is_counted() {
         &[3 + 9 + (3 + 1 + 2), 3 + 4 + 3],
         3,
     );
-    // Tool definitions and instructions go along with everything.
+    // Tool definitions and instructions are request overhead.
     check(
         r#"{"tools": [ {"type":"function", "function":{}} ], "messages": []}"#,
         &[],
@@ -207,7 +192,7 @@ fn what_is_sent_is_counted() {
         &[],
         3 + (3 + 6 + 4),
     );
-    // Images by size or flat, audio and files flat.
+    // Images by size or fixed, audio and files fixed.
     let png = "iVBORw0KGgoAAAANSUhEUgAABAAAAAMACAYAAAA=";
     let url = format!("data:image/png;base64,{png}");
     check(
@@ -234,20 +219,20 @@ fn what_is_sent_is_counted() {
         &[3 + 4 + 500 + 1_500],
         3,
     );
-    // Reasoning: what can be read, and a quarter of what cannot.
+    // Reasoning: the summary, and one token per 4 encrypted bytes.
     check(
         r#"[{"type":"reasoning","summary":[{"type":"summary_text","text":"abc"}],"encrypted_content":"12345678"},{"type":"message","role":"assistant","content":"x"}]"#,
         &[3 + 9 + 3 + 2, 3 + 9 + 1],
         3,
     );
-    // Thinking and results of an Anthropic message; a block nobody knows counts as it is written.
+    // Thinking and tool results of an Anthropic message; a block of unknown type counts as its JSON.
     check(
         r#"[{"role":"assistant","content":[{"type":"thinking","thinking":"abc","signature":"zzzz"},{"type":"tool_use","id":"i","name":"f","input":{"a":1}}]},
             {"role":"user","content":[{"type":"tool_result","tool_use_id":"i","content":[{"type":"text","text":"ok"}]},{"type":"new","x":1}]}]"#,
         &[3 + 9 + 3 + (3 + 1 + 7), 3 + 4 + 2 + 20],
         3,
     );
-    // Items have their own count, or are counted.
+    // Items state their tokens or are counted.
     check(
         r#"[{"content":"abc","tokens":42},{"content":"abcde"}]"#,
         &[42, 5],
@@ -268,7 +253,7 @@ fn a_factor_multiplies_every_count_and_rounds_up() {
 }
 
 #[test]
-fn a_calibration_is_the_quotient_of_the_sums() {
+fn a_calibration_is_the_ratio_of_the_sums() {
     let mut calibration = Calibration::from_usage(150, 100).unwrap();
     calibration.observe(300, 400).unwrap();
     assert_eq!(calibration.factor(), 0.9);

@@ -1,4 +1,4 @@
-//! How a text is read: the shape that is found, and what is wrong with texts that have none.
+//! Parsing: the detected format, and errors.
 
 use cupel_chat::{Chat, Shape};
 
@@ -8,7 +8,7 @@ fn check_shape(text: &str, shape: Shape) {
 }
 
 #[test]
-fn shapes_are_told_apart() {
+fn formats_are_detected() {
     use Shape::{Anthropic, Items, LangChain, OpenAi, Responses};
     for (text, shape) in [
         ("[]", OpenAi),
@@ -75,7 +75,7 @@ fn shapes_are_told_apart() {
     }
 }
 
-/// Whatever is wrong is said with its place.
+/// Checks the error with its position.
 fn check_error(text: &str, shape: Option<Shape>, expected: &str) {
     match Chat::parse(text, shape) {
         Ok(chat) => panic!("{text} is read as {}", chat.shape()),
@@ -84,70 +84,70 @@ fn check_error(text: &str, shape: Option<Shape>, expected: &str) {
 }
 
 #[test]
-fn what_is_no_chat_is_refused_with_place_and_remedy() {
-    let lists = "a chat has one list, `messages` (OpenAI Chat, Anthropic, LangChain), `input` (OpenAI Responses) or `items`";
+fn invalid_chats_fail_with_position_and_fix() {
+    let lists = "a chat has one array, `messages` (OpenAI Chat, Anthropic, LangChain), `input` (OpenAI Responses) or `items`";
     let empty = "line 1, column 1: the text is empty; a chat is a JSON document or one JSON object per line";
     let shapes = "openai, openai-responses, anthropic, langchain, items";
     for (text, expected) in [
         ("", empty.to_owned()),
         (" \n\t", empty.to_owned()),
-        ("7", "line 1, column 1: a chat is a JSON object with a list `messages`, `input` or `items`, a JSON array, or one JSON object per line".to_owned()),
-        ("{", "line 1, column 1: the JSON is cut off: EOF while parsing an object".to_owned()),
-        ("{\"messages\": [\n  {\"role\": \"us", "line 2, column 14: the JSON is cut off: EOF while parsing a string".to_owned()),
-        ("{\"messages\": [\n  {\"role\" \"user\"}]}", "line 2, column 11: the JSON is not well formed: expected `:`".to_owned()),
-        ("{\"role\":\"user\",\"content\":\"é\"}\n{\"role\":}", "line 2, column 9: the JSON is not well formed: expected value".to_owned()),
+        ("7", "line 1, column 1: a chat is a JSON object with an array `messages`, `input` or `items`, a JSON array, or one JSON object per line".to_owned()),
+        ("{", "line 1, column 1: incomplete JSON: EOF while parsing an object".to_owned()),
+        ("{\"messages\": [\n  {\"role\": \"us", "line 2, column 14: incomplete JSON: EOF while parsing a string".to_owned()),
+        ("{\"messages\": [\n  {\"role\" \"user\"}]}", "line 2, column 11: invalid JSON: expected `:`".to_owned()),
+        ("{\"role\":\"user\",\"content\":\"é\"}\n{\"role\":}", "line 2, column 9: invalid JSON: expected value".to_owned()),
         ("{}", format!("line 1, column 1: the object is empty; {lists}")),
         ("\n {\"message\": []}", format!("line 2, column 2: the object has `message`; {lists}")),
-        (r#"{"input":[],"messages":[]}"#, format!("line 1, column 1: the object has `messages` and `input` at once; {lists}")),
-        (r#"{"messages":[],"messages":[]}"#, "line 1, column 1, messages: the key comes twice; keep one".to_owned()),
-        (r#"{"messages":{}}"#, "line 1, column 13, messages: must be a list".to_owned()),
-        (r#"{"input":["hello"]}"#, "line 1, column 11, input[0]: must be an object, not a text".to_owned()),
-        (r#"{"input":7}"#, "line 1, column 10, input: must be a list".to_owned()),
+        (r#"{"input":[],"messages":[]}"#, format!("line 1, column 1: the object has both `messages` and `input`; {lists}")),
+        (r#"{"messages":[],"messages":[]}"#, "line 1, column 1, messages: duplicate key; remove one".to_owned()),
+        (r#"{"messages":{}}"#, "line 1, column 13, messages: must be an array".to_owned()),
+        (r#"{"input":["hello"]}"#, "line 1, column 11, input[0]: must be an object, not a string".to_owned()),
+        (r#"{"input":7}"#, "line 1, column 10, input: must be an array".to_owned()),
         ("[\n  1]", "line 2, column 3, [0]: must be an object, not a number".to_owned()),
-        (r#"{"messages":[{"text":"x"}]}"#, format!("line 1, column 14, messages[0]: not a message of any known shape: it has `text`; messages have `role` or `type`, items have `content`. If the shape is known, name it: {shapes}")),
+        (r#"{"messages":[{"text":"x"}]}"#, format!("line 1, column 14, messages[0]: unknown message format: it has `text`; messages have `role` or `type`, items have `content`. If you know the format, name it: {shapes}")),
         ("{\"id\":1,\"messages\":[]}\n{\"id\":2,\"messages\":[]}", "line 1, column 1, [0]: this is a whole chat, not a message; read one chat at a time".to_owned()),
         (
             r#"[{"role":"tool","tool_call_id":"x","content":""},{"role":"user","content":[{"type":"tool_result","tool_use_id":"x"}]}]"#,
-            format!("line 1, column 1: the shape is not clear: there is the role tool in [0] (openai) and a block of type tool_result in [1] (anthropic); name the shape that is meant, one of {shapes}"),
+            format!("line 1, column 1: the chat format is ambiguous: found the role `tool` in [0] (openai) and a content block of type `tool_result` in [1] (anthropic); name the format, one of {shapes}"),
         ),
         (
             r#"{"system":"x","messages":[{"role":"system","content":"x"}]}"#,
-            format!("line 1, column 1, messages: the shape is not clear: there is `system` beside the messages (anthropic) and the role system in messages[0] (openai); name the shape that is meant, one of {shapes}"),
+            format!("line 1, column 1, messages: the chat format is ambiguous: found the field `system` (anthropic) and the role `system` in messages[0] (openai); name the format, one of {shapes}"),
         ),
         (
             r#"[{"role":"user","content":"x"},{"content":"a","tokens":1}]"#,
-            "line 1, column 32, [1]: messages and items are mixed: [0] is a message (it has `role`), [1] is an item (it has `content` without `role`); write all as messages or all as items".to_owned(),
+            "line 1, column 32, [1]: messages and items are mixed: [0] is a message (it has `role`), [1] is an item (it has `content` without `role`); use messages only or items only".to_owned(),
         ),
         (
             "{\"content\":\"a\"}\n{\"type\":\"human\",\"content\":\"x\"}",
-            "line 2, column 1, [1]: messages and items are mixed: [0] is an item (it has `content` without `role`), [1] is a message (it has the type human); write all as messages or all as items".to_owned(),
+            "line 2, column 1, [1]: messages and items are mixed: [0] is an item (it has `content` without `role`), [1] is a message (it has the type `human`); use messages only or items only".to_owned(),
         ),
         (
             r#"{"items":[{"content":"a"},{"role":"tool","content":"x"}]}"#,
-            "line 1, column 27, items[1]: messages and items are mixed: items[0] is an item (it has `content` without `role`), items[1] is a message (it has the role tool); write all as messages or all as items".to_owned(),
+            "line 1, column 27, items[1]: messages and items are mixed: items[0] is an item (it has `content` without `role`), items[1] is a message (it has the role `tool`); use messages only or items only".to_owned(),
         ),
         (
             r#"{"items":[{"role":"user","content":"x"}]}"#,
-            "line 1, column 11, items[0]: items[0] is a message (it has `role`) in `items`; call the list `messages`, or write items".to_owned(),
+            "line 1, column 11, items[0]: items[0] is a message (it has `role`) in `items`; rename the list to `messages`, or use items".to_owned(),
         ),
         (
             r#"{"system":"x","messages":[{"content":"x"}]}"#,
-            format!("line 1, column 1, messages: the shape is not clear: there is `system` beside the messages (anthropic) and `content` without `role` in messages[0] (items); name the shape that is meant, one of {shapes}"),
+            format!("line 1, column 1, messages: the chat format is ambiguous: found the field `system` (anthropic) and `content` without `role` in messages[0] (items); name the format, one of {shapes}"),
         ),
-        (r#"[{"role":"king","content":"x"}]"#, "line 1, column 2, [0].role: \"king\" is no role; the roles are system, developer, user, assistant, tool, function".to_owned()),
-        (r#"[{"role":"user","content":7}]"#, "line 1, column 2, [0].content: must be a text or a list of content blocks, not a number".to_owned()),
-        (r#"[{"role":"user","content":[{"type":"text"}]}]"#, "line 1, column 2, [0].content[0].text: is missing; it must be a text".to_owned()),
-        (r#"[{"role":"user","content":[{}]}]"#, "line 1, column 2, [0].content[0].type: is missing; it must be a text".to_owned()),
+        (r#"[{"role":"king","content":"x"}]"#, "line 1, column 2, [0].role: unknown role \"king\"; expected one of system, developer, user, assistant, tool, function".to_owned()),
+        (r#"[{"role":"user","content":7}]"#, "line 1, column 2, [0].content: must be a string or an array of content blocks, not a number".to_owned()),
+        (r#"[{"role":"user","content":[{"type":"text"}]}]"#, "line 1, column 2, [0].content[0].text: is missing; it must be a string".to_owned()),
+        (r#"[{"role":"user","content":[{}]}]"#, "line 1, column 2, [0].content[0].type: is missing; it must be a string".to_owned()),
         (r#"[{"role":"user","content":[null]}]"#, "line 1, column 2, [0].content[0]: must be an object, not null".to_owned()),
-        (r#"[{"role":"assistant","tool_calls":{}}]"#, "line 1, column 2, [0].tool_calls: must be a list, not an object".to_owned()),
-        (r#"[{"role":"assistant","tool_calls":[{"function":{"name":"f"}}]}]"#, "line 1, column 2, [0].tool_calls[0].id: is missing; it must be a text".to_owned()),
-        (r#"[{"role":"assistant","tool_calls":[{"id":"a","function":{}}]}]"#, "line 1, column 2, [0].tool_calls[0].function.name: is missing; it must be a text".to_owned()),
-        (r#"{"input":[{"type":"function_call","name":"f"}]}"#, "line 1, column 11, input[0].call_id: is missing; it must be a text".to_owned()),
-        (r#"{"input":[{"type":"function_call_output"}]}"#, "line 1, column 11, input[0].call_id: is missing; it must be a text".to_owned()),
-        (r#"{"input":[{"content":"x"}]}"#, "line 1, column 11, input[0].role: is missing; it must be a text".to_owned()),
-        (r#"[{"lc":1,"kwargs":{}}]"#, "line 1, column 2, [0].id: must be a list that ends with the name of a message class".to_owned()),
-        (r#"[{"lc":1,"id":["Prompt"],"kwargs":{}}]"#, "line 1, column 2, [0].id: \"Prompt\" is no message type; the types are human, ai, system, tool, function, chat, remove".to_owned()),
-        (r#"[{"type":"bot","content":"x"}]"#, format!("line 1, column 2, [0]: not a message of any known shape: it has `content`, `type`; messages have `role` or `type`, items have `content`. If the shape is known, name it: {shapes}")),
+        (r#"[{"role":"assistant","tool_calls":{}}]"#, "line 1, column 2, [0].tool_calls: must be an array, not an object".to_owned()),
+        (r#"[{"role":"assistant","tool_calls":[{"function":{"name":"f"}}]}]"#, "line 1, column 2, [0].tool_calls[0].id: is missing; it must be a string".to_owned()),
+        (r#"[{"role":"assistant","tool_calls":[{"id":"a","function":{}}]}]"#, "line 1, column 2, [0].tool_calls[0].function.name: is missing; it must be a string".to_owned()),
+        (r#"{"input":[{"type":"function_call","name":"f"}]}"#, "line 1, column 11, input[0].call_id: is missing; it must be a string".to_owned()),
+        (r#"{"input":[{"type":"function_call_output"}]}"#, "line 1, column 11, input[0].call_id: is missing; it must be a string".to_owned()),
+        (r#"{"input":[{"content":"x"}]}"#, "line 1, column 11, input[0].role: is missing; it must be a string".to_owned()),
+        (r#"[{"lc":1,"kwargs":{}}]"#, "line 1, column 2, [0].id: must be an array that ends with the name of a message class".to_owned()),
+        (r#"[{"lc":1,"id":["Prompt"],"kwargs":{}}]"#, "line 1, column 2, [0].id: unknown message type \"Prompt\"; expected one of human, ai, system, tool, function, chat, remove".to_owned()),
+        (r#"[{"type":"bot","content":"x"}]"#, format!("line 1, column 2, [0]: unknown message format: it has `content`, `type`; messages have `role` or `type`, items have `content`. If you know the format, name it: {shapes}")),
         (r#"[{"content":"","tokens":1}]"#, "line 1, column 2, [0]: content must be non-empty".to_owned()),
     ] {
         check_error(text, None, &expected);
@@ -155,7 +155,7 @@ fn what_is_no_chat_is_refused_with_place_and_remedy() {
 }
 
 #[test]
-fn a_named_shape_is_taken_at_its_word() {
+fn a_given_format_is_not_detected() {
     let text = r#"[{"role":"user","content":"x"}]"#;
     for shape in [Shape::OpenAi, Shape::Anthropic, Shape::Responses] {
         assert_eq!(Chat::parse(text, Some(shape)).unwrap().shape(), shape);
@@ -163,17 +163,17 @@ fn a_named_shape_is_taken_at_its_word() {
     check_error(
         text,
         Some(Shape::LangChain),
-        "line 1, column 2, [0].type: is missing; it must be a text",
+        "line 1, column 2, [0].type: is missing; it must be a string",
     );
     check_error(
         r#"{"messages":[{"role":"system","content":"x"}]}"#,
         Some(Shape::Anthropic),
-        "line 1, column 14, messages[0].role: system is no role here; the system prompt stands beside the messages, as `system`",
+        "line 1, column 14, messages[0].role: unknown role \"system\"; put the system prompt into the field `system` of the request",
     );
 }
 
 #[test]
-fn nothing_makes_the_reader_panic() {
+fn malformed_input_does_not_panic() {
     let text = include_str!("examples/agent-session.json");
     for end in (0..text.len())
         .step_by(97)
@@ -200,7 +200,7 @@ fn nothing_makes_the_reader_panic() {
 }
 
 #[test]
-fn a_message_knows_where_it_stands() {
+fn a_message_knows_its_position() {
     let text = "{\n  \"messages\": [\n    {\"role\": \"user\", \"content\": \"é\"}, {\"role\": \"assistant\", \"content\": \"y\"}\n  ]\n}\n";
     let chat = Chat::parse(text, None).unwrap();
     let message = chat.message(1);

@@ -1,26 +1,10 @@
-//! Hand-written sessions in every shape, and what stays of them.
+//! Hand-written sessions in every format, trimmed to budgets.
 
 use cupel::{ContextBudget, ContextKind};
-use cupel_chat::{Chat, Encoding, FitError, Role, Shape, TokenCounter, default_policy};
+use cupel_chat::{Chat, Encoding, FitError, Role, Shape, default_policy};
 
+use crate::characters::Characters;
 use crate::valid;
-
-/// One token per character, so that budgets can be worked out by hand.
-struct Characters;
-
-impl TokenCounter for Characters {
-    fn count(&self, text: &str) -> i64 {
-        i64::try_from(text.chars().count()).unwrap()
-    }
-
-    fn name(&self) -> &'static str {
-        "characters"
-    }
-
-    fn is_estimate(&self) -> bool {
-        true
-    }
-}
 
 fn budget(tokens: i64) -> ContextBudget {
     ContextBudget::with_target(tokens, tokens).unwrap()
@@ -35,7 +19,7 @@ fn fit(text: &str, tokens: i64) -> Result<Vec<usize>, FitError> {
     Ok(fitted.kept)
 }
 
-/// What stays with this many tokens.
+/// Checks the kept messages at a budget.
 fn check(text: &str, tokens: i64, kept: &[usize]) {
     assert_eq!(fit(text, tokens).as_deref(), Ok(kept), "{tokens} tokens");
 }
@@ -47,7 +31,7 @@ fn groups(text: &str) -> Vec<Option<String>> {
     items.iter().map(group).collect()
 }
 
-/// Parallel calls, results in another order and with a message in between.
+/// Parallel calls; results in another order, with a message in between.
 const OPENAI: &str = r#"{
   "model": "gpt-4o",
   "messages": [
@@ -67,7 +51,7 @@ const OPENAI: &str = r#"{
 }"#;
 
 #[test]
-fn parallel_calls_and_results_apart_are_one_group() {
+fn parallel_calls_and_separated_results_are_one_group() {
     let call = Some("2".to_owned());
     let none = None;
     let expected = [&none, &none, &call, &call, &none, &call, &none, &none];
@@ -85,26 +69,26 @@ fn parallel_calls_and_results_apart_are_one_group() {
     assert_eq!(chat.message(2).text(), "w({})\nw({})");
     assert_eq!(chat.message(7).text(), "And this?\n[image]");
     assert_eq!(chat.model(), Some("gpt-4o"));
-    // By hand: 21, 32, 24, 11, 19, 11, 26, 101, and 3.
+    // By hand: messages 21, 32, 24, 11, 19, 11, 26, 101, overhead 3.
     check(OPENAI, 248, &[0, 1, 2, 3, 4, 5, 6, 7]);
     check(OPENAI, 247, &[0, 2, 3, 4, 5, 6, 7]);
     check(OPENAI, 216, &[0, 2, 3, 4, 5, 6, 7]);
     check(OPENAI, 215, &[0, 2, 3, 5, 6, 7]);
     check(OPENAI, 197, &[0, 2, 3, 5, 6, 7]);
-    // The group costs 46 and no longer fits; the question within it still does.
+    // The group costs 46 and no longer fits; the question between its messages does.
     check(OPENAI, 196, &[0, 4, 6, 7]);
     check(OPENAI, 151, &[0, 6, 7]);
     check(OPENAI, 125, &[0, 7]);
     let error = fit(OPENAI, 124).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "what has to be kept needs 125 tokens, 1 more than the 124 there are: message 0 (developer, 21 tokens), \
-         message 7 (user, 101 tokens) and 3 tokens around the messages; raise the budget or shorten these"
+        "mandatory messages need 125 tokens, 1 over the budget of 124: message 0 (developer, 21 tokens), \
+         message 7 (user, 101 tokens), request overhead (3 tokens); raise the budget or shorten these"
     );
 }
 
 #[test]
-fn what_is_kept_is_written_to_the_byte_and_nothing_else_changes() {
+fn kept_messages_are_written_byte_for_byte() {
     let chat = Chat::parse(OPENAI, None).unwrap();
     let fitted = chat
         .fit(&default_policy(), &budget(151), &Characters)
@@ -120,11 +104,11 @@ fn what_is_kept_is_written_to_the_byte_and_nothing_else_changes() {
     assert!(none.ends_with("],\n  \"seed\": 0.10\n}"), "{none}");
 }
 
-/// Reasoning, parallel calls, a tool of the provider's, and an item of a type nobody knows.
+/// Reasoning, parallel calls, a tool of the provider, and an item of an unknown type.
 const RESPONSES: &str = include_str!("examples/openai-responses.json");
 
 #[test]
-fn reasoning_stays_with_the_calls_it_leads_to() {
+fn reasoning_and_the_calls_after_it_are_one_group() {
     let (call, search, none) = (Some("1".to_owned()), Some("6".to_owned()), None);
     let expected = [
         &none, &call, &call, &call, &call, &call, &search, &search, &none, &none,
@@ -142,11 +126,11 @@ fn reasoning_stays_with_the_calls_it_leads_to() {
     check(RESPONSES, least, &[9]);
 }
 
-/// Thinking, a result beside a text, and a system prompt in blocks.
+/// Thinking, a result and text in one message, and a system prompt in blocks.
 const ANTHROPIC: &str = include_str!("examples/anthropic.json");
 
 #[test]
-fn a_user_turn_beside_results_keeps_its_call_and_the_user_turn_before_it() {
+fn a_user_turn_with_results_keeps_its_call_and_the_user_turn_before_it() {
     let (first, second, none) = (Some("1".to_owned()), Some("5".to_owned()), None);
     let expected = [&none, &first, &first, &none, &none, &second, &second];
     assert_eq!(groups(ANTHROPIC).iter().collect::<Vec<_>>(), expected);
@@ -156,10 +140,10 @@ fn a_user_turn_beside_results_keeps_its_call_and_the_user_turn_before_it() {
         chat.items(&Characters)[2].kind(),
         &ContextKind::tool_output()
     );
-    // Around them 3 and 18; messages 26, 26, 14, 19, 15, 21, 21.
+    // Overhead 3 and 18; messages 26, 26, 14, 19, 15, 21, 21.
     check(ANTHROPIC, 163, &[0, 1, 2, 3, 4, 5, 6]);
     check(ANTHROPIC, 78, &[4, 5, 6]);
-    // An answer before the first user turn is not kept even where it has room.
+    // An answer before the first user turn is dropped even if it fits.
     check(ANTHROPIC, 97, &[4, 5, 6]);
     check(ANTHROPIC, 104, &[0, 4, 5, 6]);
     check(ANTHROPIC, 123, &[0, 3, 4, 5, 6]);
@@ -167,13 +151,13 @@ fn a_user_turn_beside_results_keeps_its_call_and_the_user_turn_before_it() {
     assert!(
         error
             .to_string()
-            .contains("1 more than the 77 there are: message 4 (user, 15 tokens), message 5"),
+            .contains("1 over the budget of 77: message 4 (user, 15 tokens), message 5"),
         "{error}"
     );
 }
 
 #[test]
-fn what_stands_before_the_first_user_turn_is_dropped_with_a_reason() {
+fn messages_before_the_first_user_turn_are_dropped_with_a_reason() {
     let chat = Chat::parse(ANTHROPIC, None).unwrap();
     let fitted = chat
         .fit(&default_policy(), &budget(97), &Characters)
@@ -193,7 +177,7 @@ fn what_stands_before_the_first_user_turn_is_dropped_with_a_reason() {
     assert_eq!(dropped.collect::<Vec<_>>(), before);
 }
 
-/// A loop whose results come with words of the user's, so that no turn but the first can begin a chat.
+/// A tool loop whose results come with text of the user, so that a chat can only start on the first turn.
 const LOOP: &str = r#"{"max_tokens": 9, "messages": [
   {"role": "user", "content": "q"},
   {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}]},
@@ -247,7 +231,7 @@ fn the_policy_of_a_chat_chooses_what_fit_chooses_at_every_budget() {
             };
             let mut chosen = policy.run_indices(&candidates, &budget(tokens)).unwrap();
             chosen.sort_unstable();
-            chosen.pop(); // what is around the messages
+            chosen.pop(); // the request overhead
             assert_eq!(chosen, fitted.kept, "at {tokens}");
             let counted = chat.fit_candidates(&default_policy(), &budget(tokens), &candidates);
             assert_eq!(counted.unwrap().kept, fitted.kept, "at {tokens}");
@@ -255,11 +239,11 @@ fn the_policy_of_a_chat_chooses_what_fit_chooses_at_every_budget() {
     }
 }
 
-/// All three forms of a message.
+/// All three notations of a message.
 const LANGCHAIN: &str = include_str!("examples/langchain.json");
 
 #[test]
-fn langchain_messages_are_read_in_all_their_forms() {
+fn langchain_messages_are_read_in_all_notations() {
     let chat = Chat::parse(LANGCHAIN, None).unwrap();
     assert_eq!(chat.shape(), Shape::LangChain);
     let roles: Vec<Role> = chat.messages().map(cupel_chat::Message::role).collect();
@@ -272,19 +256,19 @@ fn langchain_messages_are_read_in_all_their_forms() {
         Role::User,
     ];
     assert_eq!(roles, expected);
-    // A call in two spellings is one call.
+    // A call in two notations is one call.
     assert_eq!(chat.message(2).text(), "add({\"a\":1})");
     let call = Some("2".to_owned());
     assert_eq!(
         groups(LANGCHAIN),
         [None, None, call.clone(), call, None, None]
     );
-    // 18, 20, 18, 8, 7, 15 and 3.
+    // Messages 18, 20, 18, 8, 7, 15, overhead 3.
     check(LANGCHAIN, 89, &[0, 1, 2, 3, 4, 5]);
     check(LANGCHAIN, 88, &[0, 1, 4, 5]);
     check(LANGCHAIN, 63, &[0, 1, 4, 5]);
     check(LANGCHAIN, 62, &[0, 1, 5]);
-    // Room for an answer, but not for the user turn it would have to follow.
+    // The answer fits, but not the user turn before it.
     check(LANGCHAIN, 55, &[0, 5]);
     check(LANGCHAIN, 36, &[0, 5]);
 }
@@ -308,7 +292,7 @@ fn items_are_chosen_in_whole_groups_and_stay_in_order() {
     assert_eq!(kept(5), Ok(vec![3]));
     assert_eq!(
         kept(4).unwrap_err().to_string(),
-        "what has to be kept needs 5 tokens, 1 more than the 4 there are: item 3 (Message, 5 tokens); \
+        "mandatory items need 5 tokens, 1 over the budget of 4: item 3 (Message, 5 tokens); \
          raise the budget or shorten these"
     );
     let fitted = chat
@@ -319,7 +303,7 @@ fn items_are_chosen_in_whole_groups_and_stay_in_order() {
 }
 
 #[test]
-fn orphans_are_dropped_and_say_so() {
+fn orphans_are_dropped_with_a_reason() {
     let text = r#"[
       {"role": "user", "content": "hi"},
       {"role": "tool", "tool_call_id": "gone", "content": "late"},
@@ -344,10 +328,10 @@ fn orphans_are_dropped_and_say_so() {
     assert_eq!(
         reasons,
         [
-            orphan("a result without its call"),
-            orphan("a call without its result"),
-            orphan("a call without its result"),
-            orphan("a result without its call"),
+            orphan("tool result without a call"),
+            orphan("tool call without a result"),
+            orphan("tool call without a result"),
+            orphan("tool result without a call"),
         ]
     );
     let report = &fitted.report;
@@ -388,7 +372,7 @@ fn an_output_of_the_local_shell_names_its_call_in_id() {
 }
 
 #[test]
-fn results_of_calls_the_provider_remembers_stay() {
+fn results_of_calls_that_the_provider_stores_are_mandatory() {
     let text = r#"{"previous_response_id": "resp_1", "input": [
       {"role": "user", "content": "a long question that is of no use any more"},
       {"type": "function_call_output", "call_id": "c1", "output": "12"},
@@ -404,7 +388,7 @@ fn results_of_calls_the_provider_remembers_stay() {
     check_kept(&forgotten, 1_000, &[0, 2]);
 }
 
-/// As [`check`], for chats that another request goes before.
+/// As [`check`], for a request that continues another.
 fn check_kept(text: &str, tokens: i64, kept: &[usize]) {
     let chat = Chat::parse(text, None).unwrap();
     let fitted = chat.fit(&default_policy(), &budget(tokens), &Characters);
@@ -422,7 +406,7 @@ fn a_user_turn_that_is_part_of_an_orphan_is_an_error() {
     ]}"#;
     assert_eq!(
         fit(text, 1_000).unwrap_err().to_string(),
-        "message 0 (user) has to be kept and is part of an orphan: a result without its call; complete the chat"
+        "message 0 (user) is mandatory and part of an orphan: tool result without a call; add the missing message"
     );
     let silent = r#"{"system": "s", "messages": [{"role": "assistant", "content": "hello?"}]}"#;
     assert_eq!(
@@ -432,7 +416,7 @@ fn a_user_turn_that_is_part_of_an_orphan_is_an_error() {
 }
 
 #[test]
-fn output_reserve_and_margin_are_kept_free() {
+fn output_reserve_and_margin_stay_free() {
     let chat = Chat::parse(OPENAI, None).unwrap();
     let budget = ContextBudget::builder(300)
         .output_reserve(149)
@@ -449,7 +433,7 @@ fn output_reserve_and_margin_are_kept_free() {
 }
 
 #[test]
-fn a_text_in_place_of_the_input_is_the_users_and_stays() {
+fn an_input_string_is_a_mandatory_user_message() {
     let text = r#"{"model": "gpt-5", "input": "What is 2 + 2?"}"#;
     let chat = Chat::parse(text, None).unwrap();
     assert_eq!(chat.message(0).role(), Role::User);
@@ -470,7 +454,7 @@ fn an_empty_chat_stays_empty() {
 }
 
 #[test]
-fn the_session_shipped_with_the_project_fits_into_two_thousand_tokens() {
+fn the_example_session_fits_into_2000_tokens() {
     let text = include_str!("examples/agent-session.json");
     let chat = Chat::parse(text, None).unwrap();
     assert_eq!(chat.shape(), Shape::OpenAi);

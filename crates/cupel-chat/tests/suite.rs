@@ -1,11 +1,9 @@
 //! All integration tests of cupel-chat, one binary.
 
-#![allow(
-    clippy::print_stdout,
-    reason = "figures for whoever asks with --nocapture"
-)]
+#![allow(clippy::print_stdout, reason = "figures for --nocapture")]
 
 mod budgets;
+mod characters;
 mod counting;
 mod generated;
 mod reading;

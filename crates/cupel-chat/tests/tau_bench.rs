@@ -1,5 +1,4 @@
-//! Recorded sessions of agents, if `CUPEL_TAU_BENCH` names a file of them: one JSON object with
-//! `messages` per line, in OpenAI's shape.
+//! Recorded sessions of agents, if `CUPEL_TAU_BENCH` names a file with one OpenAI Chat request per line.
 
 use cupel::ContextBudget;
 use cupel_chat::{Chat, Encoding, FitError, Role, Shape, default_policy};
@@ -61,6 +60,6 @@ fn recorded_sessions_fit_at_every_turn() {
     }
     assert!(sessions > 0 && fits > 0);
     println!(
-        "{sessions} sessions, {fits} fits, {too_large} where the must-keep part alone is too large"
+        "{sessions} sessions, {fits} fits, {too_large} where the mandatory messages exceed the budget"
     );
 }

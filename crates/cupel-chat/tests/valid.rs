@@ -1,11 +1,11 @@
-//! What providers accept, written from their rules: shares no code with the library.
+//! The rules of the providers, written from their documentation: shares no code with the library.
 
 use std::collections::BTreeSet;
 
 use cupel_chat::Shape;
 use serde_json::Value;
 
-/// The list of messages of a document.
+/// Returns the messages of a request.
 pub(crate) fn messages(text: &str) -> Vec<Value> {
     let document: Value = serde_json::from_str(text).expect("the output is JSON");
     let list = ["messages", "input"]
@@ -15,8 +15,8 @@ pub(crate) fn messages(text: &str) -> Vec<Value> {
     list.expect("there is a list of messages").clone()
 }
 
-/// Calls and answers of one message.
-fn calls_and_answers(shape: Shape, message: &Value) -> (Vec<String>, Vec<String>) {
+/// Returns the ids of the tool calls and tool results of one message.
+fn calls_and_results(shape: Shape, message: &Value) -> (Vec<String>, Vec<String>) {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let ids = |list: &Value| {
         let list = list.as_array().cloned().unwrap_or_default();
@@ -79,7 +79,7 @@ fn is_system(shape: Shape, message: &Value) -> bool {
     }
 }
 
-/// Whether the user says something, not only hands over results.
+/// Returns whether it is a user message with content other than tool results.
 pub(crate) fn is_user_turn(shape: Shape, message: &Value) -> bool {
     match shape {
         Shape::LangChain => langchain_type(message) == "human",
@@ -95,8 +95,8 @@ pub(crate) fn is_user_turn(shape: Shape, message: &Value) -> bool {
     }
 }
 
-/// Whether a model made an item of a response.
-fn is_made_by_model(message: &Value) -> bool {
+/// Returns whether the model made the item.
+fn is_from_model(message: &Value) -> bool {
     message["role"] == "assistant"
         || matches!(
             message["type"].as_str(),
@@ -104,18 +104,20 @@ fn is_made_by_model(message: &Value) -> bool {
         )
 }
 
-/// What a provider would object to, if anything.
+/// Returns what a provider would reject.
 pub(crate) fn objection(shape: Shape, messages: &[Value]) -> Option<String> {
     let mut open: BTreeSet<String> = BTreeSet::new();
     let mut answered: BTreeSet<String> = BTreeSet::new();
     let mut spoken = false;
     for (index, message) in messages.iter().enumerate() {
-        let (calls, answers) = calls_and_answers(shape, message);
-        for id in answers {
+        let (calls, results) = calls_and_results(shape, message);
+        for id in results {
             if open.remove(&id) {
                 answered.insert(id);
             } else if !answered.contains(&id) {
-                return Some(format!("message {index} answers {id}, which nobody called"));
+                return Some(format!(
+                    "message {index} has a result for {id} without a call"
+                ));
             }
         }
         for id in calls {
@@ -126,8 +128,8 @@ pub(crate) fn objection(shape: Shape, messages: &[Value]) -> Option<String> {
         }
         if shape == Shape::Responses && message["type"] == "reasoning" {
             let next = messages.get(index + 1);
-            if !next.is_some_and(is_made_by_model) {
-                return Some(format!("reasoning {index} leads nowhere"));
+            if !next.is_some_and(is_from_model) {
+                return Some(format!("reasoning {index} has no following item"));
             }
         }
         if !spoken && !is_system(shape, message) {
@@ -138,15 +140,17 @@ pub(crate) fn objection(shape: Shape, messages: &[Value]) -> Option<String> {
                 _ => false,
             };
             if starts_on_user && !is_user_turn(shape, message) {
-                return Some(format!("message {index} is the first and not the user's"));
+                return Some(format!(
+                    "message {index} is the first and not a user message"
+                ));
             }
         }
     }
     let open = open.into_iter().next();
-    open.map(|id| format!("nobody answers {id}"))
+    open.map(|id| format!("call {id} has no result"))
 }
 
-/// Whether `kept` is `all` with some left out.
+/// Returns whether `kept` is a subsequence of `all`.
 pub(crate) fn is_subsequence(kept: &[Value], all: &[Value]) -> bool {
     let mut all = all.iter();
     kept.iter().all(|message| all.any(|other| other == message))

@@ -250,7 +250,7 @@ fn unreadable(source: &Source, part: &Source, error: &ConfigError) -> Failure {
 }
 
 fn chat_failure(source: &Source, error: ChatError) -> Failure {
-    let unclear = error.is_unclear();
+    let unclear = error.is_ambiguous();
     let message = if error.message.starts_with("must ") || error.message.starts_with("is ") {
         format!("`{}` {}", error.path, error.message)
     } else {

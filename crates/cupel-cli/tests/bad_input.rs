@@ -150,10 +150,10 @@ fn budgets() -> Vec<Case> {
     };
     vec![
         usage("no budget", &["select", "items.json"], 2, ["missing budget", "--budget 8k"]),
-        usage("a budget that is no number", &["select", "items.json", "--budget", "lots"], 2, ["--budget: \"lots\"", "write tokens as"]),
-        usage("a budget with a comma", &["select", "items.json", "--budget", "8,000"], 2, ["--budget: \"8,000\"", "it has a comma"]),
-        usage("a negative budget", &["select", "items.json", "--budget", "-5"], 2, ["--budget: \"-5\"", "write tokens as"]),
-        usage("a budget no number holds", &["select", "items.json", "--budget", "99999999999999999999"], 2, ["--budget: \"99999999999999999999\"", "write tokens as"]),
+        usage("a budget that is no number", &["select", "items.json", "--budget", "lots"], 2, ["--budget: invalid budget `lots`", "write tokens as"]),
+        usage("a budget with a comma", &["select", "items.json", "--budget", "8,000"], 2, ["--budget: invalid budget `8,000`", "remove the comma"]),
+        usage("a negative budget", &["select", "items.json", "--budget", "-5"], 2, ["--budget: invalid budget `-5`", "write tokens as"]),
+        usage("a budget no number holds", &["select", "items.json", "--budget", "99999999999999999999"], 2, ["--budget: invalid budget `99999999999999999999`", "write tokens as"]),
         usage("a target above the budget", &["select", "items.json", "--budget", "100", "--target", "200"], 2, ["target_tokens (200)", "<= max_tokens (100)"]),
         usage("a reserve above the budget", &["select", "items.json", "--budget", "100", "--reserve", "200"], 2, ["output_reserve (200)", "<= max_tokens (100)"]),
         usage("a margin above 100 percent", &["select", "items.json", "--budget", "100", "--margin", "150"], 2, ["'150' for '--margin", "from 0 to 100"]),
@@ -162,12 +162,12 @@ fn budgets() -> Vec<Case> {
         usage("a slot without a kind", &["select", "items.json", "--budget", "100", "--slot", " =5"], 2, ["' =5' for '--slot", "kind must be"]),
         usage("a negative slot", &["select", "items.json", "--budget", "100", "--slot", "Memory=-5"], 2, ["'Memory=-5' for '--slot", "write tokens as"]),
         usage("pinned items above the budget", &["select", "items.json", "--budget", "30"], 1, ["pinned tokens (40)", "raise the budget by 10"]),
-        usage("a budget of nothing", &["select", "items.json", "--budget", "0"], 2, ["--budget: \"0\"", "it leaves no tokens"]),
-        usage("a budget with an odd unit", &["select", "items.json", "--budget", "8kb"], 2, ["--budget: \"8kb\"", "write tokens as"]),
+        usage("a budget of nothing", &["select", "items.json", "--budget", "0"], 2, ["--budget: invalid budget `0`", "it leaves no tokens"]),
+        usage("a budget with an odd unit", &["select", "items.json", "--budget", "8kb"], 2, ["--budget: invalid budget `8kb`", "write tokens as"]),
         usage("a share of no model", &["select", "items.json", "--budget", "70%"], 2, ["--budget 70%: a percentage needs a model", "add --model"]),
         usage("a share of a model unheard of", &["select", "items.json", "--budget", "70%", "--model", "gtp-4o"], 2, ["gtp-4o", "did you mean \"gpt-4o\"?"]),
-        usage("a share above 100 percent", &["select", "items.json", "--budget", "170%", "--model", "gpt-4o"], 2, ["--budget: \"170%\"", "at most 100%"]),
-        usage("a target that is no number", &["select", "items.json", "--budget", "100", "--target", "much"], 2, ["--target: \"much\"", "write tokens as"]),
+        usage("a share above 100 percent", &["select", "items.json", "--budget", "170%", "--model", "gpt-4o"], 2, ["--budget: invalid budget `170%`", "at most 100%"]),
+        usage("a target that is no number", &["select", "items.json", "--budget", "100", "--target", "much"], 2, ["--target: invalid budget `much`", "write tokens as"]),
         case("a pinned item of 10^18 tokens", &["select", "items.json", "--budget", "100"], 1, ["1000000000000000000", "raise the budget by"])
             .file("items.json", r#"[{"content": "a", "tokens": 1000000000000000000, "pinned": true}]"#),
         case("required items above the budget", &["select", "items.json", "--budget", "45", "--policy", "both.json"], 1, ["exceed target tokens (45)", "truncate"])
@@ -287,21 +287,21 @@ fn chats() -> Vec<Case> {
     vec![
         chat("a chat cut off", "{\"messages\": [\n  {\"role\": \"user\", \"content\": \"hel", ["chat.json:2:31", "the text ends within a string"]),
         chat("a chat without messages", "{\"model\": \"gpt-4o\"}", ["chat.json:1:1", "messages"]),
-        chat("messages that are no list", "{\"messages\": {}}", ["chat.json:1:14", "`messages` must be a list"]),
+        chat("messages that are no list", "{\"messages\": {}}", ["chat.json:1:14", "`messages` must be an array"]),
         chat("a message that is a text", "{\"messages\": [\"hello\"]}", ["chat.json:1:15", "messages[0]"]),
         chat("a message of no known shape", "[{\"speaker\": \"Ann\", \"says\": \"hello\"}]", ["chat.json:1:2", "[0]"]),
-        chat("a content that is a number in a chat", "{\"messages\": [\n  {\"role\": \"user\", \"content\": 7}\n]}", ["chat.json:2:3", "`messages[0].content` must be a text"]),
+        chat("a content that is a number in a chat", "{\"messages\": [\n  {\"role\": \"user\", \"content\": 7}\n]}", ["chat.json:2:3", "`messages[0].content` must be a string"]),
         chat("messages of two shapes", "[{\"role\": \"user\", \"content\": [{\"type\": \"tool_result\", \"tool_use_id\": \"a\", \"content\": \"x\"}]},\n {\"role\": \"tool\", \"tool_call_id\": \"b\", \"content\": \"y\"}]", ["chat.json", "--shape"]),
-        chat("an item among messages", "[\n  {\"role\": \"user\", \"content\": \"hello\"},\n  {\"content\": \"a\", \"tokens\": 5}\n]", ["chat.json:3:3 ([1])", "all as messages or all as items"]),
-        case("a message among lines of items", &["select", "items.jsonl", "--budget", "8k"], 2, ["items.jsonl:2:1 ([1])", "all as messages or all as items"])
+        chat("an item among messages", "[\n  {\"role\": \"user\", \"content\": \"hello\"},\n  {\"content\": \"a\", \"tokens\": 5}\n]", ["chat.json:3:3 ([1])", "messages only or items only"]),
+        case("a message among lines of items", &["select", "items.jsonl", "--budget", "8k"], 2, ["items.jsonl:2:1 ([1])", "messages only or items only"])
             .file("items.jsonl", "{\"content\": \"a\", \"tokens\": 5}\n{\"role\": \"user\", \"content\": \"hello\"}\n"),
-        case("a message among the items of a request", &["explain", "request.json"], 2, ["request.json:3:3 (items[1])", "all as messages or all as items"])
+        case("a message among the items of a request", &["explain", "request.json"], 2, ["request.json:3:3 (items[1])", "messages only or items only"])
             .file("request.json", "{\"budget\": {\"max_tokens\": 9}, \"items\": [\n  {\"content\": \"a\", \"tokens\": 5},\n  {\"role\": \"user\", \"content\": \"hello\"}\n]}"),
         case("a shape that a message does not have", &["fit", "chat.json", "--budget", "8k", "--shape", "openai"], 2, ["chat.json:1:2 ([0].role)", "`[0].role` is missing"])
             .file("chat.json", r#"[{"content": "a"}]"#),
         case("items that cannot fit", &["fit", "items.json", "--budget", "10"], 1, ["pinned tokens (50)", "raise the budget by 40"])
             .file("items.json", r#"[{"content": "a", "tokens": 50, "pinned": true}]"#),
-        chat("two lists of messages", "{\"messages\": [], \"input\": []}", ["chat.json:1:1", "at once"]),
+        chat("two lists of messages", "{\"messages\": [], \"input\": []}", ["chat.json:1:1", "has both"]),
         chat("a picture instead of a chat", "\u{fffd}PNG", ["chat.json:1:1", "chats and items are JSON"]),
         good("a chat that cannot fit", &["fit", "chat.json", "--budget", "12"], 1, ["message 2 (user", "raise the budget"]),
         good("a reserve that leaves no room", &["fit", "chat.json", "--budget", "60", "--reserve", "55"], 1, ["message 2 (user", "raise the budget"]),

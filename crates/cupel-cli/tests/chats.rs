@@ -402,8 +402,7 @@ fn a_model_that_is_not_known_is_estimated() {
         ran.ok();
         assert!(ran.err.contains("estimated by o200k_base"), "{}", ran.err);
         assert!(
-            ran.err
-                .contains("note: the model \"deepseek-chat\" is not known"),
+            ran.err.contains("note: unknown model \"deepseek-chat\""),
             "{}",
             ran.err
         );

@@ -2,8 +2,7 @@
 
 use super::TokenCounter;
 
-/// A counter times a factor, rounded up: a user's own correction, or a provider's by way of
-/// [`Calibration`].
+/// A counter whose counts are multiplied by a factor and rounded up; see also [`Calibration`].
 ///
 /// ```
 /// use cupel_chat::{Encoding, Scaled, TokenCounter};
@@ -21,13 +20,13 @@ pub struct Scaled<C> {
     name: String,
 }
 
-/// A factor that no count can be multiplied by.
+/// The error of a factor out of range.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[error("the factor {0} must be a number above 0 and at most 100")]
 pub struct InvalidFactor(f64);
 
 impl<C: TokenCounter> Scaled<C> {
-    /// Multiplies what `inner` counts by `factor`.
+    /// Multiplies the counts of `inner` by `factor`.
     ///
     /// # Errors
     ///
@@ -60,7 +59,7 @@ impl<C: TokenCounter> TokenCounter for Scaled<C> {
     }
 }
 
-/// The factor between what a provider reports and what was counted, from any number of requests.
+/// The ratio of reported tokens to counted tokens, over any number of requests.
 ///
 /// It is the sum of the reported tokens over the sum of the counted ones, so that long requests weigh
 /// more than short ones.
@@ -81,7 +80,7 @@ pub struct Calibration {
     counted: i128,
 }
 
-/// A pair of numbers that says nothing about a factor.
+/// The error of a token count that is not positive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("reported tokens ({reported}) and counted tokens ({counted}) must both be above 0")]
 pub struct InvalidUsage {
@@ -90,7 +89,7 @@ pub struct InvalidUsage {
 }
 
 impl Calibration {
-    /// What one request cost, as reported and as counted before.
+    /// Starts with one request: its tokens as reported by the provider, and as counted.
     ///
     /// # Errors
     ///
@@ -118,16 +117,16 @@ impl Calibration {
         Ok(())
     }
 
-    /// Reported tokens per counted token.
+    /// Returns reported tokens per counted token.
     pub fn factor(&self) -> f64 {
         self.reported as f64 / self.counted as f64
     }
 
-    /// The counter with the factor worked in.
+    /// Returns `counter` multiplied by the factor.
     ///
     /// # Errors
     ///
-    /// [`InvalidFactor`] if the factor is above 100: then the two numbers were not of one request.
+    /// [`InvalidFactor`] if the factor is above 100; the numbers then belong to different requests.
     pub fn apply<C: TokenCounter>(&self, counter: C) -> Result<Scaled<C>, InvalidFactor> {
         Scaled::new(counter, self.factor())
     }

@@ -1,53 +1,58 @@
-//! What a message, and what stands around the messages, costs.
+//! The tokens of messages and of the request overhead.
+//!
+//! [`part`] has one line per kind of content; `shape/blocks.rs` maps block types to these kinds.
 
 use serde_json::Value;
 
-use super::{TokenCounter, image};
+use super::TokenCounter;
 use crate::layout::Layout;
-use crate::read::anthropic;
-use crate::shape::Shape;
-use crate::turn::{Piece, Turn};
+use crate::message::{ContentPart, ParsedMessage};
+use crate::shape::{Shape, anthropic};
 
-/// What every message costs beside its role and content, and what the answer's head costs: OpenAI's
-/// published recipe, taken for everybody.
+/// The overhead of a message beside its role and content, and of the start of the answer. The numbers
+/// are those of the OpenAI Cookbook ("How to count tokens with tiktoken"), used for every format.
 const PER_MESSAGE: i64 = 3;
 const PER_NAME: i64 = 1;
 const REPLY: i64 = 3;
-/// What a tool call costs beside its name and arguments.
+/// The overhead of a tool call beside its name and arguments.
 const PER_CALL: i64 = 3;
-/// What cannot be seen from outside.
+/// Fixed estimates: the request does not show the length.
 const AUDIO: i64 = 500;
 const FILE: i64 = 1_500;
-/// Encrypted reasoning: four bytes of it for a token.
-const CIPHER_BYTES: usize = 4;
+/// Bytes of encrypted reasoning per token.
+const ENCRYPTED_BYTES: usize = 4;
 
-/// The tokens of one message.
-pub(crate) fn message(shape: Shape, turn: &Turn, counter: &dyn TokenCounter) -> i64 {
-    let name = if turn.named { PER_NAME } else { 0 };
-    sum([
-        PER_MESSAGE,
-        name,
-        counter.count(&turn.label),
-        pieces(shape, turn, counter),
-    ])
+/// Returns the tokens of one message.
+pub(crate) fn message(shape: Shape, message: &ParsedMessage, counter: &dyn TokenCounter) -> i64 {
+    let name = if message.named { PER_NAME } else { 0 };
+    let parts = message
+        .parts
+        .iter()
+        .map(|content| part(shape, content, counter));
+    sum([PER_MESSAGE, name, counter.count(&message.label)]
+        .into_iter()
+        .chain(parts))
 }
 
-fn pieces(shape: Shape, turn: &Turn, counter: &dyn TokenCounter) -> i64 {
-    sum(turn.pieces.iter().map(|piece| match piece {
-        Piece::Text(text) => counter.count(text),
-        Piece::Call(name, arguments) => {
+/// Returns the tokens of one part of a message.
+fn part(shape: Shape, part: &ContentPart, counter: &dyn TokenCounter) -> i64 {
+    match part {
+        ContentPart::Text(text) => counter.count(text),
+        ContentPart::Call(name, arguments) => {
             sum([PER_CALL, counter.count(name), counter.count(arguments)])
         }
-        Piece::Image(image) => image::tokens(shape, *image),
-        Piece::Audio => AUDIO,
-        Piece::File => FILE,
-        Piece::Cipher(bytes) => i64::try_from(bytes.div_ceil(CIPHER_BYTES)).unwrap_or(i64::MAX),
-    }))
+        ContentPart::Image(image) => (shape.format().image_tokens)(*image),
+        ContentPart::Audio => AUDIO,
+        ContentPart::File => FILE,
+        ContentPart::Encrypted(bytes) => {
+            i64::try_from(bytes.div_ceil(ENCRYPTED_BYTES)).unwrap_or(i64::MAX)
+        }
+    }
 }
 
-/// The tokens of what goes along with any choice of messages: the answer's head, the instructions and
-/// the tools, whose definitions count as they are written, without white space.
-pub(crate) fn envelope(shape: Shape, layout: &Layout, counter: &dyn TokenCounter) -> i64 {
+/// Returns the request overhead: the start of the answer, the instructions, and the tool definitions
+/// as JSON without white space.
+pub(crate) fn overhead(shape: Shape, layout: &Layout, counter: &dyn TokenCounter) -> i64 {
     if shape == Shape::Items {
         return 0;
     }
@@ -58,11 +63,11 @@ pub(crate) fn envelope(shape: Shape, layout: &Layout, counter: &dyn TokenCounter
         }
     }
     for key in ["system", "instructions"] {
-        if let Some(turn) = layout
+        if let Some(prompt) = layout
             .field(key)
             .and_then(|value| anthropic::system(value).ok())
         {
-            tokens.push(message(shape, &turn, counter));
+            tokens.push(message(shape, &prompt, counter));
         }
     }
     sum(tokens)

@@ -60,15 +60,15 @@ impl fmt::Display for Encoding {
     }
 }
 
-/// A name that is no encoding's.
+/// The error of parsing the name of an [`Encoding`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no encoding {0:?}; the encodings are o200k_base and cl100k_base")]
+#[error("unknown encoding {0:?}; expected o200k_base or cl100k_base")]
 pub struct UnknownEncoding(String);
 
 impl FromStr for Encoding {
     type Err = UnknownEncoding;
 
-    /// The name, with or without `_base`.
+    /// Parses the name, with or without `_base`.
     fn from_str(name: &str) -> Result<Self, UnknownEncoding> {
         let found = Self::ALL.into_iter().find(|encoding| {
             let full = encoding.name();

@@ -4,21 +4,21 @@ use super::TokenCounter;
 
 /// An estimate by script, for models whose vocabulary is not public.
 ///
-/// A text is walked once, in runs of one class, in hundredths of a token:
+/// It adds up the runs of one character class, in hundredths of a token:
 ///
 /// | run | cost |
 /// |---|---|
-/// | ASCII letters | 1 up to 6 letters, and 0.22 for each further one |
-/// | digits | 1 for every 3 |
-/// | other ASCII signs | 0.72 each |
-/// | white space | a single space is free, any other run costs 0.85 |
-/// | Han | 0.86 each |
-/// | Kana, Hangul | 0.80 each |
-/// | letters of other scripts | 0.38 each |
-/// | anything else (emoji, symbols) | 1.5 each |
+/// | ASCII letters | 1 for up to 6 letters, 0.22 for each further letter |
+/// | digits | 1 per 3 digits |
+/// | ASCII punctuation | 0.72 per character |
+/// | white space | 0 for a single space, 0.85 for any other run |
+/// | Han | 0.86 per character |
+/// | Kana, Hangul | 0.80 per character |
+/// | letters of other scripts | 0.38 per character |
+/// | emoji, symbols | 1.5 per character |
 ///
-/// The result is rounded up. How far it is from `o200k_base` on prose, code, tables and several scripts
-/// is in the crate's README; a test measures it.
+/// The result is rounded up. The README has its error against `o200k_base` on prose, code, tables and
+/// several scripts; a test measures it.
 ///
 /// ```
 /// use cupel_chat::{Heuristic, TokenCounter};
@@ -34,7 +34,7 @@ pub struct Heuristic;
 enum Class {
     Letter,
     Digit,
-    Sign,
+    Punctuation,
     Space,
     Han,
     Kana,
@@ -48,7 +48,7 @@ impl Class {
             'a'..='z' | 'A'..='Z' => Self::Letter,
             '0'..='9' => Self::Digit,
             '\u{0}'..='\u{7f}' if c.is_ascii_whitespace() => Self::Space,
-            '\u{0}'..='\u{7f}' => Self::Sign,
+            '\u{0}'..='\u{7f}' => Self::Punctuation,
             '\u{3400}'..='\u{4dbf}'
             | '\u{4e00}'..='\u{9fff}'
             | '\u{f900}'..='\u{faff}'
@@ -63,12 +63,12 @@ impl Class {
         }
     }
 
-    /// What a run costs, in hundredths of a token.
+    /// Returns the cost of a run in hundredths of a token.
     fn cost(self, length: i64, single_space: bool) -> i64 {
         match self {
             Self::Letter => 100 + 22 * (length - 6).max(0),
             Self::Digit => 100 * length.div_euclid(3) + if length % 3 > 0 { 100 } else { 0 },
-            Self::Sign => 72 * length,
+            Self::Punctuation => 72 * length,
             Self::Space if single_space => 0,
             Self::Space => 85,
             Self::Han => 86 * length,
@@ -79,7 +79,7 @@ impl Class {
     }
 }
 
-/// The combining marks of scripts whose vowels are signs.
+/// Returns whether it is a combining mark, such as a vowel sign.
 fn is_mark(c: char) -> bool {
     matches!(c, '\u{300}'..='\u{36f}' | '\u{610}'..='\u{61a}' | '\u{64b}'..='\u{65f}' | '\u{900}'..='\u{e4e}')
 }

@@ -1,29 +1,27 @@
-//! What an image costs, and how large it is.
+//! The tokens and the size of an image.
 
-use crate::shape::Shape;
-use crate::turn::Image;
+use crate::message::Image;
 
-/// An image of which nothing is known, at OpenAI: 1024 x 1024 in high detail.
+/// An image of unknown size at OpenAI: 1024 x 1024 in high detail.
 const OPENAI_FLAT: i64 = 765;
-/// An image of which nothing is known, at Anthropic: the largest that is not scaled down.
+/// An image of unknown size at Anthropic: the largest that is not scaled down.
 const ANTHROPIC_FLAT: i64 = 1_600;
 
-/// The tokens of an image.
-///
-/// Anthropic: width times height over 750, at most 1,600. OpenAI and everybody else: 85 in low
-/// detail; else scaled to fit 2048 x 2048, then to 768 on the shorter side, 85 and 170 for
-/// every tile of 512 x 512.
-pub(crate) fn tokens(shape: Shape, image: Image) -> i64 {
-    if shape == Shape::Anthropic {
-        return match image.size {
-            Some((width, height)) => {
-                let area = u64::from(width) * u64::from(height);
-                let tokens = i64::try_from(area.div_ceil(750)).unwrap_or(i64::MAX);
-                tokens.clamp(1, ANTHROPIC_FLAT)
-            }
-            None => ANTHROPIC_FLAT,
-        };
+/// Returns the tokens of an image at Anthropic: width times height over 750, at most 1,600.
+pub(crate) fn anthropic_tokens(image: Image) -> i64 {
+    match image.size {
+        Some((width, height)) => {
+            let area = u64::from(width) * u64::from(height);
+            let tokens = i64::try_from(area.div_ceil(750)).unwrap_or(i64::MAX);
+            tokens.clamp(1, ANTHROPIC_FLAT)
+        }
+        None => ANTHROPIC_FLAT,
     }
+}
+
+/// Returns the tokens of an image at OpenAI: 85 in low detail; otherwise 85, and 170 per tile of
+/// 512 x 512 after scaling to fit 2048 x 2048 and then to 768 on the shorter side.
+pub(crate) fn openai_tokens(image: Image) -> i64 {
     match image {
         Image {
             low_detail: true, ..
@@ -50,7 +48,7 @@ fn tiles(side: f64) -> i64 {
     ((side / 512.0) - 1e-9).ceil().max(1.0) as i64
 }
 
-/// Width and height of an image in base64, from the head of a PNG, GIF, JPEG or WebP file.
+/// Returns width and height of a base64 image, from the header of a PNG, GIF, JPEG or WebP file.
 pub(crate) fn size(base64: &str) -> Option<(u32, u32)> {
     const HEAD: usize = 64 * 1024;
     let bytes = decode(base64, HEAD);
@@ -83,7 +81,7 @@ pub(crate) fn size(base64: &str) -> Option<(u32, u32)> {
         let mut at = 2;
         while *bytes.get(at)? == 0xff {
             let marker = *bytes.get(at + 1)?;
-            // Start of frame, whatever the coding; the four others in the range are tables.
+            // Start of frame in any coding; the other three markers of the range are tables.
             if matches!(marker, 0xc0..=0xcf) && !matches!(marker, 0xc4 | 0xc8 | 0xcc) {
                 return Some((word(at + 7)?, word(at + 5)?));
             }
@@ -93,7 +91,7 @@ pub(crate) fn size(base64: &str) -> Option<(u32, u32)> {
     None
 }
 
-/// The first bytes of a base64 text, up to the first sign that does not belong.
+/// Decodes the first `most` bytes of base64, up to the first invalid character.
 fn decode(base64: &str, most: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     let (mut buffer, mut bits) = (0_u32, 0);
@@ -123,29 +121,27 @@ fn decode(base64: &str, most: usize) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    fn check(shape: Shape, size: Option<(u32, u32)>, low_detail: bool, expected: i64) {
-        assert_eq!(
-            tokens(shape, Image { size, low_detail }),
-            expected,
-            "{shape} {size:?}"
-        );
+    #[test]
+    fn images_cost_the_published_tokens() {
+        for (size, low_detail, openai, anthropic) in [
+            (Some((1024, 1024)), false, 765, 1_399),
+            (Some((2048, 4096)), false, 1_105, 1_600),
+            (Some((4096, 8192)), true, 85, 1_600),
+            (Some((512, 512)), false, 255, 350),
+            (Some((200, 200)), false, 255, 54),
+            (Some((1000, 1000)), false, 765, 1_334),
+            (Some((0, u32::MAX)), false, 85 + 170 * 4, 1),
+            (Some((u32::MAX, u32::MAX)), false, 765, 1_600),
+            (None, false, 765, 1_600),
+        ] {
+            let image = Image { size, low_detail };
+            assert_eq!(openai_tokens(image), openai, "{size:?}");
+            assert_eq!(anthropic_tokens(image), anthropic, "{size:?}");
+        }
     }
 
     #[test]
-    fn images_cost_what_the_providers_publish() {
-        check(Shape::OpenAi, Some((1024, 1024)), false, 765);
-        check(Shape::OpenAi, Some((2048, 4096)), false, 1_105);
-        check(Shape::OpenAi, Some((4096, 8192)), true, 85);
-        check(Shape::OpenAi, Some((512, 512)), false, 255);
-        check(Shape::OpenAi, None, false, 765);
-        check(Shape::Anthropic, Some((200, 200)), false, 54);
-        check(Shape::Anthropic, Some((1000, 1000)), false, 1_334);
-        check(Shape::Anthropic, Some((u32::MAX, u32::MAX)), false, 1_600);
-        check(Shape::Responses, Some((0, u32::MAX)), false, 85 + 170 * 4);
-    }
-
-    #[test]
-    fn sizes_are_read_from_the_heads_of_files() {
+    fn sizes_are_read_from_file_headers() {
         let png = "iVBORw0KGgoAAAANSUhEUgAABAAAAAMACAYAAAA=";
         assert_eq!(size(png), Some((1024, 768)));
         assert_eq!(size("R0lGODlhQAEPAIAAAP"), Some((320, 15)));

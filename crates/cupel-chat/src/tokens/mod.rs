@@ -1,4 +1,4 @@
-//! Token counting: one trait, exact counters, an estimate, and what a message costs.
+//! Token counting: the trait, exact counters, an estimate, and the tokens of a message.
 
 mod calibration;
 pub(crate) mod cost;
@@ -37,13 +37,13 @@ pub use heuristic::Heuristic;
 /// assert_eq!(Words.count("one two three"), 3);
 /// ```
 pub trait TokenCounter: Send + Sync {
-    /// The number of tokens; never negative.
+    /// Returns the number of tokens; never negative.
     fn count(&self, text: &str) -> i64;
 
-    /// What counts, for people to read.
+    /// Returns the name to show.
     fn name(&self) -> &str;
 
-    /// Whether the number is a guess.
+    /// Returns whether the count is an estimate.
     fn is_estimate(&self) -> bool;
 }
 

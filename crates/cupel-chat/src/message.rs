@@ -1,0 +1,128 @@
+//! One message of any chat format, as the rest of the crate sees it.
+
+use chrono::{DateTime, Utc};
+
+/// The author of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Role {
+    /// System and developer messages.
+    System,
+    /// The user.
+    User,
+    /// The model.
+    Assistant,
+    /// A tool: the message is a tool result.
+    Tool,
+    /// Any other item in the list.
+    Other,
+}
+
+/// One message.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct ParsedMessage {
+    pub(crate) role: Option<Role>,
+    /// The role or type as written.
+    pub(crate) label: String,
+    /// The ids of its tool calls.
+    pub(crate) calls: Vec<String>,
+    /// The ids of the tool calls whose results it contains.
+    pub(crate) results: Vec<String>,
+    /// The id of the item of its tool call. A result may refer to the call by it.
+    pub(crate) item_id: Option<String>,
+    /// Whether it is invalid without the next message, as reasoning is.
+    pub(crate) precedes_next: bool,
+    /// Whether it contains anything but tool results.
+    pub(crate) has_own_content: bool,
+    pub(crate) parts: Vec<ContentPart>,
+    /// Whether it has a name, which is one of the parts.
+    pub(crate) named: bool,
+    pub(crate) time: Option<DateTime<Utc>>,
+}
+
+/// A part of a message that costs tokens.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum ContentPart {
+    Text(String),
+    /// A tool call: name and arguments.
+    Call(String, String),
+    Image(Image),
+    Audio,
+    File,
+    /// Encrypted text, by its length in bytes.
+    Encrypted(usize),
+}
+
+/// The properties of an image that determine its tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Image {
+    pub(crate) size: Option<(u32, u32)>,
+    pub(crate) low_detail: bool,
+}
+
+impl ParsedMessage {
+    pub(crate) fn new(role: Role, label: &str) -> Self {
+        Self {
+            role: Some(role),
+            label: label.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn role(&self) -> Role {
+        self.role.unwrap_or(Role::Other)
+    }
+
+    pub(crate) fn push_text(&mut self, text: &str) {
+        self.has_own_content = true;
+        if !text.is_empty() {
+            self.parts.push(ContentPart::Text(text.to_owned()));
+        }
+    }
+
+    /// Adds a tool call. A call with a known id is the same call in another notation and costs nothing.
+    pub(crate) fn push_call(&mut self, id: &str, name: &str, arguments: String) {
+        self.has_own_content = true;
+        if !self.calls.iter().any(|known| known == id) {
+            self.calls.push(id.to_owned());
+            self.parts
+                .push(ContentPart::Call(name.to_owned(), arguments));
+        }
+    }
+
+    pub(crate) fn is_from_model(&self) -> bool {
+        self.role() == Role::Assistant
+    }
+
+    /// Returns whether it is a user message with content other than tool results.
+    pub(crate) fn is_user_turn(&self) -> bool {
+        self.role() == Role::User && self.has_own_content
+    }
+
+    /// Returns the text; never empty.
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::new();
+        for part in &self.parts {
+            if !text.is_empty() {
+                text.push('\n');
+            }
+            match part {
+                ContentPart::Text(part) => text.push_str(part),
+                ContentPart::Call(name, arguments) => {
+                    text.push_str(name);
+                    text.push('(');
+                    text.push_str(arguments);
+                    text.push(')');
+                }
+                ContentPart::Image(_) => text.push_str("[image]"),
+                ContentPart::Audio => text.push_str("[audio]"),
+                ContentPart::File => text.push_str("[file]"),
+                ContentPart::Encrypted(_) => text.push_str("[encrypted]"),
+            }
+        }
+        if text.is_empty() {
+            text.push_str("[empty]");
+        }
+        text
+    }
+}

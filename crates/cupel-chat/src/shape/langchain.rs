@@ -1,0 +1,124 @@
+//! LangChain messages: the output of `messages_to_dict`, the flat form, and serialized constructors.
+
+use serde_json::{Map, Value};
+
+use super::fields::{Fault, arguments, fault, join, list, object, optional, text};
+use super::openai::{self, function_id};
+use super::{Format, Shape, Start, blocks};
+use crate::message::{ParsedMessage, Role};
+use crate::tokens::image;
+
+pub(super) const FORMAT: Format = Format {
+    shape: Shape::LangChain,
+    name: "langchain",
+    start: Start::UserIfAny,
+    groups_model_items: false,
+    read,
+    evidence,
+    request_evidence: |_| None,
+    block_types: &[],
+    image_tokens: image::openai_tokens,
+};
+
+fn evidence(element: &Value) -> Option<String> {
+    let has = |key: &str| element.get(key).is_some();
+    if has("lc") {
+        return Some("`lc`".to_owned());
+    }
+    let kind = element.get("type")?.as_str()?;
+    let is_message = message_type(kind).is_some() && (has("data") || has("content"));
+    (is_message && !has("role") && !has("tokens")).then(|| format!("the type `{kind}`"))
+}
+
+/// The message types: name, class, role.
+const TYPES: [(&str, &str, Role); 7] = [
+    ("human", "HumanMessage", Role::User),
+    ("ai", "AIMessage", Role::Assistant),
+    ("system", "SystemMessage", Role::System),
+    ("tool", "ToolMessage", Role::Tool),
+    ("function", "FunctionMessage", Role::Tool),
+    ("chat", "ChatMessage", Role::Other),
+    ("remove", "RemoveMessage", Role::Other),
+];
+
+/// Returns the message type with the name, the class, or the chunk class `name`.
+fn message_type(name: &str) -> Option<&'static (&'static str, &'static str, Role)> {
+    let name = name.strip_suffix("Chunk").unwrap_or(name);
+    TYPES
+        .iter()
+        .find(|(kind, class, _)| *kind == name || *class == name)
+}
+
+fn read(fields: &Map<String, Value>) -> Result<ParsedMessage, Fault> {
+    let (name, path, fields) = if fields.contains_key("lc") {
+        let class = list(fields, "id", "")?.last().and_then(Value::as_str);
+        let Some(class) = class else {
+            return fault(
+                "id",
+                "must be an array that ends with the name of a message class",
+            );
+        };
+        let kwargs = fields.get("kwargs").unwrap_or(&Value::Null);
+        (class, "kwargs", object(kwargs, "kwargs")?)
+    } else {
+        let name = text(fields, "type", "")?;
+        match fields.get("data") {
+            Some(data) => (name, "data", object(data, "data")?),
+            None => (name, "", fields),
+        }
+    };
+    let Some((label, _, role)) = message_type(name) else {
+        let types = TYPES.map(|(name, ..)| name).join(", ");
+        let field = if path == "kwargs" { "id" } else { "type" };
+        return fault(
+            field,
+            format!("unknown message type {name:?}; expected one of {types}"),
+        );
+    };
+    let mut message = ParsedMessage::new(*role, label);
+    if *label == "chat" {
+        text(fields, "role", path)?.clone_into(&mut message.label);
+        message.role = Some(match message.label.as_str() {
+            "system" | "developer" => Role::System,
+            "user" | "human" => Role::User,
+            "assistant" | "ai" => Role::Assistant,
+            _ => Role::Other,
+        });
+    }
+    blocks::content(&mut message, fields.get("content"), &join(path, "content"))?;
+    match *label {
+        "tool" => {
+            let id = optional(fields, "tool_call_id", path)?;
+            message.results.extend(id.map(str::to_owned));
+        }
+        "function" => message
+            .results
+            .extend(optional(fields, "name", path)?.map(function_id)),
+        _ if message.is_from_model() => calls(&mut message, fields, path)?,
+        _ => {}
+    }
+    Ok(message)
+}
+
+/// Reads the tool calls of a message and its invalid tool calls: either may have a result.
+fn calls(
+    message: &mut ParsedMessage,
+    fields: &Map<String, Value>,
+    path: &str,
+) -> Result<(), Fault> {
+    for key in ["tool_calls", "invalid_tool_calls"] {
+        for (index, value) in list(fields, key, path)?.iter().enumerate() {
+            let path = join(path, &format!("{key}[{index}]"));
+            let call = object(value, &path)?;
+            let name = optional(call, "name", &path)?.unwrap_or_default();
+            // A call without an id has no result.
+            let id = optional(call, "id", &path)?.unwrap_or_default();
+            message.push_call(id, name, arguments(call.get("args")));
+        }
+    }
+    // The calls as the provider sent them, with the same ids.
+    if let Some(Value::Object(more)) = fields.get("additional_kwargs") {
+        openai::calls(message, more, &join(path, "additional_kwargs"))?;
+    }
+    Ok(())
+}

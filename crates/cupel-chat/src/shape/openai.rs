@@ -1,0 +1,115 @@
+//! OpenAI Chat Completions.
+
+use serde_json::{Map, Value};
+
+use super::fields::{Fault, arguments, fault, join, list, object, optional, text};
+use super::{Format, Shape, Start, blocks};
+use crate::layout::Layout;
+use crate::message::{ContentPart, ParsedMessage, Role};
+use crate::tokens::image;
+
+pub(super) const FORMAT: Format = Format {
+    shape: Shape::OpenAi,
+    name: "openai",
+    start: Start::Any,
+    groups_model_items: false,
+    read,
+    evidence,
+    request_evidence,
+    block_types: &["image_url", "input_audio", "file", "refusal"],
+    image_tokens: image::openai_tokens,
+};
+
+fn evidence(element: &Value) -> Option<String> {
+    let role = element.get("role")?.as_str()?;
+    if element.get("type").is_some_and(|kind| kind == "message") || element.get("lc").is_some() {
+        return None;
+    }
+    if let "tool" | "function" = role {
+        return Some(format!("the role `{role}`"));
+    }
+    let is_set = |key: &&str| element.get(*key).is_some_and(|value| !value.is_null());
+    let key = ["tool_calls", "function_call", "tool_call_id"]
+        .into_iter()
+        .find(is_set)?;
+    Some(format!("`{key}`"))
+}
+
+fn request_evidence(layout: &Layout) -> Option<String> {
+    let tools = layout.field("tools").and_then(Value::as_array)?;
+    let is_function = |tool: &Value| tool.get("function").is_some();
+    tools
+        .iter()
+        .any(is_function)
+        .then(|| "tools with `function`".to_owned())
+}
+
+fn read(fields: &Map<String, Value>) -> Result<ParsedMessage, Fault> {
+    let label = text(fields, "role", "")?;
+    let role = match label {
+        "system" | "developer" => Role::System,
+        "user" => Role::User,
+        "assistant" => Role::Assistant,
+        "tool" | "function" => Role::Tool,
+        other => {
+            return fault(
+                "role",
+                format!(
+                    "unknown role {other:?}; expected one of system, developer, user, assistant, tool, function"
+                ),
+            );
+        }
+    };
+    let mut message = ParsedMessage::new(role, label);
+    blocks::content(&mut message, fields.get("content"), "content")?;
+    for key in ["refusal", "reasoning_content"] {
+        if let Some(text) = optional(fields, key, "")? {
+            message.push_text(text);
+        }
+    }
+    let name = optional(fields, "name", "")?;
+    match label {
+        "tool" => message
+            .results
+            .extend(optional(fields, "tool_call_id", "")?.map(str::to_owned)),
+        "function" => message.results.extend(name.map(function_id)),
+        "assistant" => calls(&mut message, fields, "")?,
+        _ => {}
+    }
+    if let Some(name) = name {
+        message.named = true;
+        message.parts.push(ContentPart::Text(name.to_owned()));
+    }
+    Ok(message)
+}
+
+/// Reads the tool calls of a message: `tool_calls`, and the older `function_call`, which has no id.
+pub(super) fn calls(
+    message: &mut ParsedMessage,
+    fields: &Map<String, Value>,
+    path: &str,
+) -> Result<(), Fault> {
+    for (index, value) in list(fields, "tool_calls", path)?.iter().enumerate() {
+        let path = join(path, &format!("tool_calls[{index}]"));
+        let call = object(value, &path)?;
+        let body = match call.get("function").or_else(|| call.get("custom")) {
+            Some(body) => object(body, &join(&path, "function"))?,
+            None => call,
+        };
+        let input = body.get("arguments").or_else(|| body.get("input"));
+        let name = text(body, "name", &join(&path, "function"))?;
+        message.push_call(text(call, "id", &path)?, name, arguments(input));
+    }
+    if let Some(call @ Value::Object(_)) = fields.get("function_call") {
+        let path = join(path, "function_call");
+        let call = object(call, &path)?;
+        let name = text(call, "name", &path)?;
+        message.push_call(&function_id(name), name, arguments(call.get("arguments")));
+    }
+    Ok(())
+}
+
+/// Returns the id of a function call, which has only a name.
+pub(super) fn function_id(name: &str) -> String {
+    format!("function {name}")
+}
