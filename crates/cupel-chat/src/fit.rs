@@ -3,11 +3,10 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use cupel::slicer::slice_by_selection;
 use cupel::{
     ChronologicalPlacer, ContextBudget, ContextItem, CupelError, DiagnosticTraceCollector,
-    ExclusionReason, Policy, RecencyScorer, ScoredItem, ScoredRef, Selection, SelectionReport,
-    Slicer, TraceDetailLevel, total_tokens,
+    ExclusionReason, Policy, RankSlice, RecencyScorer, SelectionReport, TraceDetailLevel,
+    total_tokens,
 };
 
 use crate::chat::Chat;
@@ -15,63 +14,13 @@ use crate::message::Role;
 use crate::shape::{Shape, Start};
 use crate::tokens::TokenCounter;
 
-/// Takes items in the order of their rank as long as they fit, and passes over what does not.
-///
-/// [`GreedySlice`](cupel::GreedySlice) goes by score per token and so prefers short messages; in a
-/// conversation the newest count, long or short.
-///
-/// ```
-/// use cupel::{ContextBudget, ContextItem, ScoredItem, Slicer};
-/// use cupel_chat::BestFirst;
-///
-/// let scored = |content: &str, tokens, score| -> Result<_, cupel::CupelError> {
-///     Ok(ScoredItem { item: ContextItem::builder(content, tokens).build()?, score })
-/// };
-/// let sorted = [scored("new", 90, 0.9)?, scored("older", 20, 0.8)?, scored("old", 10, 0.7)?];
-/// let kept = BestFirst.slice(&sorted, &ContextBudget::with_target(100, 100)?)?;
-/// assert_eq!(kept.iter().map(ContextItem::content).collect::<Vec<_>>(), ["new", "old"]);
-/// # Ok::<(), cupel::CupelError>(())
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct BestFirst;
-
-impl Slicer for BestFirst {
-    fn slice(
-        &self,
-        sorted: &[ScoredItem],
-        budget: &ContextBudget,
-    ) -> Result<Vec<ContextItem>, CupelError> {
-        slice_by_selection(self, sorted, budget)
-    }
-
-    fn select(
-        &self,
-        ranked: &[ScoredRef<'_>],
-        budget: &ContextBudget,
-    ) -> Result<Selection, CupelError> {
-        let mut left = i128::from(budget.target_tokens());
-        let mut selection = Selection::default();
-        if left <= 0 {
-            return Ok(selection);
-        }
-        for (rank, scored) in ranked.iter().enumerate() {
-            let tokens = i128::from(scored.item.tokens());
-            if tokens <= left {
-                left -= tokens;
-                selection.push(rank);
-            }
-        }
-        Ok(selection)
-    }
-}
-
 /// Returns the default policy for chats: newest first.
 ///
 /// ```
 /// assert_eq!(cupel_chat::default_policy().scorer().scorer_name(), "RecencyScorer");
 /// ```
 pub fn default_policy() -> Policy {
-    Policy::new(RecencyScorer, BestFirst, ChronologicalPlacer)
+    Policy::new(RecencyScorer, RankSlice, ChronologicalPlacer)
 }
 
 /// A chat trimmed to a budget; see [`Chat::fit`].

@@ -45,7 +45,7 @@ mod tokens;
 pub use budget::{BudgetError, parse_budget};
 pub use chat::{Chat, Message};
 pub use error::{ChatError, Place};
-pub use fit::{BestFirst, Dropped, FitError, Fitted, MandatoryMessage, default_policy};
+pub use fit::{Dropped, FitError, Fitted, MandatoryMessage, default_policy};
 pub use message::Role;
 pub use models::{MODELS, MODELS_AS_OF, Model, UnknownModel};
 pub use shape::{Shape, UnknownShape};

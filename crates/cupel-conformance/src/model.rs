@@ -146,6 +146,8 @@ pub enum Curve {
 pub enum Slicer {
     /// `GreedySlice`.
     Greedy,
+    /// `RankSlice`, an addition to the specification.
+    Rank,
     /// `KnapsackSlice`; `None` means the default bucket size.
     Knapsack {
         /// Tokens per bucket.

@@ -86,10 +86,10 @@ pub mod slicer;
 mod wire;
 
 pub use analytics::{
-    BudgetSweep, Explanation, ItemIntervals, ItemStatus, KindQuotaUtilization, Neighbor,
-    PolicySensitivityDiffEntry, PolicySensitivityReport, SweepStep, budget_utilization,
-    kind_diversity, policy_sensitivity, policy_sensitivity_from_pipelines, quota_utilization,
-    timestamp_coverage,
+    BudgetSweep, Explanation, ItemIntervals, ItemStatus, KindQuotaUtilization, MinBudgets,
+    Neighbor, PolicySensitivityDiffEntry, PolicySensitivityReport, SweepProgress, SweepStep,
+    budget_utilization, kind_diversity, policy_sensitivity, policy_sensitivity_from_pipelines,
+    quota_utilization, timestamp_coverage,
 };
 pub use diagnostics::{
     CountRequirementShortfall, DiagnosticTraceCollector, ExcludedItem, ExclusionReason,
@@ -115,7 +115,7 @@ pub use slicer::StreamSlice;
 pub use slicer::{
     CountConstrainedKnapsackSlice, CountQuotaEntry, CountQuotaSlice, GreedySlice, GroupScore,
     GroupSlice, KnapsackSlice, QuotaConstraint, QuotaConstraintMode, QuotaEntry, QuotaPolicy,
-    QuotaSlice, Refusal, ScarcityBehavior, Selection, Slicer, TargetSweep,
+    QuotaSlice, RankSlice, Refusal, ScarcityBehavior, Selection, Slicer,
 };
 
 /// Compiles and runs the example of the README.

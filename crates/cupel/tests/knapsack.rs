@@ -4,7 +4,9 @@
 //! without ties most mistakes go unseen, so most classes of problems are made of ties.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 
+use cupel::slicer::SweepVisitor;
 use cupel::{ContextBudget, ContextItem, CupelError, KnapsackSlice, ScoredItem, ScoredRef, Slicer};
 
 #[derive(Debug, Clone)]
@@ -354,6 +356,21 @@ fn choices_from_many_items_are_those_of_the_literal_table() {
     }
 }
 
+/// Collects the changes of a sweep.
+#[derive(Default)]
+struct Changes(Vec<(i64, Vec<u32>)>);
+
+impl SweepVisitor for Changes {
+    fn change(&mut self, target: i64, ranks: &[u32]) -> ControlFlow<()> {
+        self.0.push((target, ranks.to_vec()));
+        ControlFlow::Continue(())
+    }
+
+    fn fail(&mut self, target: i64, error: CupelError) {
+        panic!("{target}: {error}");
+    }
+}
+
 // proves: KNAP-9, KNAP-11
 #[test]
 fn one_sweep_chooses_as_the_literal_table_for_every_target() {
@@ -371,21 +388,24 @@ fn one_sweep_chooses_as_the_literal_table_for_every_target() {
         let scored = problem.scored();
         let ranked = ScoredRef::from_list(&scored);
         let knapsack = problem.knapsack();
-        let sweep = knapsack.sweep(&ranked, first..=last).unwrap();
-        assert_eq!(
-            Some(&sweep),
-            knapsack
-                .memory_limit(1 << 20)
-                .sweep(&ranked, first..=last)
-                .as_ref()
-        );
-        let mut steps = sweep.steps().peekable();
+        let changes = |knapsack: KnapsackSlice| {
+            let mut changes = Changes::default();
+            let flow = knapsack
+                .builtin()
+                .unwrap()
+                .sweep(&ranked, first..=last, &mut changes);
+            assert_eq!(flow, Some(ControlFlow::Continue(())));
+            changes.0
+        };
+        let changed = changes(knapsack);
+        assert_eq!(changed, changes(knapsack.memory_limit(1 << 20)));
+        let mut steps = changed.iter().peekable();
         let mut kept: BTreeSet<usize> = BTreeSet::new();
         for target in first..=last {
             problem.target = target;
             let expected: BTreeSet<usize> = problem.literal_choice().into_iter().collect();
             let before = kept.clone();
-            if let Some((_, changes)) = steps.next_if(|(from, _)| *from == target) {
+            if let Some((_, changes)) = steps.next_if(|step| step.0 == target) {
                 for &rank in changes {
                     let rank = rank as usize;
                     if !kept.remove(&rank) {

@@ -80,3 +80,300 @@ fn outside_a_run_a_position_is_an_index() {
     slicer.slice(&list, &budget(100)).unwrap();
     assert_eq!(*slicer.0.lock().unwrap(), [0, 1]);
 }
+
+/// A decorator as a user writes it: `slice` and `inner`.
+struct Decorator<S>(S);
+
+impl<S: Slicer> Slicer for Decorator<S> {
+    fn slice(
+        &self,
+        sorted: &[ScoredItem],
+        budget: &ContextBudget,
+    ) -> Result<Vec<ContextItem>, CupelError> {
+        self.0.slice(sorted, budget)
+    }
+
+    fn inner(&self) -> Option<&dyn Slicer> {
+        Some(&self.0)
+    }
+}
+
+type Build = fn() -> Box<dyn Slicer>;
+
+fn kind() -> ContextKind {
+    ContextKind::message()
+}
+
+fn counts(cap: usize) -> Vec<CountQuotaEntry> {
+    vec![CountQuotaEntry::new(kind(), 0, cap).unwrap()]
+}
+
+const BUILTINS: [(&str, Build); 7] = [
+    ("GreedySlice", || Box::new(GreedySlice)),
+    ("RankSlice", || Box::new(RankSlice)),
+    ("KnapsackSlice", || Box::new(KnapsackSlice::new(1).unwrap())),
+    ("QuotaSlice(GreedySlice)", || {
+        Box::new(QuotaSlice::new(Vec::new(), GreedySlice).unwrap())
+    }),
+    ("CountQuotaSlice(GreedySlice)", || {
+        let scarcity = ScarcityBehavior::Degrade;
+        Box::new(CountQuotaSlice::new(counts(7), GreedySlice, scarcity).unwrap())
+    }),
+    ("CountConstrainedKnapsackSlice", || {
+        let knapsack = KnapsackSlice::new(1).unwrap();
+        let scarcity = ScarcityBehavior::Degrade;
+        Box::new(CountConstrainedKnapsackSlice::new(counts(7), knapsack, scarcity).unwrap())
+    }),
+    ("GroupSlice(GreedySlice)", || {
+        Box::new(GroupSlice::new(GreedySlice))
+    }),
+];
+
+/// What a decorator adds to the slicer it wraps.
+#[derive(Default)]
+struct Adds {
+    name: Option<&'static str>,
+    quota: bool,
+    cap: Option<usize>,
+    /// The choice is the inner slicer's own, for items without groups.
+    is_transparent: bool,
+    /// A document can name it.
+    is_data: bool,
+    /// `sweep` and `min_budgets` keep the inner slicer's shortcuts.
+    keeps_shortcuts: bool,
+}
+
+type Wrap = fn(Box<dyn Slicer>) -> Option<Box<dyn Slicer>>;
+
+fn decorators() -> Vec<(Wrap, Adds)> {
+    let pointer = || Adds {
+        is_transparent: true,
+        is_data: true,
+        keeps_shortcuts: true,
+        ..Adds::default()
+    };
+    vec![
+        (|inner| Some(Box::new(inner)), pointer()),
+        (|inner| Some(Box::new(Arc::new(inner))), pointer()),
+        (|inner| Some(Box::new(&*Box::leak(inner))), pointer()),
+        (
+            |inner| Some(Box::new(GroupSlice::new(inner))),
+            Adds {
+                name: Some("GroupSlice"),
+                ..pointer()
+            },
+        ),
+        (
+            |inner| Some(Box::new(Decorator(inner))),
+            Adds {
+                name: Some("Decorator"),
+                is_transparent: true,
+                ..Adds::default()
+            },
+        ),
+        (
+            |inner| Some(Box::new(QuotaSlice::new(Vec::new(), inner).unwrap())),
+            Adds {
+                name: Some("QuotaSlice"),
+                quota: true,
+                is_data: true,
+                ..Adds::default()
+            },
+        ),
+        (
+            |inner| {
+                let slicer = CountQuotaSlice::new(counts(5), inner, ScarcityBehavior::Degrade);
+                Some(Box::new(slicer.ok()?))
+            },
+            Adds {
+                name: Some("CountQuotaSlice"),
+                cap: Some(5),
+                is_data: true,
+                ..Adds::default()
+            },
+        ),
+    ]
+}
+
+/// Items of one kind, pairs of them in groups if asked for.
+fn candidates(grouped: bool) -> Vec<ContextItem> {
+    let item = |index: i64| {
+        let tokens = 1 + index * 7919 % 400;
+        let item = ContextItem::builder(format!("item {index}"), tokens)
+            .future_relevance_hint((index * 31 % 97) as f64 / 97.0);
+        let item = if grouped {
+            item.meta(GroupSlice::KEY, (index / 2).to_string())
+        } else {
+            item
+        };
+        item.build().unwrap()
+    };
+    (0..40).map(item).collect()
+}
+
+fn pipeline(slicer: Box<dyn Slicer>) -> Pipeline {
+    Pipeline::new(ReflexiveScorer, slicer, ChronologicalPlacer)
+}
+
+#[test]
+fn no_decorator_loses_what_the_wrapped_slicer_says_and_can() {
+    let items = candidates(false);
+    let ranked: Vec<ScoredRef<'_>> = (0..items.len())
+        .map(|position| ScoredRef::new(&items[position], 0.5, position))
+        .collect();
+    for (builtin, build) in BUILTINS {
+        for (index, (wrap, adds)) in decorators().into_iter().enumerate() {
+            let plain = build();
+            let name = adds.name;
+            let context = format!("decorator {index} {name:?} around {builtin}");
+            let Some(wrapped) = wrap(build()) else {
+                assert!(plain.is_knapsack() && adds.cap.is_some(), "{context}");
+                continue;
+            };
+            assert_eq!(
+                wrapped.is_quota(),
+                adds.quota || plain.is_quota(),
+                "{context}"
+            );
+            let has_counts = adds.cap.is_some() || plain.is_count_quota();
+            assert_eq!(wrapped.is_count_quota(), has_counts, "{context}");
+            assert_eq!(
+                wrapped.is_knapsack(),
+                !adds.quota && plain.is_knapsack(),
+                "{context}"
+            );
+            let cap = plain.count_cap_map().get(&kind()).copied();
+            let cap = adds.cap.into_iter().chain(cap).min();
+            assert_eq!(
+                wrapped.count_cap_map().get(&kind()).copied(),
+                cap,
+                "{context}"
+            );
+            let shown = match name {
+                Some(name) => format!("{name}({builtin})"),
+                None => builtin.to_owned(),
+            };
+            assert_eq!(format!("{wrapped:?}"), shown, "{context}");
+            #[cfg(feature = "serde")]
+            assert_eq!(wrapped.to_config().is_ok(), adds.is_data, "{context}");
+
+            let least = |slicer: &dyn Slicer| slicer.builtin()?.least_targets(&ranked, 3_000);
+            let expected = least(&plain).filter(|_| adds.keeps_shortcuts);
+            assert_eq!(least(&wrapped), expected, "{context}");
+            let (plain, wrapped) = (pipeline(plain), pipeline(wrapped));
+            let sweep = |pipeline: &Pipeline| {
+                let sweep = pipeline.sweep_sampled(&items, &budget(100), 0..=600, 2);
+                sweep.unwrap()
+            };
+            let exact = sweep(&plain).exact && adds.keeps_shortcuts;
+            assert_eq!(sweep(&wrapped).exact, exact, "{context}");
+            if adds.is_transparent {
+                for tokens in [0, 1, 300, 2_000] {
+                    let run = |pipeline: &Pipeline| {
+                        pipeline.run_indices(&items, &budget(tokens)).unwrap()
+                    };
+                    assert_eq!(run(&wrapped), run(&plain), "{context}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn groups_stay_whole_through_every_decorator() {
+    let items = candidates(true);
+    for (index, (wrap, _)) in decorators().into_iter().enumerate() {
+        for (outer, _) in decorators() {
+            let slicer = wrap(Box::new(GroupSlice::new(GreedySlice))).and_then(outer);
+            let pipeline = pipeline(slicer.expect("no knapsack takes part"));
+            for tokens in [300, 2_000, 5_000] {
+                let window = pipeline.run_indices(&items, &budget(tokens)).unwrap();
+                assert!(!window.is_empty());
+                for candidate in &window {
+                    assert!(
+                        window.contains(&(candidate ^ 1)),
+                        "decorator {index}: {window:?}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_least_budgets_are_those_of_the_sweep() {
+    let pinned = ContextItem::builder("pinned", 40).pinned(true);
+    let pinned = pinned.build().unwrap();
+    for grouped in [false, true] {
+        let mut items = candidates(grouped);
+        items.push(pinned.clone());
+        items.push(items[3].clone());
+        for (builtin, build) in BUILTINS {
+            let pipeline = pipeline(Box::new(GroupSlice::new(build())));
+            let budget = ContextBudget::builder(900)
+                .target_tokens(800)
+                .output_reserve(150);
+            let budget = budget.reserved_slot(kind(), 20).build().unwrap();
+            for ceiling in [0, 150, 700] {
+                let sweep = pipeline.sweep(&items, &budget, 0..=ceiling).unwrap();
+                let least = pipeline.min_budgets(&items, &budget, ceiling).unwrap();
+                assert!(sweep.exact && least.exact, "{builtin}");
+                let positions = 0..items.len();
+                let expected: Vec<_> = positions.map(|index| sweep.min_budget(index)).collect();
+                assert_eq!(least.budgets, expected, "{builtin} up to {ceiling}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_sweep_can_be_watched_and_stopped() {
+    use std::ops::ControlFlow;
+
+    let items = candidates(false);
+    let slicer = QuotaSlice::new(Vec::new(), GreedySlice).unwrap();
+    let pipeline = pipeline(Box::new(slicer));
+    let mut seen = Vec::new();
+    let sweep = pipeline.sweep_observed(&items, &budget(100), 10..=49, 40, |progress| {
+        seen.push((progress.reached, progress.one_by_one));
+        assert_eq!((progress.first, progress.last), (10, 49));
+        ControlFlow::Continue(())
+    });
+    assert_eq!(seen, (10..=49).map(|at| (at, true)).collect::<Vec<_>>());
+    let sweep = sweep.unwrap();
+    assert!(sweep.exact);
+    let stop_at = |last: i64| {
+        let sweep = pipeline.sweep_observed(&items, &budget(100), 10..=49, 40, |progress| {
+            assert!(progress.fraction() > 0.0 && progress.fraction() <= 1.0);
+            match progress.reached < last {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            }
+        });
+        sweep.unwrap()
+    };
+    for last in [10, 30, 49] {
+        let stopped = stop_at(last);
+        assert_eq!(stopped.steps.last().unwrap().to, last);
+        for budget in 10..=last {
+            assert_eq!(stopped.selection_at(budget), sweep.selection_at(budget));
+        }
+        assert!(stopped.selection_at(last + 1).is_empty());
+    }
+}
+
+#[test]
+fn large_runs_are_tried_at_fewer_budgets() {
+    let nested = |depth: usize| {
+        let mut slicer: Box<dyn Slicer> = Box::new(GreedySlice);
+        for _ in 0..depth {
+            slicer = Box::new(QuotaSlice::new(Vec::new(), slicer).unwrap());
+        }
+        pipeline(slicer)
+    };
+    assert_eq!(nested(0).sweep_samples(0), Pipeline::SWEEP_SAMPLES);
+    assert_eq!(nested(1).sweep_samples(10_000), Pipeline::SWEEP_SAMPLES);
+    assert_eq!(nested(0).sweep_samples(1 << 17), 1 << 10);
+    assert_eq!(nested(63).sweep_samples(1 << 11), 1 << 10);
+    assert_eq!(nested(0).sweep_samples(usize::MAX), 64);
+}

@@ -209,6 +209,7 @@ fn write_slicer(slicer: &Slicer) -> Value {
     };
     match slicer {
         Slicer::Greedy => json!({ "type": "greedy" }),
+        Slicer::Rank => json!({ "type": "rank" }),
         Slicer::Knapsack { bucket_size } => sized(json!({ "type": "knapsack" }), *bucket_size),
         Slicer::Quota { quotas, inner } => json!({
             "type": "quota",

@@ -15,6 +15,7 @@ type Build = fn(&Scope<'_>) -> Result<Slicer, VectorError>;
 /// Every slicer name with what reads its fields.
 const SLICERS: &[(&str, Build)] = &[
     ("greedy", |_| Ok(Slicer::Greedy)),
+    ("rank", |_| Ok(Slicer::Rank)),
     ("knapsack", |scope| {
         Ok(Slicer::Knapsack {
             bucket_size: scope.optional("bucket_size")?,

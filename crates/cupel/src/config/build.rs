@@ -8,8 +8,8 @@ use crate::{
     ChronologicalPlacer, CompositeScorer, CountConstrainedKnapsackSlice, CountQuotaSlice,
     CupelError, DecayCurve, DecayScorer, FrequencyScorer, GreedySlice, GroupSlice, KindScorer,
     KnapsackSlice, MetadataKeyScorer, MetadataTrustScorer, Placer, Policy, PriorityScorer,
-    ProductScorer, QuotaSlice, RecencyScorer, ReflexiveScorer, ScaledScorer, Scorer, Slicer,
-    SystemTimeProvider, TagComparison, TagScorer, TimeProvider, UShapedPlacer,
+    ProductScorer, QuotaSlice, RankSlice, RecencyScorer, ReflexiveScorer, ScaledScorer, Scorer,
+    Slicer, SystemTimeProvider, TagComparison, TagScorer, TimeProvider, UShapedPlacer,
 };
 
 impl PolicyConfig {
@@ -147,6 +147,7 @@ impl SlicerConfig {
         let inner = |inner: &Self| inner.build().map_err(|e| e.within("inner"));
         Ok(match self {
             Self::Greedy => Box::new(GreedySlice),
+            Self::Rank => Box::new(RankSlice),
             Self::Knapsack(knapsack) => Box::new(knapsack.build()?),
             Self::Quota {
                 quotas,

@@ -212,6 +212,8 @@ pub struct StepWindow {
 pub enum SlicerConfig {
     /// [`GreedySlice`](crate::GreedySlice).
     Greedy,
+    /// [`RankSlice`](crate::RankSlice).
+    Rank,
     /// [`KnapsackSlice`](crate::KnapsackSlice).
     Knapsack(KnapsackConfig),
     /// [`QuotaSlice`](crate::QuotaSlice).

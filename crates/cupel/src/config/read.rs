@@ -119,6 +119,7 @@ pub(super) fn slicer(node: &Node<'_>) -> Result<SlicerConfig> {
     let inner = |node: &Node<'_>, _: Shape| slicer(node);
     Ok(match fields.record.name {
         "greedy" => SlicerConfig::Greedy,
+        "rank" => SlicerConfig::Rank,
         "knapsack" => SlicerConfig::Knapsack(knapsack(&fields)?),
         "quota" => SlicerConfig::Quota {
             quotas: fields.value("quotas", list(quota))?,

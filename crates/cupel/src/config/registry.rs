@@ -473,6 +473,7 @@ pub static SLICERS: Family = Family {
     name: "slicer",
     types: &[
         record("greedy", "By score per token, best first.", &[]),
+        record("rank", "By score, best first.", &[]),
         record(
             "knapsack",
             "The set with the highest total score.",

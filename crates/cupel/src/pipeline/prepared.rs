@@ -95,7 +95,8 @@ impl<'a> PreparedRun<'a> {
         } = &self.prepared;
         let index = candidates.iter().position(|c| c == candidate);
         let list = ledger.unsorted(candidates);
-        let prepared = index.and_then(|index| self.policy.slicer().prepare(&list, index));
+        let prepared =
+            index.and_then(|index| self.policy.slicer().builtin()?.prepare(&list, index));
         move |budget| match &prepared {
             // There is no overflow then, or nothing left for the slicer.
             Some(is_chosen) => Ok(is_chosen(&self.prepared.effective(budget)?)),

@@ -1,24 +1,27 @@
 //! [`CountQuotaSlice`] and [`CountConstrainedKnapsackSlice`]: item counts per kind.
 //!
 //! Both commit the required items of every kind first, let another slicer choose from the
-//! rest, and cut that choice down to the caps. They differ in who chooses and in what order the
-//! caps see the choice.
+//! rest, and apply the caps to that choice. They differ in the slicer that chooses and in the order
+//! in which caps are applied.
 
 use std::collections::HashMap;
 use std::fmt;
+use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
 
+use super::builtin::{group_score, select_in};
 use super::group::select_groups;
 use super::{
-    GroupScore, KnapsackSlice, QuotaConstraint, QuotaConstraintMode, QuotaPolicy, Refusal,
-    Selection, Slicer, check_distinct, ranks_by_kind, slice_by_selection,
+    BuiltinSlicer, GroupScore, KnapsackSlice, PreparedChoice, QuotaConstraint, QuotaConstraintMode,
+    QuotaPolicy, Refusal, Selection, Slicer, SweepVisitor, Unsorted, check_distinct, ranks_by_kind,
+    slice_by_selection,
 };
 use crate::diagnostics::CountRequirementShortfall;
 use crate::model::reported;
 use crate::order::descending;
 use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredItem, ScoredRef};
 
-/// How many items of one kind there must and may be.
+/// The least and the largest number of items of one kind.
 ///
 /// ```
 /// use cupel::{ContextKind, CountQuotaEntry};
@@ -36,7 +39,8 @@ pub struct CountQuotaEntry {
 }
 
 impl CountQuotaEntry {
-    /// At least `require_count` and at most `cap_count` items of `kind`. Zero and zero bars the kind.
+    /// Requires at least `require_count` and allows at most `cap_count` items of `kind`. Two zeros
+    /// exclude the kind.
     ///
     /// # Errors
     ///
@@ -65,26 +69,26 @@ impl CountQuotaEntry {
         })
     }
 
-    /// The kind.
+    /// Returns the kind.
     pub fn kind(&self) -> &ContextKind {
         &self.kind
     }
 
-    /// The least number of items.
+    /// Returns the least number of items.
     pub fn require_count(&self) -> usize {
         self.require_count
     }
 
-    /// The largest number of items.
+    /// Returns the largest number of items.
     pub fn cap_count(&self) -> usize {
         self.cap_count
     }
 }
 
-/// What a count slicer does when a kind has fewer candidates than it requires.
+/// What a count slicer does if a kind has fewer candidates than required.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum ScarcityBehavior {
-    /// Take what is there and record a
+    /// Keep the candidates there are and record a
     /// [`CountRequirementShortfall`](crate::CountRequirementShortfall).
     #[default]
     Degrade,
@@ -94,9 +98,9 @@ pub enum ScarcityBehavior {
 
 /// Guarantees and limits item counts per kind; an inner slicer chooses the rest.
 ///
-/// Required items are taken whatever they cost (CQ-10), so they can exceed the target: the
-/// pipeline's overflow strategy decides what happens then. Caps apply to what the inner slicer
-/// chose, in the order it chose (CQ-17).
+/// Required items are kept at any size (CQ-10), so they can exceed the target; the pipeline's
+/// overflow strategy then applies. Caps apply to the inner slicer's choice, in the order of that
+/// choice (CQ-17).
 ///
 /// ```
 /// use cupel::{ContextBudget, ContextItem, ContextKind, CountQuotaEntry, CountQuotaSlice};
@@ -120,7 +124,8 @@ pub struct CountQuotaSlice {
 }
 
 impl CountQuotaSlice {
-    /// Counts per kind, the slicer for the rest, and what to do when a requirement cannot be met.
+    /// Creates a slicer from counts per kind, the slicer for the rest, and the behavior if a requirement
+    /// is not met.
     ///
     /// # Errors
     ///
@@ -143,12 +148,12 @@ impl CountQuotaSlice {
         })
     }
 
-    /// The configured counts, in order.
+    /// Returns the configured counts, in order.
     pub fn entries(&self) -> &[CountQuotaEntry] {
         &self.counts.entries
     }
 
-    /// What happens when a requirement cannot be met.
+    /// Returns the behavior if a requirement is not met.
     pub fn scarcity(&self) -> ScarcityBehavior {
         self.counts.scarcity
     }
@@ -158,7 +163,7 @@ impl fmt::Debug for CountQuotaSlice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CountQuotaSlice")
             .field("entries", &self.counts.entries)
-            .field("inner", &"<dyn Slicer>")
+            .field("inner", &self.inner)
             .field("scarcity", &self.counts.scarcity)
             .finish()
     }
@@ -178,17 +183,15 @@ impl Slicer for CountQuotaSlice {
         ranked: &[ScoredRef<'_>],
         budget: &ContextBudget,
     ) -> Result<Selection, CupelError> {
-        select_groups(self.inner.group_score(), ranked, budget, |ranked| {
-            self.counts.select(ranked, budget, &self.inner, |_| ())
-        })
+        self.select_in(None, ranked, budget)
     }
 
-    fn group_score(&self) -> Option<GroupScore> {
-        self.inner.group_score()
+    fn builtin(&self) -> Option<&dyn BuiltinSlicer> {
+        Some(self)
     }
 
-    fn is_quota(&self) -> bool {
-        self.inner.is_quota()
+    fn inner(&self) -> Option<&dyn Slicer> {
+        Some(&self.inner)
     }
 
     fn is_count_quota(&self) -> bool {
@@ -215,6 +218,49 @@ impl Slicer for CountQuotaSlice {
     }
 }
 
+impl BuiltinSlicer for CountQuotaSlice {
+    fn select_in(
+        &self,
+        partition: Option<&ContextKind>,
+        ranked: &[ScoredRef<'_>],
+        budget: &ContextBudget,
+    ) -> Result<Selection, CupelError> {
+        select_groups(group_score(&self.inner), ranked, budget, |ranked| {
+            let inner = &self.inner;
+            self.counts.select(partition, ranked, budget, inner, |_| ())
+        })
+    }
+
+    fn select_unsorted(&self, _list: &Unsorted<'_>, _budget: &ContextBudget) -> Option<Vec<usize>> {
+        None
+    }
+
+    fn prepare<'a>(&'a self, _list: &Unsorted<'_>, _wanted: usize) -> Option<PreparedChoice<'a>> {
+        None
+    }
+
+    fn sweep(
+        &self,
+        _ranked: &[ScoredRef<'_>],
+        _targets: RangeInclusive<i64>,
+        _visitor: &mut dyn SweepVisitor,
+    ) -> Option<ControlFlow<()>> {
+        None
+    }
+
+    fn least_targets(&self, _ranked: &[ScoredRef<'_>], _last: i64) -> Option<Vec<Option<i64>>> {
+        None
+    }
+
+    fn group_score(&self) -> Option<GroupScore> {
+        None
+    }
+
+    fn counts(&self) -> Option<&Counts> {
+        Some(&self.counts)
+    }
+}
+
 impl QuotaPolicy for CountQuotaSlice {
     fn quota_constraints(&self) -> Vec<QuotaConstraint> {
         self.counts.constraints()
@@ -223,8 +269,8 @@ impl QuotaPolicy for CountQuotaSlice {
 
 /// Guarantees and limits item counts per kind; a knapsack chooses the rest.
 ///
-/// As [`CountQuotaSlice`], with the knapsack's choice sorted by score before the caps see it, so
-/// that a cap keeps the best (CCK-8).
+/// As [`CountQuotaSlice`], but the knapsack's choice is sorted by score before caps apply, so that a
+/// cap keeps the best (CCK-8).
 ///
 /// ```
 /// use cupel::{ContextKind, CountConstrainedKnapsackSlice, CountQuotaEntry, KnapsackSlice};
@@ -246,7 +292,8 @@ pub struct CountConstrainedKnapsackSlice {
 }
 
 impl CountConstrainedKnapsackSlice {
-    /// Counts per kind, the knapsack, and what to do when a requirement cannot be met.
+    /// Creates a slicer from counts per kind, the knapsack, and the behavior if a requirement is not
+    /// met.
     ///
     /// # Errors
     ///
@@ -262,12 +309,12 @@ impl CountConstrainedKnapsackSlice {
         })
     }
 
-    /// The configured counts, in order.
+    /// Returns the configured counts, in order.
     pub fn entries(&self) -> &[CountQuotaEntry] {
         &self.counts.entries
     }
 
-    /// What happens when a requirement cannot be met.
+    /// Returns the behavior if a requirement is not met.
     pub fn scarcity(&self) -> ScarcityBehavior {
         self.counts.scarcity
     }
@@ -297,10 +344,11 @@ impl Slicer for CountConstrainedKnapsackSlice {
         ranked: &[ScoredRef<'_>],
         budget: &ContextBudget,
     ) -> Result<Selection, CupelError> {
-        self.counts
-            .select(ranked, budget, &self.knapsack, |chosen| {
-                chosen.sort_by(|&a, &b| descending(ranked[a].score, ranked[b].score));
-            })
+        self.select_in(None, ranked, budget)
+    }
+
+    fn builtin(&self) -> Option<&dyn BuiltinSlicer> {
+        Some(self)
     }
 
     fn is_count_quota(&self) -> bool {
@@ -323,15 +371,61 @@ impl Slicer for CountConstrainedKnapsackSlice {
     }
 }
 
+impl BuiltinSlicer for CountConstrainedKnapsackSlice {
+    fn select_in(
+        &self,
+        partition: Option<&ContextKind>,
+        ranked: &[ScoredRef<'_>],
+        budget: &ContextBudget,
+    ) -> Result<Selection, CupelError> {
+        let best_first = |chosen: &mut Vec<usize>| {
+            chosen.sort_by(|&a, &b| descending(ranked[a].score, ranked[b].score));
+        };
+        let knapsack = &self.knapsack;
+        self.counts
+            .select(partition, ranked, budget, knapsack, best_first)
+    }
+
+    fn select_unsorted(&self, _list: &Unsorted<'_>, _budget: &ContextBudget) -> Option<Vec<usize>> {
+        None
+    }
+
+    fn prepare<'a>(&'a self, _list: &Unsorted<'_>, _wanted: usize) -> Option<PreparedChoice<'a>> {
+        None
+    }
+
+    fn sweep(
+        &self,
+        _ranked: &[ScoredRef<'_>],
+        _targets: RangeInclusive<i64>,
+        _visitor: &mut dyn SweepVisitor,
+    ) -> Option<ControlFlow<()>> {
+        None
+    }
+
+    fn least_targets(&self, _ranked: &[ScoredRef<'_>], _last: i64) -> Option<Vec<Option<i64>>> {
+        None
+    }
+
+    fn group_score(&self) -> Option<GroupScore> {
+        None
+    }
+
+    fn counts(&self) -> Option<&Counts> {
+        Some(&self.counts)
+    }
+}
+
 impl QuotaPolicy for CountConstrainedKnapsackSlice {
     fn quota_constraints(&self) -> Vec<QuotaConstraint> {
         self.counts.constraints()
     }
 }
 
-/// What both count slicers share.
-#[derive(Clone)]
-struct Counts {
+/// The counts per kind of both count slicers.
+#[doc(hidden)]
+#[derive(Debug, Clone)]
+pub struct Counts {
     /// The slicer's name, for its scarcity error.
     slicer: &'static str,
     entries: Vec<CountQuotaEntry>,
@@ -352,10 +446,21 @@ impl Counts {
         })
     }
 
-    /// Commits what is required, lets `inner` choose from the rest, puts its choice in the
-    /// order the caps are to see it, and applies the caps.
+    /// Returns the entries that require an item, of the partition's kind alone inside a partition.
+    pub(super) fn required(
+        &self,
+        partition: Option<&ContextKind>,
+    ) -> impl Iterator<Item = &CountQuotaEntry> {
+        self.entries.iter().filter(move |entry| {
+            entry.require_count > 0 && partition.is_none_or(|kind| *kind == entry.kind)
+        })
+    }
+
+    /// Commits the required items, lets `inner` choose from the rest, reorders its choice and applies
+    /// the caps in that order.
     fn select(
         &self,
+        partition: Option<&ContextKind>,
         ranked: &[ScoredRef<'_>],
         budget: &ContextBudget,
         inner: &dyn Slicer,
@@ -365,7 +470,7 @@ impl Counts {
         if ranked.is_empty() || budget.target_tokens() <= 0 {
             return Ok(selection);
         }
-        let mut counts = self.commit_required(ranked, &mut selection)?;
+        let mut counts = self.commit_required(partition, ranked, &mut selection)?;
 
         let mut committed = vec![false; ranked.len()];
         let mut committed_tokens = 0;
@@ -377,7 +482,7 @@ impl Counts {
         let part: Vec<_> = rest.iter().map(|&rank| ranked[rank]).collect();
         let left = reported((i128::from(budget.target_tokens()) - committed_tokens).max(0));
         let part_budget = ContextBudget::limits(budget.max_tokens(), left.min(budget.max_tokens()));
-        let chosen = inner.select(&part, &part_budget)?;
+        let chosen = select_in(inner, partition, &part, &part_budget)?;
         let mut chosen = selection.adopt(chosen, &rest)?;
 
         reorder(&mut chosen);
@@ -402,16 +507,17 @@ impl Counts {
         Ok(selection)
     }
 
-    /// Keeps the best required items of every entry, in the order of the entries; returns how
-    /// many there are of each kind.
+    /// Keeps the best required items of every entry, in the order of the entries. Returns the number
+    /// kept of each kind.
     fn commit_required<'a>(
         &'a self,
+        partition: Option<&ContextKind>,
         ranked: &[ScoredRef<'a>],
         selection: &mut Selection,
     ) -> Result<HashMap<&'a ContextKind, usize>, CupelError> {
         let mut candidates: HashMap<_, _> = ranks_by_kind(ranked).into_iter().collect();
         let mut counts = HashMap::new();
-        for entry in self.entries.iter().filter(|entry| entry.require_count > 0) {
+        for entry in self.required(partition) {
             let mut best = candidates.remove(&entry.kind).unwrap_or_default();
             best.sort_by(|&a, &b| descending(ranked[a].score, ranked[b].score));
             best.truncate(entry.require_count);
@@ -424,7 +530,8 @@ impl Counts {
         Ok(counts)
     }
 
-    fn fall_short(
+    /// Records that an entry is not met, or fails.
+    pub(super) fn fall_short(
         &self,
         entry: &CountQuotaEntry,
         satisfied: usize,

@@ -1,12 +1,14 @@
 //! [`GroupSlice`]: items that are kept or dropped together.
 
 use std::collections::HashMap;
-use std::fmt;
-use std::ops::RangeInclusive;
+use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
 
+use super::builtin::select_in;
+use super::count::Counts;
 use super::{
-    PreparedChoice, Refusal, Selection, Slicer, TargetSweep, Unsorted, slice_by_selection,
+    BuiltinSlicer, PreparedChoice, Refusal, Selection, Slicer, SweepVisitor, Unsorted,
+    slice_by_selection,
 };
 use crate::diagnostics::ExclusionReason;
 use crate::model::reported;
@@ -15,25 +17,25 @@ use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredItem, Sco
 
 /// Keeps or drops the items of a group together; an inner slicer chooses among the groups.
 ///
-/// An item names its group under the metadata key `cupel:group`; items with the same text there,
-/// compared exactly, are one group, and an item without it is a group by itself. The inner slicer
-/// sees each group as one candidate:
+/// The metadata key `cupel:group` names an item's group. Items with the same string there, compared
+/// exactly, are one group; an item without it is a group by itself. The inner slicer sees each
+/// group as one candidate:
 ///
-/// - its tokens are the members' tokens added up; a group beyond the 64-bit range is not offered;
+/// - its tokens are the sum of the members' tokens; a group beyond the 64-bit range is not offered;
 /// - its score is the members' best, or their mean or sum ([`GroupScore`]), and its rank follows
 ///   from it, ties by the rank of the best member;
-/// - its kind is that of its largest member, so that a call and its long result use up the share
-///   of tool outputs, and it counts as one item;
+/// - its kind is that of its largest member, so that a call and its long result count toward the
+///   share of tool outputs, and it counts as one item;
 /// - everything else is its best member's.
 ///
-/// Where every group has one item the choice is the inner slicer's own. Inside [`QuotaSlice`] and
-/// [`CountQuotaSlice`] this slicer means the same as around them: groups are made before kinds are
-/// told apart, so no share or cap takes a group apart.
+/// If every group has one item, the choice is the inner slicer's own. Inside [`QuotaSlice`] and
+/// [`CountQuotaSlice`] this slicer has the same effect as around them: items are grouped before they
+/// are divided by kind, so no share or cap splits a group.
 ///
-/// Slicers see what the stages before them leave. A pinned member is in whatever happens; the rest
-/// of its group is a group that costs its own tokens. Deduplication takes copies out of groups:
-/// switch it off where a group must stay whole. [`OverflowStrategy::Truncate`] cuts item by item,
-/// which matters only where required counts exceed the target.
+/// Slicers see the candidates that earlier stages leave. A pinned member is always included; the rest
+/// of its group is a group that costs its own tokens. Deduplication removes copies from groups:
+/// disable it if a group must stay whole. [`OverflowStrategy::Truncate`] cuts item by item, which
+/// matters only if required counts exceed the target.
 ///
 /// [`QuotaSlice`]: crate::QuotaSlice
 /// [`CountQuotaSlice`]: crate::CountQuotaSlice
@@ -63,13 +65,13 @@ use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredItem, Sco
 /// );
 /// # Ok::<(), cupel::CupelError>(())
 /// ```
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct GroupSlice {
     inner: Arc<dyn Slicer>,
     score: GroupScore,
 }
 
-/// What a group scores.
+/// How a group is scored.
 ///
 /// ```
 /// use cupel::{GreedySlice, GroupScore, GroupSlice};
@@ -89,7 +91,7 @@ pub enum GroupScore {
 }
 
 impl GroupScore {
-    /// `scores` holds at least one.
+    /// Combines scores, of which there is at least one.
     fn of(self, scores: &[f64]) -> f64 {
         let sum = || scores[1..].iter().fold(scores[0], |sum, score| sum + score);
         match self {
@@ -110,7 +112,7 @@ impl GroupSlice {
     /// The metadata key that names an item's group.
     pub const KEY: &str = "cupel:group";
 
-    /// Groups, of which `inner` chooses; a group scores as its best member.
+    /// Chooses among groups with `inner`. The score of a group defaults to its best member's.
     pub fn new(inner: impl Slicer + 'static) -> Self {
         Self {
             inner: Arc::new(inner),
@@ -118,24 +120,15 @@ impl GroupSlice {
         }
     }
 
-    /// Sets what a group scores.
+    /// Sets how a group is scored.
     pub fn with_score(mut self, score: GroupScore) -> Self {
         self.score = score;
         self
     }
 
-    /// What a group scores.
+    /// Returns how a group is scored.
     pub fn score(&self) -> GroupScore {
         self.score
-    }
-}
-
-impl fmt::Debug for GroupSlice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GroupSlice")
-            .field("inner", &"<dyn Slicer>")
-            .field("score", &self.score)
-            .finish()
     }
 }
 
@@ -153,78 +146,15 @@ impl Slicer for GroupSlice {
         ranked: &[ScoredRef<'_>],
         budget: &ContextBudget,
     ) -> Result<Selection, CupelError> {
-        select_groups(Some(self.score), ranked, budget, |ranked| {
-            self.inner.select(ranked, budget)
-        })
+        self.select_in(None, ranked, budget)
     }
 
-    fn select_unsorted(&self, list: &Unsorted<'_>, budget: &ContextBudget) -> Option<Vec<usize>> {
-        if has_groups(list) {
-            return None;
-        }
-        self.inner.select_unsorted(list, budget)
+    fn builtin(&self) -> Option<&dyn BuiltinSlicer> {
+        Some(self)
     }
 
-    fn prepare<'a>(&'a self, list: &Unsorted<'_>, wanted: usize) -> Option<PreparedChoice<'a>> {
-        if !has_groups(list) {
-            return self.inner.prepare(list, wanted);
-        }
-        let order = list.ranked();
-        let rank = order.iter().position(|&index| index == wanted)?;
-        let ranked = order
-            .iter()
-            .map(|&index| list.scored(list.positions[index]));
-        let ranked: Vec<ScoredRef<'_>> = ranked.collect();
-        let Some(groups) = Groups::find(self.score, &ranked) else {
-            return self.inner.prepare(list, wanted);
-        };
-        let is_wanted = |group: &Group| group.members.contains(&rank);
-        let wanted = groups.offered.iter().position(is_wanted)?;
-        let candidates = groups.candidates(&ranked);
-        let items: Vec<ContextItem> = candidates.iter().map(|group| group.item.clone()).collect();
-        let scores: Vec<f64> = candidates.iter().map(|group| group.score).collect();
-        let positions: Vec<u32> = (0..).take(items.len()).collect();
-        self.inner
-            .prepare(&Unsorted::new(&items, &scores, &positions), wanted)
-    }
-
-    fn sweep(&self, ranked: &[ScoredRef<'_>], targets: RangeInclusive<i64>) -> Option<TargetSweep> {
-        let Some(groups) = Groups::find(self.score, ranked) else {
-            return self.inner.sweep(ranked, targets);
-        };
-        let first = *targets.start();
-        let known = self.inner.sweep(&groups.candidates(ranked), targets)?;
-        let mut sweep = TargetSweep::new(first);
-        for (target, changes) in known.steps() {
-            let changes = changes.iter().map(|&group| &groups.offered[group as usize]);
-            for &rank in changes.flat_map(|group| &group.members) {
-                sweep.toggle(rank, target);
-            }
-        }
-        if let Some((target, error)) = known.failure() {
-            sweep.fail(*target, error.clone());
-        }
-        Some(sweep)
-    }
-
-    fn is_knapsack(&self) -> bool {
-        self.inner.is_knapsack()
-    }
-
-    fn is_quota(&self) -> bool {
-        self.inner.is_quota()
-    }
-
-    fn is_count_quota(&self) -> bool {
-        self.inner.is_count_quota()
-    }
-
-    fn count_cap_map(&self) -> HashMap<ContextKind, usize> {
-        self.inner.count_cap_map()
-    }
-
-    fn group_score(&self) -> Option<GroupScore> {
-        Some(self.score)
+    fn inner(&self) -> Option<&dyn Slicer> {
+        Some(&self.inner)
     }
 
     #[cfg(feature = "serde")]
@@ -237,8 +167,117 @@ impl Slicer for GroupSlice {
     }
 }
 
-/// The choice of `select` among the groups of `ranked`, expanded; its choice from `ranked` as it is
-/// where there is nothing to group, or nobody to ask for it.
+impl BuiltinSlicer for GroupSlice {
+    fn select_in(
+        &self,
+        partition: Option<&ContextKind>,
+        ranked: &[ScoredRef<'_>],
+        budget: &ContextBudget,
+    ) -> Result<Selection, CupelError> {
+        select_groups(Some(self.score), ranked, budget, |ranked| {
+            select_in(&self.inner, partition, ranked, budget)
+        })
+    }
+
+    fn select_unsorted(&self, list: &Unsorted<'_>, budget: &ContextBudget) -> Option<Vec<usize>> {
+        if has_groups(list) {
+            return None;
+        }
+        self.inner.builtin()?.select_unsorted(list, budget)
+    }
+
+    fn prepare<'a>(&'a self, list: &Unsorted<'_>, wanted: usize) -> Option<PreparedChoice<'a>> {
+        if !has_groups(list) {
+            return self.inner.builtin()?.prepare(list, wanted);
+        }
+        let order = list.ranked();
+        let rank = order.iter().position(|&index| index == wanted)?;
+        let ranked = order.iter().map(|&index| list.get(index));
+        let ranked: Vec<ScoredRef<'_>> = ranked.collect();
+        let Some(groups) = Groups::find(self.score, &ranked) else {
+            return self.inner.builtin()?.prepare(list, wanted);
+        };
+        let is_wanted = |group: &Group| group.members.contains(&rank);
+        let wanted = groups.offered.iter().position(is_wanted)?;
+        let candidates = groups.candidates(&ranked);
+        let items: Vec<ContextItem> = candidates.iter().map(|group| group.item.clone()).collect();
+        let scores: Vec<f64> = candidates.iter().map(|group| group.score).collect();
+        let positions: Vec<u32> = (0..).take(items.len()).collect();
+        let list = Unsorted::new(&items, &scores, &positions);
+        self.inner.builtin()?.prepare(&list, wanted)
+    }
+
+    fn sweep(
+        &self,
+        ranked: &[ScoredRef<'_>],
+        targets: RangeInclusive<i64>,
+        visitor: &mut dyn SweepVisitor,
+    ) -> Option<ControlFlow<()>> {
+        let inner = self.inner.builtin()?;
+        let Some(groups) = Groups::find(self.score, ranked) else {
+            return inner.sweep(ranked, targets, visitor);
+        };
+        let mut expand = Expand {
+            groups: &groups,
+            members: Vec::new(),
+            visitor,
+        };
+        inner.sweep(&groups.candidates(ranked), targets, &mut expand)
+    }
+
+    fn least_targets(&self, ranked: &[ScoredRef<'_>], last: i64) -> Option<Vec<Option<i64>>> {
+        let inner = self.inner.builtin()?;
+        let Some(groups) = Groups::find(self.score, ranked) else {
+            return inner.least_targets(ranked, last);
+        };
+        let targets = inner.least_targets(&groups.candidates(ranked), last)?;
+        let mut least = vec![None; ranked.len()];
+        for (group, target) in groups.offered.iter().zip(targets) {
+            for &rank in &group.members {
+                least[rank] = target;
+            }
+        }
+        Some(least)
+    }
+
+    fn group_score(&self) -> Option<GroupScore> {
+        Some(self.score)
+    }
+
+    fn counts(&self) -> Option<&Counts> {
+        None
+    }
+}
+
+/// Turns changes of groups into changes of their members.
+struct Expand<'a> {
+    groups: &'a Groups,
+    members: Vec<u32>,
+    visitor: &'a mut dyn SweepVisitor,
+}
+
+impl SweepVisitor for Expand<'_> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a run has at most u32::MAX candidates"
+    )]
+    fn change(&mut self, target: i64, ranks: &[u32]) -> ControlFlow<()> {
+        self.members.clear();
+        let groups = ranks
+            .iter()
+            .map(|&rank| &self.groups.offered[rank as usize]);
+        let members = groups.flat_map(|group| &group.members);
+        self.members.extend(members.map(|&rank| rank as u32));
+        self.visitor.change(target, &self.members)
+    }
+
+    fn fail(&mut self, target: i64, error: CupelError) {
+        self.visitor.fail(target, error);
+    }
+}
+
+/// Returns the choice of `select` among the groups of `ranked`, expanded to their members. Without
+/// groups, or without a score for them, it is the choice from `ranked` itself.
 pub(super) fn select_groups(
     score: Option<GroupScore>,
     ranked: &[ScoredRef<'_>],
@@ -262,11 +301,11 @@ fn has_groups(list: &Unsorted<'_>) -> bool {
     list.iter().any(|scored| group_of(scored.item).is_some())
 }
 
-/// A ranked list in groups, at least one of them with several members.
+/// A ranked list in groups, at least one of which has several members.
 struct Groups {
     /// By score, ties by the rank of the best member.
     offered: Vec<Group>,
-    /// What no budget has room for.
+    /// Groups that no budget has room for.
     too_large: Vec<Group>,
 }
 
@@ -275,12 +314,12 @@ struct Group {
     members: Vec<usize>,
     tokens: i128,
     score: f64,
-    /// What the inner slicer sees in place of several members.
+    /// The item that the inner slicer sees in place of several members.
     candidate: Option<ContextItem>,
 }
 
 impl Groups {
-    /// `None` if every group has one member.
+    /// Returns `None` if every group has one member.
     fn find(score: GroupScore, ranked: &[ScoredRef<'_>]) -> Option<Self> {
         let mut by_name: HashMap<&str, usize> = HashMap::new();
         let mut members: Vec<Vec<usize>> = Vec::with_capacity(ranked.len());
@@ -306,7 +345,7 @@ impl Groups {
         Some(Self { offered, too_large })
     }
 
-    /// The groups as the inner slicer sees them.
+    /// Returns the groups as the inner slicer sees them.
     fn candidates<'a>(&'a self, ranked: &[ScoredRef<'a>]) -> Vec<ScoredRef<'a>> {
         let candidate = |group: &'a Group| {
             let best = ranked[group.members[0]];
@@ -316,29 +355,30 @@ impl Groups {
         self.offered.iter().map(candidate).collect()
     }
 
-    /// A choice of groups as a choice of their members. What was said about a group is said about
-    /// each; a group of several that found no room says so itself.
+    /// Turns a choice of groups into a choice of their members. A refusal of a group is repeated for
+    /// each member. A group of several that did not fit is refused with
+    /// [`ExclusionReason::GroupExcluded`].
     fn expand(self, chosen: Selection, budget: &ContextBudget) -> Result<Selection, CupelError> {
         chosen.check(self.offered.len())?;
         let mut selection = Selection::default();
-        let mut silent = vec![true; self.offered.len()];
+        let mut unexplained = vec![true; self.offered.len()];
         let mut left = i128::from(budget.target_tokens());
         for &group in chosen.kept() {
-            silent[group] = false;
+            unexplained[group] = false;
             left -= self.offered[group].tokens;
             selection.extend(self.offered[group].members.iter().copied());
         }
         let (refusals, shortfalls) = chosen.into_remarks();
         for (group, refusal) in refusals {
-            silent[group] = false;
+            unexplained[group] = false;
             self.offered[group].refuse(&mut selection, &refusal);
         }
         for shortfall in shortfalls {
             selection.fall_short(shortfall);
         }
-        let unlucky = self.offered.iter().zip(silent);
-        let unlucky = unlucky.filter_map(|(group, silent)| silent.then_some(group));
-        for group in unlucky.chain(&self.too_large) {
+        let unfit = self.offered.iter().zip(unexplained);
+        let unfit = unfit.filter_map(|(group, unexplained)| unexplained.then_some(group));
+        for group in unfit.chain(&self.too_large) {
             if group.candidate.is_some() {
                 let reason = ExclusionReason::GroupExcluded {
                     group_size: group.members.len(),
@@ -375,8 +415,8 @@ impl Group {
         }
     }
 
-    /// Says of every member why the group was refused. A count cap names the item's kind in the
-    /// report, and of a group it is the candidate's that counted.
+    /// Refuses every member. A count cap names the kind that was counted: the group's, not the
+    /// member's.
     fn refuse(&self, selection: &mut Selection, refusal: &Refusal) {
         let refusal = match (&self.candidate, refusal) {
             (Some(candidate), Refusal::CountCap { cap, count }) => {

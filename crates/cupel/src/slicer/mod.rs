@@ -1,8 +1,9 @@
-//! Slicers: which items stay within the token budget?
+//! Slicers choose the items that fit the token budget.
 //!
 //! | slicer | chooses | cost |
 //! |---|---|---|
 //! | [`GreedySlice`] | by score per token, best first | one sort |
+//! | [`RankSlice`] | by score, best first | one sort |
 //! | [`KnapsackSlice`] | the set with the highest total score | items times budget buckets |
 //! | [`QuotaSlice`] | within percentage shares per kind, through an inner slicer | the inner slicer per kind |
 //! | [`CountQuotaSlice`] | with item counts per kind, through an inner slicer | one sort and the inner slicer |
@@ -10,22 +11,27 @@
 //! | [`GroupSlice`] | whole groups of items, through an inner slicer | one sort and the inner slicer |
 //! | `StreamSlice` (feature `stream`) | from an asynchronous stream, batch by batch | one sort per batch |
 //!
-//! All but [`GroupSlice`] are the specification's.
+//! [`RankSlice`] and [`GroupSlice`] are additions to the specification.
 
+mod builtin;
 mod count;
+mod fill;
 mod greedy;
 mod group;
 mod knapsack;
 mod quota;
+mod rank;
 mod selection;
 #[cfg(feature = "stream")]
 mod stream;
-mod sweep;
 
 use std::collections::HashMap;
-use std::ops::RangeInclusive;
+use std::fmt;
 use std::sync::Arc;
 
+pub(crate) use builtin::chain;
+#[doc(hidden)]
+pub use builtin::{BuiltinSlicer, PreparedChoice, SweepVisitor, Unsorted};
 pub use count::{
     CountConstrainedKnapsackSlice, CountQuotaEntry, CountQuotaSlice, ScarcityBehavior,
 };
@@ -33,24 +39,25 @@ pub use greedy::GreedySlice;
 pub use group::{GroupScore, GroupSlice};
 pub use knapsack::KnapsackSlice;
 pub use quota::{QuotaEntry, QuotaSlice};
+pub use rank::RankSlice;
 pub use selection::{Refusal, Selection};
 pub(crate) use selection::{check_distinct_positions, match_handles};
 #[cfg(feature = "stream")]
 pub use stream::StreamSlice;
-pub use sweep::TargetSweep;
 
 #[cfg(feature = "serde")]
 use crate::config::{ConfigError, SlicerConfig};
-use crate::fast::parallel;
-use crate::order::Ranked;
 use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredItem, ScoredRef};
 
 /// Chooses a subset of the ranked items that fits a budget.
 ///
-/// Only [`slice`](Self::slice) has to be written. It returns some of the items it received:
-/// none made up, none twice (SLICER-1); their tokens stay within `budget.target_tokens()`;
-/// an empty list or a target of zero gives an empty list (SLICER-4). A run that uses a slicer
-/// that breaks the first rule ends with [`CupelError::Contract`].
+/// Only [`slice`](Self::slice) is required. It returns some of the items it received: no
+/// others, none twice (SLICER-1); their tokens stay within `budget.target_tokens()`;
+/// an empty list or a target of zero gives an empty list (SLICER-4). A run whose slicer
+/// breaks the first rule ends with [`CupelError::Contract`].
+///
+/// A decorator, a slicer that wraps another, also implements [`inner`](Self::inner), and
+/// `to_config` if a document can name it.
 ///
 /// ```
 /// use cupel::{ContextBudget, ContextItem, CupelError, ScoredItem, Slicer};
@@ -86,23 +93,22 @@ use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredItem, Sco
 /// # Ok::<(), CupelError>(())
 /// ```
 pub trait Slicer: Send + Sync {
-    /// The chosen items, in any order, from a list sorted by score, best first.
+    /// Returns the chosen items, in any order, from a list sorted by score, best first.
     ///
     /// # Errors
     ///
-    /// Whatever makes a choice impossible; the run ends with it.
+    /// Any error that makes a choice impossible. The run ends with it.
     fn slice(
         &self,
         sorted: &[ScoredItem],
         budget: &ContextBudget,
     ) -> Result<Vec<ContextItem>, CupelError>;
 
-    /// The choice by rank, with the slicer's own reasons: what the pipeline calls.
+    /// Returns the choice by rank, with the slicer's own reasons. The pipeline calls this method.
     ///
     /// The provided method calls [`slice`](Self::slice) and finds the chosen items by their
-    /// handles. A slicer that writes this one saves that work and can say more: why an item
-    /// was refused and which requirements it could not meet. It then writes `slice` by way of
-    /// [`Selection::items`].
+    /// handles. A slicer that implements this one saves that work and can say why an item was refused
+    /// and which requirements were not met. It implements `slice` with [`slice_by_selection`].
     ///
     /// # Errors
     ///
@@ -121,77 +127,52 @@ pub trait Slicer: Send + Sync {
         Selection::by_identity(ranked, &kept)
     }
 
-    /// For the built-in slicers, not part of the contract.
+    /// Returns the slicer that this one wraps.
     ///
-    /// The kept positions of a list in any order, if the slicer can choose from it as it would from
-    /// the list sorted by score, ties in list order, without sorting it, and has nothing to say about
-    /// the rest.
-    ///
-    /// `None`, as by default, means that the list has to be sorted.
-    #[doc(hidden)]
-    fn select_unsorted(&self, _list: &Unsorted<'_>, _budget: &ContextBudget) -> Option<Vec<usize>> {
+    /// Defaults to `None`. A slicer that wraps another returns it here; the four questions below
+    /// and the slicer's [`name`](Self::slicer_name) in debug output are then answered through it.
+    fn inner(&self) -> Option<&dyn Slicer> {
         None
     }
 
-    /// For the built-in slicers, not part of the contract.
-    ///
-    /// A function that says for one budget after another whether the item at the position `wanted` of
-    /// a list in any order is chosen, if the slicer can tell without choosing for each. It has to agree
-    /// with [`select`](Self::select) on the list sorted by score, ties in list order, which may then
-    /// neither fail nor go beyond its target.
-    ///
-    /// `None`, as by default, leaves it to the caller to look into every choice.
+    /// Returns the shortcuts of a built-in slicer. Not part of the public interface.
     #[doc(hidden)]
-    fn prepare<'a>(&'a self, _list: &Unsorted<'_>, _wanted: usize) -> Option<PreparedChoice<'a>> {
+    fn builtin(&self) -> Option<&dyn BuiltinSlicer> {
         None
     }
 
-    /// For the built-in slicers, not part of the contract.
-    ///
-    /// The choices for all targets of a range at once, if the slicer knows a cheaper way than
-    /// [`select`](Self::select) for each, its choice depends on the target alone, and it never goes
-    /// beyond it.
-    ///
-    /// `None`, as by default, leaves it to the caller to try targets one by one.
-    #[doc(hidden)]
-    fn sweep(
-        &self,
-        _ranked: &[ScoredRef<'_>],
-        _targets: RangeInclusive<i64>,
-    ) -> Option<TargetSweep> {
-        None
+    /// Returns the slicer's name in debug output. Defaults to the name of its type.
+    fn slicer_name(&self) -> &str {
+        let path = std::any::type_name::<Self>();
+        let path = path.split('<').next().unwrap_or(path);
+        path.rsplit("::").next().unwrap_or(path)
     }
 
-    /// For the built-in slicers, not part of the contract.
-    ///
-    /// What a group scores, if a [`GroupSlice`] takes part in the choice, here or in a wrapped slicer:
-    /// whoever wraps it makes the groups before doing anything else.
-    #[doc(hidden)]
-    fn group_score(&self) -> Option<GroupScore> {
-        None
-    }
-
-    /// Whether this is a [`KnapsackSlice`], which [`CountQuotaSlice`] refuses to wrap.
+    /// Returns whether a [`KnapsackSlice`] chooses from the whole list, which [`CountQuotaSlice`] does
+    /// not accept. Defaults to the inner slicer's answer.
     fn is_knapsack(&self) -> bool {
-        false
+        self.inner().is_some_and(Slicer::is_knapsack)
     }
 
-    /// Whether percentage shares take part in the choice, here or in a wrapped slicer.
+    /// Returns whether percentage shares take part in the choice, here or in a wrapped slicer.
+    /// Defaults to the inner slicer's answer.
     fn is_quota(&self) -> bool {
-        false
+        self.inner().is_some_and(Slicer::is_quota)
     }
 
-    /// Whether item counts take part in the choice, here or in a wrapped slicer.
+    /// Returns whether item counts take part in the choice, here or in a wrapped slicer. Defaults to
+    /// the inner slicer's answer.
     fn is_count_quota(&self) -> bool {
-        false
+        self.inner().is_some_and(Slicer::is_count_quota)
     }
 
-    /// The largest item count per kind, for kinds that have one.
+    /// Returns the largest item count per kind, for kinds that have one. Defaults to the inner slicer's
+    /// answer.
     fn count_cap_map(&self) -> HashMap<ContextKind, usize> {
-        HashMap::new()
+        self.inner().map(Slicer::count_cap_map).unwrap_or_default()
     }
 
-    /// This slicer as data, for [`PolicyConfig::of`](crate::config::PolicyConfig::of).
+    /// Returns this slicer as data, for [`PolicyConfig::of`](crate::config::PolicyConfig::of).
     ///
     /// # Errors
     ///
@@ -202,49 +183,18 @@ pub trait Slicer: Send + Sync {
     }
 }
 
-/// Some of the candidates of a run with their scores, see [`Slicer::select_unsorted`].
-#[doc(hidden)]
-#[derive(Clone, Copy)]
-pub struct Unsorted<'a> {
-    items: &'a [ContextItem],
-    scores: &'a [f64],
-    /// The positions of the list's candidates in both.
-    positions: &'a [u32],
-}
-
-impl<'a> Unsorted<'a> {
-    pub(crate) fn new(items: &'a [ContextItem], scores: &'a [f64], positions: &'a [u32]) -> Self {
-        Self {
-            items,
-            scores,
-            positions,
+/// Prints the names of a slicer and of the slicers it wraps: `GroupSlice(GreedySlice)`.
+impl fmt::Debug for dyn Slicer + '_ {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.slicer_name())?;
+        match self.inner() {
+            Some(inner) => write!(f, "({inner:?})"),
+            None => Ok(()),
         }
     }
-
-    fn iter(&self) -> impl Iterator<Item = ScoredRef<'a>> {
-        self.positions.iter().map(|&position| self.scored(position))
-    }
-
-    fn scored(&self, position: u32) -> ScoredRef<'a> {
-        let position = position as usize;
-        ScoredRef::new(&self.items[position], self.scores[position], position)
-    }
-
-    /// The list's own positions by score, ties in list order.
-    fn ranked(&self) -> Vec<usize> {
-        let mut ranked = parallel::map(self.positions, |index, &position| {
-            Ranked::new(self.scores[position as usize], index)
-        });
-        parallel::sort(&mut ranked);
-        ranked.into_iter().map(Ranked::position).collect()
-    }
 }
 
-/// Whether an item is chosen, see [`Slicer::prepare`].
-#[doc(hidden)]
-pub type PreparedChoice<'a> = Box<dyn Fn(&ContextBudget) -> bool + 'a>;
-
-/// A pointer to a slicer is a slicer.
+/// Implements [`Slicer`] for pointers to slicers.
 macro_rules! forward {
     ($($pointer:ty),*) => {$(
         impl<T: Slicer + ?Sized> Slicer for $pointer {
@@ -264,32 +214,16 @@ macro_rules! forward {
                 (**self).select(ranked, budget)
             }
 
-            fn select_unsorted(
-                &self,
-                list: &Unsorted<'_>,
-                budget: &ContextBudget,
-            ) -> Option<Vec<usize>> {
-                (**self).select_unsorted(list, budget)
+            fn inner(&self) -> Option<&dyn Slicer> {
+                (**self).inner()
             }
 
-            fn prepare<'a>(
-                &'a self,
-                list: &Unsorted<'_>,
-                wanted: usize,
-            ) -> Option<PreparedChoice<'a>> {
-                (**self).prepare(list, wanted)
+            fn builtin(&self) -> Option<&dyn BuiltinSlicer> {
+                (**self).builtin()
             }
 
-            fn sweep(
-                &self,
-                ranked: &[ScoredRef<'_>],
-                targets: RangeInclusive<i64>,
-            ) -> Option<TargetSweep> {
-                (**self).sweep(ranked, targets)
-            }
-
-            fn group_score(&self) -> Option<GroupScore> {
-                (**self).group_score()
+            fn slicer_name(&self) -> &str {
+                (**self).slicer_name()
             }
 
             fn is_knapsack(&self) -> bool {
@@ -318,7 +252,7 @@ macro_rules! forward {
 
 forward!(Box<T>, Arc<T>, &T);
 
-/// Per-kind limits a slicer was configured with, for reports on how they were used.
+/// The per-kind limits of a slicer, for reports on how they were used.
 ///
 /// ```
 /// use cupel::{ContextKind, GreedySlice, QuotaEntry, QuotaPolicy, QuotaSlice};
@@ -329,11 +263,11 @@ forward!(Box<T>, Arc<T>, &T);
 /// # Ok::<(), cupel::CupelError>(())
 /// ```
 pub trait QuotaPolicy {
-    /// One constraint per configured entry, in order.
+    /// Returns one constraint per configured entry, in order.
     fn quota_constraints(&self) -> Vec<QuotaConstraint>;
 }
 
-/// What the numbers of a [`QuotaConstraint`] count.
+/// The unit of the numbers of a [`QuotaConstraint`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum QuotaConstraintMode {
     /// Percent of the target tokens.
@@ -355,7 +289,7 @@ pub struct QuotaConstraint {
     pub cap: f64,
 }
 
-/// [`Slicer::slice`] in terms of [`Slicer::select`], for slicers that write the latter.
+/// Implements [`Slicer::slice`] by [`Slicer::select`], for slicers that implement the latter.
 ///
 /// # Errors
 ///
@@ -380,7 +314,7 @@ pub fn slice_by_selection(
     Ok(slicer.select(&ranked, budget)?.items(&ranked))
 }
 
-/// The ranks of each kind, kinds in order of first appearance, ranks ascending.
+/// Returns the ranks of each kind, kinds in order of first appearance, ranks ascending.
 fn ranks_by_kind<'a>(ranked: &[ScoredRef<'a>]) -> Vec<(&'a ContextKind, Vec<usize>)> {
     let mut partitions: Vec<(&ContextKind, Vec<usize>)> = Vec::new();
     let mut partition_of: HashMap<&ContextKind, usize> = HashMap::new();
@@ -395,7 +329,7 @@ fn ranks_by_kind<'a>(ranked: &[ScoredRef<'a>]) -> Vec<(&'a ContextKind, Vec<usiz
     partitions
 }
 
-/// Refuses a list of per-kind entries that names a kind twice.
+/// Fails if a list of per-kind entries names a kind twice.
 fn check_distinct<'a>(kinds: impl IntoIterator<Item = &'a ContextKind>) -> Result<(), CupelError> {
     let mut seen = std::collections::HashSet::new();
     for kind in kinds {

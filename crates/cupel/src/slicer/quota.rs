@@ -1,18 +1,20 @@
 //! [`QuotaSlice`]: percentage shares per kind.
 
 use std::collections::HashMap;
-use std::fmt;
+use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
 
+use super::builtin::{group_score, select_in};
+use super::count::Counts;
 use super::group::select_groups;
 use super::{
-    GroupScore, QuotaConstraint, QuotaConstraintMode, QuotaPolicy, Selection, Slicer,
-    check_distinct, ranks_by_kind, slice_by_selection,
+    BuiltinSlicer, GroupScore, PreparedChoice, QuotaConstraint, QuotaConstraintMode, QuotaPolicy,
+    Selection, Slicer, SweepVisitor, Unsorted, check_distinct, ranks_by_kind, slice_by_selection,
 };
 use crate::model::{floor_tokens, reported};
 use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredItem, ScoredRef};
 
-/// The share of the target one kind must and may have, in percent.
+/// The least and the largest share of the target for one kind, in percent.
 ///
 /// ```
 /// use cupel::{ContextKind, QuotaEntry};
@@ -30,7 +32,7 @@ pub struct QuotaEntry {
 }
 
 impl QuotaEntry {
-    /// At least `require` and at most `cap` percent for `kind`.
+    /// Requires at least `require` and allows at most `cap` percent for `kind`.
     ///
     /// # Errors
     ///
@@ -49,31 +51,30 @@ impl QuotaEntry {
         Ok(Self { kind, require, cap })
     }
 
-    /// The kind.
+    /// Returns the kind.
     pub fn kind(&self) -> &ContextKind {
         &self.kind
     }
 
-    /// The least share.
+    /// Returns the least share.
     pub fn require(&self) -> f64 {
         self.require
     }
 
-    /// The largest share.
+    /// Returns the largest share.
     pub fn cap(&self) -> f64 {
         self.cap
     }
 }
 
-/// Shares the target among kinds and lets an inner slicer choose within each.
+/// Divides the target among kinds; an inner slicer chooses within each share.
 ///
 /// A kind gets its required share plus a part of what is left, in proportion to the tokens its
-/// candidates have, up to its cap (QUOTA-12). Kinds without an entry require nothing and may
-/// have everything. The share of a required kind without candidates stays unused (QUOTA-8).
+/// candidates have, up to its cap (QUOTA-12). Kinds without an entry require 0 % and are capped at
+/// 100 %. The share of a required kind without candidates stays unused (QUOTA-8).
 ///
-/// The inner slicer sees one kind at a time: a count slicer in here finds no candidates of the
-/// other kinds it has requirements for, and says so for every kind. Put the counts outside and the
-/// shares inside to have both.
+/// The inner slicer sees one kind at a time: a count slicer inside falls short of every kind that has
+/// no candidates in the partition. Put the counts outside and the shares inside to have both.
 ///
 /// ```
 /// use cupel::{ContextBudget, ContextItem, ContextKind, GreedySlice, QuotaEntry, QuotaSlice};
@@ -93,14 +94,14 @@ impl QuotaEntry {
 /// assert!(kept.iter().any(|item| item.content() == "fact"));
 /// # Ok::<(), cupel::CupelError>(())
 /// ```
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct QuotaSlice {
     quotas: Vec<QuotaEntry>,
     inner: Arc<dyn Slicer>,
 }
 
 impl QuotaSlice {
-    /// Shares per kind and the slicer that chooses within them.
+    /// Creates a slicer from shares per kind and the slicer that chooses within them.
     ///
     /// # Errors
     ///
@@ -120,7 +121,7 @@ impl QuotaSlice {
         })
     }
 
-    /// The configured shares, in order.
+    /// Returns the configured shares, in order.
     pub fn quotas(&self) -> &[QuotaEntry] {
         &self.quotas
     }
@@ -128,11 +129,12 @@ impl QuotaSlice {
     /// Lets the inner slicer choose within the share of each kind.
     fn share_out(
         &self,
+        within: Option<&ContextKind>,
         ranked: &[ScoredRef<'_>],
         budget: &ContextBudget,
     ) -> Result<Selection, CupelError> {
         let mut selection = Selection::default();
-        if budget.target_tokens() <= 0 {
+        if ranked.is_empty() || budget.target_tokens() <= 0 {
             return Ok(selection);
         }
         let partitions = ranks_by_kind(ranked);
@@ -146,16 +148,15 @@ impl QuotaSlice {
                 continue;
             }
             let part: Vec<_> = ranks.iter().map(|&rank| ranked[rank]).collect();
-            let chosen = self
-                .inner
-                .select(&part, &ContextBudget::limits(cap, target))?;
+            let limits = ContextBudget::limits(cap, target);
+            let chosen = select_in(&self.inner, within, &part, &limits)?;
             let kept = selection.adopt(chosen, ranks)?;
             selection.extend(kept);
         }
         Ok(selection)
     }
 
-    /// The budget of every kind: its share as target, its cap as maximum.
+    /// Returns the budget of every kind: its share as target, its cap as maximum.
     fn distribute(&self, masses: &[(&ContextKind, i128)], target: i64) -> Vec<(i64, i64)> {
         let share = |percent: f64| floor_tokens(percent / 100.0 * target as f64);
         let shares: HashMap<&ContextKind, (i64, i64)> = self
@@ -191,15 +192,6 @@ impl QuotaSlice {
     }
 }
 
-impl fmt::Debug for QuotaSlice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("QuotaSlice")
-            .field("quotas", &self.quotas)
-            .field("inner", &"<dyn Slicer>")
-            .finish()
-    }
-}
-
 impl Slicer for QuotaSlice {
     fn slice(
         &self,
@@ -214,25 +206,24 @@ impl Slicer for QuotaSlice {
         ranked: &[ScoredRef<'_>],
         budget: &ContextBudget,
     ) -> Result<Selection, CupelError> {
-        select_groups(self.inner.group_score(), ranked, budget, |ranked| {
-            self.share_out(ranked, budget)
-        })
+        self.select_in(None, ranked, budget)
     }
 
-    fn group_score(&self) -> Option<GroupScore> {
-        self.inner.group_score()
+    fn builtin(&self) -> Option<&dyn BuiltinSlicer> {
+        Some(self)
+    }
+
+    fn inner(&self) -> Option<&dyn Slicer> {
+        Some(&self.inner)
+    }
+
+    /// The inner slicer never sees the whole list.
+    fn is_knapsack(&self) -> bool {
+        false
     }
 
     fn is_quota(&self) -> bool {
         true
-    }
-
-    fn is_count_quota(&self) -> bool {
-        self.inner.is_count_quota()
-    }
-
-    fn count_cap_map(&self) -> HashMap<ContextKind, usize> {
-        self.inner.count_cap_map()
     }
 
     #[cfg(feature = "serde")]
@@ -242,6 +233,48 @@ impl Slicer for QuotaSlice {
             quotas: self.quotas.clone(),
             inner: inner.map_err(|error| error.within("inner"))?.into(),
         })
+    }
+}
+
+impl BuiltinSlicer for QuotaSlice {
+    fn select_in(
+        &self,
+        partition: Option<&ContextKind>,
+        ranked: &[ScoredRef<'_>],
+        budget: &ContextBudget,
+    ) -> Result<Selection, CupelError> {
+        select_groups(group_score(&self.inner), ranked, budget, |ranked| {
+            self.share_out(partition, ranked, budget)
+        })
+    }
+
+    fn select_unsorted(&self, _list: &Unsorted<'_>, _budget: &ContextBudget) -> Option<Vec<usize>> {
+        None
+    }
+
+    fn prepare<'a>(&'a self, _list: &Unsorted<'_>, _wanted: usize) -> Option<PreparedChoice<'a>> {
+        None
+    }
+
+    fn sweep(
+        &self,
+        _ranked: &[ScoredRef<'_>],
+        _targets: RangeInclusive<i64>,
+        _visitor: &mut dyn SweepVisitor,
+    ) -> Option<ControlFlow<()>> {
+        None
+    }
+
+    fn least_targets(&self, _ranked: &[ScoredRef<'_>], _last: i64) -> Option<Vec<Option<i64>>> {
+        None
+    }
+
+    fn group_score(&self) -> Option<GroupScore> {
+        None
+    }
+
+    fn counts(&self) -> Option<&Counts> {
+        None
     }
 }
 
@@ -262,10 +295,10 @@ fn token_sum(ranks: &[usize], ranked: &[ScoredRef<'_>]) -> i128 {
     tokens.map(i128::from).sum()
 }
 
-/// `floor(amount * part / whole)`, exact for every token sum there can be.
+/// Returns `floor(amount * part / whole)`, exactly.
 ///
-/// `amount` is below 2^63 and `whole` positive. Where the product has no room, the quotient is
-/// built up bit by bit from the part of `part` that is less than `whole`.
+/// `amount` is below 2^63 and `whole` positive. If the product exceeds 128 bits, the quotient comes
+/// from shift-and-subtract division.
 fn proportion(amount: i128, part: i128, whole: i128) -> i128 {
     if let Some(product) = amount.checked_mul(part) {
         return product.div_euclid(whole);
@@ -293,7 +326,7 @@ mod tests {
 
     // proves: R068, QUOTA-11
     #[test]
-    fn a_proportion_is_exact_where_the_product_has_no_room() {
+    fn a_proportion_is_exact_beyond_128_bits() {
         let huge = i128::from(i64::MAX);
         let whole = huge * 5_000_000_000;
         assert_eq!(proportion(huge, whole, whole), huge);

@@ -1,4 +1,4 @@
-//! [`Selection`]: a slicer's choice, by rank.
+//! [`Selection`]: a slicer's choice by rank.
 
 use std::collections::HashMap;
 
@@ -6,10 +6,10 @@ use crate::diagnostics::{CountRequirementShortfall, ExclusionReason};
 use crate::error::{ContractViolation, StrategyRole};
 use crate::{ContextItem, CupelError, ScoredRef};
 
-/// What a slicer chose from a ranked list, and what it has to say about the rest.
+/// A slicer's choice from a ranked list, with refusals and shortfalls.
 ///
-/// Items are named by rank: their position in the list the slicer received. An item that is
-/// neither kept nor refused simply found no room.
+/// Items are identified by rank: their index in the list the slicer received. An item that is
+/// neither kept nor refused did not fit.
 ///
 /// ```
 /// use cupel::{Refusal, Selection};
@@ -26,23 +26,23 @@ pub struct Selection {
     shortfalls: Vec<CountRequirementShortfall>,
 }
 
-/// Why a slicer refused an item that had room.
+/// Why a slicer refused an item that fit.
 #[non_exhaustive]
 #[derive(Debug, Clone, PartialEq)]
 pub enum Refusal {
-    /// The item's kind already has as many items as it may have.
+    /// The item's kind has reached its largest count.
     CountCap {
         /// The largest number allowed.
         cap: usize,
-        /// The number there was when the item was refused.
+        /// The count when the item was refused.
         count: usize,
     },
-    /// A custom slicer's own reason, which the report carries as it is.
+    /// A custom slicer's own reason, copied to the report.
     Because(ExclusionReason),
 }
 
 impl Selection {
-    /// A choice of ranks, in the order in which the slicer made it.
+    /// Creates a choice of ranks, in the order in which the slicer chose them.
     pub fn keep(kept: Vec<usize>) -> Self {
         Self {
             kept,
@@ -60,32 +60,32 @@ impl Selection {
         self.kept.extend(ranks);
     }
 
-    /// Says why an item was refused.
+    /// Records why an item was refused.
     pub fn refuse(&mut self, rank: usize, refusal: Refusal) {
         self.refusals.push((rank, refusal));
     }
 
-    /// Records a count requirement that could not be met.
+    /// Records a count requirement that was not met.
     pub fn fall_short(&mut self, shortfall: CountRequirementShortfall) {
         self.shortfalls.push(shortfall);
     }
 
-    /// The kept ranks in the order in which they were chosen.
+    /// Returns the kept ranks in the order in which they were chosen.
     pub fn kept(&self) -> &[usize] {
         &self.kept
     }
 
-    /// The refused ranks with the slicer's reasons.
+    /// Returns the refused ranks with the slicer's reasons.
     pub fn refusals(&self) -> &[(usize, Refusal)] {
         &self.refusals
     }
 
-    /// The count requirements that could not be met.
+    /// Returns the count requirements that were not met.
     pub fn shortfalls(&self) -> &[CountRequirementShortfall] {
         &self.shortfalls
     }
 
-    /// The kept items of `ranked`, the list the choice was made from.
+    /// Returns the kept items of `ranked`, the list the choice was made from.
     ///
     /// # Panics
     ///
@@ -97,13 +97,13 @@ impl Selection {
             .collect()
     }
 
-    /// Everything but the choice.
+    /// Returns the refusals and shortfalls.
     pub(crate) fn into_remarks(self) -> (Vec<(usize, Refusal)>, Vec<CountRequirementShortfall>) {
         (self.refusals, self.shortfalls)
     }
 
-    /// Takes over what a wrapped slicer said about a part of the list, except its choice, which is
-    /// returned in ranks of the whole list. `ranks` holds the part's ranks.
+    /// Adds the refusals and shortfalls of a wrapped slicer's choice from a part of the list, and returns
+    /// the kept items as ranks of the whole list. `ranks` holds the part's ranks.
     ///
     /// # Errors
     ///
@@ -118,11 +118,19 @@ impl Selection {
         Ok(part.kept.into_iter().map(|rank| ranks[rank]).collect())
     }
 
-    /// The choice that `items` is of `ranked`, handle by handle.
+    /// Sorts the shortfalls by an index that `order` gives for a kind and its required count, stably;
+    /// those without an index come last.
+    pub(super) fn sort_shortfalls(&mut self, order: impl Fn(&str, usize) -> Option<usize>) {
+        self.shortfalls.sort_by_key(|shortfall| {
+            order(&shortfall.kind, shortfall.required_count).unwrap_or(usize::MAX)
+        });
+    }
+
+    /// Finds the choice that `items` is of `ranked`, by handle.
     ///
     /// # Errors
     ///
-    /// [`CupelError::Contract`] if an item was not offered, or comes more often than it was.
+    /// [`CupelError::Contract`] if an item was not offered, or was returned more often than offered.
     pub(crate) fn by_identity(
         ranked: &[ScoredRef<'_>],
         items: &[ContextItem],
@@ -130,8 +138,7 @@ impl Selection {
         match_handles(ranked, items, StrategyRole::Slicer).map(Self::keep)
     }
 
-    /// Checks that the kept ranks exist and are distinct and that the refused ranks exist, as a
-    /// slicer has to ensure.
+    /// Checks that the kept ranks exist and are distinct and that the refused ranks exist.
     pub(crate) fn check(&self, offered: usize) -> Result<(), CupelError> {
         let mut refused = self.refusals.iter();
         if let Some(position) = refused.position(|(rank, _)| *rank >= offered) {
@@ -144,8 +151,8 @@ impl Selection {
     }
 }
 
-/// The positions in `offered` of the returned items. A handle offered several times matches
-/// its positions in order.
+/// Returns the indices in `offered` of the returned items. A handle that was offered several times
+/// matches its indices in order.
 pub(crate) fn match_handles(
     offered: &[ScoredRef<'_>],
     returned: &[ContextItem],
@@ -172,7 +179,7 @@ pub(crate) fn match_handles(
     returned.iter().enumerate().map(find).collect()
 }
 
-/// Checks that every position exists among `offered` and comes once.
+/// Checks that every position is below `offered` and that none is repeated.
 pub(crate) fn check_distinct_positions(
     positions: &[usize],
     offered: usize,

@@ -375,7 +375,7 @@ fn slicers_print_their_settings() {
     );
     assert_eq!(
         format!("{:?}", counted(Vec::new(), ScarcityBehavior::Throw)),
-        r#"CountQuotaSlice { entries: [], inner: "<dyn Slicer>", scarcity: Throw }"#
+        "CountQuotaSlice { entries: [], inner: GreedySlice, scarcity: Throw }"
     );
     assert_eq!(
         format!("{:?}", packed(Vec::new(), ScarcityBehavior::Degrade)),

@@ -64,7 +64,7 @@ const GOOD: &[&str] = &[
     r#"{"scorer": {"type": "frequency"}, "slicer": {"type": "group", "score": "mean", "inner": {"type": "knapsack"}}}"#,
     r#"{"scorer": {"type": "reflexive"}, "slicer": {"type": "quota", "quotas": [{"kind": "Memory"}, {"kind": "x", "require": 0.5, "cap": 1}]}}"#,
     r#"{"scorer": {"type": "composite", "entries": [{"scorer": {"type": "recency"}}, {"scorer": {"type": "scaled", "inner": {"type": "recency"}}, "weight": 1e-3}]},
-        "slicer": {"type": "quota", "quotas": [], "inner": {"type": "greedy"}}}"#,
+        "slicer": {"type": "quota", "quotas": [], "inner": {"type": "rank"}}}"#,
     r#"{"scorer": {"type": "metadata_trust"}, "slicer": {"type": "count_quota", "entries": []}}"#,
     r#"{"scorer": {"type": "metadata_trust", "default_score": 1},
         "slicer": {"type": "count_quota", "entries": [{"kind": "a", "require_count": 0, "cap_count": 0}], "scarcity": "throw", "inner": {"type": "greedy"}}}"#,

@@ -184,6 +184,7 @@ fn slicer_data(slicer: &Slicer) -> RawValue {
     };
     match slicer {
         Slicer::Greedy => typed("greedy", []),
+        Slicer::Rank => typed("rank", []),
         Slicer::Knapsack { bucket_size: size } => typed("knapsack", bucket_size(*size)),
         Slicer::Quota { quotas, inner } => {
             let quota = |quota: &model::Quota| {

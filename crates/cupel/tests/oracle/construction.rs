@@ -246,7 +246,7 @@ fn validate_curve(curve: &Curve) -> Verdict {
 // Construction of every slicer; entries one by one, then the inner slicer, then the whole.
 fn validate_slicer(slicer: &Slicer) -> Verdict {
     match slicer {
-        Slicer::Greedy => Ok(()),
+        Slicer::Greedy | Slicer::Rank => Ok(()),
         Slicer::Knapsack { bucket_size } => validate_bucket_size(*bucket_size),
         Slicer::Quota { quotas, inner } => {
             for quota in quotas {

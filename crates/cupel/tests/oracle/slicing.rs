@@ -39,6 +39,7 @@ type Outcome<'a> = Result<Sliced<'a>, Failure>;
 pub(super) fn slice<'a>(slicer: &Slicer, scored: &[Scored<'a>], budget: Limits) -> Outcome<'a> {
     match slicer {
         Slicer::Greedy => Ok(only_selected(greedy_slice(scored, budget))),
+        Slicer::Rank => Ok(only_selected(rank_slice(scored, budget))),
         Slicer::Knapsack { bucket_size } => {
             knapsack_slice(scored, budget, bucket_size.unwrap_or(DEFAULT_BUCKET_SIZE))
                 .map(only_selected)
@@ -100,6 +101,20 @@ fn greedy_slice<'a>(scored: &[Scored<'a>], budget: Limits) -> Vec<Scored<'a>> {
         } else if tokens <= remaining {
             selected.push(scored[position]);
             remaining -= tokens;
+        }
+    }
+    selected
+}
+
+// RANK-SLICE(scoredItems, budget), an addition: in the order of the list while it fits.
+fn rank_slice<'a>(scored: &[Scored<'a>], budget: Limits) -> Vec<Scored<'a>> {
+    let mut selected = Vec::new();
+    let mut used = 0;
+    for entry in scored {
+        let tokens = i128::from(entry.item.tokens);
+        if budget.target_tokens > 0 && used + tokens <= i128::from(budget.target_tokens) {
+            used += tokens;
+            selected.push(*entry);
         }
     }
     selected

@@ -31,12 +31,16 @@ mod window;
 
 use std::cmp::Ordering;
 use std::fmt;
-use std::ops::RangeInclusive;
+use std::ops::{ControlFlow, RangeInclusive};
 
 use self::reduce::Dominance;
 use self::table::TooLarge;
-use super::{Selection, Slicer, TargetSweep, slice_by_selection};
-use crate::{ContextBudget, ContextItem, CupelError, ScoredItem, ScoredRef};
+use super::count::Counts;
+use super::{
+    BuiltinSlicer, GroupScore, PreparedChoice, Selection, Slicer, SweepVisitor, Unsorted,
+    slice_by_selection,
+};
+use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredItem, ScoredRef};
 
 /// Chooses the set with the highest total score that fits the budget.
 ///
@@ -255,6 +259,30 @@ impl Slicer for KnapsackSlice {
         ranked: &[ScoredRef<'_>],
         budget: &ContextBudget,
     ) -> Result<Selection, CupelError> {
+        self.select_in(None, ranked, budget)
+    }
+
+    fn builtin(&self) -> Option<&dyn BuiltinSlicer> {
+        Some(self)
+    }
+
+    fn is_knapsack(&self) -> bool {
+        true
+    }
+
+    #[cfg(feature = "serde")]
+    fn to_config(&self) -> Result<super::SlicerConfig, super::ConfigError> {
+        Ok(super::SlicerConfig::Knapsack(self.data()))
+    }
+}
+
+impl BuiltinSlicer for KnapsackSlice {
+    fn select_in(
+        &self,
+        _partition: Option<&ContextKind>,
+        ranked: &[ScoredRef<'_>],
+        budget: &ContextBudget,
+    ) -> Result<Selection, CupelError> {
         if budget.target_tokens() <= 0 {
             return Ok(Selection::default());
         }
@@ -270,17 +298,33 @@ impl Slicer for KnapsackSlice {
         Ok(selection)
     }
 
-    fn sweep(&self, ranked: &[ScoredRef<'_>], targets: RangeInclusive<i64>) -> Option<TargetSweep> {
-        self.sweep_targets(ranked, targets)
+    fn select_unsorted(&self, _list: &Unsorted<'_>, _budget: &ContextBudget) -> Option<Vec<usize>> {
+        None
     }
 
-    fn is_knapsack(&self) -> bool {
-        true
+    fn prepare<'a>(&'a self, _list: &Unsorted<'_>, _wanted: usize) -> Option<PreparedChoice<'a>> {
+        None
     }
 
-    #[cfg(feature = "serde")]
-    fn to_config(&self) -> Result<super::SlicerConfig, super::ConfigError> {
-        Ok(super::SlicerConfig::Knapsack(self.data()))
+    fn sweep(
+        &self,
+        ranked: &[ScoredRef<'_>],
+        targets: RangeInclusive<i64>,
+        visitor: &mut dyn SweepVisitor,
+    ) -> Option<ControlFlow<()>> {
+        self.sweep_targets(ranked, targets, visitor)
+    }
+
+    fn least_targets(&self, _ranked: &[ScoredRef<'_>], _last: i64) -> Option<Vec<Option<i64>>> {
+        None
+    }
+
+    fn group_score(&self) -> Option<GroupScore> {
+        None
+    }
+
+    fn counts(&self) -> Option<&Counts> {
+        None
     }
 }
 

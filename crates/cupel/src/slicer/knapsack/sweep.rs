@@ -1,6 +1,6 @@
-//! The choices for all budgets of a range.
+//! The choices for all targets of a range.
 
-use std::ops::RangeInclusive;
+use std::ops::{ControlFlow, RangeInclusive};
 
 use super::lane::{Lane, with_lane};
 use super::program::Program;
@@ -8,56 +8,69 @@ use super::table::{KeepTable, TooLarge};
 use super::window::Window;
 use super::{KnapsackSlice, Limit, Row, size, split};
 use crate::ScoredRef;
-use crate::slicer::TargetSweep;
+use crate::slicer::SweepVisitor;
 
 impl KnapsackSlice {
-    /// Reads all capacities off one table. A cell depends on the rows before it and the capacities
-    /// below it, so the table of the largest capacity holds those of all smaller ones; and a row
-    /// that others keep out of the largest, they keep out of all.
+    /// Reads all capacities off one table. A cell depends on earlier rows and smaller capacities, so
+    /// the table of the largest capacity contains those of all smaller ones. A row that is dominated
+    /// at the largest capacity is dominated at all.
     pub(super) fn sweep_targets(
         &self,
         ranked: &[ScoredRef<'_>],
         targets: RangeInclusive<i64>,
-    ) -> Option<TargetSweep> {
+        visitor: &mut dyn SweepVisitor,
+    ) -> Option<ControlFlow<()>> {
         let (first, last) = targets.into_inner();
         if first > last {
             return None;
         }
-        let mut sweep = TargetSweep::new(first);
         let (free, candidates) = split(ranked);
         let highest = last.max(0) / self.bucket_size;
         let allowed = self.largest_capacity(candidates).min(highest);
-        if allowed < highest {
+        let failure = if allowed < highest {
             // The first target of the first capacity whose table is too large.
             let from = first.max((allowed + 1) * self.bucket_size);
-            sweep.fail(from, self.check_cells(candidates, allowed + 1).err()?);
-        }
+            Some((from, self.check_cells(candidates, allowed + 1).err()?))
+        } else {
+            None
+        };
+        let end = failure.as_ref().map_or(i64::MAX, |(target, _)| *target);
+
+        let mut changes: Vec<u32> = Vec::new();
+        let mut at = first.max(1);
         if last > 0 {
-            for rank in free {
-                sweep.toggle(rank, first.max(1));
-            }
-        }
-        if candidates == 0 || allowed == 0 {
-            return Some(sweep);
+            changes.extend(free.into_iter().map(number));
         }
         let rows = self.rows(ranked, allowed);
         let mut is_in = vec![false; rows.len()];
         let lowest = first.max(0) / self.bucket_size;
         let visit = |capacity: i64, chosen: &[usize]| {
-            let from = first.max(capacity * self.bucket_size);
+            let from = first.max(1).max(capacity * self.bucket_size);
+            if from > at {
+                report(visitor, &mut changes, at, end)?;
+                at = from;
+            }
             let mut chosen = chosen.iter().peekable();
             for (row, is_in) in is_in.iter_mut().enumerate().rev() {
                 let is_chosen = chosen.next_if_eq(&&row).is_some();
                 if is_chosen != std::mem::replace(is_in, is_chosen) {
-                    sweep.toggle(rows[row].rank, from);
+                    changes.push(number(rows[row].rank));
                 }
             }
+            ControlFlow::Continue(())
         };
-        visit_choices(&rows, lowest..=allowed, self.memory(), visit).ok()?;
-        Some(sweep)
+        let flow = visit_choices(&rows, lowest..=allowed, self.memory(), visit).ok()?;
+        let flow = match flow {
+            ControlFlow::Continue(()) => report(visitor, &mut changes, at, end),
+            stopped => stopped,
+        };
+        if let (ControlFlow::Continue(()), Some((target, error))) = (flow, failure) {
+            visitor.fail(target, error);
+        }
+        Some(flow)
     }
 
-    /// The largest capacity that so many candidates may have.
+    /// Returns the largest capacity that the limit allows for so many candidates.
     fn largest_capacity(&self, candidates: usize) -> i64 {
         match self.limit {
             Limit::Cells(limit) if candidates > 0 => {
@@ -68,14 +81,36 @@ impl KnapsackSlice {
     }
 }
 
-/// Calls a function with every capacity and its choice, last row first. Capacities above the weight
-/// of all rows are left out: they change nothing.
+/// Reports changes at a target below `end`, if there are any.
+fn report(
+    visitor: &mut dyn SweepVisitor,
+    changes: &mut Vec<u32>,
+    target: i64,
+    end: i64,
+) -> ControlFlow<()> {
+    if !changes.is_empty() && target < end {
+        visitor.change(target, changes)?;
+    }
+    changes.clear();
+    ControlFlow::Continue(())
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a run has at most u32::MAX candidates"
+)]
+fn number(rank: usize) -> u32 {
+    rank as u32
+}
+
+/// Calls `visit` with every capacity and its choice, last row first. Capacities above the weight of
+/// all rows are left out: they change nothing. No call precedes an error.
 fn visit_choices(
     rows: &[Row],
     capacities: RangeInclusive<i64>,
     memory: usize,
-    visit: impl FnMut(i64, &[usize]),
-) -> Result<(), TooLarge> {
+    visit: impl FnMut(i64, &[usize]) -> ControlFlow<()>,
+) -> Result<ControlFlow<()>, TooLarge> {
     with_lane!(rows, V => visit_choices_with::<V>(rows, capacities, memory, visit))
 }
 
@@ -83,8 +118,8 @@ fn visit_choices_with<V: Lane>(
     rows: &[Row],
     capacities: RangeInclusive<i64>,
     memory: usize,
-    mut visit: impl FnMut(i64, &[usize]),
-) -> Result<(), TooLarge> {
+    mut visit: impl FnMut(i64, &[usize]) -> ControlFlow<()>,
+) -> Result<ControlFlow<()>, TooLarge> {
     let weights = rows.iter().map(|row| row.weight);
     let useful = weights.fold(0, i64::saturating_add);
     let (lowest, highest) = capacities.into_inner();
@@ -104,7 +139,9 @@ fn visit_choices_with<V: Lane>(
     for capacity in lowest..=highest {
         chosen.clear();
         program.read_back(&table, size(capacity), |row| chosen.push(row));
-        visit(capacity, &chosen);
+        if visit(capacity, &chosen).is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
     }
-    Ok(())
+    Ok(ControlFlow::Continue(()))
 }

@@ -1,0 +1,108 @@
+//! The budgets of a sweep.
+
+use std::ops::RangeInclusive;
+
+use crate::model::reported;
+use crate::pipeline::PreparedRun;
+use crate::{ContextBudget, CupelError};
+
+/// The budgets of a sweep.
+pub(super) struct Axis<'a> {
+    budget: &'a ContextBudget,
+    pub(super) from: i64,
+    pub(super) to: i64,
+    /// The tokens of a target that the slicer does not get.
+    taken: i128,
+}
+
+impl<'a> Axis<'a> {
+    pub(super) fn new(
+        budget: &'a ContextBudget,
+        targets: &RangeInclusive<i64>,
+    ) -> Result<Self, CupelError> {
+        let (from, to) = (*targets.start(), *targets.end());
+        let gap = budget.max_tokens() - budget.target_tokens();
+        if from < 0 || from > to || to.checked_add(gap).is_none_or(|max| max == i64::MAX) {
+            return Err(CupelError::InvalidBudget(format!(
+                "the swept targets ({from} to {to}) must start at 0 or above, must not be empty, and must stay within 64 bits with the other limit"
+            )));
+        }
+        let reserve_beyond_gap = (budget.output_reserve() - gap).max(0);
+        Ok(Self {
+            budget,
+            from,
+            to,
+            taken: budget.slot_tokens() + i128::from(reserve_beyond_gap),
+        })
+    }
+
+    /// Subtracts the tokens of pinned items from every budget.
+    pub(super) fn with_pinned(mut self, pinned_tokens: i128) -> Self {
+        self.taken += pinned_tokens;
+        self
+    }
+
+    /// Returns the budget with this target.
+    ///
+    /// # Errors
+    ///
+    /// [`CupelError::InvalidBudget`] if the limits do not allow the reserve.
+    pub(super) fn at(&self, target: i64) -> Result<ContextBudget, CupelError> {
+        let gap = self.budget.max_tokens() - self.budget.target_tokens();
+        self.budget.with_limits(target + gap, target)
+    }
+
+    /// Returns the effective target of the budget with this target.
+    pub(super) fn effective(&self, target: i64) -> i64 {
+        let left = (i128::from(target) - self.taken).max(0);
+        self.budget.less_margin(reported(left))
+    }
+
+    pub(super) fn effective_targets(&self) -> RangeInclusive<i64> {
+        self.effective(self.from)..=self.effective(self.to)
+    }
+
+    /// Returns the first budget whose effective target is at least `wanted`; one past the last budget
+    /// if there is none.
+    #[inline]
+    pub(super) fn first_with_effective(&self, wanted: i64) -> i64 {
+        if wanted <= 0 {
+            self.from
+        } else if self.budget.estimation_safety_margin_percent() > 0.0 {
+            self.first(|target| self.effective(target) >= wanted)
+        } else {
+            let enough = reported(i128::from(wanted) + self.taken);
+            enough.clamp(self.from, self.to + 1)
+        }
+    }
+
+    /// Returns the first budget for which `holds`, by bisection: it holds for all larger ones too. One
+    /// past the last budget if there is none.
+    pub(super) fn first(&self, holds: impl Fn(i64) -> bool) -> i64 {
+        let (mut low, mut high) = (self.from, self.to + 1);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if holds(middle) {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        low
+    }
+
+    /// Returns how the run with this target fails before the slicer chooses anything. Such a budget
+    /// leaves nothing to the slicer.
+    pub(super) fn failure(&self, prepared: &PreparedRun<'_>, target: i64) -> Option<CupelError> {
+        let budget = self.at(target);
+        budget
+            .and_then(|budget| prepared.check_pinned(&budget))
+            .err()
+    }
+
+    /// Returns the first budget that is valid and has room for the pinned items; one past the last
+    /// budget if there is none.
+    pub(super) fn first_valid(&self, prepared: &PreparedRun<'_>) -> i64 {
+        self.first(|target| self.failure(prepared, target).is_none())
+    }
+}

@@ -1,0 +1,273 @@
+//! [`SweepBuilder`].
+
+use std::ops::ControlFlow;
+
+use super::axis::Axis;
+use super::{BudgetSweep, ItemIntervals, Observer, SweepProgress, SweepStep};
+use crate::model::reported;
+use crate::pipeline::PreparedRun;
+use crate::slicer::SweepVisitor;
+use crate::{ContextItem, CupelError};
+
+/// Builds a sweep, one budget after another in ascending order.
+pub(super) struct SweepBuilder<'s, 'a> {
+    prepared: &'s PreparedRun<'a>,
+    axis: &'s Axis<'a>,
+    observer: Observer<'s>,
+    /// Whether the observer stopped the sweep.
+    is_stopped: bool,
+    /// The first budget whose run does not fail before slicing.
+    first_valid: i64,
+    /// The current budget, the first of its step.
+    at: i64,
+    /// The code of the error its run ends with.
+    error: Option<&'static str>,
+    /// The window at that budget.
+    window: Window,
+    steps: Vec<SweepStep>,
+    candidates: Vec<Candidate>,
+    items: Vec<ItemIntervals>,
+    /// The candidates whose scores do not fit the fixed-point sum.
+    unsummed: Vec<usize>,
+}
+
+#[derive(Default)]
+struct Window {
+    items: usize,
+    tokens: i128,
+    /// As [`Candidate::score`].
+    score: i128,
+}
+
+/// A candidate's part in the sums of the window, and its last interval.
+struct Candidate {
+    tokens: i64,
+    /// In multiples of 2^-64: additions to a fixed-point sum can be undone exactly.
+    score: i128,
+    from: i64,
+    /// The first budget at which it is out again, or [`STILL_IN`](Self::STILL_IN).
+    to: i64,
+}
+
+impl Candidate {
+    const STILL_IN: i64 = i64::MAX;
+
+    fn is_in(&self) -> bool {
+        self.to == Self::STILL_IN
+    }
+
+    fn interval(&self) -> Option<(i64, i64)> {
+        (self.from < self.to).then(|| (self.from, self.to - 1))
+    }
+}
+
+impl<'s, 'a> SweepBuilder<'s, 'a> {
+    /// The largest number of steps that are recorded: about 100 MB.
+    const MOST_STEPS: usize = 1 << 21;
+
+    /// The number of steps between two calls of the observer.
+    const STEPS_PER_CALL: usize = 1 << 12;
+
+    pub(super) fn new(
+        prepared: &'s PreparedRun<'a>,
+        axis: &'s Axis<'a>,
+        observer: Observer<'s>,
+    ) -> Self {
+        let from = axis.from;
+        let items = prepared.items().iter().enumerate();
+        let candidate = |(index, item): (usize, &ContextItem)| Candidate {
+            tokens: item.tokens(),
+            score: multiples(prepared.score(index)).unwrap_or(0),
+            from,
+            to: from,
+        };
+        let never = |(index, _)| ItemIntervals {
+            index,
+            intervals: Vec::new(),
+        };
+        let is_unsummed = |index: &usize| multiples(prepared.score(*index)).is_none();
+        Self {
+            prepared,
+            axis,
+            observer,
+            is_stopped: false,
+            first_valid: axis.first_valid(prepared),
+            at: from,
+            error: None,
+            window: Window::default(),
+            steps: Vec::new(),
+            unsummed: (0..items.len()).filter(is_unsummed).collect(),
+            candidates: items.clone().map(candidate).collect(),
+            items: items.map(never).collect(),
+        }
+    }
+
+    /// Goes to the first valid budget, with the pinned items in the window.
+    pub(super) fn start(&mut self) {
+        let (axis, prepared) = (self.axis, self.prepared);
+        // The failures of invalid budgets, pinned items and overflow end in this order, each for good.
+        while self.at < self.first_valid {
+            let code = |target| axis.failure(prepared, target).map(|error| error.code());
+            self.error = code(self.at);
+            let next = axis.first(|target| target > self.at && code(target) != self.error);
+            self.advance(next);
+        }
+        self.error = None;
+        for &candidate in prepared.pinned() {
+            self.toggle(candidate);
+        }
+    }
+
+    /// Whether the steps exceeded their limit.
+    pub(super) fn is_too_long(&self) -> bool {
+        self.steps.len() > Self::MOST_STEPS
+    }
+
+    /// Tries budgets one by one. Returns whether these were all budgets.
+    pub(super) fn sample(&mut self, samples: usize) -> bool {
+        let axis = self.axis;
+        let span = axis.to.abs_diff(axis.from);
+        let stride = span / samples as u64 + 1;
+        let mut before: Option<Result<Vec<usize>, &'static str>> = None;
+        let mut at = axis.from;
+        loop {
+            let selected = axis
+                .at(at)
+                .and_then(|budget| self.prepared.select(&budget))
+                .map_err(|error| error.code());
+            if before.as_ref() != Some(&selected) {
+                self.advance(at);
+                let leaving = before.iter().flatten().flatten();
+                for &candidate in leaving.chain(selected.iter().flatten()) {
+                    self.toggle(candidate);
+                }
+                self.error = selected.as_ref().err().copied();
+                before = Some(selected);
+            }
+            if self.observe(at, true).is_break() {
+                self.advance(at + 1);
+                return stride == 1;
+            }
+            let next = at.checked_add_unsigned(stride);
+            match next.filter(|&next| next <= axis.to) {
+                Some(next) => at = next,
+                None => return stride == 1,
+            }
+        }
+    }
+
+    /// Tells the observer of the progress.
+    fn observe(&mut self, reached: i64, one_by_one: bool) -> ControlFlow<()> {
+        let flow = (self.observer)(SweepProgress {
+            first: self.axis.from,
+            reached,
+            last: self.axis.to,
+            one_by_one,
+        });
+        self.is_stopped = flow.is_break();
+        flow
+    }
+
+    /// Ends the step if the budget is another one.
+    fn advance(&mut self, budget: i64) {
+        if budget > self.at {
+            self.steps.push(SweepStep {
+                from: self.at,
+                to: budget - 1,
+                tokens_used: reported(self.window.tokens),
+                total_score: self.total_score(),
+                included: self.window.items,
+                excluded: self.candidates.len() - self.window.items,
+                error: self.error,
+            });
+            self.at = budget;
+        }
+    }
+
+    fn total_score(&self) -> f64 {
+        let unsummed = self.unsummed.iter();
+        let unsummed = unsummed.filter(|&&index| self.candidates[index].is_in());
+        let scores = unsummed.map(|&index| self.prepared.score(index));
+        scores.fold(self.window.score as f64 / UNITS, |sum, score| sum + score)
+    }
+
+    /// Adds the candidate to the window, or removes it.
+    fn toggle(&mut self, index: usize) {
+        let candidate = &mut self.candidates[index];
+        if candidate.is_in() {
+            candidate.to = self.at;
+            self.window.items -= 1;
+            self.window.tokens -= i128::from(candidate.tokens);
+            self.window.score -= candidate.score;
+        } else {
+            if candidate.to != self.at {
+                self.items[index].intervals.extend(candidate.interval());
+                candidate.from = self.at;
+            }
+            candidate.to = Candidate::STILL_IN;
+            self.window.items += 1;
+            self.window.tokens += i128::from(candidate.tokens);
+            self.window.score += candidate.score;
+        }
+    }
+
+    pub(super) fn finish(mut self, exact: bool) -> BudgetSweep {
+        if !self.is_stopped {
+            self.advance(self.axis.to + 1);
+        }
+        for (item, mut candidate) in self.items.iter_mut().zip(self.candidates) {
+            candidate.to = candidate.to.min(self.at);
+            item.intervals.extend(candidate.interval());
+        }
+        BudgetSweep {
+            exact,
+            steps: self.steps,
+            items: self.items,
+        }
+    }
+}
+
+impl SweepVisitor for SweepBuilder<'_, '_> {
+    fn change(&mut self, target: i64, ranks: &[u32]) -> ControlFlow<()> {
+        let budget = self.axis.first_with_effective(target);
+        self.advance(budget.max(self.first_valid));
+        if self.is_too_long() {
+            return ControlFlow::Break(());
+        }
+        if self.steps.len() % Self::STEPS_PER_CALL == Self::STEPS_PER_CALL - 1 {
+            self.observe(self.at - 1, false)?;
+        }
+        let ranked = self.prepared.ranked();
+        for &rank in ranks {
+            if let Some(candidate) = ranked.get(rank as usize) {
+                self.toggle(candidate);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn fail(&mut self, target: i64, error: CupelError) {
+        let budget = self.axis.first_with_effective(target);
+        self.advance(budget.max(self.first_valid));
+        for index in 0..self.candidates.len() {
+            if self.candidates[index].is_in() {
+                self.toggle(index);
+            }
+        }
+        self.error = Some(error.code());
+    }
+}
+
+/// 2^64.
+const UNITS: f64 = 18_446_744_073_709_551_616.0;
+
+/// Returns a score in multiples of 2^-64; `None` if it is not finite, or so large that the sum over all
+/// candidates could overflow.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the fraction of a multiple is discarded"
+)]
+fn multiples(score: f64) -> Option<i128> {
+    const LARGE: f64 = 2_147_483_648.0;
+    (score.abs() < LARGE).then_some((score * UNITS) as i128)
+}

@@ -1,0 +1,244 @@
+//! The least budgets at which candidates are selected.
+
+use std::ops::ControlFlow;
+
+use super::axis::Axis;
+use super::builder::SweepBuilder;
+use super::{Observer, SweepProgress};
+use crate::pipeline::PreparedRun;
+use crate::slicer::SweepVisitor;
+use crate::{ContextBudget, ContextItem, CupelError, Pipeline};
+
+/// The least budget of every candidate; see [`Pipeline::min_budgets`].
+#[non_exhaustive]
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct MinBudgets {
+    /// Whether no smaller budgets select the candidates. If not, budgets were sampled.
+    pub exact: bool,
+    /// The least `target_tokens` at which each candidate is selected, by position; `None` if there is
+    /// none up to the ceiling.
+    pub budgets: Vec<Option<i64>>,
+}
+
+impl Pipeline {
+    /// Finds the least budget from 0 to `ceiling` at which each candidate is in the window.
+    ///
+    /// The answers are those of [`sweep`](Self::sweep) without its steps, which may be many:
+    /// [`GreedySlice`](crate::GreedySlice) and [`RankSlice`](crate::RankSlice), and groups through
+    /// them, need little more than a sort for all candidates.
+    ///
+    /// # Errors
+    ///
+    /// As [`sweep`](Self::sweep).
+    ///
+    /// ```
+    /// use cupel::*;
+    ///
+    /// let pipeline = Pipeline::new(ReflexiveScorer, GreedySlice, ChronologicalPlacer);
+    /// let items = [
+    ///     ContextItem::builder("dense", 10).future_relevance_hint(1.0).build()?,
+    ///     ContextItem::builder("filler", 5).future_relevance_hint(0.4).build()?,
+    ///     ContextItem::builder("long", 90).future_relevance_hint(0.4).build()?,
+    /// ];
+    /// let least = pipeline.min_budgets(&items, &ContextBudget::with_target(20, 20)?, 100)?;
+    /// assert_eq!(least.budgets, [Some(10), Some(5), None]);
+    /// # Ok::<(), CupelError>(())
+    /// ```
+    pub fn min_budgets(
+        &self,
+        items: &[ContextItem],
+        budget: &ContextBudget,
+        ceiling: i64,
+    ) -> Result<MinBudgets, CupelError> {
+        self.min_budgets_observed(items, budget, ceiling, |_| ControlFlow::Continue(()))
+    }
+
+    /// Finds budgets as [`min_budgets`](Self::min_budgets) and tells `observer` of the progress, as
+    /// [`sweep_observed`](Self::sweep_observed) does. If it stops the search, budgets above the one
+    /// that was reached are missing.
+    ///
+    /// # Errors
+    ///
+    /// As [`sweep`](Self::sweep).
+    pub fn min_budgets_observed(
+        &self,
+        items: &[ContextItem],
+        budget: &ContextBudget,
+        ceiling: i64,
+        mut observer: impl FnMut(SweepProgress) -> ControlFlow<()>,
+    ) -> Result<MinBudgets, CupelError> {
+        let axis = Axis::new(budget, &(0..=ceiling))?;
+        let prepared = PreparedRun::new(self.policy(), items)?;
+        let axis = axis.with_pinned(prepared.pinned_tokens());
+        if let Some(budgets) = least_budgets(&prepared, &axis) {
+            return Ok(MinBudgets {
+                exact: true,
+                budgets,
+            });
+        }
+        let mut entries = FirstEntries::new(&prepared, &axis, &mut observer);
+        if let Some(slicer) = self.policy().slicer().builtin()
+            && let Some(_) =
+                slicer.sweep(&prepared.scored(), axis.effective_targets(), &mut entries)
+        {
+            return Ok(MinBudgets {
+                exact: true,
+                budgets: entries.budgets,
+            });
+        }
+        let mut sweep = SweepBuilder::new(&prepared, &axis, &mut observer);
+        let exact = sweep.sample(self.sweep_samples(items.len()));
+        let sweep = sweep.finish(exact);
+        Ok(MinBudgets {
+            exact,
+            budgets: (0..items.len())
+                .map(|index| sweep.min_budget(index))
+                .collect(),
+        })
+    }
+}
+
+/// Returns the budgets of the pinned candidates; `None` for the others.
+fn pinned_budgets(prepared: &PreparedRun<'_>, axis: &Axis<'_>) -> Vec<Option<i64>> {
+    let mut budgets = vec![None; prepared.items().len()];
+    let first = Some(axis.first_valid(prepared)).filter(|first| *first <= axis.to);
+    for &candidate in prepared.pinned() {
+        budgets[candidate] = first;
+    }
+    budgets
+}
+
+/// Returns the least budgets of all candidates if the slicer knows its least targets.
+fn least_budgets(prepared: &PreparedRun<'_>, axis: &Axis<'_>) -> Option<Vec<Option<i64>>> {
+    let slicer = prepared.policy().slicer().builtin()?;
+    let targets = slicer.least_targets(&prepared.scored(), axis.effective(axis.to))?;
+    let mut budgets = pinned_budgets(prepared, axis);
+    for (candidate, target) in prepared.ranked().iter().zip(targets) {
+        let Some(target) = target else { continue };
+        let budget = axis.first_with_effective(target);
+        if axis.effective(budget) != target {
+            // A safety margin skips targets above 2^53.
+            return None;
+        }
+        budgets[candidate] = Some(budget);
+    }
+    Some(budgets)
+}
+
+/// Records the first budget of every candidate; stops when all have one.
+struct FirstEntries<'s, 'a> {
+    prepared: &'s PreparedRun<'a>,
+    axis: &'s Axis<'a>,
+    observer: Observer<'s>,
+    budgets: Vec<Option<i64>>,
+    missing: usize,
+    changes: usize,
+}
+
+impl<'s, 'a> FirstEntries<'s, 'a> {
+    fn new(prepared: &'s PreparedRun<'a>, axis: &'s Axis<'a>, observer: Observer<'s>) -> Self {
+        Self {
+            prepared,
+            axis,
+            observer,
+            budgets: pinned_budgets(prepared, axis),
+            missing: prepared.ranked().len(),
+            changes: 0,
+        }
+    }
+}
+
+impl SweepVisitor for FirstEntries<'_, '_> {
+    fn change(&mut self, target: i64, ranks: &[u32]) -> ControlFlow<()> {
+        const CHANGES_PER_CALL: usize = 1 << 12;
+        let budget = self.axis.first_with_effective(target);
+        if budget > self.axis.to {
+            return ControlFlow::Break(());
+        }
+        let ranked = self.prepared.ranked();
+        for &rank in ranks {
+            if let Some(candidate) = ranked.get(rank as usize)
+                && self.budgets[candidate].is_none()
+            {
+                self.budgets[candidate] = Some(budget);
+                self.missing -= 1;
+            }
+        }
+        self.changes += 1;
+        if self.changes % CHANGES_PER_CALL == 0 {
+            (self.observer)(SweepProgress {
+                first: self.axis.from,
+                reached: budget,
+                last: self.axis.to,
+                one_by_one: false,
+            })?;
+        }
+        if self.missing == 0 {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn fail(&mut self, _target: i64, _error: CupelError) {}
+}
+
+/// Returns the least growth of both limits of `budget` at which `candidate` is selected; `None` if it is
+/// more than 131,072 tokens, or more than 2,048 for a slicer that has to be tried at each budget.
+pub(in crate::analytics) fn least_growth(
+    prepared: &PreparedRun<'_>,
+    budget: &ContextBudget,
+    candidate: usize,
+) -> Option<i64> {
+    const FARTHEST: i64 = 1 << 17;
+    const FARTHEST_ONE_BY_ONE: i64 = 1 << 11;
+    let rank = prepared.ranked().iter().position(|c| c == candidate)?;
+    let now = budget.target_tokens();
+    let scored = prepared.scored();
+    let mut span: i64 = 1 << 10;
+    while span <= FARTHEST {
+        let axis = Axis::new(budget, &(now..=now.checked_add(span)?)).ok()?;
+        let axis = axis.with_pinned(prepared.pinned_tokens());
+        let mut entry = FirstEntry {
+            rank: u32::try_from(rank).ok()?,
+            target: None,
+        };
+        let swept = prepared
+            .policy()
+            .slicer()
+            .builtin()
+            .and_then(|slicer| slicer.sweep(&scored, axis.effective_targets(), &mut entry));
+        if swept.is_none() {
+            let selects = prepared.selects(candidate);
+            return (0..FARTHEST_ONE_BY_ONE).find(|growth| {
+                let budget = now.checked_add(*growth).map(|target| axis.at(target));
+                let selected = budget.map(|budget| budget.and_then(|budget| selects(&budget)));
+                matches!(selected, Some(Ok(true)))
+            });
+        }
+        if let Some(target) = entry.target {
+            return Some(axis.first_with_effective(target) - now);
+        }
+        // A knapsack's table grows with the span, so small spans are tried first.
+        span *= 2;
+    }
+    None
+}
+
+/// Finds the first target at which a rank is chosen.
+struct FirstEntry {
+    rank: u32,
+    target: Option<i64>,
+}
+
+impl SweepVisitor for FirstEntry {
+    fn change(&mut self, target: i64, ranks: &[u32]) -> ControlFlow<()> {
+        if ranks.contains(&self.rank) {
+            self.target = Some(target);
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn fail(&mut self, _target: i64, _error: CupelError) {}
+}

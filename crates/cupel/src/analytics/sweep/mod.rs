@@ -1,0 +1,261 @@
+//! The budget sweep: the window as a function of the budget.
+
+mod axis;
+mod builder;
+mod least;
+
+use std::fmt::Write as _;
+use std::ops::{ControlFlow, RangeInclusive};
+
+use self::axis::Axis;
+use self::builder::SweepBuilder;
+pub use self::least::MinBudgets;
+pub(super) use self::least::least_growth;
+use crate::pipeline::PreparedRun;
+use crate::slicer::chain;
+use crate::{ContextBudget, ContextItem, CupelError, Pipeline};
+
+/// How the window changes with the budget, over a range of budgets.
+///
+/// A budget is identified by its `target_tokens`; `max_tokens` changes by the same amount, and
+/// reserve, slots and margin are constant. See [`Pipeline::sweep`].
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct BudgetSweep {
+    /// Whether the steps are complete. If not, budgets were sampled: a step is certain at its first
+    /// budget, and smaller steps before the next may be missing.
+    pub exact: bool,
+    /// Budgets with the same window, in ascending order, without gaps.
+    pub steps: Vec<SweepStep>,
+    /// The budgets at which each candidate is in the window, by position.
+    pub items: Vec<ItemIntervals>,
+}
+
+/// Budgets with the same window.
+#[non_exhaustive]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct SweepStep {
+    /// The first of the budgets.
+    pub from: i64,
+    /// The last of the budgets.
+    pub to: i64,
+    /// The tokens of the window.
+    pub tokens_used: i64,
+    /// The sum of the scores of the window's items, 1.0 for each pinned one.
+    #[cfg_attr(feature = "serde", serde(with = "crate::wire::float"))]
+    pub total_score: f64,
+    /// The number of items in the window.
+    pub included: usize,
+    /// The number of candidates that are not in the window.
+    pub excluded: usize,
+    /// The code of the error that runs with these budgets end with. There is no window then.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub error: Option<&'static str>,
+}
+
+/// The budgets at which one candidate is in the window.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct ItemIntervals {
+    /// The candidate's position.
+    pub index: usize,
+    /// First and last budget of every interval, ascending; intervals neither touch nor overlap.
+    pub intervals: Vec<(i64, i64)>,
+}
+
+impl BudgetSweep {
+    /// Returns the least budget at which a candidate is in the window; `None` if it never is.
+    pub fn min_budget(&self, candidate: usize) -> Option<i64> {
+        let intervals = &self.items.get(candidate)?.intervals;
+        intervals.first().map(|(from, _)| *from)
+    }
+
+    /// Returns the positions of the candidates in the window at a budget.
+    pub fn selection_at(&self, budget: i64) -> Vec<usize> {
+        let is_in = |item: &&ItemIntervals| {
+            let after = item.intervals.partition_point(|(from, _)| *from <= budget);
+            after > 0 && budget <= item.intervals[after - 1].1
+        };
+        let selected = self.items.iter().filter(is_in);
+        selected.map(|item| item.index).collect()
+    }
+
+    /// Returns the steps as CSV with a header line.
+    pub fn steps_csv(&self) -> String {
+        let mut csv = String::from("from,to,tokens_used,total_score,included,excluded,error\n");
+        for step in &self.steps {
+            let _ = writeln!(
+                csv,
+                "{},{},{},{},{},{},{}",
+                step.from,
+                step.to,
+                step.tokens_used,
+                step.total_score,
+                step.included,
+                step.excluded,
+                step.error.unwrap_or_default()
+            );
+        }
+        csv
+    }
+
+    /// Returns the intervals of all candidates as CSV with a header line.
+    pub fn intervals_csv(&self) -> String {
+        let mut csv = String::from("index,from,to\n");
+        for item in &self.items {
+            for (from, to) in &item.intervals {
+                let _ = writeln!(csv, "{},{from},{to}", item.index);
+            }
+        }
+        csv
+    }
+}
+
+/// How far a sweep has got; see [`Pipeline::sweep_observed`].
+#[non_exhaustive]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SweepProgress {
+    /// The first budget of the sweep.
+    pub first: i64,
+    /// The budget up to which windows are known.
+    pub reached: i64,
+    /// The last budget of the sweep.
+    pub last: i64,
+    /// Whether budgets are tried one by one. A sweep that finds the steps by itself may turn out to
+    /// have too many of them; then it starts again with budgets one by one.
+    pub one_by_one: bool,
+}
+
+impl SweepProgress {
+    /// Returns the share of the budgets that is done, from 0 to 1.
+    pub fn fraction(&self) -> f64 {
+        let budgets = |to: i64| to.abs_diff(self.first) as f64 + 1.0;
+        budgets(self.reached) / budgets(self.last)
+    }
+}
+
+/// Told of a sweep's progress; can stop it.
+type Observer<'o> = &'o mut dyn FnMut(SweepProgress) -> ControlFlow<()>;
+
+impl Pipeline {
+    /// The largest number of budgets that [`sweep`](Self::sweep) tries one by one.
+    pub const SWEEP_SAMPLES: usize = 4096;
+
+    /// Computes the window as a function of the budget: all budgets at which each candidate is in,
+    /// and a summary of the window for each step.
+    ///
+    /// The budgets are `targets`; the other limit of `budget` changes by the same amount, its reserve,
+    /// slots and margin are constant. Scoring happens once. [`GreedySlice`](crate::GreedySlice),
+    /// [`RankSlice`](crate::RankSlice) and [`KnapsackSlice`](crate::KnapsackSlice), and groups through
+    /// them, give all steps in one pass, if there are at most 2,097,152. Otherwise the slicer is run at
+    /// every budget if there are at most [`sweep_samples`](Self::sweep_samples) of them, else at so many
+    /// spread evenly over the range, and [`BudgetSweep::exact`] is `false`.
+    ///
+    /// A budget whose run fails has no window. Its step carries the error.
+    ///
+    /// # Errors
+    ///
+    /// [`CupelError::InvalidBudget`] if the range is empty or begins below zero; any error of
+    /// scoring.
+    ///
+    /// ```
+    /// use cupel::*;
+    ///
+    /// let pipeline = Pipeline::new(ReflexiveScorer, GreedySlice, ChronologicalPlacer);
+    /// let items = [
+    ///     ContextItem::builder("dense", 10).future_relevance_hint(1.0).build()?,
+    ///     ContextItem::builder("filler", 5).future_relevance_hint(0.4).build()?,
+    /// ];
+    /// let sweep = pipeline.sweep(&items, &ContextBudget::with_target(20, 20)?, 0..=20)?;
+    /// assert!(sweep.exact);
+    /// assert_eq!(sweep.items[0].intervals, [(10, 20)]);
+    /// assert_eq!(sweep.items[1].intervals, [(5, 9), (15, 20)]); // in, out, in again
+    /// assert_eq!(sweep.min_budget(1), Some(5));
+    /// # Ok::<(), CupelError>(())
+    /// ```
+    pub fn sweep(
+        &self,
+        items: &[ContextItem],
+        budget: &ContextBudget,
+        targets: RangeInclusive<i64>,
+    ) -> Result<BudgetSweep, CupelError> {
+        let samples = self.sweep_samples(items.len());
+        self.sweep_sampled(items, budget, targets, samples)
+    }
+
+    /// Returns the number of budgets that [`sweep`](Self::sweep) tries for so many candidates if it has
+    /// to try them one by one: at most [`SWEEP_SAMPLES`](Self::SWEEP_SAMPLES), and fewer for large
+    /// runs, so that candidates times wrapped slicers times budgets stay below 2^27, but at least 64.
+    pub fn sweep_samples(&self, candidates: usize) -> usize {
+        const MOST_VISITS: usize = 1 << 27;
+        let depth = chain(self.policy().slicer()).count();
+        let visits = candidates.saturating_mul(depth).max(1);
+        (MOST_VISITS / visits).clamp(64, Self::SWEEP_SAMPLES)
+    }
+
+    /// Sweeps as [`sweep`](Self::sweep), with a given number of budgets to try one by one.
+    ///
+    /// # Errors
+    ///
+    /// As [`sweep`](Self::sweep).
+    pub fn sweep_sampled(
+        &self,
+        items: &[ContextItem],
+        budget: &ContextBudget,
+        targets: RangeInclusive<i64>,
+        samples: usize,
+    ) -> Result<BudgetSweep, CupelError> {
+        self.sweep_observed(items, budget, targets, samples, |_| {
+            ControlFlow::Continue(())
+        })
+    }
+
+    /// Sweeps as [`sweep_sampled`](Self::sweep_sampled) and tells `observer` of the progress: after each
+    /// budget that was tried, or after some thousands of steps. The observer can stop the sweep; its
+    /// steps then end at the budget that was reached.
+    ///
+    /// # Errors
+    ///
+    /// As [`sweep`](Self::sweep).
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use cupel::*;
+    ///
+    /// let half = QuotaEntry::new(ContextKind::memory(), 0.0, 50.0)?;
+    /// let slicer = QuotaSlice::new(vec![half], GreedySlice)?;
+    /// let pipeline = Pipeline::new(ReflexiveScorer, slicer, ChronologicalPlacer);
+    /// let items = [ContextItem::builder("note", 10).build()?];
+    /// let budget = ContextBudget::with_target(100, 100)?;
+    /// let samples = pipeline.sweep_samples(items.len());
+    /// let sweep = pipeline.sweep_observed(&items, &budget, 0..=100, samples, |progress| {
+    ///     if progress.reached < 20 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    /// })?;
+    /// assert_eq!(sweep.steps.last().map(|step| step.to), Some(20));
+    /// # Ok::<(), CupelError>(())
+    /// ```
+    pub fn sweep_observed(
+        &self,
+        items: &[ContextItem],
+        budget: &ContextBudget,
+        targets: RangeInclusive<i64>,
+        samples: usize,
+        mut observer: impl FnMut(SweepProgress) -> ControlFlow<()>,
+    ) -> Result<BudgetSweep, CupelError> {
+        let axis = Axis::new(budget, &targets)?;
+        let prepared = PreparedRun::new(self.policy(), items)?;
+        let axis = axis.with_pinned(prepared.pinned_tokens());
+        let mut sweep = SweepBuilder::new(&prepared, &axis, &mut observer);
+        if let Some(slicer) = self.policy().slicer().builtin() {
+            sweep.start();
+            let swept = slicer.sweep(&prepared.scored(), axis.effective_targets(), &mut sweep);
+            if swept.is_some() && !sweep.is_too_long() {
+                return Ok(sweep.finish(true));
+            }
+            sweep = SweepBuilder::new(&prepared, &axis, &mut observer);
+        }
+        let exact = sweep.sample(samples.max(1));
+        Ok(sweep.finish(exact))
+    }
+}

@@ -1,0 +1,147 @@
+//! [`BuiltinSlicer`]: what the pipeline asks of a built-in slicer beyond [`Slicer::select`].
+
+use std::ops::{ControlFlow, RangeInclusive};
+
+use super::count::Counts;
+use super::{GroupScore, Selection, Slicer};
+use crate::fast::parallel;
+use crate::order::Ranked;
+use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredRef};
+
+/// Shortcuts of the built-in slicers, see [`Slicer::builtin`]. Not part of the public interface.
+///
+/// No method has a default: every built-in slicer says for each whether it has the shortcut. An
+/// answer has to agree with [`Slicer::select`] on the ranked list.
+#[doc(hidden)]
+pub trait BuiltinSlicer {
+    /// Selects as [`Slicer::select`], inside the partition of a kind if there is one: then only that
+    /// kind's count entries apply.
+    ///
+    /// # Errors
+    ///
+    /// As [`Slicer::select`].
+    fn select_in(
+        &self,
+        partition: Option<&ContextKind>,
+        ranked: &[ScoredRef<'_>],
+        budget: &ContextBudget,
+    ) -> Result<Selection, CupelError>;
+
+    /// Returns the kept indices of a list in any order: the choice from the list sorted by score, ties
+    /// by index. `None` if the list has to be sorted, or if there may be refusals.
+    fn select_unsorted(&self, list: &Unsorted<'_>, budget: &ContextBudget) -> Option<Vec<usize>>;
+
+    /// Returns a function that tells for any budget whether the item at the index `wanted` is kept.
+    /// Only for slicers that neither fail nor exceed their target.
+    fn prepare<'a>(&'a self, list: &Unsorted<'_>, wanted: usize) -> Option<PreparedChoice<'a>>;
+
+    /// Visits the choices for a range of targets in ascending order. Only for slicers whose choice
+    /// depends on the target alone and never exceeds it. Returns `None`, without a visit, if it
+    /// cannot.
+    fn sweep(
+        &self,
+        ranked: &[ScoredRef<'_>],
+        targets: RangeInclusive<i64>,
+        visitor: &mut dyn SweepVisitor,
+    ) -> Option<ControlFlow<()>>;
+
+    /// Returns for every rank the least target from 1 to `last` at which the item is kept, if the
+    /// slicer knows it without a sweep.
+    fn least_targets(&self, ranked: &[ScoredRef<'_>], last: i64) -> Option<Vec<Option<i64>>>;
+
+    /// Returns what a group scores, if this slicer makes groups.
+    fn group_score(&self) -> Option<GroupScore>;
+
+    /// Returns the counts per kind, if this slicer has any.
+    fn counts(&self) -> Option<&Counts>;
+}
+
+/// Receives the choices of a [`BuiltinSlicer::sweep`] as changes. Nothing is chosen before the first.
+#[doc(hidden)]
+pub trait SweepVisitor {
+    /// From `target` on the items of these ranks enter the choice, or leave it if they were in it. A
+    /// rank that is listed twice stays as it was.
+    fn change(&mut self, target: i64, ranks: &[u32]) -> ControlFlow<()>;
+
+    /// From `target` on the slicer fails. Called last.
+    fn fail(&mut self, target: i64, error: CupelError);
+}
+
+/// Tells whether an item is kept at a budget, see [`BuiltinSlicer::prepare`].
+#[doc(hidden)]
+pub type PreparedChoice<'a> = Box<dyn Fn(&ContextBudget) -> bool + 'a>;
+
+/// Some of the candidates of a run with their scores, in any order.
+#[doc(hidden)]
+#[derive(Clone, Copy)]
+pub struct Unsorted<'a> {
+    items: &'a [ContextItem],
+    scores: &'a [f64],
+    /// The positions of the listed candidates in both.
+    positions: &'a [u32],
+}
+
+impl<'a> Unsorted<'a> {
+    pub(crate) fn new(items: &'a [ContextItem], scores: &'a [f64], positions: &'a [u32]) -> Self {
+        Self {
+            items,
+            scores,
+            positions,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.positions.len()
+    }
+
+    pub(super) fn get(&self, index: usize) -> ScoredRef<'a> {
+        self.scored(self.positions[index])
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = ScoredRef<'a>> {
+        self.positions.iter().map(|&position| self.scored(position))
+    }
+
+    fn scored(&self, position: u32) -> ScoredRef<'a> {
+        let position = position as usize;
+        ScoredRef::new(&self.items[position], self.scores[position], position)
+    }
+
+    /// Returns the indices by score, ties by index.
+    pub(super) fn ranked(&self) -> Vec<usize> {
+        let mut ranked = parallel::map(self.positions, |index, &position| {
+            Ranked::new(self.scores[position as usize], index)
+        });
+        parallel::sort(&mut ranked);
+        ranked.into_iter().map(Ranked::position).collect()
+    }
+}
+
+/// Returns a slicer and the slicers it wraps, outermost first.
+pub(crate) fn chain(slicer: &dyn Slicer) -> impl Iterator<Item = &dyn Slicer> {
+    std::iter::successors(Some(slicer), |slicer| (**slicer).inner())
+}
+
+/// Returns what a group scores if a [`GroupSlice`](super::GroupSlice) takes part in the choice, here
+/// or in a wrapped slicer.
+pub(super) fn group_score(slicer: &dyn Slicer) -> Option<GroupScore> {
+    chain(slicer).find_map(|slicer| slicer.builtin()?.group_score())
+}
+
+/// Returns the counts of a slicer and of those it wraps, outermost first.
+pub(super) fn counts_in(slicer: &dyn Slicer) -> impl Iterator<Item = &Counts> {
+    chain(slicer).filter_map(|slicer| slicer.builtin()?.counts())
+}
+
+/// Selects with any slicer inside the partition of a kind, if there is one.
+pub(super) fn select_in(
+    slicer: &dyn Slicer,
+    partition: Option<&ContextKind>,
+    ranked: &[ScoredRef<'_>],
+    budget: &ContextBudget,
+) -> Result<Selection, CupelError> {
+    match slicer.builtin() {
+        Some(builtin) => builtin.select_in(partition, ranked, budget),
+        None => slicer.select(ranked, budget),
+    }
+}

@@ -1,0 +1,161 @@
+//! The least target of every item.
+//!
+//! Let `m` be the least room before item `j + 1` that leaves room for a later item. Before item `j`
+//! it is `m` if item `j` needs more than `m` and so is skipped, else `m` and the tokens of item `j`. Going
+//! backward from an item, with `m` its own tokens at first, gives its least target.
+//!
+//! All items go backward together: at item `j` every `m` that is at least its tokens grows by them,
+//! which keeps the order of the values, and item `j` joins right below those that grew.
+
+/// Returns for every item, in the order in which they are taken, the least target at which it is kept;
+/// `None` if that is above `last`. All token counts are positive.
+pub(super) fn least_targets(tokens: &[i64], last: i64) -> Vec<Option<i64>> {
+    let mut least = vec![None; tokens.len()];
+    let mut largest_before = Vec::with_capacity(tokens.len());
+    let mut all_before = Vec::with_capacity(tokens.len());
+    let (mut largest, mut all) = (0, 0);
+    for &tokens in tokens {
+        largest_before.push(i128::from(largest));
+        all_before.push(all);
+        largest = tokens.max(largest);
+        all += i128::from(tokens);
+    }
+    let mut rooms = Rooms::default();
+    for (item, &tokens) in tokens.iter().enumerate().rev() {
+        rooms.insert(tokens.into(), item);
+        // With room for the largest item before it, an item needs room for all of them.
+        while let Some((room, done)) = rooms.pop_from(largest_before[item]) {
+            let target = i64::try_from(room + all_before[item]).ok();
+            least[done] = target.filter(|target| *target <= last);
+        }
+    }
+    least
+}
+
+/// Rooms with their items, in ascending order, in blocks with an addend each (square-root
+/// decomposition): a step costs about the square root of the number of items.
+#[derive(Default)]
+struct Rooms {
+    blocks: Vec<Block>,
+}
+
+struct Block {
+    /// What every room of the block has grown by.
+    addend: i128,
+    /// Rooms without the addend, with their items. Never empty.
+    rooms: Vec<(i128, usize)>,
+}
+
+impl Rooms {
+    const BLOCK: usize = 512;
+
+    /// Adds `tokens` to all rooms of at least so many, then inserts the room `tokens` below them.
+    fn insert(&mut self, tokens: i128, item: usize) {
+        let is_below = |block: &Block| block.rooms[0].0 + block.addend < tokens;
+        let index = self.blocks.partition_point(is_below).saturating_sub(1);
+        let mut blocks = self.blocks[index..].iter_mut();
+        let Some(Block { addend, rooms }) = blocks.next() else {
+            return self.blocks.push(Block {
+                addend: 0,
+                rooms: vec![(tokens, item)],
+            });
+        };
+        for block in blocks {
+            block.addend += tokens;
+        }
+        let addend = *addend;
+        let at = rooms.partition_point(|(room, _)| room + addend < tokens);
+        for (room, _) in &mut rooms[at..] {
+            *room += tokens;
+        }
+        rooms.insert(at, (tokens - addend, item));
+        if rooms.len() > Self::BLOCK {
+            let rooms = rooms.split_off(Self::BLOCK / 2);
+            self.blocks.insert(index + 1, Block { addend, rooms });
+        }
+    }
+
+    /// Removes the greatest room if it is at least `bound`.
+    fn pop_from(&mut self, bound: i128) -> Option<(i128, usize)> {
+        let block = self.blocks.last_mut()?;
+        let &(room, item) = block.rooms.last()?;
+        let room = room + block.addend;
+        if room < bound {
+            return None;
+        }
+        block.rooms.pop();
+        if block.rooms.is_empty() {
+            self.blocks.pop();
+        }
+        Some((room, item))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the least target by trying all of them.
+    fn by_trial(tokens: &[i64], item: usize, last: i64) -> Option<i64> {
+        let keeps = |target: &i64| {
+            let mut left = *target;
+            for &tokens in &tokens[..item] {
+                if tokens <= left {
+                    left -= tokens;
+                }
+            }
+            tokens[item] <= left
+        };
+        (1..=last).find(keeps)
+    }
+
+    #[test]
+    fn the_least_target_is_the_first_that_keeps_the_item() {
+        let mut state = 7_u64;
+        let mut random = |below: u64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) % below
+        };
+        for largest in [1, 2, 5, 30, 400] {
+            for length in [0, 1, 2, 3, 8, 40] {
+                for _ in 0..20 {
+                    let tokens = (0..length).map(|_| 1 + random(largest).cast_signed());
+                    let tokens: Vec<i64> = tokens.collect();
+                    let last = 1 + random(2 * largest * length.max(1)).cast_signed();
+                    let items = 0..tokens.len();
+                    let expected: Vec<_> =
+                        items.map(|item| by_trial(&tokens, item, last)).collect();
+                    assert_eq!(
+                        least_targets(&tokens, last),
+                        expected,
+                        "{tokens:?} to {last}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn full_blocks_are_split() {
+        // One large item first: the rooms of all others stay in the blocks to the end.
+        let mut tokens = vec![1 << 40];
+        tokens.extend(std::iter::repeat_n(1, 3 * Rooms::BLOCK));
+        let least = least_targets(&tokens, i64::MAX);
+        assert_eq!(least[0], Some(1 << 40));
+        for (item, least) in least.iter().enumerate().skip(1) {
+            assert_eq!(*least, i64::try_from(item).ok());
+        }
+    }
+
+    #[test]
+    fn token_counts_may_be_as_large_as_they_get() {
+        let tokens = [i64::MAX, i64::MAX - 1, i64::MAX, 1];
+        // The third item needs room for itself and the second.
+        assert_eq!(
+            least_targets(&tokens, i64::MAX),
+            [Some(i64::MAX), Some(i64::MAX - 1), None, Some(1)]
+        );
+    }
+}

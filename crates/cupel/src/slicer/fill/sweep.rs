@@ -1,0 +1,158 @@
+//! All targets of a range at once.
+
+use std::ops::{ControlFlow, Range};
+
+use super::Ordered;
+use crate::slicer::SweepVisitor;
+
+/// Fills all targets of a range together. Two targets make the same choices up to the first item
+/// that fits one and not the other; there their interval is split. The lower part goes on, the
+/// upper part waits on a stack, so intervals are visited in ascending order.
+pub(super) fn sweep(
+    ordered: Ordered,
+    targets: Range<i64>,
+    visitor: &mut dyn SweepVisitor,
+) -> ControlFlow<()> {
+    let Ordered {
+        free,
+        ranks,
+        tokens,
+    } = ordered;
+    let rank = |position: usize| number(ranks[position]);
+    let fits = MinSegmentTree::new(tokens);
+    let mut changes: Vec<u32> = free.into_iter().map(number).collect();
+    let mut chosen: Vec<u32> = Vec::new();
+    let mut waiting: Vec<Interval> = Vec::new();
+    let mut interval = Interval {
+        from: targets.start,
+        to: targets.end,
+        spent: 0,
+        next: 0,
+        chosen: 0,
+    };
+    loop {
+        let mut next = fits.first(interval.next, interval.to - 1 - interval.spent);
+        while let Some(position) = next {
+            let needed = interval.spent + fits.tokens[position];
+            interval.next = position + 1;
+            if needed > interval.from {
+                waiting.push(Interval {
+                    from: needed,
+                    spent: needed,
+                    chosen: chosen.len(),
+                    ..interval
+                });
+                // Only smaller items fit the lower part.
+                interval.to = needed;
+                next = fits.first_smaller(position);
+            } else {
+                interval.spent = needed;
+                changes.push(rank(position));
+                chosen.push(rank(position));
+                next = fits.first(interval.next, interval.to - 1 - interval.spent);
+            }
+        }
+        if !changes.is_empty() {
+            visitor.change(interval.from, &changes)?;
+            changes.clear();
+        }
+        let Some(upper) = waiting.pop() else {
+            return ControlFlow::Continue(());
+        };
+        interval = upper;
+        changes.extend(chosen.drain(interval.chosen..));
+        // The item at which the interval was split is the first that the upper part has alone.
+        let splitting = rank(interval.next - 1);
+        changes.push(splitting);
+        chosen.push(splitting);
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a run has at most u32::MAX candidates"
+)]
+fn number(rank: usize) -> u32 {
+    rank as u32
+}
+
+/// Targets that have made the same choices so far.
+#[derive(Clone, Copy)]
+struct Interval {
+    from: i64,
+    to: i64,
+    /// The tokens of those choices.
+    spent: i64,
+    /// The next item to look at.
+    next: usize,
+    /// How many choices they share with the targets below them.
+    chosen: usize,
+}
+
+/// A minimum segment tree over token counts: finds the next item that fits in logarithmic time.
+struct MinSegmentTree {
+    tokens: Vec<i64>,
+    /// The least token count from each position on.
+    suffix_min: Vec<i64>,
+    /// For each item the next smaller one ("next smaller element"); the number of items if there is
+    /// none.
+    next_smaller: Vec<usize>,
+    /// A complete binary tree; the leaves are the token counts.
+    nodes: Vec<i64>,
+    leaves: usize,
+}
+
+impl MinSegmentTree {
+    fn new(tokens: Vec<i64>) -> Self {
+        let leaves = tokens.len().next_power_of_two();
+        let mut nodes = vec![i64::MAX; 2 * leaves];
+        nodes[leaves..leaves + tokens.len()].copy_from_slice(&tokens);
+        for node in (1..leaves).rev() {
+            nodes[node] = nodes[2 * node].min(nodes[2 * node + 1]);
+        }
+        let mut suffix_min = tokens.clone();
+        for position in (1..tokens.len()).rev() {
+            suffix_min[position - 1] = suffix_min[position - 1].min(suffix_min[position]);
+        }
+        let mut next_smaller = vec![tokens.len(); tokens.len()];
+        for position in (0..tokens.len()).rev() {
+            let mut next = position + 1;
+            while next < tokens.len() && tokens[next] >= tokens[position] {
+                next = next_smaller[next];
+            }
+            next_smaller[position] = next;
+        }
+        Self {
+            tokens,
+            suffix_min,
+            next_smaller,
+            nodes,
+            leaves,
+        }
+    }
+
+    /// Returns the first item after `position` with fewer tokens than the one there.
+    fn first_smaller(&self, position: usize) -> Option<usize> {
+        let smaller = self.next_smaller[position];
+        (smaller < self.tokens.len()).then_some(smaller)
+    }
+
+    /// Returns the first item from `position` on with at most `room` tokens.
+    fn first(&self, position: usize, room: i64) -> Option<usize> {
+        if *self.suffix_min.get(position)? > room {
+            return None;
+        }
+        let mut node = self.leaves + position;
+        while self.nodes[node] > room {
+            // On to the next subtree to the right.
+            node = (node >> node.trailing_ones()) + 1;
+        }
+        while node < self.leaves {
+            node *= 2;
+            if self.nodes[node] > room {
+                node += 1;
+            }
+        }
+        Some(node - self.leaves)
+    }
+}

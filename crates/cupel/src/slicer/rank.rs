@@ -1,0 +1,65 @@
+//! [`RankSlice`].
+
+use super::fill::{Fill, FillOrder};
+use super::{BuiltinSlicer, Selection, Slicer, slice_by_selection};
+use crate::{ContextBudget, ContextItem, CupelError, ScoredItem, ScoredRef};
+
+/// Takes items in rank order while they fit, and skips those that do not.
+///
+/// [`GreedySlice`](crate::GreedySlice) orders by score per token and so prefers short items. This
+/// slicer orders by score alone, ties by input order: in a conversation scored by recency the newest
+/// messages stay, long or short. Items of zero tokens are kept while the target is positive.
+///
+/// ```
+/// use cupel::{ContextBudget, ContextItem, RankSlice, ScoredItem, Slicer};
+///
+/// let scored = |content: &str, tokens, score| -> Result<_, cupel::CupelError> {
+///     Ok(ScoredItem { item: ContextItem::builder(content, tokens).build()?, score })
+/// };
+/// let sorted = [scored("new", 90, 0.9)?, scored("older", 20, 0.8)?, scored("old", 10, 0.7)?];
+/// let kept = RankSlice.slice(&sorted, &ContextBudget::with_target(100, 100)?)?;
+/// assert_eq!(kept.iter().map(ContextItem::content).collect::<Vec<_>>(), ["new", "old"]);
+/// # Ok::<(), cupel::CupelError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct RankSlice;
+
+/// By score, the order of the ranking.
+pub(super) struct ByScore;
+
+impl FillOrder for ByScore {
+    fn key(scored: &ScoredRef<'_>) -> f64 {
+        scored.score
+    }
+
+    fn order(ranked: &[ScoredRef<'_>]) -> Vec<usize> {
+        (0..ranked.len()).collect()
+    }
+}
+
+impl Slicer for RankSlice {
+    fn slice(
+        &self,
+        sorted: &[ScoredItem],
+        budget: &ContextBudget,
+    ) -> Result<Vec<ContextItem>, CupelError> {
+        slice_by_selection(self, sorted, budget)
+    }
+
+    fn select(
+        &self,
+        ranked: &[ScoredRef<'_>],
+        budget: &ContextBudget,
+    ) -> Result<Selection, CupelError> {
+        Fill::<ByScore>::NEW.select_in(None, ranked, budget)
+    }
+
+    fn builtin(&self) -> Option<&dyn BuiltinSlicer> {
+        Some(&Fill::<ByScore>::NEW)
+    }
+
+    #[cfg(feature = "serde")]
+    fn to_config(&self) -> Result<super::SlicerConfig, super::ConfigError> {
+        Ok(super::SlicerConfig::Rank)
+    }
+}
