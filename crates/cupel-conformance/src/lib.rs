@@ -38,6 +38,8 @@
 //! ```
 
 pub mod model;
+#[doc(hidden)]
+pub mod testing;
 
 mod error;
 mod parse;

@@ -905,7 +905,7 @@ fn filters_go_by_name_requirement_and_flag() {
     }
 }
 
-// proves: CONF-1, CONF-2, CONF-3
+// proves: CONF-1, CONF-2
 #[test]
 fn a_claim_needs_every_case_of_its_level() {
     let text = "test = { name = 'A case', stage = 'scoring', scorer = 'recency' }

@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use cupel_conformance::{Level, Vector, flags, suite};
+use cupel_conformance::{Level, SUITE_VERSION, Vector, flags, suite};
 use toml::{Table, Value};
 
 const LONGEST_NAME: usize = 100;
@@ -231,4 +231,13 @@ fn strip(table: &mut Table) {
             _ => {}
         }
     }
+}
+
+// proves: CONF-3
+#[test]
+fn the_readme_states_the_level_of_cupel_and_the_version_of_the_suite() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let readme = fs::read_to_string(path).expect("the crate has a README");
+    let claim = format!("`cupel` is *Cupel Fully Conformant* by suite {SUITE_VERSION}");
+    assert!(readme.contains(&claim), "no {claim:?}");
 }

@@ -1,7 +1,10 @@
 //! Budget simulation, the sweep, policy sensitivity, explanations, figures about reports.
 
+use std::path::Path;
+
 use cupel::*;
 use cupel_conformance::model::{self, Task};
+use cupel_conformance::testing::cases;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -42,9 +45,8 @@ fn for_random_runs(
     default_cases: u32,
     check: impl Fn(&Pipeline, &[ContextItem], &ContextBudget) -> Result<(), TestCaseError>,
 ) {
-    let cases = std::env::var("CUPEL_CASES").ok();
     let config = Config {
-        cases: cases.map_or(default_cases, |cases| cases.parse().unwrap()),
+        cases: cases(default_cases),
         failure_persistence: None,
         max_shrink_iters: 20_000,
         ..Config::default()
@@ -368,7 +370,7 @@ fn the_search_among_many_equals_the_written_bisection() {
     }
 }
 
-// proves: SIM-1, SIM-3, SIM-5, SIM-6, SIM-7, SIM-8, SIM-9, R121
+// proves: SIM-5, SIM-6, SIM-7, SIM-8, SIM-9, R121
 #[test]
 fn marginal_items_are_the_difference_of_two_runs() {
     for_random_runs(400, |pipeline, items, budget| {
@@ -420,7 +422,7 @@ fn the_search_finds_a_budget_and_the_sweep_the_least() {
     assert_eq!(sweep.items[1].intervals, [(5, 9), (15, 20)]);
 }
 
-// proves: SIM-10, SIM-18, CQ-27, R084, R123, R124
+// proves: SIM-10, CQ-27, R084, R123, R124
 #[test]
 fn marginal_items_refuse_shares_at_any_depth() {
     let items = [item("a", 10, 0.9)];
@@ -435,6 +437,59 @@ fn marginal_items_refuse_shares_at_any_depth() {
     }
     for pipeline in [pipeline(count(GreedySlice)), pipeline(count_knapsack())] {
         assert!(pipeline.get_marginal_items(&items, &budget(10), 5).is_ok());
+    }
+}
+
+/// A custom slicer that states that its inclusion is not monotonic.
+struct NonMonotonic {
+    is_quota: bool,
+    is_count_quota: bool,
+}
+
+impl Slicer for NonMonotonic {
+    fn slice(
+        &self,
+        sorted: &[ScoredItem],
+        budget: &ContextBudget,
+    ) -> Result<Vec<ContextItem>, CupelError> {
+        // An odd target keeps every item, an even one none.
+        let kept = if budget.target_tokens() % 2 == 1 {
+            sorted
+        } else {
+            &[]
+        };
+        Ok(kept.iter().map(|scored| scored.item.clone()).collect())
+    }
+
+    fn is_quota(&self) -> bool {
+        self.is_quota
+    }
+
+    fn is_count_quota(&self) -> bool {
+        self.is_count_quota
+    }
+}
+
+// proves: SIM-18
+#[test]
+fn both_simulations_refuse_a_custom_slicer_that_states_it_is_not_monotonic() {
+    let items = [item("a", 10, 0.9)];
+    for (is_quota, is_count_quota) in [(false, false), (true, false), (false, true)] {
+        let custom = || NonMonotonic {
+            is_quota,
+            is_count_quota,
+        };
+        let direct = pipeline(custom());
+        let boxed = pipeline(Box::new(custom()) as Box<dyn Slicer>);
+        for pipeline in [direct, boxed] {
+            let marginal = pipeline.get_marginal_items(&items, &budget(20), 5);
+            assert_eq!(marginal.is_err(), is_quota, "{marginal:?}");
+            let least = pipeline.find_min_budget_for(&items, &budget(20), &items[0], 100);
+            assert_eq!(least.is_err(), is_quota || is_count_quota, "{least:?}");
+        }
+        // Around any slicer the flag of the inner one counts.
+        let nested = pipeline(count(custom())).get_marginal_items(&items, &budget(20), 5);
+        assert_eq!(nested.is_err(), is_quota, "{nested:?}");
     }
 }
 
@@ -560,7 +615,29 @@ fn a_target_that_costs_nothing_or_less_is_searched_from_zero() {
 
 // proves: SIM-20
 #[test]
-fn the_wide_questions_honour_reserve_slots_and_margin() {
+fn the_library_has_no_sweep_budget() {
+    let mut directories = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
+    let mut files = 0;
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                directories.push(path);
+            } else if path.extension().is_some_and(|end| end == "rs") {
+                let code = std::fs::read_to_string(&path).unwrap().to_lowercase();
+                let code = code.replace('_', "");
+                for name in ["structsweepbudget", "traitsweepbudget", "fnsweepbudget"] {
+                    assert!(!code.replace(' ', "").contains(name), "{}", path.display());
+                }
+                files += 1;
+            }
+        }
+    }
+    assert!(files > 20, "{files} files");
+}
+
+#[test]
+fn min_budget_and_sweep_honor_reserve_slots_and_margin() {
     let items = [item("a", 40, 0.9)];
     let budget = ContextBudget::builder(500)
         .output_reserve(30)

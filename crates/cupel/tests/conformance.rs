@@ -1,7 +1,7 @@
 //! Runs every vector over every surface and over the oracle.
 
 use cupel_conformance::model::{Channel, Observation, Task};
-use cupel_conformance::{Adapter, Options, Unsupported, run, suite};
+use cupel_conformance::{Adapter, Claim, Options, Unsupported, run, suite};
 
 use crate::adapter::Surface;
 use crate::oracle;
@@ -51,6 +51,9 @@ fn every_vector_passes_on_the_oracle_and_on_every_channel_of_every_surface() {
         .collect();
     let summary = run(&vectors, &adapters, &Options::default());
     assert!(summary.is_success(), "\n{summary}");
+    for surface in ["plain", "batch", "provided methods"] {
+        assert_eq!(summary.claim(surface), Some(Claim::FullyConformant));
+    }
 
     let names: Vec<_> = Surface::ALL.iter().map(Surface::name).collect();
     let expected: Vec<_> = CHANNELS.iter().map(|(name, _)| *name).collect();

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use cupel::{ContextItem, FrequencyScorer, Scorer};
+use cupel_conformance::testing::{Random, cases};
 
 /// Random batches of one shape.
 #[derive(Debug)]
@@ -32,7 +33,7 @@ impl Regime {
                 sets[random.below(rank + 1)].clone()
             }
         };
-        let count = random.within(&self.items);
+        let count = within(random, &self.items);
         let mut item = || {
             let tags = tags(random).into_iter();
             tags.map(|tag| spelling(tag, random.below(3))).collect()
@@ -41,7 +42,7 @@ impl Regime {
     }
 
     fn set(&self, random: &mut Random) -> Vec<usize> {
-        let count = random.within(&self.tags);
+        let count = within(random, &self.tags);
         (0..count).map(|_| random.below(self.vocabulary)).collect()
     }
 }
@@ -99,12 +100,8 @@ fn items(batch: &[Vec<String>]) -> Vec<ContextItem> {
 
 /// Batch and single scores of one batch in so many cases.
 fn check(one_in: u64, regime: &Regime) {
-    let cases = std::env::var("CUPEL_CASES").ok();
-    let cases: u64 = cases.map_or(4_000, |cases| {
-        cases.parse().expect("CUPEL_CASES is a number")
-    });
-    for seed in 0..cases.div_ceil(one_in) {
-        let batch = regime.batch(&mut Random(seed));
+    for seed in 0..u64::from(cases(4_000)).div_ceil(one_in) {
+        let batch = regime.batch(&mut Random::new(seed));
         let (items, expected) = (items(&batch), expected(&batch));
         let scores = FrequencyScorer.score_all(&items).unwrap();
         assert!(scores == expected, "seed {seed}, {regime:?}");
@@ -164,18 +161,6 @@ fn large_batches_are_scored_exactly() {
     }
 }
 
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).unwrap() % bound
-    }
-
-    fn within(&mut self, range: &RangeInclusive<usize>) -> usize {
-        range.start() + self.below(range.end() - range.start() + 1)
-    }
+fn within(random: &mut Random, range: &RangeInclusive<usize>) -> usize {
+    range.start() + random.below(range.end() - range.start() + 1)
 }

@@ -24,9 +24,8 @@ struct Case {
 }
 
 fn check(default_cases: u32, check: impl Fn(&Case) -> Result<(), TestCaseError>) {
-    let cases = std::env::var("CUPEL_CASES").ok();
     let config = Config {
-        cases: cases.map_or(default_cases, |cases| cases.parse().unwrap()),
+        cases: cupel_conformance::testing::cases(default_cases),
         failure_persistence: None,
         max_shrink_iters: 20_000,
         ..Config::default()

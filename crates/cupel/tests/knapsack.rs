@@ -8,6 +8,7 @@ use std::ops::ControlFlow;
 
 use cupel::slicer::SweepVisitor;
 use cupel::{ContextBudget, ContextItem, CupelError, KnapsackSlice, ScoredItem, ScoredRef, Slicer};
+use cupel_conformance::testing::{Random, cases};
 
 #[derive(Debug, Clone)]
 struct Problem {
@@ -177,9 +178,9 @@ impl Class {
     /// Scores for items of these weights; `offset` is a weight, too.
     fn scores(self, weights: &[i64], offset: i64, random: &mut Random) -> Vec<f64> {
         let heaviest = weights.iter().copied().max().unwrap_or(1);
-        let magnitude = random.one_of(&[0.01, 1.0, 1e3, 1e6, 1e9, 1e12]);
+        let magnitude = random.pick(&[0.01, 1.0, 1e3, 1e6, 1e9, 1e12]);
         let score = |(position, &weight): (usize, &i64)| match self {
-            Self::FiveLevels => random.one_of(&[0.2, 0.4, 0.6, 0.8, 1.0]),
+            Self::FiveLevels => random.pick(&[0.2, 0.4, 0.6, 0.8, 1.0]),
             Self::Constant => 0.5,
             Self::Weight => worth(weight),
             Self::Proportional => weight as f64 / heaviest as f64,
@@ -187,18 +188,18 @@ impl Class {
             Self::Ranks => (weights.len() - position) as f64 / weights.len() as f64,
             Self::StronglyCorrelated => worth(weight + offset),
             Self::InverselyCorrelated => worth(weight - offset),
-            Self::WeaklyCorrelated => worth(weight + random.within(0, offset)),
+            Self::WeaklyCorrelated => worth(weight + random.within(0..=offset)),
             Self::RoundedUp => worth((weight + 2) / 3 * 3),
             Self::TwoOffsets if weight % 6 == 0 => worth(weight + offset),
             Self::TwoOffsets => worth(weight + offset / 2),
-            Self::NextToNothing => worth(random.within(0, 2)),
+            Self::NextToNothing => worth(random.within(0..=2)),
             Self::Uniform => random.unit(),
             Self::AnyMagnitude => random.unit() * magnitude,
-            Self::LargeTies => (weight + random.within(0, 2)) as f64 * magnitude,
+            Self::LargeTies => (weight + random.within(0..=2)) as f64 * magnitude,
             Self::Odd => {
                 let usual = [random.unit(), worth(weight)];
                 let odd = [f64::INFINITY, f64::NAN, -1.0, -0.0, 1e300, 9e14];
-                random.one_of(&[&usual[..], &usual[..], &odd[..]].concat())
+                random.pick(&[&usual[..], &usual[..], &odd[..]].concat())
             }
         };
         weights.iter().enumerate().map(score).collect()
@@ -210,63 +211,49 @@ fn worth(value: i64) -> f64 {
     (value as f64 + 0.5) / 10_000.0
 }
 
-/// `SplitMix64`.
-struct Random(u64);
+/// Random knapsack problems.
+trait RandomProblems {
+    /// Returns a problem of any class, small for the most part.
+    fn problem(&mut self) -> Problem;
 
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut bits = self.0;
-        bits = (bits ^ bits >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        bits = (bits ^ bits >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        bits ^ bits >> 31
-    }
+    /// Returns a problem of a class, three times in four in the order of the Sort stage.
+    fn problem_of(&mut self, class: Class, weights: Vec<i64>) -> Problem;
 
-    fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
-    }
+    /// Returns weights of any step within any range up to `heaviest`.
+    fn weights(&mut self, count: i64, heaviest: i64) -> Vec<i64>;
+}
 
-    fn within(&mut self, least: i64, most: i64) -> i64 {
-        least + i64::try_from(self.next() >> 1).unwrap() % (most - least + 1)
-    }
-
-    fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
-        let last = i64::try_from(choices.len()).unwrap() - 1;
-        choices[index(self.within(0, last))]
-    }
-
-    /// A problem of any class, small for the most part.
+impl RandomProblems for Random {
     fn problem(&mut self) -> Problem {
-        let class = self.one_of(&Class::ALL);
-        let (most_items, most_cells) = match self.within(1, 40) {
+        let class = self.pick(&Class::ALL);
+        let (most_items, most_cells) = match self.within(1..=40) {
             1 => (250, 1_000_000),
             2..8 => (60, 100_000),
             _ => (16, 10_000),
         };
-        let count = self.within(1, most_items);
-        let heaviest = self.one_of(&[3, 8, 12, 40, 100, 300, 900]);
-        let bucket_size = self.one_of(&[1, 1, 1, 2, 7, 10]);
+        let count = self.within(1..=most_items);
+        let heaviest = self.pick(&[3, 8, 12, 40, 100, 300, 900]);
+        let bucket_size = self.pick(&[1, 1, 1, 2, 7, 10]);
         let weights = self.weights(count, heaviest);
         let mut problem = self.problem_of(class, weights);
         let all: i64 = problem.items.iter().map(|(tokens, _)| tokens).sum();
         let most_target = (all + all / 10 + 1).min(most_cells / count * bucket_size);
-        problem.target = self.within(0, most_target);
+        problem.target = self.within(0..=most_target);
         problem.bucket_size = bucket_size;
-        if self.within(1, 4) == 1 {
+        if self.within(1..=4) == 1 {
             for (tokens, _) in &mut problem.items {
-                *tokens = self.one_of(&[*tokens, *tokens, *tokens, 0, -*tokens]);
+                *tokens = self.pick(&[*tokens, *tokens, *tokens, 0, -*tokens]);
             }
         }
         problem
     }
 
-    /// A problem of a class, three times in four in the order of the Sort stage.
     fn problem_of(&mut self, class: Class, weights: Vec<i64>) -> Problem {
         let heaviest = weights.iter().copied().max().unwrap_or(1);
-        let offset = self.within(1, heaviest);
+        let offset = self.within(1..=heaviest);
         let scores = class.scores(&weights, offset, self);
         let mut items: Vec<_> = weights.into_iter().zip(scores).collect();
-        if self.within(1, 4) > 1 {
+        if self.within(1..=4) > 1 {
             sort(&mut items);
         }
         let target = items.iter().map(|(tokens, _)| tokens).sum::<i64>() / 3;
@@ -277,11 +264,10 @@ impl Random {
         }
     }
 
-    /// Weights of any step within any range up to `heaviest`.
     fn weights(&mut self, count: i64, heaviest: i64) -> Vec<i64> {
-        let lightest = self.within(1, heaviest);
-        let step = self.one_of(&[1, 1, 1, 2, 3, 5]);
-        let weights = (0..count).map(|_| self.within(lightest, heaviest) * step);
+        let lightest = self.within(1..=heaviest);
+        let step = self.pick(&[1, 1, 1, 2, 3, 5]);
+        let weights = (0..count).map(|_| self.within(lightest..=heaviest) * step);
         weights.collect()
     }
 }
@@ -295,12 +281,9 @@ fn sort(items: &mut [(i64, f64)]) {
 }
 
 /// Compares a way to choose with the literal one on random problems.
-fn check(default_cases: u64, seed: u64, choice: impl Fn(&Problem) -> Vec<usize>) {
-    let cases = std::env::var("CUPEL_CASES").ok();
-    let cases = cases.map_or(default_cases, |cases| {
-        cases.parse().expect("CUPEL_CASES is a number")
-    });
-    let mut random = Random(seed);
+fn check(default_cases: u32, seed: u64, choice: impl Fn(&Problem) -> Vec<usize>) {
+    let cases = cases(default_cases);
+    let mut random = Random::new(seed);
     for _ in 0..cases {
         let problem = random.problem();
         let is_wrong = |problem: &Problem| choice(problem) != problem.literal_choice();
@@ -345,7 +328,7 @@ fn choices_within_little_memory_are_those_of_the_literal_table() {
 // proves: KNAP-9, KNAP-11
 #[test]
 fn choices_from_many_items_are_those_of_the_literal_table() {
-    let mut random = Random(3);
+    let mut random = Random::new(3);
     for class in Class::ALL {
         let weights = random.weights(500, 100);
         let mut problem = random.problem_of(class, weights);
@@ -374,17 +357,17 @@ impl SweepVisitor for Changes {
 // proves: KNAP-9, KNAP-11
 #[test]
 fn one_sweep_chooses_as_the_literal_table_for_every_target() {
-    let mut random = Random(4);
+    let mut random = Random::new(4);
     for _ in 0..300 {
-        let class = random.one_of(&Class::ALL);
+        let class = random.pick(&Class::ALL);
         let weights = random.weights(12, 20);
         let mut problem = random.problem_of(class, weights);
-        problem.bucket_size = random.one_of(&[1, 2, 7]);
+        problem.bucket_size = random.pick(&[1, 2, 7]);
         if let Some(first) = problem.items.first_mut() {
             first.0 = 0;
         }
-        let first = random.within(0, problem.target);
-        let last = random.within(first, 2 * problem.target);
+        let first = random.within(0..=problem.target);
+        let last = random.within(first..=2 * problem.target);
         let scored = problem.scored();
         let ranked = ScoredRef::from_list(&scored);
         let knapsack = problem.knapsack();
@@ -441,9 +424,9 @@ fn what_is_refused_does_not_depend_on_what_could_be_solved() {
 
 #[test]
 fn ten_thousand_items_in_a_million_tokens_need_little_memory() {
-    let mut random = Random(5);
+    let mut random = Random::new(5);
     for class in [Class::FiveLevels, Class::Ranks, Class::Uniform] {
-        let weights = (0..10_000).map(|_| random.within(20, 1_500)).collect();
+        let weights = (0..10_000).map(|_| random.within(20..=1_500)).collect();
         let mut problem = random.problem_of(class, weights);
         problem.target = 1_000_000;
         sort(&mut problem.items);

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use cupel_conformance::Adapter;
 use cupel_conformance::model::{Observation, Task};
+use cupel_conformance::testing::cases;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, TestRunner};
@@ -37,11 +38,8 @@ const DOCUMENT: &str = "document";
 
 /// Compares every surface with the oracle. Exactly `surfaces` answer, each of them every task.
 fn check(default_cases: u32, surfaces: &[&str], tasks: impl Strategy<Value = Task>) {
-    let cases = std::env::var("CUPEL_CASES").ok();
     let config = Config {
-        cases: cases.map_or(default_cases, |cases| {
-            cases.parse().expect("CUPEL_CASES is a number")
-        }),
+        cases: cases(default_cases),
         failure_persistence: None,
         max_shrink_iters: 20_000,
         ..Config::default()

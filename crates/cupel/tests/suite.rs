@@ -3,7 +3,7 @@
 mod adapter;
 mod analysis;
 mod arbitrary;
-mod behaviour;
+mod behavior;
 mod comparison;
 mod compat;
 #[cfg(feature = "documents")]

@@ -12,8 +12,9 @@ use cupel::{
 };
 
 use super::{
-    Seen, arrange_by, budget, build, contents, everything, excluded, hinted, included, item, kind,
-    outcome, owned, pinned, place_by, policy, score_all_by, score_by, select_by, slice_by,
+    Random, Seen, arrange_by, budget, build, contents, everything, excluded, hinted, included,
+    item, kind, outcome, owned, pinned, place_by, policy, score_all_by, score_by, scored,
+    select_by, slice_by,
 };
 
 /// Three candidates that fit any budget used here, best first.
@@ -489,6 +490,45 @@ fn an_inner_slicer_of_counts_gets_the_original_maximum_and_the_rest_of_the_targe
             items: vec![("m".to_owned(), 0.0), ("n".to_owned(), 0.0)],
         };
         assert_eq!(seen.take(), [rest]);
+    }
+}
+
+// proves: CQ-16, R076
+#[test]
+fn the_inner_target_of_a_count_quota_follows_the_formula() {
+    let mut random = Random::new(16);
+    for _ in 0..300 {
+        let max = random.pick(&[0, 1, 50, 200, i64::MAX]);
+        let target = random.within(0..=max).min(max);
+        let required = random.below(4);
+        let tools: Vec<_> = (0..random.below(6))
+            .map(|rank| {
+                let tokens = random.pick(&[0, 1, 30, 60, i64::MAX]);
+                let tool = ContextItem::builder(rank.to_string(), tokens).kind(kind("tool"));
+                let score = 1.0 - rank as f64 / 10.0;
+                ScoredItem {
+                    item: build(tool),
+                    score,
+                }
+            })
+            .chain([scored("other", 5, 0.0)])
+            .collect();
+        let seen = Seen::nothing();
+        let entry = CountQuotaEntry::new(kind("tool"), required, 9).unwrap();
+        let slicer = CountQuotaSlice::new(vec![entry], spy(&seen), ScarcityBehavior::Degrade);
+        slicer.unwrap().slice(&tools, &limits(max, target)).unwrap();
+        let tools = &tools[..tools.len() - 1];
+        let committed = tools.iter().take(required).map(|tool| tool.item.tokens());
+        let committed: i128 = committed.map(i128::from).sum();
+        let rest = (i128::from(target) - committed).max(0).min(i128::from(max));
+        let rest = i64::try_from(rest).unwrap();
+        let offers = seen.take();
+        let budgets: Vec<_> = offers.iter().map(|offer| &offer.budget).collect();
+        if target > 0 {
+            assert_eq!(budgets, [&limits(max, rest)]);
+        } else {
+            assert!(budgets.is_empty(), "R073: a target of 0 ends the slicer");
+        }
     }
 }
 

@@ -10,9 +10,9 @@ use cupel::{
 };
 
 use super::{
-    Lcg, STRATEGIES, Seen, arrange_by, at, budget, build, check_consistent, contents, everything,
-    excluded, hinted, included, item, kind, outcome, owned, pinned, policies, policy, score_all_by,
-    select_by, timeless,
+    Random, RandomRuns, STRATEGIES, Seen, arrange_by, at, budget, build, check_consistent,
+    contents, everything, excluded, hinted, included, item, kind, outcome, owned, pinned, policies,
+    policy, score_all_by, select_by, timeless,
 };
 
 // proves: DEDUP-1, ENUM-12, R030
@@ -111,7 +111,7 @@ fn pipelines_and_policies_can_be_sent_shared_and_cloned() {
 
 #[test]
 fn a_policy_a_clone_and_a_pipeline_of_it_answer_alike() {
-    let mut lcg = Lcg(11);
+    let mut random = Random::new(11);
     for builder in policies() {
         let policy = builder.build().unwrap();
         let pipeline = Pipeline::from(policy.clone());
@@ -121,7 +121,7 @@ fn a_policy_a_clone_and_a_pipeline_of_it_answer_alike() {
             policy.overflow_strategy()
         );
         for _ in 0..10 {
-            let (items, budget) = lcg.run();
+            let (items, budget) = random.run();
             let window = outcome(builder_of(&policy), &items, &budget);
             let again = pipeline.clone().run(&items, &budget);
             assert_eq!(again.map(|window| owned(&contents(&window))), window);
@@ -211,10 +211,10 @@ fn the_six_stages_run_in_order_and_each_strategy_once() {
 // proves: ITEM-13, ITEM-15, ITEM-16, ITEM-18, ITEM-19, GEN-9, SLICER-1
 #[test]
 fn selected_items_are_the_callers_own_untouched_handles() {
-    let mut lcg = Lcg(12);
+    let mut random = Random::new(12);
     for builder in policies() {
         let policy = builder.build().unwrap();
-        let (items, budget) = lcg.run();
+        let (items, budget) = random.run();
         let fields = format!("{items:?} {budget:?}");
         let pipeline = Pipeline::from(policy.clone());
         let positions = pipeline.run_indices(&items, &budget);
@@ -272,15 +272,15 @@ fn fates(
 // proves: ITEM-13, ITEM-15, R014
 #[test]
 fn metadata_source_and_original_tokens_never_change_a_run() {
-    let mut lcg = Lcg(13);
+    let mut random = Random::new(13);
     for builder in policies() {
         let policy = builder.build().unwrap();
         for _ in 0..5 {
-            let (items, budget) = lcg.run();
+            let (items, budget) = random.run();
             let others: Vec<_> = items
                 .iter()
                 .map(|item| {
-                    let noise = lcg.below(100).to_string();
+                    let noise = random.below(100).to_string();
                     let metadata = [("cupel:trust".to_owned(), noise)].into();
                     let builder = item.to_builder().metadata(metadata);
                     let builder = builder.source(ContextSource::rag());
@@ -427,11 +427,11 @@ fn pinned_items_take_no_part_in_deduplication_shares_or_counts() {
 // proves: EXCL-1, EXCL-11, EXCL-12, EXCL-24, EXCL-25, EXCL-26, REPORT-6, REPORT-7, REPORT-13, CLASSIFY-1, BUDGET-11, ITEM-19
 #[test]
 fn every_candidate_ends_in_one_list_with_a_reason_of_a_built_in_stage() {
-    let mut lcg = Lcg(14);
+    let mut random = Random::new(14);
     for builder in policies() {
         let policy = builder.build().unwrap();
         for _ in 0..40 {
-            let (items, budget) = lcg.run();
+            let (items, budget) = random.run();
             let Ok(report) = policy.dry_run(&items, &budget) else {
                 continue;
             };

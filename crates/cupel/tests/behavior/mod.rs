@@ -22,6 +22,7 @@ use cupel::{
     RecencyScorer, ReflexiveScorer, ScaledScorer, ScarcityBehavior, ScoredItem, ScoredRef, Scorer,
     Selection, SelectionReport, Slicer, UShapedPlacer,
 };
+use cupel_conformance::testing::Random;
 
 fn item(content: &str, tokens: i64) -> ContextItem {
     build(ContextItem::builder(content, tokens))
@@ -359,25 +360,16 @@ fn arrange_by(
     Arrange(arrange)
 }
 
-/// Numbers that look random and are the same everywhere.
-struct Lcg(u64);
+/// Random items and runs.
+trait RandomRuns {
+    /// Returns up to eleven items, some of them pinned, negative or copies, and a budget for them.
+    fn run(&mut self) -> (Vec<ContextItem>, ContextBudget);
 
-impl Lcg {
-    /// A number below `bound`.
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).expect("31 bits") % bound
-    }
+    /// Returns an item with every field.
+    fn item(&mut self, content: &str) -> ContextItem;
+}
 
-    /// One of `choices`.
-    fn of<T: Clone>(&mut self, choices: &[T]) -> T {
-        choices[self.below(choices.len())].clone()
-    }
-
-    /// Up to eleven items, some of them pinned, negative or copies, and a budget for them.
+impl RandomRuns for Random {
     fn run(&mut self) -> (Vec<ContextItem>, ContextBudget) {
         let mut items = Vec::new();
         for _ in 0..self.below(12) {
@@ -389,16 +381,15 @@ impl Lcg {
                 _ => item,
             });
         }
-        let max = self.of(&[0, 20, 100, 300]);
+        let max = self.pick(&[0, 20, 100, 300]);
         let budget = ContextBudget::builder(max)
-            .target_tokens(max - max / self.of(&[3, 4, 1_000]))
-            .output_reserve(max / self.of(&[8, 1_000]))
-            .reserved_slot(kind("Own"), self.of(&[0, 0, 7]))
-            .safety_margin_percent(self.of(&[0.0, 0.0, 7.5]));
+            .target_tokens(max - max / self.pick(&[3, 4, 1_000]))
+            .output_reserve(max / self.pick(&[8, 1_000]))
+            .reserved_slot(kind("Own"), self.pick(&[0, 0, 7]))
+            .safety_margin_percent(self.pick(&[0.0, 0.0, 7.5]));
         (items, budget.build().expect("within its rules"))
     }
 
-    /// An item in which every field takes part.
     fn item(&mut self, content: &str) -> ContextItem {
         let tags = ["a", "A", "b", "c", "D", "d", ""];
         let kinds = ["Message", "Document", "document", "Memory", "Own"];
@@ -416,25 +407,25 @@ impl Lcg {
             f64::INFINITY,
         ];
         let trusts = ["0.1", "0.85", "1", "-3", "high", "", "NaN", "inf", "1e-3"];
-        let tokens = self.of(&[0, 1, 2, 5, 10, 10, 40, 100]);
-        let mut builder = ContextItem::builder(content, tokens).kind(kind(self.of(&kinds)));
+        let tokens = self.pick(&[0, 1, 2, 5, 10, 10, 40, 100]);
+        let mut builder = ContextItem::builder(content, tokens).kind(kind(self.pick(&kinds)));
         for _ in 0..self.below(5) {
-            builder = builder.tag(self.of(&tags));
+            builder = builder.tag(self.pick(&tags));
         }
         if self.below(3) > 0 {
-            builder = builder.timestamp(at(self.of(&[-48, -24, -1, 0, 0, 3])));
+            builder = builder.timestamp(at(self.pick(&[-48, -24, -1, 0, 0, 3])));
         }
         if self.below(3) > 0 {
-            builder = builder.priority(self.of(&[i64::MIN, -1, 0, 0, 5, i64::MAX]));
+            builder = builder.priority(self.pick(&[i64::MIN, -1, 0, 0, 5, i64::MAX]));
         }
         if self.below(4) > 0 {
-            builder = builder.future_relevance_hint(self.of(&hints));
+            builder = builder.future_relevance_hint(self.pick(&hints));
         }
         if self.below(2) > 0 {
-            builder = builder.meta("cupel:trust", self.of(&trusts));
+            builder = builder.meta("cupel:trust", self.pick(&trusts));
         }
         if self.below(2) > 0 {
-            builder = builder.meta("cupel:priority", self.of(&["high", "low", "HIGH"]));
+            builder = builder.meta("cupel:priority", self.pick(&["high", "low", "HIGH"]));
         }
         build(builder)
     }

@@ -9,7 +9,7 @@ use cupel::{ContextBudget, CupelError, GreedySlice, ScoredItem, Slicer, StreamSl
 use futures_util::FutureExt;
 use futures_util::stream::{self, Stream};
 
-use super::{Lcg, budget, contents, owned, scored};
+use super::{Random, budget, contents, owned, scored};
 
 fn batches_of(size: usize) -> StreamSlice {
     StreamSlice::new(size).expect("not zero")
@@ -48,22 +48,24 @@ fn check(size: usize, target: i64, items: &[ScoredItem], kept: &[&str], pulls: u
 // proves: SLICER-1, SLICER-2, SLICER-6, GREEDY-8
 #[test]
 fn the_choice_is_a_subset_of_the_stream_within_the_target() {
-    let mut lcg = Lcg(21);
+    let mut random = Random::new(21);
     for _ in 0..500 {
-        let names: Vec<_> = (0..lcg.below(20)).map(|index| index.to_string()).collect();
+        let names: Vec<_> = (0..random.below(20))
+            .map(|index| index.to_string())
+            .collect();
         let items: Vec<_> = names
             .iter()
             .map(|name| {
                 scored(
                     name,
-                    lcg.of(&[-3, 0, 1, 7, 40]),
-                    lcg.of(&[0.0, 0.5, f64::NAN]),
+                    random.pick(&[-3, 0, 1, 7, 40]),
+                    random.pick(&[0.0, 0.5, f64::NAN]),
                 )
             })
             .collect();
-        let target = lcg.of(&[0, 1, 50, 1_000]);
+        let target = random.pick(&[0, 1, 50, 1_000]);
         let budget = ContextBudget::with_target(5_000, target).unwrap();
-        let slicer = batches_of(1 + lcg.below(5));
+        let slicer = batches_of(1 + random.below(5));
         let kept = slicer.slice(stream::iter(items.clone()), &budget);
         let kept = kept.now_or_never().unwrap().unwrap();
         for (index, item) in kept.iter().enumerate() {
@@ -170,19 +172,19 @@ fn the_largest_counts_neither_wrap_nor_fit_twice() {
 
 #[test]
 fn one_batch_over_the_whole_stream_chooses_as_greedy_does() {
-    let mut lcg = Lcg(22);
+    let mut random = Random::new(22);
     for _ in 0..200 {
         let items: Vec<_> = (0..10)
             .map(|index: i32| {
                 let name = index.to_string();
                 scored(
                     &name,
-                    lcg.of(&[0, 1, 7, 40]),
-                    lcg.of(&[0.0, 0.3, 0.9, f64::NAN]),
+                    random.pick(&[0, 1, 7, 40]),
+                    random.pick(&[0.0, 0.3, 0.9, f64::NAN]),
                 )
             })
             .collect();
-        let budget = budget(lcg.of(&[1, 20, 60]));
+        let budget = budget(random.pick(&[1, 20, 60]));
         let greedy = GreedySlice.slice(&items, &budget).unwrap();
         let streamed = slice(StreamSlice::default(), stream::iter(items.clone()), &budget);
         assert_eq!(streamed, contents(&greedy));

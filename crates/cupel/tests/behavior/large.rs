@@ -12,7 +12,7 @@ use cupel::{
     TimeProvider, UShapedPlacer,
 };
 
-use super::{Lcg, at, budget, build};
+use super::{Random, RandomRuns, at, budget, build};
 
 const LENGTHS: [usize; 5] = [255, 256, 257, 1_000, 6_000];
 
@@ -31,23 +31,25 @@ impl Scorer for Given {
 }
 
 /// Score and tokens of one item.
-type Draw = fn(&mut Lcg) -> (f64, i64);
+type Draw = fn(&mut Random) -> (f64, i64);
 
 /// Ties of every kind, numbers of every size.
 const DRAWS: [(&str, Draw); 8] = [
-    ("five levels", |lcg| {
-        (below(lcg, 5) as f64 / 5.0, 1 + below(lcg, 90))
+    ("five levels", |random| {
+        (below(random, 5) as f64 / 5.0, 1 + below(random, 90))
     }),
-    ("one level", |lcg| (0.5, 20 + below(lcg, 1_480))),
-    ("score as tokens", |lcg| {
-        let tokens = 1 + below(lcg, 300);
+    ("one level", |random| (0.5, 20 + below(random, 1_480))),
+    ("score as tokens", |random| {
+        let tokens = 1 + below(random, 300);
         (tokens as f64, tokens)
     }),
-    ("many free", |lcg| (below(lcg, 1_000) as f64, below(lcg, 4))),
-    ("below zero", |lcg| {
-        (below(lcg, 2_000) as f64 - 1_000.0, 1 + below(lcg, 50))
+    ("many free", |random| {
+        (below(random, 1_000) as f64, below(random, 4))
     }),
-    ("no numbers", |lcg| {
+    ("below zero", |random| {
+        (below(random, 2_000) as f64 - 1_000.0, 1 + below(random, 50))
+    }),
+    ("no numbers", |random| {
         let scores = [
             f64::NAN,
             f64::INFINITY,
@@ -57,24 +59,27 @@ const DRAWS: [(&str, Draw); 8] = [
             5e-324,
             1.0,
         ];
-        (scores[lcg.below(7)], below(lcg, 40))
+        (scores[random.below(7)], below(random, 40))
     }),
-    ("huge tokens", |lcg| {
+    ("huge tokens", |random| {
         let tokens = [1, 77, 4_294_967_294, 4_294_967_295, 4_294_967_296, i64::MAX];
-        (below(lcg, 9) as f64, tokens[lcg.below(6)])
+        (below(random, 9) as f64, tokens[random.below(6)])
     }),
-    ("all apart", |lcg| {
-        ((wide(lcg) >> (62 - 40)) as f64, 20 + below(lcg, 1_480))
+    ("all apart", |random| {
+        (
+            (wide(random) >> (62 - 40)) as f64,
+            20 + below(random, 1_480),
+        )
     }),
 ];
 
-fn below(lcg: &mut Lcg, bound: usize) -> i64 {
-    i64::try_from(lcg.below(bound)).expect("31 bits")
+fn below(random: &mut Random, bound: usize) -> i64 {
+    i64::try_from(random.below(bound)).expect("31 bits")
 }
 
 /// A number of 62 bits.
-fn wide(lcg: &mut Lcg) -> i64 {
-    below(lcg, 1 << 31) << 31 | below(lcg, 1 << 31)
+fn wide(random: &mut Random) -> i64 {
+    below(random, 1 << 31) << 31 | below(random, 1 << 31)
 }
 
 /// Best first, ties in order.
@@ -123,10 +128,10 @@ fn numbers<'a>(items: impl Iterator<Item = &'a ContextItem>) -> Vec<usize> {
 // proves: GREEDY-3, GREEDY-5
 #[test]
 fn a_long_list_is_filled_as_the_literal_rule_fills_it_heard_or_not() {
-    let mut lcg = Lcg(7);
+    let mut random = Random::new(7);
     for length in LENGTHS {
         for (name, draw) in DRAWS {
-            let draws: Vec<_> = (0..length).map(|_| draw(&mut lcg)).collect();
+            let draws: Vec<_> = (0..length).map(|_| draw(&mut random)).collect();
             let items = items(&draws);
             let scores = draws.iter().map(|draw| draw.0).collect();
             let policy = Policy::new(Given(scores), GreedySlice, ChronologicalPlacer);
@@ -149,10 +154,10 @@ fn a_long_list_is_filled_as_the_literal_rule_fills_it_heard_or_not() {
 // proves: REPORT-4, REPORT-5, TRACE-9, R103
 #[test]
 fn a_long_report_is_in_the_order_of_score_stage_and_list() {
-    let mut lcg = Lcg(8);
+    let mut random = Random::new(8);
     let count = 2_000;
     let draws: Vec<_> = (0..count)
-        .map(|_| (below(&mut lcg, 9) as f64, below(&mut lcg, 60)))
+        .map(|_| (below(&mut random, 9) as f64, below(&mut random, 60)))
         .collect();
     let scores: Vec<f64> = draws.iter().map(|draw| draw.0).collect();
     // Every third text comes again, and one item of 50 has a negative token count.
@@ -223,37 +228,41 @@ fn a_long_report_is_in_the_order_of_score_stage_and_list() {
 // proves: RECENCY-5, PRIORITY-5
 #[test]
 fn ranks_of_a_batch_are_those_of_one_item_after_the_other_whatever_the_keys() {
-    type Draw<T> = fn(&mut Lcg) -> T;
+    type Draw<T> = fn(&mut Random) -> T;
     let priorities: [(&str, Draw<i64>); 5] = [
-        ("few", |lcg| below(lcg, 100)),
-        ("around zero", |lcg| below(lcg, 1_000) - 500),
-        ("wide", |lcg| wide(lcg) >> 2),
-        ("far apart", |lcg| {
-            [i64::MIN, -1, 0, 1, i64::MAX - 2][lcg.below(5)]
+        ("few", |random| below(random, 100)),
+        ("around zero", |random| below(random, 1_000) - 500),
+        ("wide", |random| wide(random) >> 2),
+        ("far apart", |random| {
+            [i64::MIN, -1, 0, 1, i64::MAX - 2][random.below(5)]
         }),
-        ("largest", |lcg| i64::MAX - below(lcg, 3)),
+        ("largest", |random| i64::MAX - below(random, 3)),
     ];
     let times: [(&str, Draw<TimeDelta>); 5] = [
-        ("seconds", |lcg| TimeDelta::seconds(below(lcg, 100_000))),
-        ("milliseconds", |lcg| {
-            TimeDelta::milliseconds(wide(lcg) >> (62 - 40))
+        ("seconds", |random| {
+            TimeDelta::seconds(below(random, 100_000))
         }),
-        ("microseconds", |lcg| {
-            TimeDelta::microseconds(wide(lcg) >> (62 - 50))
+        ("milliseconds", |random| {
+            TimeDelta::milliseconds(wide(random) >> (62 - 40))
         }),
-        ("nanoseconds", |lcg| TimeDelta::nanoseconds(wide(lcg) >> 2)),
+        ("microseconds", |random| {
+            TimeDelta::microseconds(wide(random) >> (62 - 50))
+        }),
+        ("nanoseconds", |random| {
+            TimeDelta::nanoseconds(wide(random) >> 2)
+        }),
         ("one instant", |_| TimeDelta::zero()),
     ];
-    let mut lcg = Lcg(9);
+    let mut random = Random::new(9);
     for length in [0, 1, 2, 700] {
         for ((priority_name, priority), (time_name, time)) in priorities.into_iter().zip(times) {
             let items = (0..length).map(|_| {
                 let mut builder = ContextItem::builder("x", 1);
-                if lcg.below(10) > 1 {
-                    builder = builder.priority(priority(&mut lcg));
+                if random.below(10) > 1 {
+                    builder = builder.priority(priority(&mut random));
                 }
-                if lcg.below(10) > 0 {
-                    builder = builder.timestamp(at(0) + time(&mut lcg));
+                if random.below(10) > 0 {
+                    builder = builder.timestamp(at(0) + time(&mut random));
                 }
                 build(builder)
             });
@@ -278,7 +287,7 @@ fn ranks_of_a_batch_are_those_of_one_item_after_the_other_whatever_the_keys() {
 // proves: CHRONO-3, USHAPE-1
 #[test]
 fn a_long_window_is_placed_as_the_literal_rule_places_it() {
-    let mut lcg = Lcg(10);
+    let mut random = Random::new(10);
     let times = [
         DateTime::<Utc>::MIN_UTC,
         at(0),
@@ -288,10 +297,10 @@ fn a_long_window_is_placed_as_the_literal_rule_places_it() {
     ];
     let items = (0..3_000).map(|position| {
         let mut builder = ContextItem::builder(format!("{position}"), 1);
-        if let Some(time) = times.get(lcg.below(6)) {
+        if let Some(time) = times.get(random.below(6)) {
             builder = builder.timestamp(*time);
         }
-        let score = [0.0, -0.0, 0.5, f64::NAN][lcg.below(4)];
+        let score = [0.0, -0.0, 0.5, f64::NAN][random.below(4)];
         cupel::ScoredItem {
             item: build(builder),
             score,
@@ -369,11 +378,11 @@ fn pinned_and_invalid_items_have_no_say_in_any_score() {
     }));
     let all: Vec<Arc<dyn Scorer>> = all.into_iter().map(Arc::from).collect();
 
-    let mut lcg = Lcg(11);
+    let mut random = Random::new(11);
     for length in [1, 2, 3, 40, 300] {
         let items = (0..length).map(|position: usize| {
-            let builder = lcg.item(&position.to_string()).to_builder();
-            match lcg.below(9) {
+            let builder = random.item(&position.to_string()).to_builder();
+            match random.below(9) {
                 0 => build(builder.pinned(true)),
                 1 => build(ContextItem::builder(position.to_string(), -1)),
                 _ => build(builder),

@@ -13,7 +13,8 @@ use cupel::{
 };
 
 use super::{
-    Lcg, Seen, at, budget, build, excluded, hinted, included, item, kind, policy, score_by,
+    Random, RandomRuns, Seen, at, budget, build, excluded, hinted, included, item, kind, policy,
+    score_by,
 };
 
 fn tags(comparison: TagComparison) -> TagScorer {
@@ -101,13 +102,13 @@ fn same(a: f64, b: f64) -> bool {
 }
 
 /// Few items with equal fields here and there; now and then one handle stands in two places.
-fn some_items(lcg: &mut Lcg) -> Vec<ContextItem> {
+fn some_items(random: &mut Random) -> Vec<ContextItem> {
     let mut items: Vec<ContextItem> = Vec::new();
-    for _ in 0..lcg.below(7) {
-        let next = if items.len() > 1 && lcg.below(8) == 0 {
-            lcg.of(&items)
+    for _ in 0..random.below(7) {
+        let next = if items.len() > 1 && random.below(8) == 0 {
+            random.pick(&items)
         } else {
-            lcg.item("x")
+            random.item("x")
         };
         items.push(next);
     }
@@ -136,9 +137,9 @@ fn check(scorer: &dyn Scorer, items: &[ContextItem]) {
 #[test]
 fn a_batch_equals_its_items_one_by_one_bit_for_bit() {
     let scorers = builtins();
-    let mut lcg = Lcg(1);
+    let mut random = Random::new(1);
     for _ in 0..1_500 {
-        let items = some_items(&mut lcg);
+        let items = some_items(&mut random);
         for scorer in &scorers {
             check(scorer, &items);
         }
@@ -195,15 +196,15 @@ fn tags_of_any_length_and_case_count_under_either_comparison() {
 // proves: FREQ-1, FREQ-3, FREQ-4, FREQ-5, FREQ-6, FREQ-7
 #[test]
 fn frequency_counts_the_same_peers_for_few_tags_and_for_many() {
-    let mut lcg = Lcg(2);
+    let mut random = Random::new(2);
     for _ in 0..600 {
-        let most = lcg.of(&[2, 8, 14]);
-        let items: Vec<_> = (0..lcg.below(12))
+        let most = random.pick(&[2, 8, 14]);
+        let items: Vec<_> = (0..random.below(12))
             .map(|_| {
-                let count = lcg.below(most);
+                let count = random.below(most);
                 let tags = (0..count).map(|_| {
-                    let letters = lcg.of(&["tag", "TAG", "tAg"]);
-                    format!("{letters}{}", lcg.below(24))
+                    let letters = random.pick(&["tag", "TAG", "tAg"]);
+                    format!("{letters}{}", random.below(24))
                 });
                 let tags = tags.collect();
                 build(ContextItem::builder("x", 1).tags(tags))
@@ -218,8 +219,8 @@ fn frequency_counts_the_same_peers_for_few_tags_and_for_many() {
 #[test]
 fn a_scorer_keeps_nothing_between_calls() {
     let scorers = builtins();
-    let mut lcg = Lcg(3);
-    let (first, other) = (some_items(&mut lcg), some_items(&mut lcg));
+    let mut random = Random::new(3);
+    let (first, other) = (some_items(&mut random), some_items(&mut random));
     for scorer in &scorers {
         let before = scorer.score_all(&first).unwrap();
         scorer.score_all(&other).unwrap();
@@ -238,9 +239,9 @@ fn a_scorer_keeps_nothing_between_calls() {
 // proves: SCORER-4, DECAY-3, TRUST-1
 #[test]
 fn scorers_of_the_item_alone_ignore_the_list() {
-    let mut lcg = Lcg(5);
+    let mut random = Random::new(5);
     for _ in 0..200 {
-        let items = some_items(&mut lcg);
+        let items = some_items(&mut random);
         for (scorer, item) in absolute()
             .iter()
             .flat_map(|s| items.iter().map(move |i| (s, i)))
@@ -449,8 +450,8 @@ impl<S: Scorer> Scorer for Counting<S> {
 // proves: SCALED-7, SCORE-5
 #[test]
 fn scaled_scorers_five_deep_ask_for_one_batch_of_many_items() {
-    let mut lcg = Lcg(6);
-    let items: Vec<_> = (0..20_000).map(|_| lcg.item("x")).collect();
+    let mut random = Random::new(6);
+    let items: Vec<_> = (0..20_000).map(|_| random.item("x")).collect();
     for leaf in leaves() {
         let batches = Arc::new(AtomicUsize::new(0));
         let counted: Box<dyn Scorer> = Box::new(Counting(leaf, batches.clone()));
@@ -462,11 +463,11 @@ fn scaled_scorers_five_deep_ask_for_one_batch_of_many_items() {
 }
 
 /// Many items, each with as many of the tags as `count` says.
-fn crowd(vocabulary: usize, mut count: impl FnMut(&mut Lcg) -> usize) -> Vec<ContextItem> {
-    let mut lcg = Lcg(7);
+fn crowd(vocabulary: usize, mut count: impl FnMut(&mut Random) -> usize) -> Vec<ContextItem> {
+    let mut random = Random::new(7);
     let crowd = (0..20_000).map(|_| {
-        let count = count(&mut lcg);
-        let tags = (0..count).map(|_| format!("tag {}", lcg.below(vocabulary)));
+        let count = count(&mut random);
+        let tags = (0..count).map(|_| format!("tag {}", random.below(vocabulary)));
         let tags = tags.collect();
         build(ContextItem::builder("x", 1).tags(tags))
     });
@@ -476,7 +477,7 @@ fn crowd(vocabulary: usize, mut count: impl FnMut(&mut Lcg) -> usize) -> Vec<Con
 // proves: FREQ-6
 #[test]
 fn frequency_scores_many_items_with_few_tags_and_with_many() {
-    for items in [crowd(50, |lcg| 1 + lcg.below(5)), crowd(50, |_| 30)] {
+    for items in [crowd(50, |random| 1 + random.below(5)), crowd(50, |_| 30)] {
         let scores = FrequencyScorer.score_all(&items).unwrap();
         for index in [0, 1, 9_999, 19_999] {
             assert_eq!(scores[index], FrequencyScorer.score(&items[index], &items));

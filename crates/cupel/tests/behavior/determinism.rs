@@ -1,13 +1,20 @@
-//! The same input gives the same bytes: again, rebuilt, on another thread, from other hash maps.
+//! The same input gives the same bytes: again, rebuilt, on another thread, in another process, from
+//! other hash maps.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::hash::{BuildHasher as _, RandomState};
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use cupel::{
-    ChronologicalPlacer, ContextBudget, ContextItem, ContextKind, CupelError, KindScorer, Placer,
-    Policy, ScoredItem, ScoredRef, Scorer, SelectionReport, TagScorer, UShapedPlacer,
+    ChronologicalPlacer, ContextBudget, ContextItem, ContextKind, CupelError, KindScorer, Pipeline,
+    Placer, Policy, ScoredItem, ScoredRef, Scorer, SelectionReport, TagScorer, UShapedPlacer,
 };
 
-use super::{Lcg, at, build, kind, policies, scored, timeless};
+use super::{
+    Random, RandomRuns, at, build, contents, kind, owned, policies, policy, scored, timeless,
+};
 
 /// A report as bytes, without its times.
 #[cfg(feature = "serde")]
@@ -38,12 +45,12 @@ fn run(
 
 /// Every policy over inputs that depend on nothing but the seed, all built anew.
 fn everything(seed: u64) -> Vec<Result<String, CupelError>> {
-    let mut lcg = Lcg(seed);
+    let mut random = Random::new(seed);
     let mut results = Vec::new();
     for builder in policies() {
         let policy = builder.build().unwrap();
         for _ in 0..10 {
-            let (items, budget) = lcg.run();
+            let (items, budget) = random.run();
             let result = run(&policy, &items, &budget);
             assert_eq!(run(&policy, &items, &budget), result, "again");
             results.push(result);
@@ -69,6 +76,76 @@ fn every_thread_gives_the_same_bytes() {
         threads.map(|thread| thread.join().unwrap())
     });
     assert!(there.iter().all(|results| *results == here));
+}
+
+/// Every answer of a process: runs, and simulations over items whose maps have many keys.
+fn answers() -> String {
+    let mut answers = String::new();
+    for result in everything(31) {
+        writeln!(answers, "{result:?}").unwrap();
+    }
+    // Sums of these weights depend on their order in the last bits.
+    let weights = (1..20_u8).map(|n| (format!("tag {n}"), 0.1 * f64::from(n)));
+    let by_tag = policy().scorer(TagScorer::new(weights.collect()).unwrap());
+    let items: Vec<ContextItem> = (0..12_i64)
+        .map(|n| {
+            let metadata = (0..12).map(|key| (format!("key {key}"), n.to_string()));
+            let tags = (1..=n).map(|tag| format!("tag {tag}"));
+            let item = ContextItem::builder(n.to_string(), 5 + n % 7)
+                .metadata(metadata.collect())
+                .future_relevance_hint(0.5);
+            build(item.tags(tags.collect()).kind(kind(&(n % 3).to_string())))
+        })
+        .collect();
+    let slots = (0..6).map(|n| (kind(&n.to_string()), n));
+    let budget = ContextBudget::new(80, 60, 0, slots.collect(), 5.0).unwrap();
+    for builder in policies().into_iter().chain([by_tag]) {
+        let pipeline = Pipeline::from(builder.build().unwrap());
+        let report = pipeline.dry_run(&items, &budget).map(bytes);
+        let marginal = pipeline.get_marginal_items(&items, &budget, 9);
+        let marginal = marginal.map(|items| owned(&contents(&items)));
+        let least = pipeline.find_min_budget_for(&items, &budget, &items[3], 500);
+        writeln!(answers, "{report:?} {marginal:?} {least:?}").unwrap();
+    }
+    answers
+}
+
+/// The file a child process writes its answers to.
+const CHILD_FILE: &str = "CUPEL_TEST_CHILD_FILE";
+
+/// Runs the calling test in a process of its own and returns what it wrote: a hash and answers.
+fn answers_of_a_child(test: &str, file: &Path) -> (String, String) {
+    let status = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--quiet"])
+        .env(CHILD_FILE, file)
+        .stdout(std::process::Stdio::null())
+        .status()
+        .unwrap();
+    assert!(status.success());
+    let text = std::fs::read_to_string(file).expect("the child ran the test");
+    std::fs::remove_file(file).unwrap();
+    let (hash, answers) = text.split_once('\n').unwrap();
+    (hash.to_owned(), answers.to_owned())
+}
+
+// proves: SIM-1, SIM-3, GEN-1
+#[test]
+fn processes_with_other_hash_seeds_give_the_same_bytes() {
+    let hash = RandomState::new().hash_one("the same text").to_string();
+    if let Some(file) = std::env::var_os(CHILD_FILE) {
+        return std::fs::write(file, format!("{hash}\n{}", answers())).unwrap();
+    }
+    let mut hashes = vec![hash];
+    let expected = answers();
+    for child in 0..3 {
+        let file = format!("determinism-{}-{child}", std::process::id());
+        let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(file);
+        let test = "behavior::determinism::processes_with_other_hash_seeds_give_the_same_bytes";
+        let (hash, answers) = answers_of_a_child(test, &file);
+        assert!(answers == expected, "{answers}\n---\n{expected}");
+        assert!(!hashes.contains(&hash), "the processes share a hash seed");
+        hashes.push(hash);
+    }
 }
 
 /// The same entries inserted in many orders, into maps of as many hash seeds.
@@ -152,14 +229,14 @@ fn kinds_are_found_in_any_map_in_any_spelling() {
 // proves: PLACER-2
 #[test]
 fn a_placer_gives_the_same_order_for_the_same_input() {
-    let mut lcg = Lcg(33);
+    let mut random = Random::new(33);
     for placer in [&UShapedPlacer as &dyn Placer, &ChronologicalPlacer] {
         for _ in 0..200 {
-            let items = (0..lcg.below(9)).map(|_| {
-                let score = lcg.of(&[0.0, -0.0, 0.5, 1.0, f64::NAN, f64::INFINITY]);
-                let dated = ContextItem::builder("x", 1).timestamp(at(lcg.of(&[0, 1, 2])));
+            let items = (0..random.below(9)).map(|_| {
+                let score = random.pick(&[0.0, -0.0, 0.5, 1.0, f64::NAN, f64::INFINITY]);
+                let dated = ContextItem::builder("x", 1).timestamp(at(random.pick(&[0, 1, 2])));
                 let undated = scored("x", 1, score).item;
-                let item = if lcg.below(3) > 0 {
+                let item = if random.below(3) > 0 {
                     build(dated)
                 } else {
                     undated
