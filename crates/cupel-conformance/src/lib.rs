@@ -1,15 +1,15 @@
-//! Conformance vectors for the Cupel specification and a runner that knows no
-//! implementation. A vector is a TOML file that says what to do and what must
-//! come out; an [`Adapter`] does it with some implementation; the runner
-//! compares the two and reports. `README.md` shows how to test an
-//! implementation of your own, `FORMAT.md` describes the files.
+//! Conformance vectors for the Cupel specification and a runner for any
+//! implementation. A vector is a TOML file with a task and its expected result.
+//! An [`Adapter`] performs the task with one implementation; the runner compares
+//! the results. `README.md` shows how to test your own implementation,
+//! `FORMAT.md` describes the files.
 //!
-//! | to | use |
+//! | purpose | items |
 //! |---|---|
-//! | get vectors | [`suite`] (embedded), [`load_dir`] (any directory), [`Vector::parse`] (one text) |
-//! | connect an implementation | [`Adapter`], with the plain data of [`model`]; [`Unsupported`] for what it lacks |
+//! | get vectors | [`suite`] (embedded), [`load_dir`] (any directory), [`Vector::parse`] (one string) |
+//! | connect an implementation | [`Adapter`], with the plain data of [`model`]; [`Unsupported`] for missing features |
 //! | run them | [`run`] with [`Options`] (filters, known failures), giving a [`Summary`] |
-//! | compare one answer | [`check`], or [`compare`] to know how much could be compared |
+//! | compare one answer | [`check`], or [`compare`] for the number of compared expectations |
 //! | claim conformance | [`Summary::claim`] and [`SUITE_VERSION`] |
 //! | list what is covered | [`Vector::requirements`], [`Vector::rulings`], [`Vector::flags`], [`flags`] |
 //!

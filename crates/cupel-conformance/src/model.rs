@@ -1,7 +1,7 @@
-//! What a case asks and what an implementation answers, as plain data.
+//! Tasks and observations as plain data.
 //!
-//! Nothing here checks a value: an empty content, a negative budget or a NaN
-//! weight is passed on, because refusing it is the implementation's business.
+//! Values are not validated: an empty content, a negative budget or a NaN weight
+//! is passed on, because the implementation has to reject it.
 
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
@@ -37,7 +37,7 @@ pub struct Item {
 }
 
 impl Item {
-    /// What expectations call this item: its id, else its content.
+    /// Returns the name of the item in expectations: its id, otherwise its content.
     pub fn label(&self) -> &str {
         self.id.as_deref().unwrap_or(&self.content)
     }
@@ -83,7 +83,7 @@ pub enum Scorer {
     Tag {
         /// Weight per tag, in configured order.
         weights: Vec<(String, f64)>,
-        /// Whether keys are compared without regard to ASCII case.
+        /// Whether keys are compared ignoring ASCII case.
         ignore_case: bool,
     },
     /// `FrequencyScorer`.
@@ -103,7 +103,7 @@ pub enum Scorer {
     },
     /// `DecayScorer`.
     Decay {
-        /// What the injected clock says.
+        /// The time of the injected clock.
         reference_time: DateTime<Utc>,
         /// Score of items without a timestamp; `None` means the default.
         null_timestamp_score: Option<f64>,
@@ -157,23 +157,23 @@ pub enum Slicer {
     Quota {
         /// Shares per kind, in configured order.
         quotas: Vec<Quota>,
-        /// What selects within a kind.
+        /// The slicer of each kind.
         inner: Box<Slicer>,
     },
     /// `CountQuotaSlice`.
     CountQuota {
         /// Counts per kind, in configured order.
         entries: Vec<CountEntry>,
-        /// What happens when a requirement cannot be met.
+        /// The behavior if a requirement cannot be met.
         scarcity: Scarcity,
-        /// What selects from the rest.
+        /// The slicer of the remaining items.
         inner: Box<Slicer>,
     },
     /// `CountConstrainedKnapsackSlice`.
     CountConstrainedKnapsack {
         /// Counts per kind, in configured order.
         entries: Vec<CountEntry>,
-        /// What happens when a requirement cannot be met.
+        /// The behavior if a requirement cannot be met.
         scarcity: Scarcity,
         /// Tokens per bucket; `None` means the default.
         bucket_size: Option<i64>,
@@ -191,7 +191,7 @@ pub struct Quota {
     pub cap: f64,
 }
 
-/// Item counts for one kind. Counts are signed so that a vector can offer nonsense.
+/// Item counts for one kind. Counts are signed so that a vector can state an invalid one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CountEntry {
     /// The kind.
@@ -202,10 +202,10 @@ pub struct CountEntry {
     pub cap_count: i64,
 }
 
-/// What a count slicer does when too few candidates exist.
+/// The behavior of a count slicer with too few candidates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Scarcity {
-    /// Take what is there and record a shortfall.
+    /// Takes the available items and records a shortfall.
     #[default]
     Degrade,
     /// Fail.
@@ -221,7 +221,7 @@ pub enum Placer {
     UShaped,
 }
 
-/// What happens when the merged items exceed the budget.
+/// The behavior if the merged items exceed the budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OverflowStrategy {
     /// Fail.
@@ -244,11 +244,11 @@ pub struct Policy {
     pub placer: Placer,
     /// Whether equal contents are merged.
     pub deduplication: bool,
-    /// What happens on overflow.
+    /// The behavior on overflow.
     pub overflow_strategy: OverflowStrategy,
 }
 
-/// What an implementation is asked to do.
+/// A task for an implementation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Task {
     /// Score every item against all of them.
@@ -286,7 +286,7 @@ pub enum Task {
 }
 
 impl Task {
-    /// What expectations call the item at `index`.
+    /// Returns the name of the item at `index` in expectations.
     pub fn label(&self, index: usize) -> &str {
         match self {
             Self::Score { items, .. } | Self::Run { items, .. } => items[index].label(),
@@ -304,7 +304,7 @@ impl Task {
         }
     }
 
-    /// The number of items in the task.
+    /// Returns the number of items in the task.
     pub fn item_count(&self) -> usize {
         match self {
             Self::Score { items, .. } | Self::Run { items, .. } => items.len(),
@@ -388,7 +388,7 @@ impl FromStr for Channel {
 )]
 pub struct UnknownChannel(pub String);
 
-/// What an implementation did. Items are named by their position in the task.
+/// The answer of an implementation. Items are named by their position in the task.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Observation {
     /// One score per item, in input order.
@@ -419,9 +419,9 @@ pub struct Selected {
 pub struct Shortfall {
     /// The kind as configured.
     pub kind: String,
-    /// What was asked for.
+    /// The required count.
     pub required_count: usize,
-    /// What was there.
+    /// The available count.
     pub satisfied_count: usize,
 }
 
@@ -436,7 +436,7 @@ pub struct Run {
     pub overflow: Option<Option<Overflow>>,
 }
 
-/// What a report says.
+/// A report.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Report {
     /// The included items in final order.
@@ -484,7 +484,7 @@ pub enum Field {
     Integer(i64),
     /// A score or threshold.
     Float(f64),
-    /// A text.
+    /// A string.
     Text(String),
 }
 

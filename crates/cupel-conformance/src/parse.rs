@@ -1,4 +1,4 @@
-//! From the text of a file to a [`Vector`].
+//! Parses files into [`Vector`]s.
 
 mod expected;
 mod item;
@@ -20,7 +20,7 @@ use crate::{
     vector::{Level, Vector},
 };
 
-/// What reads the task of a stage, given the document, its `[test]` and its `[config]`.
+/// Reads the task of a stage from the document, its `[test]` and its `[config]`.
 type Read = fn(&Fields<'_>, &Fields<'_>, &Scope<'_>) -> Result<Task, VectorError>;
 
 const STAGES: &[(&str, Read)] = &[
@@ -55,19 +55,19 @@ const STAGES: &[(&str, Read)] = &[
     }),
 ];
 
-/// A score passes when it is less than this away, unless the file says otherwise.
+/// The default of `score_epsilon`.
 const DEFAULT_EPSILON: f64 = 1e-9;
 
 impl Vector {
-    /// Reads a case from the text of a file; `path` gives it its level and stands in errors.
+    /// Parses a case. `path` determines its level and is part of errors.
     ///
-    /// Values are not judged: a negative budget or an empty content is handed on.
+    /// Values are not validated: a negative budget or an empty content is passed on.
     ///
     /// # Errors
     ///
-    /// The first fault found: text that is not TOML, a missing field, a wrong
-    /// type, an unknown name, a time without a zone, an expectation that names
-    /// no item, or no expectation at all.
+    /// Returns the first error: invalid TOML, a missing field, a wrong
+    /// type, an unknown name, a time without an offset, an expectation for an
+    /// unknown item, or no expectation at all.
     ///
     /// ```
     /// use cupel_conformance::Vector;

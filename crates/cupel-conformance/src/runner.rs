@@ -1,4 +1,4 @@
-//! Runs cases through implementations.
+//! Runs cases through adapters.
 
 mod compare;
 mod invariants;
@@ -19,10 +19,10 @@ use crate::{
     vector::Vector,
 };
 
-/// One way into an implementation.
+/// One entry point of an implementation.
 ///
 /// An implementation with several entry points that must agree (plain and
-/// traced runs, one score at a time or all at once) has one adapter for each.
+/// traced runs, one score at a time or all at once) has one adapter per entry point.
 ///
 /// ```
 /// use cupel_conformance::{Adapter, Unsupported, model::{Channel, Observation, Task}};
@@ -100,21 +100,21 @@ impl<T: Adapter + ?Sized> Adapter for Box<T> {
     }
 }
 
-/// An adapter cannot do what a task asks; holds the reason.
+/// The adapter does not support a task; holds the reason.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unsupported: {0}")]
 pub struct Unsupported(pub String);
 
-/// Which cases run, and what counts against an implementation.
+/// Selects the cases of a run and lists known failures.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options {
     /// Runs only cases whose name contains this.
     pub name: Option<String>,
-    /// Runs only cases that prove a requirement matching this: an id, or a beginning and a `*`.
+    /// Runs only cases that prove a requirement matching this: an id, or a prefix and a `*`.
     pub requirement: Option<String>,
     /// Runs only cases with this flag.
     pub flag: Option<String>,
-    /// Cases that are known to fail. One that does not is an error.
+    /// Cases that are known to fail. A known failure that passes is an error.
     pub known_failures: Vec<KnownFailure>,
 }
 
@@ -130,7 +130,7 @@ pub struct KnownFailure {
 }
 
 impl Options {
-    /// Whether a case is to be run.
+    /// Returns whether the options select a case.
     ///
     /// ```
     /// use cupel_conformance::{Options, suite};
@@ -164,7 +164,7 @@ fn matches(pattern: &str, id: &str) -> bool {
 
 /// Runs every selected case through every adapter.
 ///
-/// A failure never stops the run; all of them are in the summary.
+/// A failure does not stop the run; the summary lists all of them.
 pub fn run(vectors: &[Vector], adapters: &[&dyn Adapter], options: &Options) -> Summary {
     let mut summary = Summary::new(vectors, adapters, options);
     for vector in vectors.iter().filter(|vector| options.selects(vector)) {
@@ -175,7 +175,7 @@ pub fn run(vectors: &[Vector], adapters: &[&dyn Adapter], options: &Options) -> 
     summary
 }
 
-/// How one case went on one adapter.
+/// The outcome of one case on one adapter.
 enum Outcome {
     /// Holds the channels that were compared.
     Passed(Vec<Channel>),

@@ -7,20 +7,20 @@ use crate::{
     vector::Vector,
 };
 
-/// Every embedded file: its path below `vectors/` and its text, sorted by path.
+/// Every embedded file: its path below `vectors/` and its content, sorted by path.
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/vectors.rs"));
 
-/// Data about the suite, which is no case.
+/// The file with data about the suite; not a case.
 const SUITE_FILE: &str = "suite.toml";
 
-/// The version of the embedded suite, to be named with a claim of conformance.
+/// The version of the embedded suite. State it with a claim of conformance.
 pub const SUITE_VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The embedded suite, sorted by path.
+/// Returns the embedded suite, sorted by path.
 ///
 /// # Errors
 ///
-/// Every file that cannot be used. The released suite has none.
+/// Returns every invalid file. The released suite has none.
 ///
 /// ```
 /// let vectors = cupel_conformance::suite()?;
@@ -36,7 +36,7 @@ pub fn suite() -> Result<Vec<Vector>, VectorErrors> {
     )
 }
 
-/// The classes of bug the embedded suite catches: flag and explanation.
+/// Returns the classes of bug the embedded suite catches: flag and explanation.
 ///
 /// ```
 /// assert!(cupel_conformance::flags().contains_key("TwinContent"));
@@ -61,12 +61,12 @@ pub fn flags() -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Every vector in a directory and below, sorted by path: all files ending in `.toml` but
-/// `suite.toml`.
+/// Loads every vector in a directory and its subdirectories, sorted by path: all files ending in
+/// `.toml` except `suite.toml`.
 ///
 /// # Errors
 ///
-/// Every directory that cannot be listed and every file that cannot be used, not just the first.
+/// Returns every directory that cannot be listed and every invalid file.
 pub fn load_dir(path: impl AsRef<Path>) -> Result<Vec<Vector>, VectorErrors> {
     let mut read = Vec::new();
     load_into(path.as_ref(), &mut read);

@@ -1,4 +1,4 @@
-//! A case: a task and what is expected of it.
+//! Cases: a task and its expected result.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -27,9 +27,9 @@ pub struct Vector {
     pub flags: Vec<String>,
     /// How the expected values follow from the specification; empty if the file does not say.
     pub why: String,
-    /// What an implementation is asked to do.
+    /// The task.
     pub task: Task,
-    /// What it must answer.
+    /// The expected answer.
     pub expected: Expected,
     /// A score passes when it is less than this away from the expected one.
     pub epsilon: f64,
@@ -38,7 +38,7 @@ pub struct Vector {
 }
 
 impl Vector {
-    /// The name of the stage under test, as it stands in the file.
+    /// Returns the name of the stage under test, as in the file.
     pub fn stage(&self) -> &'static str {
         match self.task {
             Task::Score { .. } => "scoring",
@@ -95,7 +95,7 @@ pub enum Level {
     Required,
     /// A fully conformant implementation passes.
     Optional,
-    /// Needs a field or a behaviour this project added.
+    /// Needs a field or a behavior this project added.
     Extension,
     /// None of these directories is in the path.
     Other,
@@ -105,7 +105,7 @@ impl Level {
     /// Every level, most binding first.
     pub const ALL: [Self; 4] = [Self::Required, Self::Optional, Self::Extension, Self::Other];
 
-    /// The level of a file: the directory named after a level that is nearest to it.
+    /// Returns the level of a file: the nearest directory that is named after a level.
     ///
     /// ```
     /// use cupel_conformance::Level;
@@ -124,7 +124,7 @@ impl Level {
             .unwrap_or(Self::Other)
     }
 
-    /// The name of the level, which is also the name of its directory.
+    /// Returns the name of the level and of its directory.
     pub fn name(self) -> &'static str {
         match self {
             Self::Required => "required",
@@ -141,29 +141,29 @@ impl fmt::Display for Level {
     }
 }
 
-/// What a case expects. Items are named by their label.
+/// The expected result. Items are named by their label.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Expected {
     /// The task fails.
     Error(ExpectedError),
-    /// The listed items score so.
+    /// The listed items have these scores.
     Scores(Vec<ExpectedScore>),
-    /// A slicer chooses so.
+    /// A slicer makes this selection.
     Selected(ExpectedSelection),
     /// A placer gives this order.
     Placed(Vec<String>),
-    /// A run ends so.
+    /// A run has this result.
     Ran(ExpectedRun),
 }
 
 /// An error a case expects.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ExpectedError {
-    /// Whether it must come from building something, before anything runs.
+    /// Whether it must come from construction, before the run.
     pub at_construction: bool,
     /// Its code.
     pub code: Option<String>,
-    /// Texts its message must contain.
+    /// Strings its message must contain.
     pub contains: Vec<String>,
 }
 
@@ -183,9 +183,9 @@ pub struct ExpectedSelection {
     pub selected: Option<Vec<String>>,
     /// The kept items in the order the slicer emits them.
     pub emitted: Option<Vec<String>>,
-    /// The number of requirements the slicer could not meet.
+    /// The number of requirements the slicer does not meet.
     pub shortfall_count: Option<usize>,
-    /// The number of items a count cap refused.
+    /// The number of items a count cap rejected.
     pub cap_excluded_count: Option<usize>,
 }
 

@@ -256,7 +256,7 @@ fn unknown_fields_are_ignored_and_listed() {
     let vector = parse(
         r#"
         future = 1
-        items = [{ content = "a", tokens = 1, colour = "red" }]
+        items = [{ content = "a", tokens = 1, color = "red" }]
         expected = [{ content = "a", score_approx = 0, why = "so" }]
         [test]
         name = "A case"
@@ -273,7 +273,7 @@ fn unknown_fields_are_ignored_and_listed() {
             "config.unknown",
             "expected[0].why",
             "future",
-            "items[0].colour",
+            "items[0].color",
             "test.author"
         ]
     );

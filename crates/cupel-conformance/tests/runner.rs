@@ -1,4 +1,4 @@
-//! What the runner makes of an answer.
+//! Tests of the runner with fake adapters.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! The suite tests itself: what must hold for every vector in this crate.
+//! Rules for every vector in this crate.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

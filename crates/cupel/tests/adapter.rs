@@ -1,4 +1,4 @@
-//! The library as the conformance runner sees it: one adapter per entry point.
+//! Adapters of the library for the conformance runner: one per entry point.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -24,7 +24,7 @@ pub(crate) enum Surface {
     Completion,
     /// `Policy::decide`: its report, which has to agree with its answers by position.
     Decisions,
-    /// Strategies behind the traits' provided methods, as other people's code uses them.
+    /// Strategies with only the required method of their trait, as custom ones have it.
     Custom,
     /// Items and budget written as JSON and read back, then `Pipeline::dry_run`.
     #[cfg(feature = "serde")]

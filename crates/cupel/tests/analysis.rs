@@ -497,7 +497,7 @@ fn both_simulations_refuse_a_custom_slicer_that_states_it_is_not_monotonic() {
 #[test]
 fn the_search_refuses_shares_and_counts_at_any_depth() {
     let items = [item("a", 10, 0.9)];
-    let stranger = item("b", 10, 0.9);
+    let unknown = item("b", 10, 0.9);
     let text = "FindMinBudgetFor requires monotonic item inclusion. QuotaSlice and CountQuotaSlice produce non-monotonic inclusion as budget changes shift allocations. Use a GreedySlice or KnapsackSlice inner slicer for budget simulation.";
     let refused = CupelError::PipelineConfig(text.to_owned());
     for pipeline in [
@@ -506,7 +506,7 @@ fn the_search_refuses_shares_and_counts_at_any_depth() {
         pipeline(count_knapsack()),
         pipeline(QuotaSlice::new(Vec::new(), count(GreedySlice)).unwrap()),
     ] {
-        let found = pipeline.find_min_budget_for(&items, &budget(10), &stranger, 1);
+        let found = pipeline.find_min_budget_for(&items, &budget(10), &unknown, 1);
         assert_eq!(found.unwrap_err(), refused);
     }
 }
@@ -516,13 +516,13 @@ fn the_search_refuses_shares_and_counts_at_any_depth() {
 fn the_search_wants_a_known_target_and_a_ceiling_it_can_reach() {
     let items = [item("a", 10, 0.9)];
     let pipeline = pipeline(GreedySlice);
-    let stranger = item("b", 10, 0.9);
+    let unknown = item("b", 10, 0.9);
     let search = |target: &ContextItem, ceiling: i32| {
         let found = pipeline.find_min_budget_for(&items, &budget(10), target, ceiling);
         found.unwrap_err().to_string()
     };
     assert_eq!(
-        search(&stranger, 5),
+        search(&unknown, 5),
         "invalid budget: target item must be an element of items"
     );
     assert_eq!(

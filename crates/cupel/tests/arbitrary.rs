@@ -1,5 +1,5 @@
-//! Random tasks, rich in what goes wrong: ties, twins, missing fields, zero and negative tokens,
-//! numbers that are not finite, kinds and tags that differ in case, nested strategies.
+//! Random tasks with many edge cases: ties, equal contents, missing fields, zero and negative tokens,
+//! non-finite numbers, kinds and tags that differ in case, nested strategies.
 
 use std::collections::BTreeMap;
 

@@ -23,7 +23,7 @@ impl Adapter for Oracle {
     }
 }
 
-/// The channels of every surface. A surface that loses one fails, whatever it declares.
+/// The channels of every surface. A surface that loses one fails, also if it no longer declares it.
 #[rustfmt::skip]
 const CHANNELS: &[(&str, [u8; 8])] = &[
     // scores, selection, shortfalls, order, window, report, events, overflow

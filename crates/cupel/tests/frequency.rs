@@ -1,4 +1,4 @@
-//! Frequency scores against the specification's formula, each item compared with each other.
+//! Compares frequency scores with the specification's formula over all pairs of items.
 //!
 //! `CUPEL_CASES` sets the number of cases, which the regimes share.
 

@@ -1,7 +1,7 @@
-//! The knapsack against the specification's pseudocode, taken word for word.
+//! Compares the knapsack with the specification's pseudocode.
 //!
-//! `CUPEL_CASES` sets the number of random problems of each test. Random scores hardly ever tie, and
-//! without ties most mistakes go unseen, so most classes of problems are made of ties.
+//! `CUPEL_CASES` sets the number of random problems of each test. Random scores rarely tie, and
+//! most bugs need ties, so most classes of problems consist of ties.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;

@@ -123,7 +123,7 @@ fn random_runs_mostly_succeed_and_meet_every_outcome() {
                 met.push("run".into());
                 met
             }
-            other => panic!("{other:?} is no run"),
+            other => panic!("expected a run, got {other:?}"),
         };
         for outcome in outcomes {
             *met.entry(outcome).or_default() += 1;

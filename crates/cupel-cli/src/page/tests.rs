@@ -2,6 +2,7 @@
 //! test opens: with `CUPEL_PAGES` set, pages and expectations are written there.
 
 use cupel::*;
+use cupel_conformance::testing::Random;
 use serde_json::{Value, json};
 
 use super::render;
@@ -143,20 +144,14 @@ fn hostile() -> Case {
 }
 
 fn many() -> Case {
-    let mut seed: u64 = 7;
-    let mut random = |below: u64| -> usize {
-        seed = seed
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from((seed >> 33) % below).unwrap()
-    };
+    let mut random = Random::new(7);
     let kinds = ["Message", "Document", "ToolOutput", "Memory"];
     let items = (0..10_000).map(|index| {
-        let words = 12 + random(120);
+        let words = 12 + random.below(120);
         let text = format!("passage {index} {}", "lorem ipsum dolor ".repeat(words / 3));
         ContextItem::builder(text, i64::try_from(words).unwrap())
-            .kind(ContextKind::new(kinds[random(4)]).unwrap())
-            .future_relevance_hint(random(1_000_000) as f64 / 1e6)
+            .kind(ContextKind::new(kinds[random.below(4)]).unwrap())
+            .future_relevance_hint(random.below(1_000_000) as f64 / 1e6)
             .build()
             .unwrap()
     });

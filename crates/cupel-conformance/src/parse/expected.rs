@@ -1,4 +1,4 @@
-//! What a file expects.
+//! Reads expectations.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-/// Every error code the format knows.
+/// Every error code of the format.
 const CODES: [&str; 10] = [
     "EmptyContent",
     "EmptyKind",
@@ -29,12 +29,12 @@ const CODES: [&str; 10] = [
     "TableTooLarge",
 ];
 
-/// What a field of an exclusion reason holds.
+/// The type of a field of an exclusion reason.
 #[derive(Clone, Copy)]
 enum Holds {
     Integer,
     Text,
-    /// The content of some item, whatever its label.
+    /// The content of an item.
     Content,
 }
 
@@ -50,7 +50,7 @@ const REASON_FIELDS: [(&str, Holds); 8] = [
     ("count", Holds::Integer),
 ];
 
-/// Everything the file at `root` expects of `task`.
+/// Reads the expectations of the file at `root`.
 pub(super) fn expected(root: &Fields<'_>, task: &Task) -> Result<Expected, VectorError> {
     if let Some(error) = error(root)? {
         return Ok(Expected::Error(error));
@@ -81,7 +81,7 @@ pub(super) fn expected(root: &Fields<'_>, task: &Task) -> Result<Expected, Vecto
         .ok_or_else(|| root.error("expected", Problem::NoExpectation { fields }))
 }
 
-/// What a file without items expects when it does not say (R136).
+/// Returns the default expectation of a file without items (R136).
 fn empty_result(task: &Task) -> Expected {
     match task {
         Task::Score { .. } => Expected::Scores(Vec::new()),
@@ -251,7 +251,7 @@ fn overflow(node: &Node<'_>, labels: &Labels<'_>) -> Result<Option<ExpectedOverf
     }))
 }
 
-/// A list of tables, each turned into a value; `None` if the key is absent.
+/// Reads a list of tables; `None` if the key is absent.
 fn each<'a, T>(
     fields: &Fields<'a>,
     key: &str,

@@ -8,12 +8,12 @@ use crate::{
     model::{Budget, Item, ScoredItem},
 };
 
-/// The candidates under `[[items]]`.
+/// Reads the candidates under `[[items]]`.
 pub(super) fn items(root: &Fields<'_>) -> Result<Vec<Item>, VectorError> {
     root.list("items")?.iter().map(item).collect()
 }
 
-/// The candidates under `[[{key}]]`, each with its score.
+/// Reads the candidates under `[[{key}]]` with their scores.
 pub(super) fn scored_items(root: &Fields<'_>, key: &str) -> Result<Vec<ScoredItem>, VectorError> {
     root.list(key)?
         .iter()
@@ -48,7 +48,7 @@ fn item(fields: &Fields<'_>) -> Result<Item, VectorError> {
     })
 }
 
-/// The plain text form of a metadata value (R015).
+/// Returns a metadata value as a string (R015).
 fn plain_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -56,7 +56,7 @@ fn plain_text(value: &Value) -> String {
     }
 }
 
-/// The `[budget]` table.
+/// Reads the `[budget]` table.
 pub(super) fn budget(root: &Fields<'_>) -> Result<Budget, VectorError> {
     let fields: Fields<'_> = root.required("budget")?;
     let target_tokens = fields.required("target_tokens")?;

@@ -23,12 +23,12 @@ impl<'a> Labels<'a> {
         }
     }
 
-    /// A label that at least one item has.
+    /// Reads a label that at least one item has.
     pub(super) fn known(&self, node: &Node<'_>) -> Result<String, VectorError> {
         self.find(node, Item::label)
     }
 
-    /// A label that exactly one item has.
+    /// Reads a label that exactly one item has.
     pub(super) fn unique(&self, node: &Node<'_>) -> Result<String, VectorError> {
         let label = self.known(node)?;
         match self
@@ -42,12 +42,12 @@ impl<'a> Labels<'a> {
         }
     }
 
-    /// A content that at least one item has.
+    /// Reads a content that at least one item has.
     pub(super) fn content(&self, node: &Node<'_>) -> Result<String, VectorError> {
         self.find(node, |item| &item.content)
     }
 
-    /// The list of known labels under `key`; `None` if it is absent.
+    /// Reads the list of labels under `key`; `None` if it is absent.
     pub(super) fn list(
         &self,
         fields: &Fields<'_>,

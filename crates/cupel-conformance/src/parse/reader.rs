@@ -1,4 +1,4 @@
-//! Typed access to a TOML document that knows where it is and what it has read.
+//! Typed access to a TOML document that tracks key paths and which keys were read.
 
 use std::{cell::RefCell, collections::BTreeSet};
 
@@ -32,7 +32,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The topmost keys nobody asked for.
+    /// Returns the unread keys, without the keys below them.
     pub(super) fn ignored(&self, root: &Table) -> Vec<String> {
         let mut ignored = Vec::new();
         self.collect_ignored("", root, &mut ignored);
@@ -148,7 +148,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A table that is not in the file, for its fields to be missing from.
+    /// Returns an absent table: every field of it is missing.
     pub(super) fn absent(source: &'a Source<'a>, path: &str, empty: &'a Table) -> Self {
         Self {
             source,
@@ -157,7 +157,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The value under `key`, which counts as read from now on.
+    /// Returns the value under `key` and marks it as read.
     pub(super) fn get(&self, key: &str) -> Option<Node<'a>> {
         let value = self.table.get(key)?;
         let path = join(&self.path, key);
@@ -169,7 +169,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// The value under `key`, which must be there; `what` it is goes into the error.
+    /// Returns the required value under `key`; `what` describes it in the error.
     pub(super) fn get_required(
         &self,
         key: &str,
@@ -187,12 +187,12 @@ impl<'a> Fields<'a> {
             .ok_or_else(|| self.missing(key, T::WHAT))
     }
 
-    /// The list under `key`, empty if there is none.
+    /// Returns the list under `key`, empty if it is absent.
     pub(super) fn list<T: Read<'a>>(&self, key: &str) -> Result<Vec<T>, VectorError> {
         Ok(self.optional(key)?.unwrap_or_default())
     }
 
-    /// Every key with its value.
+    /// Returns every key with its value.
     pub(super) fn entries(&self) -> impl Iterator<Item = (&'a String, Node<'a>)> {
         self.table
             .keys()
@@ -210,7 +210,7 @@ impl<'a> Fields<'a> {
 
 /// A type a field can have.
 pub(super) trait Read<'a>: Sized {
-    /// The type in words, for messages.
+    /// The name of the type in messages.
     const WHAT: &'static str;
 
     fn read(node: &Node<'a>) -> Result<Self, VectorError>;

@@ -1,12 +1,11 @@
-//! Where a strategy finds its fields: in its own table, else in `[config]`.
+//! Finds the fields of a strategy: in its own table, otherwise in `[config]`.
 
 use super::reader::{Fields, Node, Read};
 use crate::error::VectorError;
 
 /// The tables one strategy may read, and the keys it may not.
 ///
-/// A key that led from a strategy to its part is not offered to the part
-/// again, so no strategy can contain itself.
+/// The key that names a child is not visible to the child, so no strategy contains itself.
 #[derive(Clone)]
 pub(super) struct Scope<'a> {
     own: Fields<'a>,
@@ -16,7 +15,7 @@ pub(super) struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
-    /// The scope of a strategy whose fields stand in `[config]` itself.
+    /// Returns the scope of a strategy whose fields are in `[config]` itself.
     pub(super) fn config(config: Fields<'a>) -> Self {
         Self {
             own: config.clone(),
@@ -26,7 +25,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The scope of a part that `key` names, its fields beside the name.
+    /// Returns the scope of a child named under `key`, with its fields beside the name.
     pub(super) fn beside(&self, key: &'static str) -> Self {
         let mut part = self.clone();
         part.own_hidden = Some(key);
@@ -34,7 +33,7 @@ impl<'a> Scope<'a> {
         part
     }
 
-    /// The scope of a part that has a table of its own, found under `key`.
+    /// Returns the scope of a child with its own table under `key`.
     pub(super) fn within(&self, key: &'static str, own: Fields<'a>) -> Self {
         let mut part = self.clone();
         part.own = own;
@@ -58,7 +57,7 @@ impl<'a> Scope<'a> {
             .ok_or_else(|| self.own.missing(key, T::WHAT))
     }
 
-    /// The strategy's own table, for what is never shared.
+    /// Returns the strategy's own table, for fields that are never shared.
     pub(super) fn own(&self) -> &Fields<'a> {
         &self.own
     }

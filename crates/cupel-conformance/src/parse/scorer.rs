@@ -11,7 +11,7 @@ use crate::{
 
 type Build = fn(&Scope<'_>) -> Result<Scorer, VectorError>;
 
-/// Every scorer name with what reads its fields.
+/// Every scorer name with the reader of its fields.
 const SCORERS: &[(&str, Build)] = &[
     ("recency", |_| Ok(Scorer::Recency)),
     ("priority", |_| Ok(Scorer::Priority)),
@@ -48,12 +48,12 @@ const SCORERS: &[(&str, Build)] = &[
     }),
 ];
 
-/// The scorer that `name` names, its fields in `scope`.
+/// Reads the scorer `name` with its fields in `scope`.
 pub(super) fn scorer(name: &Node<'_>, scope: &Scope<'_>) -> Result<Scorer, VectorError> {
     name.name("scorer", SCORERS)?(scope)
 }
 
-/// The scorer of a pipeline: `scorer`, or what `scorers` adds up to.
+/// Reads the scorer of a pipeline: `scorer`, or the composite of `scorers`.
 pub(super) fn pipeline_scorer(config: &Scope<'_>) -> Result<Scorer, VectorError> {
     if let Some(fields) = config.optional("scorer")? {
         return typed(&config.within("scorer", fields));
@@ -65,7 +65,7 @@ pub(super) fn pipeline_scorer(config: &Scope<'_>) -> Result<Scorer, VectorError>
     }
 }
 
-/// The scorer a table describes, its name under `type`.
+/// Reads a scorer from a table with its name under `type`.
 fn typed(scope: &Scope<'_>) -> Result<Scorer, VectorError> {
     scorer(
         &scope.own().get_required("type", "the name of a scorer")?,
@@ -73,7 +73,7 @@ fn typed(scope: &Scope<'_>) -> Result<Scorer, VectorError> {
     )
 }
 
-/// The parts of a composite or product with their weights.
+/// Reads the children of a composite or product with their weights.
 fn children(scope: &Scope<'_>) -> Result<Vec<(Scorer, f64)>, VectorError> {
     let (key, list) = ["scorers", "children"]
         .into_iter()

@@ -12,7 +12,7 @@ use crate::{
 
 type Build = fn(&Scope<'_>) -> Result<Slicer, VectorError>;
 
-/// Every slicer name with what reads its fields.
+/// Every slicer name with the reader of its fields.
 const SLICERS: &[(&str, Build)] = &[
     ("greedy", |_| Ok(Slicer::Greedy)),
     ("rank", |_| Ok(Slicer::Rank)),
@@ -57,7 +57,7 @@ const OVERFLOW_STRATEGIES: &[(&str, OverflowStrategy)] = &[
 const SCARCITIES: &[(&str, Scarcity)] =
     &[("degrade", Scarcity::Degrade), ("throw", Scarcity::Throw)];
 
-/// The pipeline that `[config]` describes.
+/// Reads the pipeline of `[config]`.
 pub(super) fn policy(config: &Scope<'_>) -> Result<Policy, VectorError> {
     Ok(Policy {
         scorer: pipeline_scorer(config)?,
@@ -77,12 +77,12 @@ pub(super) fn policy(config: &Scope<'_>) -> Result<Policy, VectorError> {
     })
 }
 
-/// The slicer that `name` names, its fields in `scope`.
+/// Reads the slicer `name` with its fields in `scope`.
 pub(super) fn slicer(name: &Node<'_>, scope: &Scope<'_>) -> Result<Slicer, VectorError> {
     name.name("slicer", SLICERS)?(scope)
 }
 
-/// The placer that `name` names.
+/// Reads the placer `name`.
 pub(super) fn placer(name: &Node<'_>) -> Result<Placer, VectorError> {
     name.name("placer", PLACERS)
 }

@@ -1,4 +1,4 @@
-//! Whether an observation is what a case expects.
+//! Compares observations with expectations.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,17 +19,17 @@ use crate::{
     },
 };
 
-/// The reason built-in slicers give for an item a count cap refused.
+/// The reason of built-in slicers for an item that a count cap rejects.
 const CAP_REASON: &str = "CountCapExceeded";
 
-/// One difference between what is expected and what was observed.
+/// One difference between an expectation and an observation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mismatch {
-    /// What differs, such as `excluded["too big"].reason`.
+    /// The field that differs, such as `excluded["too big"].reason`.
     pub field: String,
-    /// What the case, or a rule that holds for every case, asks for.
+    /// The value the case, or a rule for every case, requires.
     pub expected: String,
-    /// What was observed.
+    /// The observed value.
     pub got: String,
 }
 
@@ -44,7 +44,7 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// What a comparison found.
+/// The result of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Comparison {
     /// How many expectations were compared, by channel. A channel the observation lacks is absent.
@@ -53,11 +53,11 @@ pub struct Comparison {
     pub mismatches: Vec<Mismatch>,
 }
 
-/// Whether an observation meets every expectation that can be compared.
+/// Checks an observation against every expectation that can be compared.
 ///
 /// # Errors
 ///
-/// Every difference, never an empty list.
+/// Returns every difference, never an empty list.
 pub fn check(vector: &Vector, observation: &Observation) -> Result<(), Vec<Mismatch>> {
     let mismatches = compare(vector, observation).mismatches;
     if mismatches.is_empty() {
@@ -67,10 +67,10 @@ pub fn check(vector: &Vector, observation: &Observation) -> Result<(), Vec<Misma
     }
 }
 
-/// Compares an observation with what a case expects and with what holds for every case.
+/// Compares an observation with the expectations of a case and with the rules for every case.
 ///
-/// The latter does not count as compared: every item occurs once, the report
-/// agrees with the window, and so on.
+/// The rules do not count as compared: every item occurs once, the report agrees with the
+/// window, and so on.
 pub fn compare(vector: &Vector, observation: &Observation) -> Comparison {
     let mut comparer = Comparer {
         task: &vector.task,
@@ -264,7 +264,7 @@ impl Comparer<'_> {
         }
     }
 
-    /// Two lists of report lines: the items first, then line by line.
+    /// Compares two lists of report lines: the items, then line by line.
     fn lines(&mut self, list: &str, expected: &[ExpectedEntry], got: &[Line<'_>]) {
         let wanted: Vec<_> = expected.iter().map(|line| line.label.as_str()).collect();
         let items = labels(self.task, got.iter().map(|line| line.index));
@@ -341,7 +341,8 @@ impl Comparer<'_> {
     }
 }
 
-/// Whether a score is the expected one: strictly less than `epsilon` away, or the same non-finite value.
+/// Returns whether a score is strictly less than `epsilon` away from the expected one, or the same
+/// non-finite value.
 fn score_matches(expected: f64, got: f64, epsilon: f64) -> bool {
     if expected.is_nan() {
         got.is_nan()

@@ -1,4 +1,4 @@
-//! What holds for every answer, whatever a case expects.
+//! Rules for every answer, independent of the expectations of a case.
 
 use std::cmp::Ordering;
 
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::model::{Observation, Report, Task};
 
-/// Every rule the observation breaks.
+/// Returns every rule the observation breaks.
 pub(super) fn invariants(task: &Task, observation: &Observation) -> Vec<Mismatch> {
     let mut rules = Rules {
         task,

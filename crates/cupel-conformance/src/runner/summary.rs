@@ -18,23 +18,23 @@ pub struct Summary {
     pub tallies: Vec<(String, BTreeMap<Level, Tally>)>,
     /// Passed cases by adapter, in the order they were given, and by the channels they compared.
     pub channels: Vec<(String, BTreeMap<Channel, usize>)>,
-    /// Everything that counts against an implementation.
+    /// Every failed case.
     pub failures: Vec<Failed>,
     /// Known failures that name no case or no adapter of the run.
     pub stale: Vec<KnownFailure>,
     whole: bool,
 }
 
-/// How many cases ended how.
+/// Numbers of cases by outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
-    /// Met every expectation.
+    /// Cases that met every expectation.
     pub passed: usize,
-    /// Count against the implementation.
+    /// Cases that failed.
     pub failed: usize,
-    /// Failed, as was known.
+    /// Cases that failed and are listed as known failures.
     pub known: usize,
-    /// Could not be tried.
+    /// Cases without a compared expectation.
     pub unsupported: usize,
 }
 
@@ -49,17 +49,17 @@ pub struct Failed {
     pub level: Level,
     /// The name of the adapter.
     pub adapter: String,
-    /// What went wrong.
+    /// The cause.
     pub cause: Cause,
 }
 
-/// Why a case counts as failed.
+/// The cause of a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cause {
     /// The observation differs from what is expected; never empty.
     Mismatches(Vec<Mismatch>),
-    /// The adapter panicked; holds the panic's text.
+    /// The adapter panicked; holds the panic message.
     Panic(String),
     /// The adapter declares a channel and its answer lacks it.
     Unsupported {
@@ -173,7 +173,7 @@ impl Summary {
             .unwrap_or_default()
     }
 
-    /// The counts of one adapter at one level; zero for what did not run.
+    /// Returns the counts of one adapter at one level; zero if no case ran.
     pub fn tally(&self, adapter: &str, level: Level) -> Tally {
         self.tallies
             .iter()
@@ -182,9 +182,10 @@ impl Summary {
             .unwrap_or_default()
     }
 
-    /// Whether nothing failed, the list of known failures is exact, and some case was tried.
+    /// Returns whether no case failed, the list of known failures is exact, and at least one case
+    /// was compared.
     ///
-    /// A filter that selects nothing is therefore no success.
+    /// A filter that selects no case is not a success.
     pub fn is_success(&self) -> bool {
         let tried = |tally: &Tally| tally.passed + tally.known > 0;
         self.failures.is_empty()
@@ -195,10 +196,10 @@ impl Summary {
                 .any(|(_, levels)| levels.values().any(tried))
     }
 
-    /// What the run allows to claim of an adapter; `None` if a filter was set or not even the
-    /// required cases all pass.
+    /// Returns the level an adapter may claim; `None` if a filter is set or a required case does
+    /// not pass.
     ///
-    /// Name the version of the vectors with the claim: [`SUITE_VERSION`](crate::SUITE_VERSION)
+    /// State the version of the vectors with the claim: [`SUITE_VERSION`](crate::SUITE_VERSION)
     /// for the embedded ones.
     pub fn claim(&self, adapter: &str) -> Option<Claim> {
         let all_pass = |level| {

@@ -1,11 +1,11 @@
-//! How mismatches put things into words: items by label, never by position.
+//! Formats values for mismatches: items by label, never by position.
 
 use crate::{
     model::{Field, Observation, Task},
     vector::{Expected, ExpectedOverflow},
 };
 
-/// What the item at `index` is called.
+/// Returns the label of the item at `index`.
 pub(super) fn label(task: &Task, index: usize) -> &str {
     if index < task.item_count() {
         task.label(index)
@@ -14,7 +14,7 @@ pub(super) fn label(task: &Task, index: usize) -> &str {
     }
 }
 
-/// What the items at `indices` are called.
+/// Returns the labels of the items at `indices`.
 pub(super) fn labels(task: &Task, indices: impl IntoIterator<Item = usize>) -> Vec<&str> {
     indices
         .into_iter()
@@ -22,7 +22,7 @@ pub(super) fn labels(task: &Task, indices: impl IntoIterator<Item = usize>) -> V
         .collect()
 }
 
-/// A field of a reason.
+/// Formats a field of a reason.
 pub(super) fn plain(field: &Field) -> String {
     match field {
         Field::Integer(number) => number.to_string(),
@@ -31,7 +31,7 @@ pub(super) fn plain(field: &Field) -> String {
     }
 }
 
-/// The reason an item event's message begins with.
+/// Returns the reason at the start of an item event's message.
 pub(super) fn reason(message: &str) -> String {
     match message.split_once(':') {
         Some((reason, _)) => reason.to_owned(),
@@ -39,7 +39,7 @@ pub(super) fn reason(message: &str) -> String {
     }
 }
 
-/// An overflow, or that there was none.
+/// Formats an overflow or its absence.
 pub(super) fn overflow(overflow: Option<&ExpectedOverflow>) -> String {
     match overflow {
         Some(overflow) => format!(
@@ -50,7 +50,7 @@ pub(super) fn overflow(overflow: Option<&ExpectedOverflow>) -> String {
     }
 }
 
-/// The kind of answer a case asks for.
+/// Names the kind of answer a case expects.
 pub(super) fn wanted(expected: &Expected) -> String {
     match expected {
         Expected::Error(error) => {
@@ -69,7 +69,7 @@ pub(super) fn wanted(expected: &Expected) -> String {
     }
 }
 
-/// The answer that came.
+/// Formats an answer.
 pub(super) fn describe(task: &Task, observation: &Observation) -> String {
     match observation {
         Observation::Scores(scores) => format!("scores {scores:?}"),

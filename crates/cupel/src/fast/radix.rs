@@ -75,21 +75,17 @@ fn insertion_sort<K: Ord + Copy>(keys: &mut [K]) {
 
 #[cfg(test)]
 mod tests {
+    use cupel_conformance::testing::Random;
+
     use super::*;
     use crate::order::Ranked;
 
     #[test]
     fn radix_sort_equals_comparison_sort() {
-        let mut state = 1_u64;
-        let mut random = move || {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            state >> 11
-        };
+        let mut random = Random::new(1);
         for length in [0, 1, 2, 127, 128, 129, 1_000, 5_000] {
             for bits in [0, 1, 3, 20, 40, 63] {
-                let keys: Vec<u64> = (0..length).map(|_| random() << 11 >> (63 - bits)).collect();
+                let keys: Vec<u64> = (0..length).map(|_| random.bits() >> (63 - bits)).collect();
                 let (mut sorted, mut expected) = (keys.clone(), keys.clone());
                 sort(&mut sorted);
                 expected.sort_unstable();

@@ -76,6 +76,8 @@ fn contest(
 
 #[cfg(test)]
 mod tests {
+    use cupel_conformance::testing::Random;
+
     use super::*;
     use crate::ContextItem;
 
@@ -108,14 +110,10 @@ mod tests {
     // proves: DEDUP-3, DEDUP-5
     #[test]
     fn contents_with_equal_hashes_are_distinguished() {
-        let mut state = 1_usize;
-        let mut below = |bound: usize| {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223) % (1 << 32);
-            (state >> 8) % bound
-        };
+        let mut random = Random::new(1);
         for length in [0, 1, 2, 3, 20, 300] {
             for distinct in [1, 2, length / 2 + 1, 10 * length + 1] {
-                let contents: Vec<usize> = (0..length).map(|_| below(distinct)).collect();
+                let contents: Vec<usize> = (0..length).map(|_| random.below(distinct)).collect();
                 check(&contents, |hash| hash);
                 check(&contents, |_| 0);
                 check(&contents, |hash| hash % 3);

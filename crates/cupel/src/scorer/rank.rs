@@ -246,6 +246,7 @@ fn normalized(lower: usize, keyed: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use chrono::DateTime;
+    use cupel_conformance::testing::Random;
 
     use super::*;
 
@@ -260,19 +261,14 @@ mod tests {
     // proves: RECENCY-5, PRIORITY-5
     #[test]
     fn ranks_of_all_keys_equal_ranks_one_by_one() {
-        let mut state = 1_u64;
-        let mut random = move || {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            state.cast_signed()
-        };
+        let mut random = Random::new(1);
         for length in [1, 2, 30, 400] {
             // Keys over the whole range, then over smaller ranges; with and without an outlier.
             for shift in [0, 1, 8, 20, 40, 55, 61, 63] {
                 for outlier in [None, Some(i64::MIN), Some(i64::MAX - 1), Some(i64::MAX)] {
-                    let keys =
-                        (0..length).map(|_| Some(random() >> shift).filter(|key| key % 5 != 0));
+                    let keys = (0..length).map(|_| {
+                        Some(random.bits().cast_signed() >> shift).filter(|key| key % 5 != 0)
+                    });
                     let items = keys.chain([outlier]).map(|key| {
                         let item = ContextItem::builder("x", 1);
                         let item = match key {

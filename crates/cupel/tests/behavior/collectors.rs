@@ -1,4 +1,4 @@
-//! Who is told what, when, and in what order.
+//! The calls a collector gets, and their order.
 
 use std::cell::RefCell;
 use std::rc::Rc;

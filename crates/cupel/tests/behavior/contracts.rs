@@ -1,5 +1,4 @@
-//! Strategies of other people: what they are given, what they may return, and what a run makes of
-//! one that breaks its contract.
+//! Custom strategies: their input, their valid results, and the error if one breaks its contract.
 
 use std::sync::Arc;
 
@@ -654,7 +653,7 @@ fn counts_refuse_a_knapsack_behind_any_pointer_and_nothing_that_merely_contains_
 
 // proves: EXCL-13, EXCL-11, R084, REPORT-13
 #[test]
-fn the_report_carries_whatever_reason_a_custom_slicer_gives() {
+fn the_report_has_the_reason_of_a_custom_slicer() {
     let (kind, text) = ("tool".to_owned(), "own words".to_owned());
     let reserved = [
         ExclusionReason::ScoredTooLow {
@@ -794,7 +793,7 @@ fn each_occurrence_of_a_handle_is_a_peer_of_the_other() {
 
 // proves: SLICE-11, ITEM-19, R006, DEDUP-2
 #[test]
-fn twins_are_told_apart_by_handle() {
+fn items_of_equal_content_are_distinguished_by_handle() {
     let items = [hinted("twin", 90, 0.9), hinted("twin", 20, 0.5)];
     let smallest = slice_by(|sorted, _| Ok(vec![sorted[1].item.clone()]));
     let policy = policy().slicer(smallest).deduplication(false).build();

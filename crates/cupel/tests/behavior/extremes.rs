@@ -556,7 +556,7 @@ fn nan_ranks_after_every_number_everywhere() {
 
 // proves: GREEDY-1, GREEDY-2, GREEDY-4, GREEDY-5, R010
 #[test]
-fn free_items_are_taken_whatever_the_densities_around_them() {
+fn free_items_are_kept_at_any_density_of_the_others() {
     let sorted = [
         scored("infinite", 9, f64::INFINITY),
         scored("largest", 1, f64::MAX),
@@ -586,7 +586,7 @@ fn zeros_of_either_sign_tie() {
 
 // proves: SLICE-7, SLICE-12, SLICE-13, SLICE-14, SLICER-4, GREEDY-11, KNAP-14, QUOTA-23, CQ-7, CCK-2, R046, R073
 #[test]
-fn nothing_is_sliced_from_nothing_or_into_nothing() {
+fn an_empty_list_or_a_zero_target_selects_nothing() {
     let full = ContextBudget::builder(100).safety_margin_percent(100.0);
     let reserved = ContextBudget::builder(100).reserved_slot(kind("A"), 100);
     let nothing = [

@@ -1,5 +1,5 @@
-//! Long lists, which are sorted, ranked and filled in other ways than short ones, and have to come out
-//! as the literal rule says.
+//! Long lists, which are sorted, ranked and filled by other algorithms than short ones, compared with
+//! the literal rule.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -227,7 +227,7 @@ fn a_long_report_is_in_the_order_of_score_stage_and_list() {
 
 // proves: RECENCY-5, PRIORITY-5
 #[test]
-fn ranks_of_a_batch_are_those_of_one_item_after_the_other_whatever_the_keys() {
+fn ranks_of_a_batch_equal_those_of_single_items_for_any_keys() {
     type Draw<T> = fn(&mut Random) -> T;
     let priorities: [(&str, Draw<i64>); 5] = [
         ("few", |random| below(random, 100)),

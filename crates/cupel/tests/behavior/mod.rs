@@ -1,5 +1,5 @@
-//! What a vector cannot show: strategies and collectors of other people, identity, extreme
-//! numbers, streams, and that the same input gives the same bytes.
+//! Behavior that vectors cannot express: custom strategies and collectors, identity, extreme
+//! numbers, streams, and determinism.
 
 mod collectors;
 mod contracts;
@@ -208,12 +208,12 @@ impl<T> Seen<T> {
     }
 
     fn push(&self, value: T) {
-        self.0.lock().expect("nobody panicked").push(value);
+        self.0.lock().expect("no thread panicked").push(value);
     }
 
     /// Everything seen since the last call.
     fn take(&self) -> Vec<T> {
-        std::mem::take(&mut *self.0.lock().expect("nobody panicked"))
+        std::mem::take(&mut *self.0.lock().expect("no thread panicked"))
     }
 }
 
@@ -318,7 +318,7 @@ fn select_by(
     Select(select)
 }
 
-/// A slicer that takes everything, whatever the budget.
+/// Returns a slicer that keeps every item at any budget.
 fn everything() -> impl Slicer + 'static {
     select_by(|ranked, _| Ok(Selection::keep((0..ranked.len()).collect())))
 }

@@ -1,4 +1,4 @@
-//! Construction, entry points, and what the stages leave alone.
+//! Construction, entry points, and invariants of the stages.
 
 use std::sync::Arc;
 
@@ -506,7 +506,7 @@ fn scores_that_differ_in_the_last_bit_are_different_scores() {
 
 // proves: GEN-3, GEN-4, GREEDY-1, GREEDY-2
 #[test]
-fn densities_are_told_apart_beyond_single_precision() {
+fn densities_are_compared_beyond_single_precision() {
     let tokens = 1 << 24;
     let items = [
         hinted("heavier", tokens + 1, 0.5),

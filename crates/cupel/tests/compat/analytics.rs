@@ -62,7 +62,7 @@ fn coverage_is_the_share_with_a_timestamp() {
     assert_eq!(timestamp_coverage(&report(&[])), 0.0);
 }
 
-/// A policy of somebody else.
+/// A custom policy.
 struct Constraints(Vec<QuotaConstraint>);
 
 impl QuotaPolicy for Constraints {

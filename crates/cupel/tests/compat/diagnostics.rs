@@ -1,4 +1,4 @@
-//! `cupel::diagnostics`: reports, reasons, events and who collects them.
+//! `cupel::diagnostics`: reports, reasons, events and collectors.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -359,7 +359,7 @@ fn diagnostic_collector_methods_have_their_signatures() {
     let _: fn(&mut Diagnostic, TraceEvent) = TraceCollector::record_stage_event;
 }
 
-/// A collector of somebody else with the required methods alone.
+/// A custom collector with only the required methods.
 #[derive(Default)]
 struct Stages(Vec<PipelineStage>);
 
@@ -398,7 +398,7 @@ fn a_collector_of_three_methods_sees_the_five_stages() {
     assert_eq!(stages.0.len(), 5);
 }
 
-/// A collector of somebody else with all seven methods, writing down what it is told.
+/// A custom collector with all seven methods that records its calls.
 struct Diary {
     enabled: bool,
     lines: Vec<String>,
@@ -606,7 +606,7 @@ fn the_level_decides_about_item_events_and_nothing_else() {
 }
 
 // The lists are kept at both levels (R099), NaN ranks last (R009), and the totals are those of
-// the lists, whatever `set_candidates` says (R097).
+// the lists, not by `set_candidates` (R097).
 //
 // proves: EXCL-13, R009, R097, R099
 #[test]

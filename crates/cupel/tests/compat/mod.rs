@@ -1,6 +1,6 @@
-//! A program written against the published crate cupel 1.2, compiled and run unchanged.
+//! A program for the published crate cupel 1.2, compiled and run unchanged.
 //!
-//! Each module is one room of that interface: it names every public item, hands every function
+//! Each module is one module of that interface: it names every public item, assigns every function
 //! to a pointer of its documented type, and checks the documented values and texts. Where a
 //! ruling settles a point differently, the expectation is the ruling's and the comment names it.
 //! `defaults` alone goes further: it names what a ruling asks for beyond that interface.

@@ -141,7 +141,7 @@ fn any_hint_is_constructible() {
 
 // proves: ITEM-17
 #[test]
-fn a_timestamp_is_an_instant_whatever_its_offset() {
+fn a_timestamp_is_an_instant_at_any_offset() {
     let here: DateTime<Utc> = "2024-06-01T14:00:00+02:00".parse().unwrap();
     let item = |instant| {
         ContextItemBuilder::new("text", 1)

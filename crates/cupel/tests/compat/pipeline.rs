@@ -140,7 +140,7 @@ fn pipelines_and_policies_print_what_is_set() {
     );
 }
 
-/// Strategies of somebody else that write down what they are given.
+/// Custom strategies that record their input.
 #[derive(Clone, Default)]
 struct Witness(Arc<Mutex<Vec<String>>>);
 
@@ -194,11 +194,11 @@ fn pairs(items: &[ScoredItem]) -> Vec<(&str, f64)> {
 }
 
 // The slicer's budget is the effective one, less slots and margin (R022, R024), and the placer
-// sees the pinned items first and the others by score, whatever the slicer's order (R034).
+// sees the pinned items first and the others by score, in any order of the slicer (R034).
 //
 // proves: ENUM-18, SCORE-2, SCORE-3, SCORE-5, SLICE-1, SLICE-2, SLICE-4, SLICE-8, PLACE-1, PLACE-2, R022, R034
 #[test]
-fn strategies_of_somebody_else_are_given_what_the_stages_promise() {
+fn custom_strategies_get_the_input_the_stages_promise() {
     let witness = Witness::default();
     let pipeline = Pipeline::builder()
         .scorer(Box::new(witness.clone()))
@@ -577,8 +577,8 @@ fn the_search_goes_on_where_no_selection_exists() {
 #[test]
 fn the_target_is_an_element_and_the_ceiling_is_above_it() {
     let items = rivals();
-    for stranger in [item("stranger", 40), item("a", 40)] {
-        match least(&items, &stranger, 1) {
+    for unknown in [item("unknown", 40), item("a", 40)] {
+        match least(&items, &unknown, 1) {
             Err(CupelError::InvalidBudget(text)) => assert!(
                 text.starts_with("target item must be an element of items"),
                 "{text}"
@@ -606,9 +606,8 @@ fn the_search_is_refused_for_quotas() {
         Box::new(QuotaSlice::new(Vec::new(), Box::new(packed_slice())).unwrap()),
     ];
     for slicer in slicers {
-        let stranger = item("stranger", 40);
-        let result =
-            slicing(slicer).find_min_budget_for(&rivals(), &budget(100, 100), &stranger, 1);
+        let unknown = item("unknown", 40);
+        let result = slicing(slicer).find_min_budget_for(&rivals(), &budget(100, 100), &unknown, 1);
         check_refused(result, NO_SEARCH);
     }
 }

@@ -1,4 +1,4 @@
-//! `cupel::placer`: the two orders and one of somebody else.
+//! `cupel::placer`: the two built-in orders and a custom one.
 
 use chrono::{TimeZone, Utc};
 use cupel::{
@@ -56,7 +56,7 @@ fn u_shape_puts_the_best_at_the_edges() {
     check(&UShapedPlacer, &equal, &["A", "C", "D", "B"]);
 }
 
-/// A placer of somebody else with the one required method.
+/// A custom placer with the one required method.
 struct Reverse;
 
 impl Placer for Reverse {
@@ -66,7 +66,7 @@ impl Placer for Reverse {
 }
 
 #[test]
-fn a_placer_of_somebody_else_is_used_like_the_others() {
+fn a_custom_placer_is_used_like_a_built_in_one() {
     let items = [scored("a", 1, 0.5), scored("b", 1, 0.5)];
     let placers: Vec<Box<dyn Placer>> = vec![
         Box::new(ChronologicalPlacer),

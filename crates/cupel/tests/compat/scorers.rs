@@ -183,7 +183,7 @@ fn curves_need_positive_durations() {
     assert!(DecayCurve::window(Duration::nanoseconds(1)).is_ok());
 }
 
-// A score that is no number is refused as well (R054).
+// NaN is refused as well (R054).
 //
 // proves: R054
 #[test]
@@ -196,7 +196,7 @@ fn step_windows_are_taken_in_any_order_with_any_finite_score() {
     }
 }
 
-/// A clock of somebody else.
+/// A custom clock.
 struct Fixed(DateTime<Utc>);
 
 impl TimeProvider for Fixed {
@@ -407,7 +407,7 @@ fn metadata_scorers_read_their_key() {
     assert_eq!(scores(&boost, &items), [1.5, 1.0, 1.0]);
 }
 
-/// A scorer of somebody else with the one required method.
+/// A custom scorer with the one required method.
 struct ByLength;
 
 impl Scorer for ByLength {

@@ -164,7 +164,7 @@ fn packed(entries: Counts, scarcity: ScarcityBehavior) -> CountConstrainedKnapsa
     CountConstrainedKnapsackSlice::new(entries, knapsack, scarcity).unwrap()
 }
 
-// A kind has one entry, whatever its case (R065).
+// A kind has one entry in any case (R065).
 //
 // proves: R065
 #[test]
@@ -226,7 +226,7 @@ fn scarcity_degrades_by_default() {
     assert_eq!(name(slicer.scarcity()), "Throw");
 }
 
-/// A slicer of somebody else with every predicate of its own.
+/// A custom slicer with its own predicates.
 struct Everything;
 
 impl Slicer for Everything {
@@ -262,7 +262,7 @@ impl QuotaPolicy for Everything {
     }
 }
 
-/// A slicer of somebody else with the one required method.
+/// A custom slicer with the one required method.
 struct Nothing;
 
 impl Slicer for Nothing {
@@ -540,11 +540,11 @@ fn scarcity_degrades_into_shortfalls() {
     }
 }
 
-// A pipeline hands on whatever a slicer returns.
+// A pipeline uses the selection of a slicer unchanged.
 //
 // proves: PIPE-4
 #[test]
-fn a_slicer_of_somebody_else_is_obeyed() {
+fn the_selection_of_a_custom_slicer_is_used() {
     let with = |slicer: Box<dyn Slicer>| {
         Pipeline::builder()
             .scorer(Box::new(ReflexiveScorer))

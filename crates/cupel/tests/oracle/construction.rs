@@ -110,7 +110,7 @@ fn validate_budget(budget: &Budget) -> Verdict {
     )?;
     rule(
         !(0.0..=100.0).contains(&margin),
-        format!("estimationSafetyMarginPercent {margin} is no percentage"),
+        format!("estimationSafetyMarginPercent {margin} is not a percentage"),
     )?;
     for tokens in reserved_slot_values(budget) {
         rule(tokens < 0, format!("reserved slot {tokens} is negative"))?;

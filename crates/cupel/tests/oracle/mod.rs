@@ -1,10 +1,9 @@
-//! The specification's pseudocode, carried over line by line.
+//! The oracle: the specification's pseudocode, translated line by line.
 //!
-//! Nothing here is fast or clever, and nothing here is shared with the library:
-//! a difference between the two is a bug in one of them. Where a ruling of
-//! `rulings.md` settles a question, the line that keeps it names the ruling.
+//! It is naive and shares no code with the library: a difference between the two
+//! is a bug in one of them. A line that follows a ruling of `rulings.md` names it.
 //!
-//! Items are told apart by their position in the task, never by their content.
+//! Items are identified by their position in the task, never by their content.
 
 mod construction;
 mod numbers;
@@ -17,7 +16,7 @@ use cupel_conformance::model::{Failure, Item, Observation, ScoredItem, Selected,
 
 use slicing::Limits;
 
-/// Does what the task says by the specification's pseudocode, literally.
+/// Performs the task by the specification's pseudocode.
 pub(crate) fn observe(task: &Task) -> Observation {
     perform(task).unwrap_or_else(Observation::Failed)
 }

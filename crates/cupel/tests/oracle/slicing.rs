@@ -400,7 +400,7 @@ struct CountSatisfied<'a> {
 }
 
 // Phase 1: Count-Satisfy, the same in both count slicers; entries in configured order (R074),
-// also those whose kind has no candidate (R072), whatever the budget (R077).
+// also those whose kind has no candidate (R072), at any budget (R077).
 fn count_satisfy<'a>(
     slicer_name: &str,
     scored: &[Scored<'a>],

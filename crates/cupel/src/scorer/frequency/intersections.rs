@@ -303,6 +303,8 @@ fn cost_of_splitting(tags: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use cupel_conformance::testing::Random;
+
     use super::*;
     use crate::ContextItem;
     use crate::scorer::Among;
@@ -333,11 +335,8 @@ mod tests {
     // proves: FREQ-4
     #[test]
     fn counts_equal_those_of_all_pairs() {
-        let mut state = 1_u32;
-        let mut below = |bound: u32| {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (state >> 8) % bound
-        };
+        let mut random = Random::new(1);
+        let mut below = |bound: u32| u32::try_from(random.below(bound as usize)).unwrap();
         for case in 0..200 {
             let (vocabulary, most) = (1 + below(90), 1 + below(12));
             // Rows of one, two, four and eight words, and several rounds.
