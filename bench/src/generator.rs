@@ -6,7 +6,7 @@
 
 use std::sync::OnceLock;
 
-/// The pseudo-random generator SplitMix64 (Steele, Lea and Flood 2014), with random access by index.
+/// The pseudo-random generator `SplitMix64` (Steele, Lea and Flood 2014), with random access by index.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -16,7 +16,7 @@ impl Random {
         Self(seed)
     }
 
-    /// A sequence of its own for every pair of seed and index.
+    /// Returns a separate sequence per seed and index.
     fn at(seed: u64, index: usize) -> Self {
         let start = Self(seed.wrapping_add((index as u64).wrapping_mul(Self::STEP))).next();
         Self(start)
@@ -30,24 +30,24 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// Uniform below `bound`, by multiplication.
+    /// Returns a uniform number below `bound` (Lemire 2019).
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         let product = u128::from(self.next()) * bound as u128;
         usize::try_from(product >> 64).unwrap_or(0)
     }
 
-    /// Uniform within both ends.
+    /// Returns a uniform number from `low` to `high`.
     pub(crate) fn within(&mut self, low: i64, high: i64) -> i64 {
         let span = usize::try_from(high - low + 1).unwrap_or(1);
         low + i64::try_from(self.below(span)).unwrap_or(0)
     }
 
-    /// Uniform in `[0, 1)`.
+    /// Returns a uniform number in `[0, 1)`.
     pub(crate) fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// A permutation of the first `count` numbers.
+    /// Returns a permutation of the first `count` numbers (Fisher-Yates shuffle).
     pub(crate) fn permutation(&mut self, count: usize) -> Vec<u32> {
         let count = u32::try_from(count).unwrap_or(u32::MAX);
         let mut order: Vec<u32> = (0..count).collect();
@@ -58,7 +58,7 @@ impl Random {
     }
 }
 
-/// What every candidate is timed against: the clock of the decay scorer.
+/// The clock of the decay scorer.
 pub(crate) const NOW_MILLISECONDS: i64 = 1_760_000_000_000;
 const THIRTY_DAYS: i64 = 30 * 24 * 3_600 * 1_000;
 
@@ -77,8 +77,8 @@ pub(crate) struct Candidate {
     pub(crate) pinned: bool,
 }
 
-/// A number of candidates. Nothing is stored but the order of the timestamps, so the same
-/// population can be built for two libraries one after the other.
+/// A number of candidates. Only the order of the timestamps is stored, so the same population can be
+/// built for two libraries one after the other.
 pub(crate) struct Population {
     seed: u64,
     count: usize,
@@ -86,7 +86,7 @@ pub(crate) struct Population {
     age_rank: Vec<u32>,
 }
 
-/// How long the texts are.
+/// The length of the texts.
 #[derive(Clone, Copy)]
 enum Text {
     /// As described above, times the factor; the tokens do not grow with it.
@@ -103,12 +103,12 @@ impl Population {
         Self::with_text(count, Text::Varied { factor: 1 })
     }
 
-    /// The same candidates with texts so many times as long.
+    /// Returns the same candidates with texts that are longer by a factor.
     pub(crate) fn stretched(count: usize, factor: usize) -> Self {
         Self::with_text(count, Text::Varied { factor })
     }
 
-    /// The same candidates with texts of one length.
+    /// Returns the same candidates with texts of one length.
     pub(crate) fn of_length(count: usize, bytes: usize) -> Self {
         Self::with_text(count, Text::Fixed { bytes })
     }
@@ -133,7 +133,7 @@ impl Population {
             .is_some()
     }
 
-    /// How many candidates deduplication drops: all but one of each text, the pinned apart.
+    /// Returns how many candidates deduplication drops: all but one of each text, except pinned ones.
     pub(crate) fn copies(&self) -> usize {
         let is_scored = |index: &usize| !self.candidate_without_text(*index).pinned;
         let scored: Vec<usize> = (0..self.count).filter(is_scored).collect();
@@ -173,7 +173,7 @@ impl Population {
         }
     }
 
-    /// The candidate whose text this one has: itself, or an earlier one for every twentieth.
+    /// Returns the candidate whose text this one has: itself, or an earlier one for every twentieth.
     fn origin(&self, index: usize) -> usize {
         let mut random = Random::at(self.seed ^ 0x0c09_1e50, index);
         if index > 0 && random.below(100) < 5 {
@@ -194,7 +194,7 @@ impl Population {
         (by_length * random.within(85, 115) / 100).clamp(20, 1_500)
     }
 
-    /// A heading that no other text has, then a piece of one long text.
+    /// Returns a unique heading, then an excerpt of one long text.
     fn text_of(&self, origin: usize) -> String {
         let length = match self.text {
             Text::Varied { factor } => self.length_of(origin) * factor,
@@ -214,8 +214,8 @@ impl Population {
     }
 }
 
-/// About 256 KB of sentences. Three words in four are common ones, the others are put together from
-/// parts, so there are as many different words as in prose and a tokenizer goes at the same pace.
+/// Returns about 256 KB of sentences. Three words in four are common; the others are composed of parts,
+/// so that the vocabulary is as large as in prose and a tokenizer takes as long.
 fn prose() -> &'static str {
     const COMMON: &str = "the of and to in a is that for it as was with be by on not he his but at \
         are this have from or had an they which one you were her all she there would their we him \

@@ -41,8 +41,8 @@ const USAGE: &str = "\
 Usage: cupel-bench [--quick | --check] [--bars 1,2,3]
 
   --quick  smaller sizes, fewer rounds, no Python: under three minutes
-  --check  counts only, against limits.toml; fails when one is broken
-  --bars   only these; without it, the rows that belong to no bar as well
+  --check  counts only, against limits.toml; fails if a limit is exceeded
+  --bars   only these bars; without it also the rows without a bar
 ";
 
 fn main() -> ExitCode {
