@@ -1,8 +1,8 @@
-//! The trace of one run, as an exporter sees it.
+//! Prints the spans of one run.
 //!
 //! Run with `cargo run -p cupel-otel --example otel`.
 
-#![allow(clippy::print_stdout, reason = "an example shows its result")]
+#![allow(clippy::print_stdout, reason = "an example prints its result")]
 
 use cupel::{
     ContextBudget, ContextItem, ContextKind, GreedySlice, Pipeline, ReflexiveScorer, UShapedPlacer,
@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let pipeline = Pipeline::new(ReflexiveScorer, GreedySlice, UShapedPlacer);
     let mut collector = CupelOtelTraceCollector::with_provider(CupelVerbosity::Full, &provider);
     let budget = ContextBudget::with_target(40, 30)?;
-    // The run becomes a part of what the application is doing.
+    // The run's span is a child of the application's span.
     provider.tracer("application").in_span("answer", |_| {
         pipeline.run_traced(&items, &budget, &mut collector)
     })?;

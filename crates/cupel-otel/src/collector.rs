@@ -1,4 +1,4 @@
-//! [`CupelOtelTraceCollector`]: follows a run and keeps what its spans need.
+//! [`CupelOtelTraceCollector`]: records the times of a run and writes its spans at the end.
 
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Instant, SystemTime};
@@ -10,17 +10,17 @@ use cupel::{
 use opentelemetry::InstrumentationScope;
 use opentelemetry::global::{self, BoxedTracer, ObjectSafeTracerProvider};
 
-use crate::spans::{FinishedRun, TimedStage, back_to_back};
+use crate::spans::{FinishedRun, TimedStage, contiguous};
 use crate::{CupelVerbosity, SOURCE_NAME};
 
-/// Writes every run it is handed to as one root span and a span per stage.
+/// Writes one root span and a span per stage for each run.
 ///
-/// The [crate's page](crate) says what is on them. They are written when the run ends. One
-/// collector serves any number of runs, one after the other.
+/// The spans are written when the run ends; the [crate documentation](crate) lists their attributes
+/// and events. A collector can be used for any number of runs, one after another.
 ///
-/// A program that calls [`on_pipeline_completed`](TraceCollector::on_pipeline_completed) itself,
-/// without the hooks that say when things begin, gets spans that end with the call and lie
-/// back to back, as long as the snapshots say.
+/// If [`on_pipeline_completed`](TraceCollector::on_pipeline_completed) is called without the hooks
+/// for the start of the run and its stages, the stage spans follow each other without gaps, have the
+/// durations of the snapshots, and end at the time of the call.
 ///
 /// ```
 /// use cupel::*;
@@ -47,14 +47,13 @@ use crate::{CupelVerbosity, SOURCE_NAME};
 #[derive(Debug)]
 pub struct CupelOtelTraceCollector {
     verbosity: CupelVerbosity,
-    /// `None` for the global provider's.
+    /// `None` for the tracer of the global provider.
     tracer: Option<BoxedTracer>,
     run: Option<Run>,
 }
 
 impl CupelOtelTraceCollector {
-    /// A collector that writes to the global tracer provider, to whichever is installed when a
-    /// run ends.
+    /// Creates a collector that writes to the tracer provider that is global when a run ends.
     pub fn new(verbosity: CupelVerbosity) -> Self {
         Self {
             verbosity,
@@ -63,7 +62,7 @@ impl CupelOtelTraceCollector {
         }
     }
 
-    /// A collector that writes to this provider, which may be any
+    /// Creates a collector that writes to this provider. It may be any
     /// [`TracerProvider`](opentelemetry::trace::TracerProvider) whose tracers and spans are
     /// `Send + Sync`.
     pub fn with_provider(
@@ -77,7 +76,7 @@ impl CupelOtelTraceCollector {
         }
     }
 
-    /// How much this collector writes.
+    /// Returns the verbosity.
     pub fn verbosity(&self) -> CupelVerbosity {
         self.verbosity
     }
@@ -90,10 +89,10 @@ impl CupelOtelTraceCollector {
     }
 }
 
-/// What a run that panicked leaves behind is dropped when the next one starts.
+// The next run replaces the state that a panic leaves.
 impl UnwindSafe for CupelOtelTraceCollector {}
 
-/// As above; a shared reference changes nothing.
+// There is no interior mutability.
 impl RefUnwindSafe for CupelOtelTraceCollector {}
 
 impl TraceCollector for CupelOtelTraceCollector {
@@ -125,7 +124,7 @@ impl TraceCollector for CupelOtelTraceCollector {
         }
     }
 
-    /// The stage is complete: what did not leave it was excluded by it (R114).
+    /// Completes the stage. Items that entered and did not leave were excluded by it (R114).
     fn record_stage_event(&mut self, event: TraceEvent) {
         let Some(run) = &mut self.run else { return };
         if let Some(mut stage) = run.current.take() {
@@ -149,14 +148,14 @@ impl TraceCollector for CupelOtelTraceCollector {
             return;
         }
         let (started, ended, stages) = match run {
-            Some(run) if run.followed(stage_snapshots) => {
+            Some(run) if run.recorded(stage_snapshots) => {
                 let starts = run.stages.iter().map(|stage| stage.start);
                 let stages = starts.zip(stage_snapshots).map(TimedStage::from);
                 (run.clock.wall, run.clock.now(), stages.collect())
             }
             _ => {
                 let ended = Clock::start().wall;
-                let (started, stages) = back_to_back(stage_snapshots, ended);
+                let (started, stages) = contiguous(stage_snapshots, ended);
                 (started, ended, stages)
             }
         };
@@ -193,22 +192,22 @@ impl TraceCollector for CupelOtelTraceCollector {
     }
 }
 
-/// A run under way.
+/// A run that has started.
 #[derive(Debug)]
 struct Run {
     clock: Clock,
     max_tokens: i64,
-    /// The stages that have finished.
+    /// The finished stages.
     stages: Vec<StartedStage>,
-    /// The stage that has not.
+    /// The stage that is running.
     current: Option<StartedStage>,
 }
 
 impl Run {
-    /// Whether the hooks told of just these stages.
-    fn followed(&self, snapshots: &[StageTraceSnapshot]) -> bool {
-        let followed = self.stages.iter().map(|stage| stage.snapshot.stage);
-        followed.eq(snapshots.iter().map(|snapshot| snapshot.stage))
+    /// Returns whether the hooks recorded exactly these stages.
+    fn recorded(&self, snapshots: &[StageTraceSnapshot]) -> bool {
+        let recorded = self.stages.iter().map(|stage| stage.snapshot.stage);
+        recorded.eq(snapshots.iter().map(|snapshot| snapshot.stage))
     }
 }
 
@@ -218,8 +217,8 @@ struct StartedStage {
     snapshot: StageTraceSnapshot,
 }
 
-/// One reading of the wall clock, carried on by the monotonic one, so that setting the wall
-/// clock during a run moves no span out of its parent.
+/// One reading of the wall clock, advanced by the monotonic clock. Adjusting the wall clock during a
+/// run therefore moves no span out of its parent.
 #[derive(Debug)]
 struct Clock {
     wall: SystemTime,
@@ -227,7 +226,7 @@ struct Clock {
 }
 
 impl Clock {
-    #[expect(clippy::disallowed_methods, reason = "spans bear the wall-clock time")]
+    #[expect(clippy::disallowed_methods, reason = "spans have wall-clock times")]
     fn start() -> Self {
         Self {
             wall: SystemTime::now(),

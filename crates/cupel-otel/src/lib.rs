@@ -1,8 +1,7 @@
 //! Writes Cupel runs as OpenTelemetry spans.
 //!
-//! Hand a [`CupelOtelTraceCollector`] to
-//! [`run_traced`](cupel::Pipeline::run_traced). When the run has ended there is a span for it and
-//! one for each of its five stages:
+//! Pass a [`CupelOtelTraceCollector`] to [`run_traced`](cupel::Pipeline::run_traced). When the run
+//! ends, the collector writes a root span and a span for each of the five stages:
 //!
 //! ```text
 //! cupel.pipeline
@@ -13,9 +12,9 @@
 //! └── cupel.stage.place
 //! ```
 //!
-//! The root is a child of the span that is current when the run ends. A span starts when
-//! its stage did and is as long as its stage was; that is where durations are, no attribute repeats
-//! them. The instrumentation scope is [`SOURCE_NAME`].
+//! The root span is a child of the span that is current when the run ends. Spans have the start times
+//! and durations of their stages; no attribute repeats them. The instrumentation scope is
+//! [`SOURCE_NAME`].
 //!
 //! ```
 //! use cupel::*;
@@ -37,54 +36,52 @@
 //! # Ok::<(), CupelError>(())
 //! ```
 //!
-//! # What is written
+//! # Attributes and events
 //!
-//! [`CupelVerbosity`] chooses how much. Every tier has what the tiers before it have.
+//! [`CupelVerbosity`] selects a tier. Each tier includes the previous ones.
 //!
-//! | from tier | where | name | type | |
+//! | from tier | where | name | type | value |
 //! |---|---|---|---|---|
-//! | `StageOnly` | root | `cupel.budget.max_tokens` | int | the budget's ceiling |
+//! | `StageOnly` | root | `cupel.budget.max_tokens` | int | `max_tokens` of the budget |
 //! | | root | `cupel.verbosity` | string | the tier's name |
-//! | | root, if items were left out | `gen_ai.conversation.compacted` | bool | `true`, never `false` |
-//! | | root, if items were left out | `cupel.tokens.before` | int | tokens of all candidates |
-//! | | root, if items were left out | `cupel.tokens.after` | int | tokens of the window |
+//! | | root, if items were excluded | `gen_ai.conversation.compacted` | bool | `true`, never `false` |
+//! | | root, if items were excluded | `cupel.tokens.before` | int | tokens of all candidates |
+//! | | root, if items were excluded | `cupel.tokens.after` | int | tokens of the window |
 //! | | root of a failed run | `error.type` | string | [`CupelError::code`](cupel::CupelError::code) |
 //! | | stage | `cupel.stage.name` | string | `classify`, `score`, `deduplicate`, `slice`, `place` |
-//! | | stage | `cupel.stage.item_count_in` | int | items that entered |
-//! | | stage | `cupel.stage.item_count_out` | int | items that left |
-//! | `StageAndExclusions` | stage, if it excluded items | `cupel.exclusion.count` | int | how many |
+//! | | stage | `cupel.stage.item_count_in` | int | number of items that entered |
+//! | | stage | `cupel.stage.item_count_out` | int | number of items that left |
+//! | `StageAndExclusions` | stage, if it excluded items | `cupel.exclusion.count` | int | number of excluded items |
 //! | | stage, event `cupel.exclusion` per item | `cupel.exclusion.reason` | string | the reason's name: [`exclusion_reason_name`] |
-//! | | | `cupel.exclusion.item_kind` | string | |
-//! | | | `cupel.exclusion.item_tokens` | int | |
-//! | `Full` | `place`, event `cupel.item.included` per item of the window, in order | `cupel.item.kind` | string | |
-//! | | | `cupel.item.tokens` | int | |
-//! | | | `cupel.item.score` | double | |
+//! | | | `cupel.exclusion.item_kind` | string | the item's kind |
+//! | | | `cupel.exclusion.item_tokens` | int | the item's tokens |
+//! | `Full` | `place`, event `cupel.item.included` per item of the window, in order | `cupel.item.kind` | string | the item's kind |
+//! | | | `cupel.item.tokens` | int | the item's tokens |
+//! | | | `cupel.item.score` | double | the item's score |
 //!
-//! Events bear the time at which their stage ended. The text of an item is never written.
+//! Events have the time at which their stage ended. The content of an item is never written.
 //!
-//! A run that fails has a root whose status is an error with the error's message, and the stages
-//! that finished before it; the stage it failed in has none.
+//! The root span of a failed run has an error status with the error's message. Stages that finished
+//! before the error have spans; the stage that failed has none.
 //!
-//! # Before you rely on a name
+//! # Stability of names
 //!
-//! Names that begin with `cupel.` or `gen_ai.` are not stable: the conventions for language models
-//! are still being written, and these names will follow them. Look at them while you develop; an
-//! alert or a dashboard that spells one out may go blank with the next release. Reasons are an open
-//! set for good: what reads `cupel.exclusion.reason` has to accept a value it has never seen.
+//! Names that start with `cupel.` or `gen_ai.` are not stable: the semantic conventions for generative
+//! AI are in development, and these names will follow them. Do not build alerts or dashboards on
+//! them. Reasons are an open set: readers of `cupel.exclusion.reason` must accept unknown values.
 //!
-//! # What a tier costs
+//! # Cost of a tier
 //!
-//! `StageOnly` writes six spans whatever the number of items. `StageAndExclusions` adds an event for
-//! every item left out and `Full` one for every item, so `Full` belongs in development, or behind a
-//! sampler. The SDK keeps 128 events of a span and counts the rest as dropped unless its
-//! `max_events_per_span` says otherwise; `cupel.exclusion.count` counts all of them. Spans
-//! that a sampler dropped get no events.
+//! `StageOnly` writes six spans for any number of items. `StageAndExclusions` adds an event per
+//! excluded item and `Full` an event per item: use `Full` in development, or with a sampler. The SDK
+//! keeps 128 events per span and drops the rest; its `max_events_per_span` changes that.
+//! `cupel.exclusion.count` counts all of them. Spans that a sampler drops get no events.
 //!
-//! # One version of OpenTelemetry
+//! # Version of OpenTelemetry
 //!
-//! Types of `opentelemetry` 0.33 are in the signature of
-//! [`with_provider`](CupelOtelTraceCollector::with_provider), and each minor version has a global
-//! provider of its own: an application that installs the one of another version gets no spans.
+//! The signature of [`with_provider`](CupelOtelTraceCollector::with_provider) has types of
+//! `opentelemetry` 0.33. Each minor version has its own global provider: an application that installs
+//! the provider of another version gets no spans.
 
 mod collector;
 mod names;
@@ -97,7 +94,7 @@ pub use collector::CupelOtelTraceCollector;
 /// The name of the instrumentation scope of every span (OTEL-2).
 pub const SOURCE_NAME: &str = "cupel";
 
-/// How much is written about a run. Tiers are ordered: each includes the ones before it.
+/// The amount of detail that is written about a run. Each tier includes the previous ones.
 ///
 /// ```
 /// use cupel_otel::CupelVerbosity;
@@ -107,17 +104,17 @@ pub const SOURCE_NAME: &str = "cupel";
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CupelVerbosity {
-    /// Spans with the number of items in and out. Fit for production.
+    /// Spans with the number of items in and out. For production.
     #[default]
     StageOnly,
-    /// Also an event for every item left out, with the reason. Fit for staging.
+    /// Also an event per excluded item, with the reason. For staging.
     StageAndExclusions,
-    /// Also an event for every item of the window. For development.
+    /// Also an event per item of the window. For development.
     Full,
 }
 
 impl CupelVerbosity {
-    /// The value of the attribute `cupel.verbosity`.
+    /// Returns the value of the attribute `cupel.verbosity`.
     pub fn name(self) -> &'static str {
         match self {
             Self::StageOnly => "StageOnly",
@@ -127,8 +124,8 @@ impl CupelVerbosity {
     }
 }
 
-/// The value of the attribute `cupel.exclusion.reason`: the variant's name, or `Unknown` for a
-/// reason this version does not know (OTEL-13, OTEL-14).
+/// Returns the value of the attribute `cupel.exclusion.reason`: the variant's name, or `Unknown` for
+/// a reason that this version does not know (OTEL-13, OTEL-14).
 ///
 /// ```
 /// use cupel::ExclusionReason;

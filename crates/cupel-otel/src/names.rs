@@ -10,7 +10,7 @@ pub(crate) const TOKENS_BEFORE: &str = "cupel.tokens.before";
 pub(crate) const TOKENS_AFTER: &str = "cupel.tokens.after";
 pub(crate) const ERROR_TYPE: &str = "error.type";
 
-/// A stage's span is named this, a dot, and the stage's name.
+/// The prefix of a stage span's name; a dot and the stage's name follow.
 pub(crate) const STAGE: &str = "cupel.stage";
 pub(crate) const STAGE_NAME: &str = "cupel.stage.name";
 pub(crate) const ITEM_COUNT_IN: &str = "cupel.stage.item_count_in";
@@ -27,7 +27,7 @@ pub(crate) const ITEM_KIND: &str = "cupel.item.kind";
 pub(crate) const ITEM_TOKENS: &str = "cupel.item.tokens";
 pub(crate) const ITEM_SCORE: &str = "cupel.item.score";
 
-/// The stage's name in lower case (OTEL-5).
+/// Returns the stage's name in lower case (OTEL-5).
 pub(crate) fn stage(stage: PipelineStage) -> &'static str {
     match stage {
         PipelineStage::Classify => "classify",

@@ -1,4 +1,4 @@
-//! From a finished run to spans.
+//! [`FinishedRun`]: writes the spans of a run.
 
 use std::time::{Duration, SystemTime};
 
@@ -12,7 +12,7 @@ use opentelemetry::{Context, KeyValue};
 
 use crate::{CupelVerbosity, exclusion_reason_name, names};
 
-/// A run with all its times known.
+/// A run with its times.
 pub(crate) struct FinishedRun<'a> {
     pub(crate) verbosity: CupelVerbosity,
     pub(crate) max_tokens: i64,
@@ -22,14 +22,13 @@ pub(crate) struct FinishedRun<'a> {
     pub(crate) outcome: Result<&'a SelectionReport, &'a CupelError>,
 }
 
-/// A stage that finished: what it did, and when.
+/// A finished stage with its times.
 pub(crate) struct TimedStage<'a> {
     start: SystemTime,
     end: SystemTime,
     snapshot: &'a StageTraceSnapshot,
 }
 
-/// From the start of a stage and its own measure of its duration.
 impl<'a> From<(SystemTime, &'a StageTraceSnapshot)> for TimedStage<'a> {
     fn from((start, snapshot): (SystemTime, &'a StageTraceSnapshot)) -> Self {
         Self {
@@ -40,9 +39,9 @@ impl<'a> From<(SystemTime, &'a StageTraceSnapshot)> for TimedStage<'a> {
     }
 }
 
-/// Stages whose starts nobody saw: one after the other up to `ended`. Also says when the
-/// first starts.
-pub(crate) fn back_to_back(
+/// Places stages without start times one after another, so that the last one ends at `ended`. Returns
+/// the start of the first one, and the stages.
+pub(crate) fn contiguous(
     snapshots: &[StageTraceSnapshot],
     ended: SystemTime,
 ) -> (SystemTime, Vec<TimedStage<'_>>) {
@@ -60,13 +59,13 @@ pub(crate) fn back_to_back(
     (started, stages)
 }
 
-/// Zero for a number of milliseconds that is no duration.
+/// Returns the duration of a stage; zero if the snapshot's value is negative or not finite.
 fn duration(snapshot: &StageTraceSnapshot) -> Duration {
     Duration::try_from_secs_f64(snapshot.duration_ms / 1e3).unwrap_or_default()
 }
 
 impl FinishedRun<'_> {
-    /// Writes the root and the stages below it. Every span is ended here (OTEL-16).
+    /// Writes the root span and its stages, and ends every span (OTEL-16).
     pub(crate) fn write(&self, tracer: &BoxedTracer) {
         let root = SpanBuilder::from_name(names::ROOT)
             .with_start_time(self.started)
@@ -80,7 +79,7 @@ impl FinishedRun<'_> {
         if let Err(error) = self.outcome {
             context.span().set_status(Status::error(error.to_string()));
         }
-        // The measured times and the clock agree only up to rounding.
+        // Rounding may put the end of a stage after the clock's reading.
         let ends = self.stages.iter().map(|stage| stage.end);
         let end = ends.fold(self.ended, SystemTime::max);
         context.span().end_with_timestamp(end);

@@ -1,10 +1,10 @@
-//! The library knows nothing of OpenTelemetry.
+//! The library does not depend on OpenTelemetry.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// The packages of a lock file and the names of what each depends on, on any platform, with any
-/// feature, in tests too.
+/// Returns the packages of a lock file with their dependencies on any platform, with any feature,
+/// including those of tests.
 fn locked(text: &str) -> BTreeMap<&str, Vec<&str>> {
     let mut packages: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for package in text.split("[[package]]").skip(1) {

@@ -5,8 +5,8 @@ use cupel_otel::{CupelOtelTraceCollector, CupelVerbosity};
 use opentelemetry::trace::Status;
 
 use crate::{
-    TIERS, budget, candidates, everything, finished, hinted, names, observed, pinned, pipeline,
-    root, slice_by, traced, with_slicer, written,
+    TIERS, budget, candidates, everything, finished, hinted, in_memory, names, pinned, pipeline,
+    root, slice_by, text_of, traced, with_slicer,
 };
 
 fn check(
@@ -18,7 +18,7 @@ fn check(
 ) {
     let (window, spans) = traced(verbosity, pipeline, items, &budget(40));
     assert_eq!(window.unwrap_err().to_string(), message);
-    assert_eq!(written(&spans).trim_end(), expected.trim_matches('\n'));
+    assert_eq!(text_of(&spans).trim_end(), expected.trim_matches('\n'));
     let root = root(&spans);
     assert_eq!(root.status, Status::error(message.to_owned()));
     for stage in spans.iter().filter(|span| span.name != root.name) {
@@ -29,7 +29,7 @@ fn check(
 
 // proves: R113
 #[test]
-fn a_run_that_fails_at_once_is_a_root_with_the_error() {
+fn a_run_that_fails_in_the_first_stage_has_only_a_root_span() {
     check(
         CupelVerbosity::Full,
         &pipeline(),
@@ -46,13 +46,13 @@ cupel.pipeline
 
 // proves: R113, R114
 #[test]
-fn stages_that_finished_before_the_failure_are_there_with_what_they_excluded() {
-    let slicer = slice_by(|_| Err(CupelError::SlicerConfig("no knife".to_owned())));
+fn stages_that_finished_before_the_failure_have_spans_with_their_exclusions() {
+    let slicer = slice_by(|_| Err(CupelError::SlicerConfig("no capacity".to_owned())));
     check(
         CupelVerbosity::StageAndExclusions,
         &with_slicer(slicer, OverflowStrategy::Throw),
         &candidates(),
-        "invalid slicer configuration: no knife",
+        "invalid slicer configuration: no capacity",
         r#"
   cupel.stage.classify
     cupel.stage.name="classify"
@@ -80,7 +80,7 @@ cupel.pipeline
 
 // proves: R113, R114
 #[test]
-fn a_run_that_fails_in_the_last_stage_has_the_four_before_it() {
+fn a_run_that_fails_in_the_last_stage_has_the_first_four_spans() {
     check(
         CupelVerbosity::StageOnly,
         &with_slicer(everything(), OverflowStrategy::Throw),
@@ -113,12 +113,12 @@ cupel.pipeline
 
 // proves: R113
 #[test]
-fn a_failure_leaves_nothing_to_the_next_run() {
+fn a_failed_run_does_not_affect_the_next() {
     for tier in TIERS {
-        let (provider, exporter) = observed();
+        let (provider, exporter) = in_memory();
         let mut collector = CupelOtelTraceCollector::with_provider(tier, &provider);
         let failing = with_slicer(
-            slice_by(|_| Err(CupelError::SlicerConfig("no knife".to_owned()))),
+            slice_by(|_| Err(CupelError::SlicerConfig("no capacity".to_owned()))),
             OverflowStrategy::Throw,
         );
         let failure = failing.run_traced(&candidates(), &budget(40), &mut collector);
@@ -129,14 +129,14 @@ fn a_failure_leaves_nothing_to_the_next_run() {
             .unwrap();
         let spans = finished(&exporter);
         let (_, alone) = traced(tier, &pipeline(), &candidates(), &budget(40));
-        assert_eq!(written(&spans), written(&alone));
+        assert_eq!(text_of(&spans), text_of(&alone));
         assert_eq!(root(&spans).status, Status::Unset);
     }
 }
 
 #[test]
-fn a_failure_of_a_run_that_never_began_is_not_written() {
-    let (provider, exporter) = observed();
+fn a_failure_without_a_run_is_not_written() {
+    let (provider, exporter) = in_memory();
     let mut collector = CupelOtelTraceCollector::with_provider(CupelVerbosity::Full, &provider);
     collector.on_run_failed(&CupelError::EmptyContent);
     assert_eq!(names(&finished(&exporter)), [""; 0]);

@@ -1,4 +1,4 @@
-//! Where spans go and whose children they are.
+//! Providers and parents of spans.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -15,10 +15,10 @@ use opentelemetry::trace::{
 use opentelemetry::{Context, InstrumentationScope, KeyValue, global};
 use opentelemetry_sdk::trace::SdkTracerProvider;
 
-use crate::{TIERS, budget, candidates, finished, names, observed, pipeline, root, stage};
+use crate::{STAGES, TIERS, budget, candidates, finished, in_memory, names, pipeline, root, stage};
 
-/// The usage of the specification's sample, as the library has it: not asynchronous, with the
-/// budget, and without a call of the hook.
+/// Runs as the specification's sample does, but not asynchronously, with the budget, and without
+/// calling the hook.
 fn run(
     pipeline: &Pipeline,
     items: &[ContextItem],
@@ -36,7 +36,7 @@ fn a_collector_writes_to_the_provider_that_is_global_when_the_run_ends() {
     run(&pipeline(), &candidates(), &budget(40), collector).unwrap();
 
     let early = CupelOtelTraceCollector::new(CupelVerbosity::StageOnly);
-    let (provider, exporter) = observed();
+    let (provider, exporter) = in_memory();
     global::set_tracer_provider(provider.clone());
     run(&pipeline(), &candidates(), &budget(40), early).unwrap();
     let spans = finished(&exporter);
@@ -56,7 +56,7 @@ fn a_collector_writes_to_the_provider_that_is_global_when_the_run_ends() {
 // proves: OTEL-4
 #[test]
 fn the_root_is_a_child_of_the_current_span() {
-    let (provider, exporter) = observed();
+    let (provider, exporter) = in_memory();
     let mut collector = CupelOtelTraceCollector::with_provider(CupelVerbosity::Full, &provider);
     let tracer = provider.tracer("application");
     let request = tracer.in_span("request", |context| {
@@ -83,8 +83,8 @@ fn the_root_is_a_child_of_the_current_span() {
 }
 
 #[test]
-fn the_root_is_a_child_of_a_span_of_another_process() {
-    let (provider, exporter) = observed();
+fn the_root_is_a_child_of_a_remote_span() {
+    let (provider, exporter) = in_memory();
     let mut collector = CupelOtelTraceCollector::with_provider(CupelVerbosity::Full, &provider);
     let remote = SpanContext::new(
         TraceId::from(7),
@@ -106,8 +106,8 @@ fn the_root_is_a_child_of_a_span_of_another_process() {
 }
 
 #[test]
-fn a_run_leaves_the_current_context_as_it_was() {
-    let (provider, _) = observed();
+fn a_run_does_not_change_the_current_context() {
+    let (provider, _) = in_memory();
     let mut collector = CupelOtelTraceCollector::with_provider(CupelVerbosity::Full, &provider);
     pipeline()
         .run_traced(&candidates(), &budget(40), &mut collector)
@@ -116,11 +116,11 @@ fn a_run_leaves_the_current_context_as_it_was() {
 }
 
 #[test]
-fn a_collector_moves_between_threads() {
+fn a_collector_can_be_sent_to_another_thread() {
     fn check<T: Send + Sync + Unpin + UnwindSafe + RefUnwindSafe + 'static>(value: T) -> T {
         value
     }
-    let (provider, exporter) = observed();
+    let (provider, exporter) = in_memory();
     let collector = CupelOtelTraceCollector::with_provider(CupelVerbosity::Full, &provider);
     let collector = check(collector);
     let worker =
@@ -136,7 +136,7 @@ fn tiers_are_ordered_and_can_be_keys() {
     assert_eq!(CupelVerbosity::default(), CupelVerbosity::StageOnly);
 }
 
-/// What happened to the spans of a [`Logging`] provider, in order.
+/// The calls on the spans of a [`Logging`] provider, in order.
 type Log = Arc<Mutex<Vec<String>>>;
 
 /// A provider that is not the SDK's.
@@ -175,9 +175,9 @@ struct LoggingSpan {
 }
 
 impl LoggingSpan {
-    fn log(&self, what: &str) {
+    fn log(&self, call: &str) {
         let mut log = self.log.lock().unwrap();
-        log.push(format!("{what} {}", self.name));
+        log.push(format!("{call} {}", self.name));
     }
 }
 
@@ -220,20 +220,14 @@ impl Drop for LoggingSpan {
 
 // proves: OTEL-16
 #[test]
-fn every_span_is_ended_once_before_it_is_dropped_and_unrecorded_ones_get_no_events() {
+fn every_span_ends_once_before_it_is_dropped_and_unrecorded_spans_get_no_events() {
     let log = Log::default();
     let provider = Logging(Arc::clone(&log));
     let collector = CupelOtelTraceCollector::with_provider(CupelVerbosity::Full, &provider);
     run(&pipeline(), &candidates(), &budget(40), collector).unwrap();
     let mut expected = vec!["scope cupel".to_owned()];
-    for name in [
-        "cupel.stage.classify",
-        "cupel.stage.score",
-        "cupel.stage.deduplicate",
-        "cupel.stage.slice",
-        "cupel.stage.place",
-        "cupel.pipeline",
-    ] {
+    let stages = STAGES.map(|stage| format!("cupel.stage.{stage}"));
+    for name in stages.iter().map(String::as_str).chain(["cupel.pipeline"]) {
         expected.push(format!("end {name}"));
         expected.push(format!("drop {name}"));
     }
@@ -242,7 +236,7 @@ fn every_span_is_ended_once_before_it_is_dropped_and_unrecorded_ones_get_no_even
 
 // proves: OTEL-16
 #[test]
-fn a_failing_runs_spans_are_ended_too() {
+fn the_spans_of_a_failed_run_end_too() {
     let log = Log::default();
     let provider = Logging(Arc::clone(&log));
     let collector = CupelOtelTraceCollector::with_provider(CupelVerbosity::Full, &provider);
@@ -256,7 +250,7 @@ fn a_failing_runs_spans_are_ended_too() {
 
 #[test]
 fn two_collectors_share_a_provider() {
-    let (provider, exporter) = observed();
+    let (provider, exporter) = in_memory();
     let collector = || CupelOtelTraceCollector::with_provider(CupelVerbosity::StageOnly, &provider);
     let mut both = (collector(), collector());
     pipeline()

@@ -1,4 +1,4 @@
-//! What is on the spans of a run that succeeds.
+//! Spans of runs that succeed.
 
 use cupel::{
     ContextItem, ContextKind, DiagnosticTraceCollector, ExclusionReason, OverflowStrategy, Refusal,
@@ -10,8 +10,8 @@ use opentelemetry::trace::{SpanId, SpanKind, Status};
 use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
 
 use crate::{
-    STAGES, TIERS, attribute, budget, build, candidates, everything, finished, hinted, names,
-    observed, pinned, pipeline, root, slice_by, span, stage, traced, with_slicer, written,
+    STAGES, TIERS, attribute, budget, build, candidates, everything, finished, hinted, in_memory,
+    names, pinned, pipeline, root, slice_by, span, stage, text_of, traced, with_slicer,
 };
 
 // proves: OTEL-4, OTEL-5
@@ -49,7 +49,7 @@ fn a_run_is_a_root_with_five_stages() {
 
 // proves: OTEL-2, R110
 #[test]
-fn the_scope_is_named_cupel_and_nothing_else() {
+fn the_scope_has_a_name_and_nothing_else() {
     assert_eq!(SOURCE_NAME, "cupel");
     let (_, spans) = traced(
         CupelVerbosity::StageOnly,
@@ -66,101 +66,8 @@ fn the_scope_is_named_cupel_and_nothing_else() {
     }
 }
 
-fn check(verbosity: CupelVerbosity, expected: &str) {
-    let (_, spans) = traced(verbosity, &pipeline(), &candidates(), &budget(40));
-    let written = written(&spans);
-    assert_eq!(
-        written.trim_end(),
-        expected.trim_matches('\n'),
-        "\n{written}"
-    );
-}
-
-// proves: OTEL-6, OTEL-7, OTEL-8, OTEL-9, R114
-#[test]
-fn the_first_tier_is_counts_and_nothing_else() {
-    check(
-        CupelVerbosity::StageOnly,
-        r#"
-  cupel.stage.classify
-    cupel.stage.name="classify"
-    cupel.stage.item_count_in=6
-    cupel.stage.item_count_out=5
-  cupel.stage.score
-    cupel.stage.name="score"
-    cupel.stage.item_count_in=4
-    cupel.stage.item_count_out=4
-  cupel.stage.deduplicate
-    cupel.stage.name="deduplicate"
-    cupel.stage.item_count_in=4
-    cupel.stage.item_count_out=3
-  cupel.stage.slice
-    cupel.stage.name="slice"
-    cupel.stage.item_count_in=3
-    cupel.stage.item_count_out=2
-  cupel.stage.place
-    cupel.stage.name="place"
-    cupel.stage.item_count_in=3
-    cupel.stage.item_count_out=3
-cupel.pipeline
-  cupel.budget.max_tokens=40
-  cupel.verbosity="StageOnly"
-  gen_ai.conversation.compacted=true
-  cupel.tokens.before=110
-  cupel.tokens.after=35
-"#,
-    );
-}
-
-// proves: OTEL-10, OTEL-11, OTEL-13, R111
-#[test]
-fn the_second_tier_adds_what_was_left_out_where_it_was() {
-    check(
-        CupelVerbosity::StageAndExclusions,
-        r#"
-  cupel.stage.classify
-    cupel.stage.name="classify"
-    cupel.stage.item_count_in=6
-    cupel.stage.item_count_out=5
-    cupel.exclusion.count=1
-    ! cupel.exclusion: cupel.exclusion.reason="NegativeTokens" cupel.exclusion.item_kind="Message" cupel.exclusion.item_tokens=-5
-  cupel.stage.score
-    cupel.stage.name="score"
-    cupel.stage.item_count_in=4
-    cupel.stage.item_count_out=4
-  cupel.stage.deduplicate
-    cupel.stage.name="deduplicate"
-    cupel.stage.item_count_in=4
-    cupel.stage.item_count_out=3
-    cupel.exclusion.count=1
-    ! cupel.exclusion: cupel.exclusion.reason="Deduplicated" cupel.exclusion.item_kind="Message" cupel.exclusion.item_tokens=20
-  cupel.stage.slice
-    cupel.stage.name="slice"
-    cupel.stage.item_count_in=3
-    cupel.stage.item_count_out=2
-    cupel.exclusion.count=1
-    ! cupel.exclusion: cupel.exclusion.reason="BudgetExceeded" cupel.exclusion.item_kind="Document" cupel.exclusion.item_tokens=60
-  cupel.stage.place
-    cupel.stage.name="place"
-    cupel.stage.item_count_in=3
-    cupel.stage.item_count_out=3
-cupel.pipeline
-  cupel.budget.max_tokens=40
-  cupel.verbosity="StageAndExclusions"
-  gen_ai.conversation.compacted=true
-  cupel.tokens.before=110
-  cupel.tokens.after=35
-"#,
-    );
-}
-
-// proves: OTEL-12
-#[test]
-fn the_last_tier_adds_the_window_in_order_to_the_last_stage() {
-    check(
-        CupelVerbosity::Full,
-        r#"
-  cupel.stage.classify
+/// The spans of [`candidates`] at the last tier.
+const FULL: &str = r#"  cupel.stage.classify
     cupel.stage.name="classify"
     cupel.stage.item_count_in=6
     cupel.stage.item_count_out=5
@@ -195,13 +102,37 @@ cupel.pipeline
   gen_ai.conversation.compacted=true
   cupel.tokens.before=110
   cupel.tokens.after=35
-"#,
-    );
+"#;
+
+/// Every tier has the lines of the last one, without the exclusions and the items it leaves out.
+fn expected(tier: CupelVerbosity) -> String {
+    let is_written = |line: &&str| match tier {
+        CupelVerbosity::StageOnly => {
+            !line.contains("cupel.exclusion") && !line.contains("cupel.item.")
+        }
+        CupelVerbosity::StageAndExclusions => !line.contains("cupel.item."),
+        CupelVerbosity::Full => true,
+    };
+    let lines: Vec<&str> = FULL.lines().filter(is_written).collect();
+    lines
+        .join("\n")
+        .replace("\"Full\"", &format!("{:?}", tier.name()))
+}
+
+// proves: OTEL-6, OTEL-7, OTEL-8, OTEL-9, OTEL-10, OTEL-11, OTEL-12, OTEL-13, R111, R114
+#[test]
+fn each_tier_writes_its_attributes_and_events() {
+    for (tier, lines) in TIERS.into_iter().zip([26, 32, 35]) {
+        let (_, spans) = traced(tier, &pipeline(), &candidates(), &budget(40));
+        let text = text_of(&spans);
+        assert_eq!(text.trim_end(), expected(tier), "\n{text}");
+        assert_eq!(text.lines().count(), lines);
+    }
 }
 
 // proves: OTEL-10, OTEL-12, R114
 #[test]
-fn what_truncation_drops_is_on_the_last_stage_before_the_window() {
+fn truncated_items_are_events_of_the_last_stage_before_the_included_ones() {
     let items = [
         pinned("rules", 10),
         hinted("a", 20, 0.9),
@@ -228,14 +159,14 @@ fn what_truncation_drops_is_on_the_last_stage_before_the_window() {
 
 // proves: R111
 #[test]
-fn where_nothing_is_left_out_nothing_speaks_of_it() {
+fn a_run_without_exclusions_has_no_attributes_about_them() {
     let items = [pinned("rules", 10), hinted("a", 20, 0.5)];
     for tier in TIERS {
         let (_, spans) = traced(tier, &pipeline(), &items, &budget(40));
-        let written = written(&spans);
-        assert!(!written.contains("exclusion"), "{written}");
-        assert!(!written.contains("gen_ai"), "{written}");
-        assert!(!written.contains("cupel.tokens"), "{written}");
+        let text = text_of(&spans);
+        assert!(!text.contains("exclusion"), "{text}");
+        assert!(!text.contains("gen_ai"), "{text}");
+        assert!(!text.contains("cupel.tokens"), "{text}");
         assert_eq!(root(&spans).attributes.len(), 2);
     }
 }
@@ -258,7 +189,7 @@ fn a_run_without_candidates_has_all_its_spans() {
     assert!(spans.iter().all(|span| span.events.is_empty()));
 }
 
-/// One of each reason, with its name.
+/// Returns one of each reason, with its name.
 fn reasons() -> Vec<(&'static str, ExclusionReason)> {
     let text = String::from("text");
     vec![
@@ -349,7 +280,7 @@ fn a_reason_is_written_as_its_variants_name_or_as_unknown() {
     for (name, reason) in reasons() {
         assert_eq!(exclusion_reason_name(&reason), name);
         if name != "Unknown" {
-            assert_eq!(reason.name(), name, "the library agrees");
+            assert_eq!(reason.name(), name);
         }
         let slicer = slice_by(move |_| {
             let mut selection = Selection::default();
@@ -397,21 +328,21 @@ fn kinds_keep_their_spelling() {
 }
 
 #[test]
-fn no_text_of_an_item_is_written() {
+fn the_content_of_an_item_is_never_written() {
     let (_, spans) = traced(
         CupelVerbosity::Full,
         &pipeline(),
         &candidates(),
         &budget(40),
     );
-    let written = written(&spans);
+    let text = text_of(&spans);
     for item in candidates() {
-        assert!(!written.contains(item.content()), "{written}");
+        assert!(!text.contains(item.content()), "{text}");
     }
 }
 
 #[test]
-fn token_sums_stop_at_the_ends_of_the_range() {
+fn token_sums_saturate() {
     let items = [
         hinted("a", i64::MAX, 0.5),
         hinted("b", i64::MAX, 0.5),
@@ -428,7 +359,7 @@ fn token_sums_stop_at_the_ends_of_the_range() {
 
 // proves: OTEL-11
 #[test]
-fn the_count_counts_what_the_sdk_drops() {
+fn the_exclusion_count_includes_events_that_the_sdk_drops() {
     let items: Vec<_> = (0..200).map(|n| hinted(&format!("{n}"), 50, 0.5)).collect();
     let (_, spans) = traced(CupelVerbosity::Full, &pipeline(), &items, &budget(40));
     let slice = stage(&spans, "slice");
@@ -460,8 +391,8 @@ fn tracing_does_not_change_the_run() {
 
 // proves: OTEL-4
 #[test]
-fn a_collector_serves_one_run_after_the_other() {
-    let (provider, exporter) = observed();
+fn a_collector_can_be_used_for_many_runs() {
+    let (provider, exporter) = in_memory();
     let mut collector = CupelOtelTraceCollector::with_provider(CupelVerbosity::Full, &provider);
     let mut seen = Vec::new();
     for _ in 0..3 {
@@ -473,15 +404,15 @@ fn a_collector_serves_one_run_after_the_other() {
         let spans = finished(&exporter);
         assert_eq!(spans.len(), 6);
         let trace = root(&spans).span_context.trace_id();
-        seen.push((trace, written(&spans)));
+        seen.push((trace, text_of(&spans)));
     }
-    assert!(seen.iter().all(|(_, written)| *written == seen[0].1));
+    assert!(seen.iter().all(|(_, text)| *text == seen[0].1));
     assert!(seen[0].0 != seen[1].0 && seen[1].0 != seen[2].0);
 }
 
 #[test]
-fn a_run_that_panics_leaves_nothing_to_the_next() {
-    let (provider, exporter) = observed();
+fn a_run_that_panics_does_not_affect_the_next() {
+    let (provider, exporter) = in_memory();
     let mut collector = CupelOtelTraceCollector::with_provider(CupelVerbosity::Full, &provider);
     let panicking = with_slicer(slice_by(|_| panic!("of a slicer")), OverflowStrategy::Throw);
     let run = std::panic::AssertUnwindSafe(|| {
@@ -503,7 +434,7 @@ fn a_run_that_panics_leaves_nothing_to_the_next() {
 }
 
 #[test]
-fn spans_that_no_sampler_wants_are_not_written() {
+fn spans_that_the_sampler_drops_are_not_written() {
     let exporter = opentelemetry_sdk::trace::InMemorySpanExporter::default();
     let provider = SdkTracerProvider::builder()
         .with_simple_exporter(exporter.clone())
@@ -516,8 +447,8 @@ fn spans_that_no_sampler_wants_are_not_written() {
 }
 
 #[test]
-fn it_asks_for_stages_and_the_report_and_shares_a_run() {
-    let (provider, exporter) = observed();
+fn a_collector_declines_item_events_and_can_be_paired() {
+    let (provider, exporter) = in_memory();
     let collector = CupelOtelTraceCollector::with_provider(CupelVerbosity::Full, &provider);
     assert!(collector.is_enabled());
     assert!(collector.wants_report());
@@ -538,6 +469,6 @@ fn it_asks_for_stages_and_the_report_and_shares_a_run() {
         &candidates(),
         &budget(40),
     );
-    assert_eq!(written(&finished(&exporter)), written(&alone.1));
+    assert_eq!(text_of(&finished(&exporter)), text_of(&alone.1));
     assert_eq!(span(&alone.1, "cupel.pipeline").events.len(), 0);
 }

@@ -26,8 +26,8 @@ const TIERS: [CupelVerbosity; 3] = [
     CupelVerbosity::Full,
 ];
 
-/// A provider whose finished spans can be looked at.
-fn observed() -> (SdkTracerProvider, InMemorySpanExporter) {
+/// Returns a provider and the exporter that holds its finished spans.
+fn in_memory() -> (SdkTracerProvider, InMemorySpanExporter) {
     let exporter = InMemorySpanExporter::default();
     let provider = SdkTracerProvider::builder()
         .with_simple_exporter(exporter.clone())
@@ -35,14 +35,14 @@ fn observed() -> (SdkTracerProvider, InMemorySpanExporter) {
     (provider, exporter)
 }
 
-/// The spans of one run, in the order in which they ended.
+/// Returns the window and the spans of one run, in the order in which they ended.
 fn traced(
     verbosity: CupelVerbosity,
     pipeline: &Pipeline,
     items: &[ContextItem],
     budget: &ContextBudget,
 ) -> (Result<Vec<ContextItem>, CupelError>, Vec<SpanData>) {
-    let (provider, exporter) = observed();
+    let (provider, exporter) = in_memory();
     let mut collector = CupelOtelTraceCollector::with_provider(verbosity, &provider);
     let window = pipeline.run_traced(items, budget, &mut collector);
     (window, finished(&exporter))
@@ -78,8 +78,8 @@ fn attribute<'a>(attributes: &'a [KeyValue], name: &str) -> Option<&'a Value> {
     value
 }
 
-/// Everything about spans but ids and times. Strings are quoted, doubles have a point.
-fn written(spans: &[SpanData]) -> String {
+/// Writes names, attributes and events of spans as text. Strings are quoted, doubles have a point.
+fn text_of(spans: &[SpanData]) -> String {
     let mut text = String::new();
     for span in spans {
         let indent = if span.parent_span_id == SpanId::INVALID {
@@ -105,12 +105,12 @@ fn pair(attribute: &KeyValue) -> String {
         Value::F64(value) => format!("{value:?}"),
         Value::I64(value) => value.to_string(),
         Value::Bool(value) => value.to_string(),
-        other => panic!("no attribute is a list: {other:?}"),
+        other => panic!("unexpected type of attribute: {other:?}"),
     };
     format!("{}={value}", attribute.key)
 }
 
-/// An item that is scored as `hint`.
+/// Returns an item with score `hint`.
 fn hinted(content: &str, tokens: i64, hint: f64) -> ContextItem {
     build(ContextItem::builder(content, tokens).future_relevance_hint(hint))
 }
@@ -124,14 +124,14 @@ fn build(builder: ContextItemBuilder) -> ContextItem {
     builder.build().expect("the content is not empty")
 }
 
-/// A budget whose ceiling is its goal.
+/// Returns a budget with equal limits.
 fn budget(tokens: i64) -> ContextBudget {
     ContextBudget::builder(tokens)
         .build()
         .expect("not negative")
 }
 
-/// Hints as scores, greedy, and the order of rank where nothing has a timestamp.
+/// Scores are hints; items without timestamps are placed by rank.
 fn pipeline() -> Pipeline {
     Pipeline::new(ReflexiveScorer, GreedySlice, ChronologicalPlacer)
 }
@@ -145,11 +145,10 @@ fn builder(slicer: impl Slicer + 'static) -> PipelineBuilder {
 
 fn with_slicer(slicer: impl Slicer + 'static, overflow: OverflowStrategy) -> Pipeline {
     let builder = builder(slicer).overflow_strategy(overflow);
-    builder.build().expect("all strategies are there")
+    builder.build().expect("all strategies are set")
 }
 
-/// Loses an item in classifying, one in deduplicating and one in slicing, and keeps three. To be run
-/// with 40 tokens.
+/// With a budget of 40, Classify, Deduplicate and Slice exclude one item each, and three are included.
 fn candidates() -> Vec<ContextItem> {
     vec![
         pinned("rules", 10),
@@ -165,7 +164,7 @@ fn candidates() -> Vec<ContextItem> {
     ]
 }
 
-/// A slicer of one function.
+/// A slicer that calls a function.
 struct SliceBy<F>(F);
 
 impl<F> Slicer for SliceBy<F>
@@ -177,7 +176,7 @@ where
         _sorted: &[ScoredItem],
         _budget: &ContextBudget,
     ) -> Result<Vec<ContextItem>, CupelError> {
-        unreachable!("a run asks for ranks")
+        unreachable!("runs call `select`")
     }
 
     fn select(
@@ -195,7 +194,7 @@ fn slice_by(
     SliceBy(select)
 }
 
-/// A slicer that takes everything, whatever the budget.
+/// Returns a slicer that ignores the budget and selects everything.
 fn everything() -> impl Slicer + 'static {
     slice_by(|ranked| Ok(Selection::keep((0..ranked.len()).collect())))
 }

@@ -1,4 +1,4 @@
-//! When spans start and end.
+//! Start and end times of spans.
 
 use std::time::{Duration, SystemTime};
 
@@ -9,11 +9,13 @@ use cupel::{
 use cupel_otel::{CupelOtelTraceCollector, CupelVerbosity};
 use opentelemetry_sdk::trace::SpanData;
 
-use crate::{STAGES, budget, candidates, finished, names, observed, pipeline, root, stage, traced};
+use crate::{
+    STAGES, budget, candidates, finished, in_memory, names, pipeline, root, stage, traced,
+};
 
 const PAUSE: Duration = Duration::from_millis(3);
 
-/// Takes its time once.
+/// Sleeps for one item.
 struct Slow;
 
 impl Scorer for Slow {
@@ -25,7 +27,7 @@ impl Scorer for Slow {
     }
 }
 
-/// Keeps the snapshots of a run, and takes its time before the first stage and after the last.
+/// Keeps the snapshots of a run. Sleeps before the first stage and after the last.
 #[derive(Default)]
 struct Snapshots(Vec<StageTraceSnapshot>);
 
@@ -58,12 +60,12 @@ fn length(span: &SpanData) -> Duration {
     length.expect("a span does not end before it starts")
 }
 
-#[expect(clippy::disallowed_methods, reason = "spans bear the wall-clock time")]
+#[expect(clippy::disallowed_methods, reason = "spans have wall-clock times")]
 fn wall_clock() -> SystemTime {
     SystemTime::now()
 }
 
-/// The root spans the stages, and they follow one another.
+/// Checks that the root span contains the stages and that they do not overlap.
 fn check_nesting(spans: &[SpanData]) {
     let root = root(spans);
     let mut after = root.start_time;
@@ -77,8 +79,8 @@ fn check_nesting(spans: &[SpanData]) {
 
 // proves: OTEL-8, R112
 #[test]
-fn a_stages_span_is_as_long_as_the_stage_was() {
-    let (provider, exporter) = observed();
+fn a_stage_span_has_the_duration_of_the_stage() {
+    let (provider, exporter) = in_memory();
     let collector = CupelOtelTraceCollector::with_provider(CupelVerbosity::StageOnly, &provider);
     let mut both = (Snapshots::default(), collector);
     let before = wall_clock();
@@ -108,7 +110,7 @@ fn a_stages_span_is_as_long_as_the_stage_was() {
 
 // proves: OTEL-8, R112
 #[test]
-fn the_root_spans_the_whole_run_and_its_stages_in_order() {
+fn the_root_span_contains_the_stages_in_order() {
     for _ in 0..50 {
         let (_, spans) = traced(
             CupelVerbosity::Full,
@@ -121,7 +123,7 @@ fn the_root_spans_the_whole_run_and_its_stages_in_order() {
 }
 
 #[test]
-fn events_bear_the_end_of_their_stage() {
+fn events_have_the_end_time_of_their_stage() {
     let (_, spans) = traced(
         CupelVerbosity::Full,
         &pipeline(),
@@ -137,8 +139,8 @@ fn events_bear_the_end_of_their_stage() {
     }
 }
 
-fn completed_by_hand(snapshots: &[StageTraceSnapshot]) -> Vec<SpanData> {
-    let (provider, exporter) = observed();
+fn completed_without_hooks(snapshots: &[StageTraceSnapshot]) -> Vec<SpanData> {
+    let (provider, exporter) = in_memory();
     let mut collector = CupelOtelTraceCollector::with_provider(CupelVerbosity::Full, &provider);
     let report = pipeline().dry_run(&candidates(), &budget(40)).unwrap();
     collector.on_pipeline_completed(&report, &budget(40), snapshots);
@@ -147,14 +149,14 @@ fn completed_by_hand(snapshots: &[StageTraceSnapshot]) -> Vec<SpanData> {
 
 // proves: OTEL-17
 #[test]
-fn the_hook_called_by_hand_writes_stages_back_to_back() {
+fn completion_without_the_other_hooks_writes_contiguous_stages() {
     let lengths = [1.0, 20.0, 0.5, 0.0, 2.0];
     let snapshots: Vec<_> = PipelineStage::ALL
         .into_iter()
         .zip(lengths)
         .map(|(stage, length)| StageTraceSnapshot::new(stage, 6, 6, length))
         .collect();
-    let spans = completed_by_hand(&snapshots);
+    let spans = completed_without_hooks(&snapshots);
     assert_eq!(spans.len(), 6);
     check_nesting(&spans);
     for (name, expected) in STAGES.iter().zip(lengths) {
@@ -167,18 +169,18 @@ fn the_hook_called_by_hand_writes_stages_back_to_back() {
 
 #[test]
 fn without_stages_nothing_is_written() {
-    assert!(completed_by_hand(&[]).is_empty());
+    assert!(completed_without_hooks(&[]).is_empty());
 }
 
 #[test]
-fn a_number_that_is_no_duration_counts_as_none() {
-    for nonsense in [f64::NAN, f64::INFINITY, -1.0, 1e300, 1e22] {
+fn an_invalid_duration_counts_as_zero() {
+    for invalid in [f64::NAN, f64::INFINITY, -1.0, 1e300, 1e22] {
         let unknown = PipelineStage::from_name("Sort");
         let snapshots = [
             StageTraceSnapshot::new(PipelineStage::Classify, 1, 1, 2.0),
-            StageTraceSnapshot::new(unknown, 1, 1, nonsense),
+            StageTraceSnapshot::new(unknown, 1, 1, invalid),
         ];
-        let spans = completed_by_hand(&snapshots);
+        let spans = completed_without_hooks(&snapshots);
         assert_eq!(
             names(&spans),
             [

@@ -1,4 +1,4 @@
-//! What a receiver of the OpenTelemetry protocol gets, over a real connection.
+//! Spans as a receiver of the OpenTelemetry protocol gets them over a real connection.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -32,7 +32,7 @@ fn resource() -> Resource {
         .build()
 }
 
-/// One run at the last tier, flushed.
+/// Runs once at the last tier and flushes the provider.
 fn run(provider: &SdkTracerProvider) {
     let mut collector = CupelOtelTraceCollector::with_provider(CupelVerbosity::Full, provider);
     pipeline()
@@ -99,31 +99,31 @@ fn check_received(received: &MockCollector) {
     }
 }
 
-/// What clients said, over all connections.
-type Heard = Arc<Mutex<Vec<u8>>>;
+/// The bytes that clients sent, over all connections.
+type Sent = Arc<Mutex<Vec<u8>>>;
 
-/// Passes connections on to `receiver` and keeps what the clients say.
-fn listen_in(receiver: SocketAddr) -> (SocketAddr, Heard) {
+/// Starts a proxy to `receiver` that records what the clients send.
+fn start_proxy(receiver: SocketAddr) -> (SocketAddr, Sent) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let heard = Heard::default();
-    let said = Arc::clone(&heard);
+    let sent = Sent::default();
+    let recorded = Arc::clone(&sent);
     std::thread::spawn(move || {
         for client in listener.incoming() {
-            let (client, said) = (client.unwrap(), Arc::clone(&said));
-            std::thread::spawn(move || relay(client, receiver, &said));
+            let (client, sent) = (client.unwrap(), Arc::clone(&recorded));
+            std::thread::spawn(move || relay(client, receiver, &sent));
         }
     });
-    (address, heard)
+    (address, sent)
 }
 
-fn relay(mut client: TcpStream, receiver: SocketAddr, said: &Heard) -> std::io::Result<()> {
+fn relay(mut client: TcpStream, receiver: SocketAddr, sent: &Sent) -> std::io::Result<()> {
     let mut server = TcpStream::connect(receiver)?;
     let (mut answers, mut back) = (server.try_clone()?, client.try_clone()?);
     std::thread::spawn(move || std::io::copy(&mut answers, &mut back));
     let mut buffer = [0; 4096];
     while let read @ 1.. = client.read(&mut buffer)? {
-        said.lock().unwrap().extend_from_slice(&buffer[..read]);
+        sent.lock().unwrap().extend_from_slice(&buffer[..read]);
         server.write_all(&buffer[..read])?;
     }
     server.shutdown(Shutdown::Both)
@@ -140,7 +140,7 @@ fn a_run_arrives_over_http() {
     // The exporter's client needs a runtime, which the simple processor finds in this thread.
     let _entered = runtime.enter();
     let server = receiver(&runtime, Protocol::HttpBinary);
-    let (address, heard) = listen_in(server.addr());
+    let (address, sent) = start_proxy(server.addr());
     let exporter = SpanExporter::builder()
         .with_http()
         .with_protocol(opentelemetry_otlp::Protocol::HttpBinary)
@@ -155,11 +155,11 @@ fn a_run_arrives_over_http() {
     run(&provider);
     check(&runtime, server);
 
-    let heard = heard.lock().unwrap();
-    assert!(contains(&heard, b"POST /v1/traces HTTP/1.1"));
-    // The receiver forgets scopes. Field 1, seven bytes: the scope; in it field 1, five bytes:
-    // its name; and no version.
-    assert!(contains(&heard, b"\x0a\x07\x0a\x05cupel"));
+    let sent = sent.lock().unwrap();
+    assert!(contains(&sent, b"POST /v1/traces HTTP/1.1"));
+    // The receiver does not keep scopes. Field 1 (7 bytes) is the scope; its field 1 (5 bytes) is the
+    // name. There is no version.
+    assert!(contains(&sent, b"\x0a\x07\x0a\x05cupel"));
 }
 
 // proves: OTEL-2, OTEL-4, OTEL-5, OTEL-6, OTEL-7, OTEL-10, OTEL-11, OTEL-12
