@@ -1,8 +1,8 @@
-//! Which vector or test proves which requirement and which ruling.
+//! `cargo xtask coverage`: the vectors and tests that prove each requirement and ruling.
 //!
-//! Vectors name rows and rulings in `requirements` and `rulings`. A test names them in a comment
-//! `// proves: ID, ID` above its attribute. What is kept by other means is explained
-//! in `spec/kept-otherwise.toml`.
+//! Vectors name them in `requirements` and `rulings`. A test names them in a comment
+//! `// proves: ID, ID` above its attribute. `spec/kept-otherwise.toml` explains those that no
+//! vector or test can prove.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -53,7 +53,7 @@ impl Coverage {
             proofs
                 .get_mut(id)
                 .map(by)
-                .ok_or_else(|| format!("{place}: there is no requirement or ruling `{id}`"))
+                .ok_or_else(|| format!("{place}: unknown requirement or ruling `{id}`"))
         };
 
         for vector in cupel_conformance::suite().map_err(|errors| errors.to_string())? {
@@ -123,7 +123,7 @@ impl Coverage {
     }
 }
 
-/// The rows of the tables: `| ID-1 | LEVEL | text |`.
+/// Parses the rows of the tables: `| ID-1 | LEVEL | text |`.
 fn requirements(text: &str) -> Vec<Row> {
     let cells = text.lines().map(|line| line.split('|').map(str::trim));
     cells
@@ -139,7 +139,7 @@ fn requirements(text: &str) -> Vec<Row> {
         .collect()
 }
 
-/// The headings `### R001 ...`.
+/// Parses the headings `### R001 ...`.
 fn rulings(text: &str) -> Vec<Row> {
     let headings = text.lines().filter_map(|line| line.strip_prefix("### "));
     headings
@@ -153,7 +153,7 @@ fn rulings(text: &str) -> Vec<Row> {
         .collect()
 }
 
-/// The tests of a file that say what they prove.
+/// Returns the tests of a file with the identifiers in their `proves` comments.
 fn claims(text: &str, path: &Path) -> Result<Vec<(String, Vec<String>)>, String> {
     let mut claims = Vec::new();
     let mut lines = text.lines().enumerate();
@@ -173,7 +173,7 @@ fn claims(text: &str, path: &Path) -> Result<Vec<(String, Vec<String>)>, String>
             Some(name) if is_test => claims.push((name.to_owned(), ids)),
             _ => {
                 return Err(format!(
-                    "{}:{}: no test follows the claim",
+                    "{}:{}: a test must follow the `proves` comment",
                     path.display(),
                     number + 1
                 ));
@@ -217,12 +217,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_otherwise_is_not_proved_by_a_vector_or_test() {
+    fn requirements_kept_otherwise_have_no_vector_or_test() {
         let coverage = Coverage::collect().unwrap();
         for (id, proofs) in &coverage.proofs {
             assert!(
                 proofs.otherwise.is_none() || proofs.vectors.is_empty() && proofs.tests.is_empty(),
-                "{id} has a proof; drop it from spec/kept-otherwise.toml"
+                "{id} has a proof; remove it from spec/kept-otherwise.toml"
             );
         }
     }
@@ -245,7 +245,7 @@ mod tests {
         let text = "// proves: A-1\nfn helper() {}\n";
         assert_eq!(
             super::claims(text, Path::new("x.rs")).unwrap_err(),
-            "x.rs:1: no test follows the claim"
+            "x.rs:1: a test must follow the `proves` comment"
         );
     }
 }

@@ -1,8 +1,8 @@
-//! The JSON Schemas of policies and requests, for editors and other tools.
+//! `cargo xtask schema`: writes the JSON Schemas of policies and requests.
 
 use crate::root;
 
-/// Where a schema is kept, and its text.
+/// The file of a schema and the function that returns its text.
 type Schema = (&'static str, fn() -> String);
 
 const SCHEMAS: [Schema; 2] = [
@@ -29,7 +29,7 @@ mod tests {
     use crate::{read, root};
 
     #[test]
-    fn the_schemas_are_those_of_the_table() {
+    fn the_schema_files_are_current() {
         for (file, text) in SCHEMAS {
             let written = read(&root().join(file)).unwrap();
             assert!(

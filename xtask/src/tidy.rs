@@ -1,4 +1,4 @@
-//! Checks of the repository that are tests.
+//! Checks of the repository, as tests.
 
 #[cfg(test)]
 mod tests {
@@ -30,7 +30,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_left_to_do_in_the_sources() {
+    fn no_source_contains_a_to_do_marker() {
         check_texts(
             "rs",
             &["TODO", "FIXME", "XXX", "dbg!"],
@@ -39,7 +39,7 @@ mod tests {
     }
 
     #[test]
-    fn no_file_speaks_of_a_machine() {
+    fn no_file_contains_a_path_of_a_machine() {
         for extension in ["rs", "md", "toml", "json", "js", "mjs", "py", "css", "html"] {
             check_texts(
                 extension,
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn the_library_has_two_dependencies() {
+    fn the_library_has_two_mandatory_dependencies() {
         let manifest = read(&root().join("crates/cupel/Cargo.toml")).unwrap();
         let manifest: toml::Table = manifest.parse().unwrap();
         let dependencies = manifest["dependencies"].as_table().unwrap();
