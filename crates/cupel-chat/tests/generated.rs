@@ -276,7 +276,6 @@ fn check(cases: u32, counter: &dyn TokenCounter, policies: &[Policy]) {
     let config = Config {
         cases,
         failure_persistence: None,
-        max_shrink_iters: 2_000,
         ..Config::default()
     };
     let dropped = std::cell::Cell::new(0_usize);

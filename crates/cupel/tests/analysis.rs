@@ -48,7 +48,6 @@ fn for_random_runs(
     let config = Config {
         cases: cases(default_cases),
         failure_persistence: None,
-        max_shrink_iters: 20_000,
         ..Config::default()
     };
     let tasks = arbitrary::run().prop_filter_map("buildable", |task| {

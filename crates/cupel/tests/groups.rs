@@ -27,7 +27,6 @@ fn check(default_cases: u32, check: impl Fn(&Case) -> Result<(), TestCaseError>)
     let config = Config {
         cases: cupel_conformance::testing::cases(default_cases),
         failure_persistence: None,
-        max_shrink_iters: 20_000,
         ..Config::default()
     };
     let groups = vec(option::weighted(0.7, 0_u8..4), 16);

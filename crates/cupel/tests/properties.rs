@@ -41,7 +41,6 @@ fn check(default_cases: u32, surfaces: &[&str], tasks: impl Strategy<Value = Tas
     let config = Config {
         cases: cases(default_cases),
         failure_persistence: None,
-        max_shrink_iters: 20_000,
         ..Config::default()
     };
     let cases = config.cases;
