@@ -6,6 +6,7 @@
     reason = "a command writes to its terminal"
 )]
 
+mod architecture;
 mod bench;
 mod browser;
 mod coverage;

@@ -1,11 +1,14 @@
 //! The rules of a chat as a slicer, so that [`Chat::fit`], sweeps and explanations all follow them.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
+use std::ops::{ControlFlow, RangeInclusive};
 
-use cupel::slicer::slice_by_selection;
+use cupel::slicer::{
+    BuiltinSlicer, Counts, PreparedChoice, SweepVisitor, Unsorted, slice_by_selection,
+};
 use cupel::{
-    ContextBudget, ContextItem, ContextKind, CupelError, ExclusionReason, GroupSlice,
+    ContextBudget, ContextItem, ContextKind, CupelError, ExclusionReason, GroupScore, GroupSlice,
     OverflowStrategy, Policy, Refusal, ScoredItem, ScoredRef, Selection, Slicer,
 };
 
@@ -127,32 +130,90 @@ impl<'a> Part<'a> {
     }
 }
 
+/// The messages of a selection that starts on a given user turn.
+struct SplitAtStart<'a> {
+    /// The ranks before the start, which are dropped.
+    before: Vec<usize>,
+    /// The ranks of the group of the start, and their tokens.
+    own: Vec<usize>,
+    tokens: i64,
+    /// The messages after the start, from which the rest of the budget is filled.
+    after: Part<'a>,
+}
+
 impl ChatSlice {
+    fn orphan(&self, scored: &ScoredRef<'_>) -> Option<&'static str> {
+        self.rules.message(scored)?.orphan
+    }
+
+    /// Returns the messages that are not orphans.
+    fn complete<'a>(&self, ranked: &[ScoredRef<'a>]) -> Part<'a> {
+        let is_complete = |rank: &usize| self.orphan(&ranked[*rank]).is_none();
+        Part::new(ranked, (0..ranked.len()).filter(is_complete).collect())
+    }
+
     fn group(&self, scored: &ScoredRef<'_>) -> usize {
         self.rules
             .message(scored)
             .map_or(0, |message| message.group)
     }
 
-    /// Returns the message to start on, if `kept` must start on a user turn and does not: the last one
-    /// before `kept` that fits, otherwise the first one after its start.
-    fn start(&self, whole: &Part<'_>, kept: &[usize], room: i64) -> Option<usize> {
-        let kept = kept.iter().map(|&rank| whole.view[rank].position);
-        let first = kept.chain(self.rules.first_pinned).min()?;
+    /// Returns the tokens of each group, at the position of its first message.
+    fn group_tokens(&self, part: &Part<'_>) -> Vec<i128> {
+        let mut tokens = vec![0; self.rules.messages.len()];
+        for scored in &part.view {
+            if let Some(tokens) = tokens.get_mut(self.group(scored)) {
+                *tokens += i128::from(scored.item.tokens());
+            }
+        }
+        tokens
+    }
+
+    /// Returns the first message of a selection, by the position of its first kept message.
+    fn first(&self, kept: Option<usize>) -> Option<usize> {
+        kept.into_iter().chain(self.rules.first_pinned).min()
+    }
+
+    /// Returns the message to start on, if a selection must start on a user turn and `first` is none:
+    /// the last one before `first` that fits, otherwise the first one after it.
+    fn start(&self, first: Option<usize>, tokens: &[i128], target: i64) -> Option<usize> {
+        let first = first?;
         let messages = &self.rules.messages;
         if !self.rules.starts_on_user || messages[first].is_user_turn {
             return None;
         }
-        let mut tokens = vec![0_i128; messages.len()];
-        for scored in &whole.view {
-            tokens[self.group(scored)] += i128::from(scored.item.tokens());
-        }
         let may_start = |&index: &usize| {
             let message = &messages[index];
-            message.can_start && (message.pinned || tokens[index] <= i128::from(room))
+            message.can_start && (message.pinned || tokens[index] <= i128::from(target))
         };
         let before = (0..first).rev().find(may_start);
         before.or_else(|| (first..messages.len()).find(may_start))
+    }
+
+    fn split_at_start<'a>(
+        &self,
+        ranked: &[ScoredRef<'a>],
+        complete: &Part<'a>,
+        start: usize,
+    ) -> SplitAtStart<'a> {
+        let (mut before, mut own, mut after) = (Vec::new(), Vec::new(), Vec::new());
+        let mut tokens = 0_i64;
+        for (&rank, scored) in complete.ranks.iter().zip(&complete.view) {
+            match self.group(scored).cmp(&start) {
+                Ordering::Less => before.push(rank),
+                Ordering::Equal => {
+                    own.push(rank);
+                    tokens = tokens.saturating_add(scored.item.tokens());
+                }
+                Ordering::Greater => after.push(rank),
+            }
+        }
+        SplitAtStart {
+            before,
+            own,
+            tokens,
+            after: Part::new(ranked, after),
+        }
     }
 }
 
@@ -171,62 +232,255 @@ impl Slicer for ChatSlice {
         budget: &ContextBudget,
     ) -> Result<Selection, CupelError> {
         let mut selection = Selection::default();
-        let mut whole = Vec::with_capacity(ranked.len());
         for (rank, scored) in ranked.iter().enumerate() {
-            match self
-                .rules
-                .message(scored)
-                .and_then(|message| message.orphan)
-            {
-                Some(orphan) => selection.refuse(rank, filtered(orphan)),
-                None => whole.push(rank),
+            if let Some(orphan) = self.orphan(scored) {
+                selection.refuse(rank, filtered(orphan));
             }
         }
-        let whole = Part::new(ranked, whole);
-        let chosen = self.groups.select(&whole.view, budget)?;
-        let Some(start) = self.start(&whole, chosen.kept(), budget.target_tokens()) else {
-            let kept = selection.adopt(chosen, &whole.ranks)?;
+        let complete = self.complete(ranked);
+        let chosen = self.groups.select(&complete.view, budget)?;
+        let kept = chosen.kept().iter();
+        let first = self.first(kept.map(|&rank| complete.view[rank].position).min());
+        let tokens = self.group_tokens(&complete);
+        let Some(start) = self.start(first, &tokens, budget.target_tokens()) else {
+            let kept = selection.adopt(chosen, &complete.ranks)?;
             selection.extend(kept);
             return Ok(selection);
         };
 
-        let mut behind = Vec::new();
-        let mut taken = 0_i64;
-        for (&rank, scored) in whole.ranks.iter().zip(&whole.view) {
-            match self.group(scored).cmp(&start) {
-                Ordering::Less => selection.refuse(rank, filtered(BEFORE_USER)),
-                Ordering::Equal => {
-                    selection.push(rank);
-                    taken = taken.saturating_add(scored.item.tokens());
-                }
-                Ordering::Greater => behind.push(rank),
-            }
+        let from = self.split_at_start(ranked, &complete, start);
+        for rank in from.before {
+            selection.refuse(rank, filtered(BEFORE_USER));
         }
-        let behind = Part::new(ranked, behind);
+        selection.extend(from.own);
         let left = ContextBudget::with_target(
-            (budget.max_tokens() - taken).max(0),
-            (budget.target_tokens() - taken).max(0),
+            (budget.max_tokens() - from.tokens).max(0),
+            (budget.target_tokens() - from.tokens).max(0),
         )?;
-        let chosen = self.groups.select(&behind.view, &left)?;
-        let kept = selection.adopt(chosen, &behind.ranks)?;
+        let chosen = self.groups.select(&from.after.view, &left)?;
+        let kept = selection.adopt(chosen, &from.after.ranks)?;
         selection.extend(kept);
         Ok(selection)
     }
 
-    fn is_knapsack(&self) -> bool {
-        self.groups.is_knapsack()
+    fn inner(&self) -> Option<&dyn Slicer> {
+        Some(&self.groups)
     }
 
-    fn is_quota(&self) -> bool {
-        self.groups.is_quota()
+    fn builtin(&self) -> Option<&dyn BuiltinSlicer> {
+        Some(self)
+    }
+}
+
+impl BuiltinSlicer for ChatSlice {
+    fn select_in(
+        &self,
+        _: Option<&ContextKind>,
+        ranked: &[ScoredRef<'_>],
+        budget: &ContextBudget,
+    ) -> Result<Selection, CupelError> {
+        self.select(ranked, budget)
     }
 
-    fn is_count_quota(&self) -> bool {
-        self.groups.is_count_quota()
+    fn select_unsorted(&self, _: &Unsorted<'_>, _: &ContextBudget) -> Option<Vec<usize>> {
+        None
     }
 
-    fn count_cap_map(&self) -> HashMap<ContextKind, usize> {
-        self.groups.count_cap_map()
+    fn prepare<'a>(&'a self, _: &Unsorted<'_>, _: usize) -> Option<PreparedChoice<'a>> {
+        None
+    }
+
+    /// Sweeps the groups, and where the start changes sweeps the messages after it again.
+    fn sweep(
+        &self,
+        ranked: &[ScoredRef<'_>],
+        targets: RangeInclusive<i64>,
+        visitor: &mut dyn SweepVisitor,
+    ) -> Option<ControlFlow<()>> {
+        let inner = self.groups.builtin()?;
+        let complete = self.complete(ranked);
+        let tokens = self.group_tokens(&complete);
+        let user_turns = self.rules.messages.iter().zip(&tokens);
+        let user_turns = user_turns.filter(|(message, _)| message.can_start);
+        let fits_from: BTreeSet<i64> = user_turns
+            .filter_map(|(_, &tokens)| i64::try_from(tokens).ok())
+            .collect();
+        let mut starts = Starts {
+            slicer: self,
+            tokens,
+            fits_from: fits_from.into_iter().collect(),
+            part: &complete,
+            kept: BTreeSet::new(),
+            at: *targets.start(),
+            segments: Vec::new(),
+            left: MAX_WORK / complete.view.len().max(1),
+        };
+        let flow = inner.sweep(&complete.view, targets.clone(), &mut starts)?;
+        starts.advance(targets.end().checked_add(1)?);
+        if flow.is_break() || starts.left == 0 {
+            return None;
+        }
+        let segments = starts.segments;
+        let mut changes = Changes::default();
+        let ends = segments.iter().skip(1).map(|(from, _)| from - 1);
+        for (&(from, start), to) in segments.iter().zip(ends.chain([*targets.end()])) {
+            changes.clear(from);
+            let rest = start.map(|start| self.split_at_start(ranked, &complete, start));
+            let (part, taken) = match &rest {
+                Some(rest) => (&rest.after, rest.tokens),
+                None => (&complete, 0),
+            };
+            for &rank in rest.iter().flat_map(|rest| &rest.own) {
+                changes.toggle(from, u32::try_from(rank).ok()?);
+            }
+            let mut shifted = Shifted {
+                ranks: &part.ranks,
+                taken,
+                changes: &mut changes,
+                failed: false,
+            };
+            let range = (from - taken).max(0)..=(to - taken).max(0);
+            if inner.sweep(&part.view, range, &mut shifted)?.is_break() || shifted.failed {
+                return None;
+            }
+        }
+        Some(changes.replay(visitor))
+    }
+
+    fn least_targets(&self, _: &[ScoredRef<'_>], _: i64) -> Option<Vec<Option<i64>>> {
+        None
+    }
+
+    fn group_score(&self) -> Option<GroupScore> {
+        Some(self.groups.score())
+    }
+
+    fn counts(&self) -> Option<&Counts> {
+        None
+    }
+}
+
+/// The limit of starts times messages of a sweep, about a second of work: 700 starts at 6,000 messages.
+/// Beyond it the caller samples budgets.
+const MAX_WORK: usize = 1 << 22;
+
+/// Finds the targets at which the start of the selection changes.
+struct Starts<'a> {
+    slicer: &'a ChatSlice,
+    part: &'a Part<'a>,
+    tokens: Vec<i128>,
+    /// The targets from which on a user turn fits, in ascending order.
+    fits_from: Vec<i64>,
+    /// The positions of the kept messages.
+    kept: BTreeSet<usize>,
+    /// The first target that has no segment yet.
+    at: i64,
+    /// The first target of each segment, and the start of the selection in it.
+    segments: Vec<(i64, Option<usize>)>,
+    left: usize,
+}
+
+impl Starts<'_> {
+    /// Adds the segments of the targets before `end`, for which the same messages are kept.
+    fn advance(&mut self, end: i64) {
+        let first = self.slicer.first(self.kept.first().copied());
+        while self.at < end && self.left > 0 {
+            let start = self.slicer.start(first, &self.tokens, self.at);
+            if self.segments.last().is_none_or(|(_, last)| *last != start) {
+                self.segments.push((self.at, start));
+                self.left -= 1;
+            }
+            // The start may change when another user turn fits.
+            let fits = self.fits_from.partition_point(|&target| target <= self.at);
+            let next = self.fits_from.get(fits);
+            self.at = next.map_or(end, |&next| next.min(end));
+        }
+    }
+}
+
+impl SweepVisitor for Starts<'_> {
+    fn change(&mut self, target: i64, ranks: &[u32]) -> ControlFlow<()> {
+        self.advance(target);
+        if self.left == 0 {
+            return ControlFlow::Break(());
+        }
+        for &rank in ranks {
+            let position = self.part.view[rank as usize].position;
+            if !self.kept.remove(&position) {
+                self.kept.insert(position);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn fail(&mut self, _: i64, _: CupelError) {
+        self.left = 0;
+    }
+}
+
+/// The changes of a sweep in order, and the ranks that are in at its end.
+#[derive(Default)]
+struct Changes {
+    steps: Vec<(i64, Vec<u32>)>,
+    chosen: BTreeSet<u32>,
+}
+
+impl Changes {
+    fn toggle(&mut self, target: i64, rank: u32) {
+        if self.steps.last().is_none_or(|(last, _)| *last != target) {
+            self.steps.push((target, Vec::new()));
+        }
+        if let Some((_, ranks)) = self.steps.last_mut() {
+            ranks.push(rank);
+        }
+        if !self.chosen.remove(&rank) {
+            self.chosen.insert(rank);
+        }
+    }
+
+    fn clear(&mut self, target: i64) {
+        for rank in std::mem::take(&mut self.chosen) {
+            self.chosen.insert(rank);
+            self.toggle(target, rank);
+        }
+    }
+
+    /// Visits the changes; ranks that change twice at a target do not change.
+    fn replay(self, visitor: &mut dyn SweepVisitor) -> ControlFlow<()> {
+        for (target, mut ranks) in self.steps {
+            ranks.sort_unstable();
+            let changed: Vec<u32> = ranks
+                .chunk_by(|a, b| a == b)
+                .filter(|same| same.len() % 2 == 1)
+                .map(|same| same[0])
+                .collect();
+            if !changed.is_empty() {
+                visitor.change(target, &changed)?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Records the sweep of the messages after a start as changes of the whole list.
+struct Shifted<'a> {
+    ranks: &'a [usize],
+    taken: i64,
+    changes: &'a mut Changes,
+    failed: bool,
+}
+
+impl SweepVisitor for Shifted<'_> {
+    fn change(&mut self, target: i64, ranks: &[u32]) -> ControlFlow<()> {
+        for &rank in ranks {
+            let rank = u32::try_from(self.ranks[rank as usize]).unwrap_or(u32::MAX);
+            self.changes.toggle(target + self.taken, rank);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn fail(&mut self, _: i64, _: CupelError) {
+        self.failed = true;
     }
 }
 

@@ -1,7 +1,7 @@
 //! Random sessions in every format, truncated after each message, at several budgets.
 
 use cupel::{
-    ChronologicalPlacer, ContextBudget, GreedySlice, KnapsackSlice, Policy, RecencyScorer,
+    ChronologicalPlacer, ContextBudget, GreedySlice, KnapsackSlice, Pipeline, Policy, RecencyScorer,
 };
 use cupel_chat::{Chat, Encoding, FitError, Heuristic, Shape, TokenCounter, default_policy};
 use proptest::collection::vec;
@@ -324,4 +324,69 @@ fn fitted_sessions_are_valid_under_any_policy() {
         ChronologicalPlacer,
     );
     check(12, &Heuristic, &[greedy, knapsack]);
+}
+
+/// Checks the sweep of a chat against one fit at the first and the last budget of each step.
+fn check_sweep(shape: Shape, messages: &[Value], policy: &Policy) -> Result<(), TestCaseError> {
+    let chat = Chat::parse(&document(shape, messages), Some(shape)).unwrap();
+    let candidates = chat.candidates(&Heuristic);
+    let all = chat.tokens(&Heuristic);
+    let budget = |tokens| ContextBudget::with_target(tokens, tokens).unwrap();
+    if chat.check(&candidates, &budget(all)).is_err() {
+        return Ok(());
+    }
+    let pipeline = Pipeline::from(chat.policy(policy));
+    let sweep = pipeline
+        .sweep_sampled(&candidates, &budget(all), 1..=all, 1)
+        .map_err(|error| TestCaseError::fail(error.to_string()))?;
+    prop_assert!(sweep.exact, "{}: the slicer has no sweep", shape);
+    for step in &sweep.steps {
+        for tokens in [step.from, step.to] {
+            let fitted = chat.fit_candidates(policy, &budget(tokens), &candidates);
+            prop_assert_eq!(
+                fitted.is_err(),
+                step.error.is_some(),
+                "{} at {}",
+                shape,
+                tokens
+            );
+            let Ok(fitted) = fitted else { continue };
+            let is_in = |intervals: &[(i64, i64)]| {
+                intervals
+                    .iter()
+                    .any(|(from, to)| (*from..=*to).contains(&tokens))
+            };
+            let swept = sweep.items.iter().filter(|item| is_in(&item.intervals));
+            let swept: Vec<usize> = swept
+                .map(|item| item.index)
+                .filter(|&index| index < chat.len())
+                .collect();
+            prop_assert_eq!(swept, fitted.kept, "{} at {}", shape, tokens);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn the_sweep_of_a_chat_equals_one_fit_per_budget() {
+    let set = std::env::var("CUPEL_CASES").ok();
+    let config = Config {
+        cases: set.map_or(20, |cases| cases.parse().unwrap()),
+        failure_persistence: None,
+        max_shrink_iters: 200,
+        ..Config::default()
+    };
+    let greedy = Policy::new(RecencyScorer, GreedySlice, ChronologicalPlacer);
+    TestRunner::new(config)
+        .run(&vec(step(), 1..8), |steps| {
+            for shape in SHAPES {
+                let messages = render(shape, &steps);
+                for policy in [&default_policy(), &greedy] {
+                    check_sweep(shape, &messages, policy)?;
+                    check_sweep(shape, &messages[..messages.len() - 1], policy)?;
+                }
+            }
+            Ok(())
+        })
+        .unwrap_or_else(|error| panic!("{error}"));
 }

@@ -32,6 +32,8 @@ use std::sync::Arc;
 pub(crate) use builtin::chain;
 #[doc(hidden)]
 pub use builtin::{BuiltinSlicer, PreparedChoice, SweepVisitor, Unsorted};
+#[doc(hidden)]
+pub use count::Counts;
 pub use count::{
     CountConstrainedKnapsackSlice, CountQuotaEntry, CountQuotaSlice, ScarcityBehavior,
 };
