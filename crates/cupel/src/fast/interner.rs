@@ -25,9 +25,11 @@ impl Interner {
     /// Starts with `2^bits` slots, at least two.
     pub(crate) fn new(bits: u32) -> Self {
         let bits = bits.max(1);
+        let mut keys = Vec::with_capacity(1 + (1 << bits) / 2);
+        keys.push([0; 2]);
         Self {
             seed: Seed::of_process(),
-            keys: vec![[0; 2]],
+            keys,
             slots: vec![0; 1 << bits],
             shift: u64::BITS - bits,
         }
