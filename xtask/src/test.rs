@@ -28,7 +28,7 @@ impl Needs {
 const FAILED: &str = "see the messages above";
 
 /// Random cases per property where the same tests run again in another build.
-pub(crate) const FEW_CASES: &str = "20";
+pub(crate) const FEW_CASES: &str = "100";
 
 type Step = (&'static str, Needs, fn() -> Result<(), String>);
 
