@@ -2,8 +2,7 @@
 
 use cupel::{
     ContextBudget, ContextItem, CupelError, Decisions, DiagnosticTraceCollector, ExclusionReason,
-    InclusionReason, OverflowEvent, Policy, SelectionReport, TraceCollector, TraceDetailLevel,
-    TraceEvent,
+    InclusionReason, Policy, SelectionReport, TraceDetailLevel,
 };
 use serde::{Serialize, Serializer};
 
@@ -58,14 +57,13 @@ impl<'a> Run<'a> {
         items: &'a [ContextItem],
         budget: &ContextBudget,
     ) -> Result<Self, CupelError> {
-        let mut collector = (
-            DiagnosticTraceCollector::new(TraceDetailLevel::Item),
-            AcceptedOverflow(None),
-        );
+        let mut collector = DiagnosticTraceCollector::new(TraceDetailLevel::Item);
         let decisions = policy.decide_traced(items, budget, &mut collector)?;
-        let (collector, AcceptedOverflow(overflow)) = collector;
         Ok(Self {
-            overflow: overflow.map(|event| Overflow::of(&event, &decisions)),
+            overflow: decisions.overflow().map(|tokens_over_budget| Overflow {
+                tokens_over_budget,
+                items: decisions.merged(),
+            }),
             report: collector.into_report(),
             decisions,
         })
@@ -123,40 +121,6 @@ fn entry<R>(decisions: &Decisions<'_>, index: usize, reason: R) -> Entry<R> {
         index,
         score: decisions.score(index),
         reason,
-    }
-}
-
-impl Overflow {
-    /// The overflowing items are those of the window, in the order in which they were merged.
-    fn of(event: &OverflowEvent, decisions: &Decisions<'_>) -> Self {
-        let mut window = decisions.window().to_vec();
-        window.sort_unstable();
-        let items = event.overflowing_items.iter().filter_map(|item| {
-            let same = |&index: &usize| decisions.items()[index].is_same(item);
-            let found = window.iter().position(same)?;
-            Some(window.remove(found))
-        });
-        Self {
-            tokens_over_budget: event.tokens_over_budget,
-            items: items.collect(),
-        }
-    }
-}
-
-/// Keeps the overflow that a run accepts.
-struct AcceptedOverflow(Option<OverflowEvent>);
-
-impl TraceCollector for AcceptedOverflow {
-    fn is_enabled(&self) -> bool {
-        true
-    }
-
-    fn record_stage_event(&mut self, _event: TraceEvent) {}
-
-    fn record_item_event(&mut self, _event: TraceEvent) {}
-
-    fn on_overflow(&mut self, event: &OverflowEvent) {
-        self.0 = Some(event.clone());
     }
 }
 

@@ -1,24 +1,26 @@
-//! What the page shows, as data.
+//! The data of the page.
 
 use std::ops::RangeInclusive;
 
 use cupel::{
-    BudgetSweep, ContextBudget, ContextItem, ContextKind, CupelError, Decisions, ExclusionReason,
-    Pipeline, PipelineStage, Placer, ScorePart, ScoredRef,
+    BudgetSweep, ContextBudget, ContextItem, ContextKind, CupelError, Decisions, Pipeline,
+    PipelineStage, Placer, ScorePart, ScoredRef, total_tokens,
 };
 use serde::{Serialize, Serializer};
 
-/// Everything the page needs. Candidates are named by their position in the input.
+use crate::text::grouped;
+
+/// Everything the page needs. Candidates are named by their positions in the input.
 #[derive(Serialize)]
 pub(super) struct PageData<'a> {
     title: &'a str,
     budget: Budget<'a>,
-    /// Whether the windows between `0` and `last` are known for every budget. If not, they are known
-    /// at the first budget of every step.
+    /// Whether the window is known at every budget up to `last`. If not, it is known at the first
+    /// budget of every step.
     exact: bool,
-    /// The last budget that was looked at.
+    /// The last budget of the sweep.
     last: Int,
-    /// The first budget of every step: from there to the next one the window stays the same.
+    /// The first budget of every step. The window is the same up to the next step.
     steps: Vec<Int>,
     failures: Vec<Failure>,
     kinds: Vec<&'a str>,
@@ -27,7 +29,7 @@ pub(super) struct PageData<'a> {
     by_score: Vec<usize>,
     /// How many candidates are ranked.
     ranked: usize,
-    /// The ways in which scores are made of parts; items name theirs.
+    /// The distinct scorer trees; items refer to them by index.
     scorers: Vec<Vec<ScorerNode>>,
     items: Vec<Item<'a>>,
 }
@@ -52,30 +54,30 @@ struct Failure {
 #[derive(Serialize)]
 struct Item<'a> {
     text: &'a str,
-    /// Its place in `kinds`.
+    /// The index in `kinds`.
     kind: usize,
     tokens: Int,
     score: Float,
-    /// Which of `scorers`, and the scores in that order.
+    /// The index in `scorers`, and the scores in that order.
     #[serde(skip_serializing_if = "Option::is_none")]
     parts: Option<(usize, Vec<Float>)>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rank: Option<usize>,
     pinned: bool,
-    /// Its position in the window at the given budget.
+    /// The position in the window at the given budget.
     #[serde(skip_serializing_if = "Option::is_none")]
     position: Option<usize>,
-    /// Why it is out at the given budget.
+    /// Why the item is out at the given budget.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    /// Whether that holds at every budget.
+    /// Whether the reason holds at every budget.
     always: bool,
-    /// The budgets at which it is in.
+    /// The budgets that include the item.
     intervals: Vec<(Int, Int)>,
     facts: Vec<(&'a str, String)>,
 }
 
-/// A scorer in a tree of scorers, which is written from the root down.
+/// A scorer in a tree of scorers, in preorder.
 #[derive(Serialize, PartialEq)]
 struct ScorerNode {
     depth: usize,
@@ -112,7 +114,7 @@ impl<'a> PageData<'a> {
     ) -> Result<Self, CupelError> {
         let decisions = pipeline.decide(items, budget)?;
         let parts = decisions.score_parts()?;
-        let samples = (WORTH / items.len().max(1)).clamp(64, Pipeline::SWEEP_SAMPLES);
+        let samples = (CANDIDATE_RUNS / items.len().max(1)).clamp(64, Pipeline::SWEEP_SAMPLES);
         let targets = targets(items, budget);
         let last = *targets.end();
         let sweep = pipeline.sweep_sampled(items, budget, targets, samples)?;
@@ -144,17 +146,18 @@ impl<'a> PageData<'a> {
         })
     }
 
-    /// As JSON that can stand in a script element whatever its texts say.
+    /// Returns the data as JSON that no text of an item can break out of a script element.
     pub(super) fn to_json(&self) -> String {
         let json = serde_json::to_string(self).expect("the data holds nothing JSON cannot say");
         json.replace('<', "\\u003c")
     }
 }
 
-/// Candidates times budgets that may be tried one by one.
-const WORTH: usize = 4_000_000;
+/// The limit of candidates times budgets that are tried one by one.
+const CANDIDATE_RUNS: usize = 4_000_000;
 
-/// The budgets of the slider: up to where everything is in, but not beyond four times the budget.
+/// Returns the budgets of the slider: up to the first that includes everything, at most four times
+/// the budget.
 fn targets(items: &[ContextItem], budget: &ContextBudget) -> RangeInclusive<i64> {
     let tokens = |pinned: bool| -> i128 {
         let items = items
@@ -204,7 +207,6 @@ impl<'a> Item<'a> {
         intervals: Vec<(Int, Int)>,
     ) -> Self {
         let item = &decisions.items()[index];
-        let reason = decisions.exclusion(index);
         Self {
             text: item.content(),
             kind: kind.unwrap_or_default(),
@@ -214,62 +216,17 @@ impl<'a> Item<'a> {
             rank: decisions.rank(index),
             pinned: item.pinned(),
             position: decisions.position(index),
-            reason: reason.map(|reason| in_words(&reason, decisions.copy_of(index))),
+            reason: decisions.phrase(index),
             always: decisions
                 .stage(index)
                 .is_some_and(|stage| stage < PipelineStage::Slice),
             intervals,
-            facts: facts(item),
+            facts: facts(item, decisions.copy_of(index)),
         }
     }
 }
 
-/// A reason as a sentence without its subject.
-fn in_words(reason: &ExclusionReason, copy_of: Option<usize>) -> String {
-    match reason {
-        ExclusionReason::BudgetExceeded {
-            item_tokens,
-            available_tokens,
-        } => format!(
-            "needs {} tokens, {} were left",
-            grouped((*item_tokens).into()),
-            grouped((*available_tokens).into())
-        ),
-        ExclusionReason::PinnedOverride { .. } => {
-            "would have fitted without the pinned items".to_owned()
-        }
-        ExclusionReason::Deduplicated { .. } => match copy_of {
-            Some(survivor) => format!("has the same text as #{survivor}"),
-            None => "has the same text as another item".to_owned(),
-        },
-        ExclusionReason::NegativeTokens { .. } => "its token count is negative".to_owned(),
-        ExclusionReason::CountCapExceeded { kind, cap, count } => {
-            format!("kind {kind} has {count} items, and may have {cap}")
-        }
-        other => {
-            let text = other.to_string();
-            let words = text.split_once(": ").map_or(&*text, |(_, words)| words);
-            words.to_owned()
-        }
-    }
-}
-
-/// A number as the page writes numbers: `1,234,567`.
-fn grouped(number: i128) -> String {
-    let number = number.to_string();
-    let digits = number.trim_start_matches('-').len();
-    let mut text = String::new();
-    for (place, character) in number.char_indices() {
-        let left = number.len() - place;
-        if left < digits && left.is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(character);
-    }
-    text
-}
-
-/// The scores of a tree, and the place of its shape among `scorers`.
+/// Returns the index of a scorer tree in `scorers`, and the scores in preorder.
 fn flat(root: &ScorePart, scorers: &mut Vec<Vec<ScorerNode>>) -> (usize, Vec<Float>) {
     fn walk(part: &ScorePart, depth: usize, nodes: &mut Vec<ScorerNode>, scores: &mut Vec<Float>) {
         nodes.push(ScorerNode {
@@ -292,10 +249,11 @@ fn flat(root: &ScorePart, scorers: &mut Vec<Vec<ScorerNode>>) -> (usize, Vec<Flo
     (shape, scores)
 }
 
-/// What else is known of an item.
-fn facts(item: &ContextItem) -> Vec<(&str, String)> {
+/// Returns the other fields of an item.
+fn facts(item: &ContextItem, copy_of: Option<usize>) -> Vec<(&str, String)> {
     let mut facts = vec![("source", item.source().to_string())];
     let mut add = |name, value: Option<String>| facts.extend(value.map(|value| (name, value)));
+    add("duplicate of", copy_of.map(|index| format!("#{index}")));
     add("time", item.timestamp().map(|time| time.to_rfc3339()));
     add(
         "priority",
@@ -326,7 +284,7 @@ fn failures(sweep: &BudgetSweep, items: &[ContextItem]) -> Vec<Failure> {
     let pinned = items
         .iter()
         .filter(|item| item.pinned() && item.tokens() > 0);
-    let pinned: i128 = pinned.map(|item| i128::from(item.tokens())).sum();
+    let pinned = total_tokens(pinned);
     let failing = sweep
         .steps
         .iter()
@@ -336,24 +294,22 @@ fn failures(sweep: &BudgetSweep, items: &[ContextItem]) -> Vec<Failure> {
             from: Int(step.from),
             to: Int(step.to),
             why: match code {
-                "InvalidBudget" => "the output reserve is larger than the window".to_owned(),
+                "InvalidBudget" => "the output reserve exceeds the budget".to_owned(),
                 "PinnedExceedsBudget" => {
-                    format!(
-                        "the pinned items alone need {} tokens, more than the window has",
-                        grouped(pinned)
-                    )
+                    format!("the pinned items alone need {} tokens", grouped(pinned))
                 }
                 "Overflow" => {
-                    "what has to be in exceeds the budget, which the policy refuses".to_owned()
+                    "the selection exceeds the budget, and the policy does not accept an overflow"
+                        .to_owned()
                 }
-                "TableTooLarge" => "the knapsack's table would be too large".to_owned(),
+                "TableTooLarge" => "the knapsack table is too large".to_owned(),
                 code => format!("the run ends with {code}"),
             },
         })
         .collect()
 }
 
-/// As the report lists excluded items: by score, then by the stage that decided, then by position.
+/// Returns the candidates in the order of a report's exclusions: by score, stage and position.
 fn by_score(decisions: &Decisions<'_>) -> Vec<usize> {
     let mut candidates: Vec<usize> = (0..decisions.items().len()).collect();
     let stage = |candidate: usize| decisions.stage(candidate).unwrap_or(PipelineStage::Slice);
@@ -389,7 +345,7 @@ pub(super) fn order(placer: &dyn Placer, decisions: &Decisions<'_>, sweep: &Budg
     };
     let candidates = (0..items.len()).filter(|&candidate| place(candidate).is_some());
     let all = arrange(candidates.collect()).unwrap_or_default();
-    let probes = (WORTH / items.len().max(1)).max(16);
+    let probes = (CANDIDATE_RUNS / items.len().max(1)).max(16);
     let stride = sweep.steps.len() / probes + 1;
     let windows = sweep.steps.iter().step_by(stride);
     let windows: Vec<(Vec<usize>, Option<Vec<usize>>)> = windows
@@ -448,7 +404,7 @@ fn unfolded(placed: &[usize]) -> Vec<usize> {
     sequence
 }
 
-/// A whole number that survives a reader whose numbers are binary64: beyond 2^53 it is text.
+/// An integer that a binary64 reader keeps exact: beyond 2^53 it is a string.
 #[derive(Clone, Copy)]
 struct Int(i64);
 
@@ -463,7 +419,7 @@ impl Serialize for Int {
     }
 }
 
-/// A number; one that is not finite is text as JavaScript reads it.
+/// A number; one that is not finite is a string that JavaScript parses.
 #[derive(Clone, Copy, PartialEq)]
 struct Float(f64);
 

@@ -1,8 +1,8 @@
 // @ts-check
-// Shows a run, and what every other budget would make of it. Which items are in is looked up in the
-// intervals of the sweep, never guessed; at the given budget it is what the run itself decided.
+// Shows a run and the windows of other budgets. Membership comes from the intervals of
+// the sweep; at the given budget it comes from the run itself.
 
-/** @typedef {number | bigint} Int a whole number; compares exactly whichever of both it is */
+/** @typedef {number | bigint} Int an integer; both types compare exactly */
 /** @typedef {{from: Int, to: Int, why: string}} Failure */
 /** @typedef {{depth: number, name: string, weight?: number}} ScorerNode */
 /**
@@ -42,12 +42,12 @@ const { items, budget: given } = data;
 const target = BigInt(given.target);
 const last = BigInt(data.last) > target ? BigInt(data.last) : target;
 
-/** The budgets the slider stops at if it cannot stop at all of them. */
+/** The budgets at which the window changes; the slider stops only there if budgets were sampled. */
 const stops = data.exact ? data.steps.map(BigInt) : withTarget(data.steps.map(BigInt));
 
-/** How many items a list shows at first, and how many more at a time. */
+/** The number of items a list shows at first, and adds at a time. */
 const PAGE = 100;
-const COLOURS = 8;
+const COLORS = 8;
 
 const state = {
   budget: target,
@@ -110,7 +110,7 @@ function withTarget(budgets) {
 }
 
 /**
- * How many of an ascending list are at most `value`.
+ * Returns how many entries of an ascending list are at most `value`.
  * @template T
  * @param {T[]} list
  * @param {(entry: T) => Int} of
@@ -138,7 +138,7 @@ function isIn(item, budget) {
 }
 
 /**
- * The window at a budget, in the order in which it is read.
+ * Returns the window at a budget in the order the model reads it.
  * @param {bigint} budget
  */
 function windowAt(budget) {
@@ -161,7 +161,7 @@ function tokensOf(members) {
   return members.reduce((sum, index) => sum + BigInt(items[index].tokens), 0n);
 }
 
-/* ---- words ---- */
+/* ---- text ---- */
 
 const format = new Intl.NumberFormat('en-US');
 
@@ -194,7 +194,7 @@ function excerpt(text) {
 }
 
 /**
- * Why an item is out at a budget, in two halves: what the run says, what the sweep knows.
+ * Returns why an item is out at a budget: the reason of the run, and the budgets that include the item.
  * @param {Item} item
  * @param {bigint} budget
  * @returns {[string, string]}
@@ -204,12 +204,23 @@ function reasonAt(item, budget) {
   const next = item.intervals[countUpTo(item.intervals, (interval) => interval[0], budget)];
   const before = item.intervals.at(-1);
   const where = next
-    ? `in ${data.exact ? 'from' : 'at'} ${tokens(next[0])} tokens`
+    ? included(item, next)
     : before
-      ? `in at smaller budgets only, up to ${tokens(before[1])} tokens`
-      : `not in at any budget up to ${tokens(data.last)} tokens`;
+      ? `included at smaller budgets only, up to ${tokens(before[1])}`
+      : `not included at any budget up to ${tokens(data.last)}`;
   if (budget === target && item.reason) return [item.reason, where];
-  return [failureAt(budget) ? 'no window at this budget' : 'not chosen at this budget', where];
+  return [failureAt(budget) ? 'no window at this budget' : 'not selected at this budget', where];
+}
+
+/**
+ * @param {Item} item
+ * @param {[Int, Int]} next the next interval that includes the item
+ */
+function included(item, next) {
+  const stays = next[1] >= data.last;
+  if (stays || !data.exact) return `included at a budget of ${tokens(next[0])}`;
+  const more = item.intervals.at(-1) !== next;
+  return `included at budgets of ${tokens(next[0])} to ${tokens(next[1])}${more ? ' and at larger ones' : ''}`;
 }
 
 /** @param {Item} item */
@@ -264,7 +275,7 @@ function inside(parent, selector) {
 
 /** @param {number} kind */
 function colour(kind) {
-  return `var(--k${Math.min(kind, COLOURS - 1)})`;
+  return `var(--k${Math.min(kind, COLORS - 1)})`;
 }
 
 /**
@@ -301,7 +312,7 @@ function drawBudget(members) {
   parts.push({ className: 'free', label: 'free', tokens: limit > used ? limit - used : 0n });
   const above = ceiling - (limit > used ? limit : used);
   if (above > 0n) parts.push({ className: 'above', label: 'above the target', tokens: above });
-  if (reserve > 0n) parts.push({ className: 'reserve', label: 'kept for the answer', tokens: reserve });
+  if (reserve > 0n) parts.push({ className: 'reserve', label: 'reserved for the answer', tokens: reserve });
 
   view.bar.replaceChildren(
     ...parts.map((part) => {
@@ -341,10 +352,10 @@ function drawControls() {
   const notices = [];
   if (failure) notices.push(`There is no window at ${tokens(budget)} tokens: ${failure.why}.`);
   if (!data.exact) {
-    notices.push('Budgets were sampled for this policy: the slider stops where the window was seen to change.');
+    notices.push('Budgets were sampled for this policy: the slider stops only at sampled budgets.');
   }
   if (data.order.shape === 'unknown' && budget !== target) {
-    notices.push('The order of the placer is known at the given budget only; items stand in the order of the input.');
+    notices.push('The order is known at the given budget only; items are listed in input order.');
   }
   view.notice.textContent = notices.join(' ');
   view.notice.hidden = notices.length === 0;
@@ -380,7 +391,7 @@ function drawList(name, members, whenEmpty) {
 }
 
 /**
- * The row of an item, made once and then kept.
+ * Returns the row of an item; rows are created once.
  * @param {number} index
  * @param {number | undefined} place its place in the window, from 1
  */
@@ -432,14 +443,14 @@ function makeRow(index) {
 }
 
 /**
- * The text and what else is known, when they are first looked at.
+ * Fills in the text and the other fields when the details are first opened.
  * @param {HTMLLIElement} made
  * @param {Item} item
  */
 function fillDetails(made, item) {
   inside(made, '.text').textContent = visible(item.text);
   /** @type {[string, string][]} */
-  const facts = [...item.facts, [data.exact ? 'in at' : 'seen in at', budgetsOf(item)]];
+  const facts = [...item.facts, [data.exact ? 'included at' : 'included at (sampled)', budgetsOf(item)]];
   if (item.rank !== undefined) facts.unshift(['rank', `${tokens(item.rank + 1)} of ${tokens(data.ranked)}`]);
   inside(made, '.facts').append(
     ...facts.flatMap(([name, value]) => {
@@ -451,7 +462,7 @@ function fillDetails(made, item) {
 }
 
 /**
- * The budgets at which an item is in, as a drawing.
+ * Draws the budgets that include an item.
  * @param {Item} item
  */
 function stripOf(item) {
@@ -493,7 +504,7 @@ function drawLists() {
 
 let waiting = false;
 
-/** Draws everything once, however many changes came before the next frame. */
+/** Draws once per frame. */
 function draw() {
   if (waiting) return;
   waiting = true;
@@ -512,7 +523,7 @@ let closing = 0;
 
 /**
  * @param {HTMLElement} button
- * @param {boolean} held whether it stays until it is closed
+ * @param {boolean} held whether it stays open until it is closed
  */
 function showParts(button, held) {
   clearTimeout(closing);
@@ -580,7 +591,7 @@ function scoreButton(from) {
   return button instanceof HTMLElement ? button : null;
 }
 
-/* ---- what people do ---- */
+/* ---- events ---- */
 
 /** @param {bigint} budget */
 function choose(budget) {
@@ -603,8 +614,8 @@ function start() {
   const all = items.reduce((sum, item) => sum + (item.tokens > 0 ? BigInt(item.tokens) : 0n), 0n);
   const facts = [`budget ${tokens(target)}`];
   if (given.max > given.target) facts.push(`window ${tokens(given.max)}`);
-  if (given.reserve > 0) facts.push(`${tokens(given.reserve)} kept for the answer`);
-  for (const [kind, slot] of given.slots) facts.push(`${tokens(slot)} kept free for ${kind}`);
+  if (given.reserve > 0) facts.push(`${tokens(given.reserve)} reserved for the answer`);
+  for (const [kind, slot] of given.slots) facts.push(`${tokens(slot)} reserved for ${kind}`);
   if (given.margin > 0) facts.push(`a safety margin of ${given.margin} %`);
   element('facts', HTMLElement).textContent =
     `${tokens(items.length)} candidates with ${tokens(all)} tokens; ${facts.join(', ')}.`;

@@ -1,5 +1,5 @@
-//! Every statement of a page is compared with one run per budget. The cases are also what the browser
-//! test opens: with `CUPEL_PAGES` set, pages and expectations are written there.
+//! Compares every statement of a page with one run per budget. With `CUPEL_PAGES` set, writes the pages and
+//! the expectations there for the browser test.
 
 use cupel::*;
 use cupel_conformance::testing::Random;
@@ -308,7 +308,7 @@ fn a_page_lists_what_is_out_as_the_report_does() {
 }
 
 #[test]
-fn reasons_read_well() {
+fn reasons_are_the_phrases_of_the_run() {
     let case = hostile();
     let data = embedded(&case.page());
     let reason = |index: usize| {
@@ -318,14 +318,17 @@ fn reasons_read_well() {
             .to_owned()
     };
     // By density 9, 0, 4, 3, 2, 7 and 1 take 53 of 60 tokens.
-    assert_eq!(reason(8), "needs 900 tokens, 7 were left");
+    assert_eq!(reason(8), "no room: needs 900, 7 left");
     assert_eq!(
         reason(12),
-        "needs 9,223,372,036,854,775,807 tokens, 7 were left"
+        "no room: needs 9,223,372,036,854,775,807, 7 left"
     );
-    assert_eq!(reason(13), "its token count is negative");
-    assert_eq!(reason(14), "has the same text as #1");
-    assert_eq!(reason(15), "has the same text as #1");
+    assert_eq!(reason(13), "negative token count: -5");
+    for copy in [14, 15] {
+        assert_eq!(reason(copy), "duplicate of another item");
+        let facts = data["items"][copy]["facts"].as_array().unwrap();
+        assert!(facts.contains(&json!(["duplicate of", "#1"])), "{facts:?}");
+    }
     assert_eq!(reason(11), "in");
 }
 
@@ -371,7 +374,7 @@ fn scores_come_with_their_parts() {
 }
 
 #[test]
-fn an_order_nobody_knows_is_called_unknown() {
+fn an_irregular_order_is_called_unknown() {
     struct ByLength;
     impl Placer for ByLength {
         fn place(&self, items: &[ScoredItem]) -> Vec<ContextItem> {

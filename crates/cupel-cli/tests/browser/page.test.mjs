@@ -71,7 +71,7 @@ function assertShows(view, expected) {
   assert(view.out.every((index) => isOut.has(index)));
 
   // The legend's uses add up to the run's tokens, kind by kind.
-  const used = view.legend.filter((entry) => !/^(free|above the target|kept for the answer)/.test(entry));
+  const used = view.legend.filter((entry) => !/^(free|above the target|reserved for the answer)/.test(entry));
   const sum = used.reduce((sum, entry) => sum + BigInt(entry.match(/[\d,]+$/)[0].replaceAll(',', '')), 0n);
   assert.equal(sum, BigInt(run.tokens));
   return run;
@@ -279,7 +279,7 @@ check('the parts of a score are shown on tap', 'incident', async (page) => {
 
 check('texts open by keyboard and are whole', 'incident', async (page) => {
   const row = page.locator('li[data-index="9"]');
-  assert.match(await row.locator('.reason').textContent(), /^Needs 517 tokens, \d+ were left; in from [\d,]+ tokens\.$/);
+  assert.match(await row.locator('.reason').textContent(), /^No room: needs 517, \d+ left; included at (a budget|budgets) of [\d,]+/);
   await row.locator('summary').focus();
   await page.keyboard.press('Enter');
   const text = await row.locator('.text:not(:empty)').textContent();
