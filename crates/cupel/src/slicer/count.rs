@@ -446,6 +446,12 @@ impl Counts {
         })
     }
 
+    /// Returns the index of the entry of a kind.
+    pub(super) fn index_of(&self, kind: &str) -> Option<usize> {
+        let mut entries = self.entries.iter();
+        entries.position(|entry| entry.kind.as_str() == kind)
+    }
+
     /// Returns the entries that require an item, of the partition's kind alone inside a partition.
     pub(super) fn required(
         &self,
@@ -482,7 +488,8 @@ impl Counts {
         let part: Vec<_> = rest.iter().map(|&rank| ranked[rank]).collect();
         let left = reported((i128::from(budget.target_tokens()) - committed_tokens).max(0));
         let part_budget = ContextBudget::limits(budget.max_tokens(), left.min(budget.max_tokens()));
-        let chosen = select_in(inner, partition, &part, &part_budget)?;
+        let mut chosen = select_in(inner, partition, &part, &part_budget)?;
+        chosen.lower_shortfalls();
         let mut chosen = selection.adopt(chosen, &rest)?;
 
         reorder(&mut chosen);

@@ -358,7 +358,11 @@ impl Groups {
     /// Turns a choice of groups into a choice of their members. A refusal of a group is repeated for
     /// each member. A group of several that did not fit is refused with
     /// [`ExclusionReason::GroupExcluded`].
-    fn expand(self, chosen: Selection, budget: &ContextBudget) -> Result<Selection, CupelError> {
+    fn expand(
+        self,
+        mut chosen: Selection,
+        budget: &ContextBudget,
+    ) -> Result<Selection, CupelError> {
         chosen.check(self.offered.len())?;
         let mut selection = Selection::default();
         let mut unexplained = vec![true; self.offered.len()];
@@ -368,13 +372,10 @@ impl Groups {
             left -= self.offered[group].tokens;
             selection.extend(self.offered[group].members.iter().copied());
         }
-        let (refusals, shortfalls) = chosen.into_remarks();
-        for (group, refusal) in refusals {
+        selection.take_shortfalls(&mut chosen);
+        for (group, refusal) in chosen.into_remarks().0 {
             unexplained[group] = false;
             self.offered[group].refuse(&mut selection, &refusal);
-        }
-        for shortfall in shortfalls {
-            selection.fall_short(shortfall);
         }
         let unfit = self.offered.iter().zip(unexplained);
         let unfit = unfit.filter_map(|(group, unexplained)| unexplained.then_some(group));

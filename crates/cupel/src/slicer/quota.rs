@@ -1,10 +1,10 @@
 //! [`QuotaSlice`]: percentage shares per kind.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
 
-use super::builtin::{group_score, select_in};
+use super::builtin::{counts_in, group_score, select_in};
 use super::count::Counts;
 use super::group::select_groups;
 use super::{
@@ -73,8 +73,8 @@ impl QuotaEntry {
 /// candidates have, up to its cap (QUOTA-12). Kinds without an entry require 0 % and are capped at
 /// 100 %. The share of a required kind without candidates stays unused (QUOTA-8).
 ///
-/// The inner slicer sees one kind at a time: a count slicer inside falls short of every kind that has
-/// no candidates in the partition. Put the counts outside and the shares inside to have both.
+/// The inner slicer sees one kind at a time. Of a count slicer inside only the entry of that kind
+/// applies. A required kind without candidates or without budget falls short with 0 items (R150).
 ///
 /// ```
 /// use cupel::{ContextBudget, ContextItem, ContextKind, GreedySlice, QuotaEntry, QuotaSlice};
@@ -143,17 +143,42 @@ impl QuotaSlice {
             .map(|(kind, ranks)| (*kind, token_sum(ranks, ranked)))
             .collect();
         let budgets = self.distribute(&masses, budget.target_tokens());
-        for ((_, ranks), (target, cap)) in partitions.iter().zip(budgets) {
+        let mut ran = HashSet::new();
+        for ((kind, ranks), (target, cap)) in partitions.iter().zip(budgets) {
             if target <= 0 {
                 continue;
             }
+            ran.insert(*kind);
             let part: Vec<_> = ranks.iter().map(|&rank| ranked[rank]).collect();
             let limits = ContextBudget::limits(cap, target);
-            let chosen = select_in(&self.inner, within, &part, &limits)?;
+            let chosen = select_in(&self.inner, Some(*kind), &part, &limits)?;
             let kept = selection.adopt(chosen, ranks)?;
             selection.extend(kept);
         }
+        self.add_absent(within, &ran, &mut selection)?;
         Ok(selection)
+    }
+
+    /// Adds the shortfalls of required kinds whose partition did not run, and sorts all shortfalls by
+    /// the entries of the count slicers (R150).
+    fn add_absent(
+        &self,
+        within: Option<&ContextKind>,
+        ran: &HashSet<&ContextKind>,
+        selection: &mut Selection,
+    ) -> Result<(), CupelError> {
+        let counts: Vec<_> = counts_in(&self.inner).collect();
+        for (level, counts) in counts.iter().enumerate() {
+            let mut absent = Selection::default();
+            for entry in counts.required(within) {
+                if !ran.contains(entry.kind()) {
+                    counts.fall_short(entry, 0, &mut absent)?;
+                }
+            }
+            selection.add_shortfalls(level, absent);
+        }
+        selection.sort_shortfalls(|level, kind| counts.get(level)?.index_of(kind));
+        Ok(())
     }
 
     /// Returns the budget of every kind: its share as target, its cap as maximum.

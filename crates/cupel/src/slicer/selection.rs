@@ -24,6 +24,8 @@ pub struct Selection {
     kept: Vec<usize>,
     refusals: Vec<(usize, Refusal)>,
     shortfalls: Vec<CountRequirementShortfall>,
+    /// For every shortfall the number of count slicers around its own.
+    levels: Vec<usize>,
 }
 
 /// Why a slicer refused an item that fit.
@@ -68,6 +70,7 @@ impl Selection {
     /// Records a count requirement that was not met.
     pub fn fall_short(&mut self, shortfall: CountRequirementShortfall) {
         self.shortfalls.push(shortfall);
+        self.levels.push(0);
     }
 
     /// Returns the kept ranks in the order in which they were chosen.
@@ -115,15 +118,35 @@ impl Selection {
         self.refusals
             .extend(refusals.map(|(rank, refusal)| (ranks[rank], refusal)));
         self.shortfalls.extend(part.shortfalls);
+        self.levels.extend(part.levels);
         Ok(part.kept.into_iter().map(|rank| ranks[rank]).collect())
     }
 
-    /// Sorts the shortfalls by an index that `order` gives for a kind and its required count, stably;
-    /// those without an index come last.
-    pub(super) fn sort_shortfalls(&mut self, order: impl Fn(&str, usize) -> Option<usize>) {
-        self.shortfalls.sort_by_key(|shortfall| {
-            order(&shortfall.kind, shortfall.required_count).unwrap_or(usize::MAX)
-        });
+    /// Moves the shortfalls of another choice to this one.
+    pub(super) fn take_shortfalls(&mut self, other: &mut Self) {
+        self.shortfalls.append(&mut other.shortfalls);
+        self.levels.append(&mut other.levels);
+    }
+
+    /// Marks the shortfalls as those of a slicer wrapped by one more count slicer.
+    pub(super) fn lower_shortfalls(&mut self) {
+        self.levels.iter_mut().for_each(|level| *level += 1);
+    }
+
+    /// Adds the shortfalls of the count slicer below `level` others.
+    pub(super) fn add_shortfalls(&mut self, level: usize, part: Self) {
+        self.levels.extend(part.shortfalls.iter().map(|_| level));
+        self.shortfalls.extend(part.shortfalls);
+    }
+
+    /// Sorts the shortfalls by the level of their count slicer, outermost first, then by the index that
+    /// `order` gives for the level and the kind.
+    pub(super) fn sort_shortfalls(&mut self, order: impl Fn(usize, &str) -> Option<usize>) {
+        let levels = std::mem::take(&mut self.levels);
+        let shortfalls = std::mem::take(&mut self.shortfalls);
+        let mut sorted: Vec<_> = levels.into_iter().zip(shortfalls).collect();
+        sorted.sort_by_cached_key(|(level, shortfall)| (*level, order(*level, &shortfall.kind)));
+        (self.levels, self.shortfalls) = sorted.into_iter().unzip();
     }
 
     /// Finds the choice that `items` is of `ranked`, by handle.

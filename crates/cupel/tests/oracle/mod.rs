@@ -43,7 +43,7 @@ fn perform(task: &Task) -> Result<Observation, Failure> {
             let sliced = slicing::slice(slicer, &scored_entries(items), limits)?;
             Ok(Observation::Selected(Selected {
                 kept: sliced.selected.iter().map(|entry| entry.index).collect(),
-                shortfalls: Some(sliced.shortfalls),
+                shortfalls: Some(sliced.shortfalls()),
                 cap_rejected: Some(sliced.rejections.iter().map(|r| r.index).collect()),
             }))
         }

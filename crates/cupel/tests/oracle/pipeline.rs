@@ -443,7 +443,7 @@ fn build_report(placed: &[Scored], items: &[Candidate], trace: Trace, sliced: Sl
         total_tokens_considered: saturate(total_tokens),
         included,
         excluded,
-        shortfalls: sliced.shortfalls,
+        shortfalls: sliced.shortfalls(),
         events: Some(trace.events),
     }
 }

@@ -17,10 +17,18 @@ pub(super) struct Limits {
 pub(super) struct Sliced<'a> {
     /// The selection in emission order.
     pub(super) selected: Vec<Scored<'a>>,
-    /// Requirements that were not met, in the order they were found.
-    pub(super) shortfalls: Vec<Shortfall>,
+    /// Requirements that were not met: a list per count slicer, from the outside in, each in the
+    /// order of its entries.
+    shortfalls: Vec<Vec<Shortfall>>,
     /// Items refused by a count cap, in the order they were refused (R082).
     pub(super) rejections: Vec<Rejection>,
+}
+
+impl Sliced<'_> {
+    /// Returns the shortfalls in the order of the report: those of an outer slicer first.
+    pub(super) fn shortfalls(&self) -> Vec<Shortfall> {
+        self.shortfalls.concat()
+    }
 }
 
 /// An item that a count cap refused.
@@ -243,6 +251,7 @@ fn quota_slice<'a>(
     let kind_budgets = distribute_budget(&partitions, budget.target_tokens, quotas);
 
     let mut all_selected = Sliced::default();
+    let mut ran = Vec::new();
     for (partition, kind_budget) in partitions.iter().zip(kind_budgets) {
         if kind_budget <= 0 {
             continue;
@@ -252,12 +261,79 @@ fn quota_slice<'a>(
             max_tokens: saturate(percent_of(cap_percent, budget.target_tokens)),
             target_tokens: saturate(kind_budget),
         };
-        let selected = slice(inner, &partition.items, sub_budget)?;
+        let own = restricted_to(inner, partition.kind); // R150
+        let selected = slice(&own, &partition.items, sub_budget)?;
         all_selected.selected.extend(selected.selected);
-        all_selected.shortfalls.extend(selected.shortfalls);
         all_selected.rejections.extend(selected.rejections);
+        ran.push((partition.kind, selected.shortfalls));
     }
+    all_selected.shortfalls = shortfalls_of_partitions(inner, &ran)?;
     Ok(all_selected)
+}
+
+// R150: inside the partition of a kind only the entries of that kind apply, at any depth.
+fn restricted_to(slicer: &Slicer, kind: &str) -> Slicer {
+    let mut own = slicer.clone();
+    let mut level = Some(&mut own);
+    while let Some(slicer) = level {
+        level = match slicer {
+            Slicer::CountQuota { entries, inner, .. } => {
+                entries.retain(|entry| same_kind(&entry.kind, kind));
+                Some(inner)
+            }
+            Slicer::CountConstrainedKnapsack { entries, .. } => {
+                entries.retain(|entry| same_kind(&entry.kind, kind));
+                None
+            }
+            Slicer::Quota { inner, .. } => Some(inner),
+            _ => None,
+        };
+    }
+    own
+}
+
+// R150: the shortfalls of every count slicer inside a quota, in the order of its entries. A
+// required kind whose partition was not run has 0 items, or raises the error.
+fn shortfalls_of_partitions(
+    inner: &Slicer,
+    ran: &[(&str, Vec<Vec<Shortfall>>)],
+) -> Result<Vec<Vec<Shortfall>>, Failure> {
+    let mut shortfalls = Vec::new();
+    for (list, (slicer_name, entries, scarcity)) in count_slicers(inner).iter().enumerate() {
+        let mut own = Vec::new();
+        for entry in *entries {
+            if let Some((_, found)) = ran.iter().find(|(kind, _)| same_kind(kind, &entry.kind)) {
+                own.extend(found.get(list).into_iter().flatten().cloned());
+            } else if entry.require_count > 0 {
+                match scarcity {
+                    Scarcity::Throw => return Err(scarcity_error(slicer_name, entry, 0)),
+                    Scarcity::Degrade => own.push(shortfall(entry, 0)),
+                }
+            }
+        }
+        shortfalls.push(own);
+    }
+    Ok(shortfalls)
+}
+
+/// Returns the count slicers of a chain of slicers, from the outside in.
+fn count_slicers(slicer: &Slicer) -> Vec<(&'static str, &[CountEntry], Scarcity)> {
+    match slicer {
+        Slicer::CountQuota {
+            entries,
+            scarcity,
+            inner,
+        } => {
+            let mut list = vec![("CountQuotaSlice", entries.as_slice(), *scarcity)];
+            list.extend(count_slicers(inner));
+            list
+        }
+        Slicer::CountConstrainedKnapsack {
+            entries, scarcity, ..
+        } => vec![("CountConstrainedKnapsackSlice", entries, *scarcity)],
+        Slicer::Quota { inner, .. } => count_slicers(inner),
+        _ => Vec::new(),
+    }
 }
 
 // QUOTA-SLICE, Phases 1 and 2; partitions in order of first appearance (R070).
@@ -346,7 +422,7 @@ fn count_quota_slice<'a>(
 
     let mut result = Sliced {
         selected: std::mem::take(&mut phase_1.committed),
-        shortfalls: std::mem::take(&mut phase_1.shortfalls),
+        shortfalls: vec![std::mem::take(&mut phase_1.shortfalls)],
         rejections: Vec::new(),
     };
     result.shortfalls.extend(inner_sliced.shortfalls);
@@ -378,7 +454,7 @@ fn count_knapsack_cap<'a>(
 
     let mut result = Sliced {
         selected: std::mem::take(&mut phase_1.committed),
-        shortfalls: std::mem::take(&mut phase_1.shortfalls),
+        shortfalls: vec![std::mem::take(&mut phase_1.shortfalls)],
         rejections: Vec::new(),
     };
     enforce_caps(
