@@ -1,10 +1,13 @@
 //! What a run needs: candidates, a budget and a policy, from an input and the command line.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use cupel::config::{PolicyConfig, Preset, preset};
-use cupel::{BudgetSweep, ContextBudget, ContextItem, Decisions, Pipeline, Policy, total_tokens};
+use cupel::{
+    BudgetSweep, ContextBudget, ContextItem, Decisions, MinBudgets, Pipeline, Policy, total_tokens,
+};
 use cupel_chat::{Chat, Shape, TokenCounter, UnknownModel, default_policy};
 
 use crate::budget::BudgetArgs;
@@ -400,16 +403,37 @@ impl Task {
     /// Returns what every target of a range selects. The range ends at the tokens of all candidates
     /// by default.
     pub(crate) fn sweep(&self, from: i64, to: Option<i64>) -> Result<BudgetSweep, Failure> {
-        // Slicers whose budgets have to be tried one by one get about one second.
-        const CANDIDATE_RUNS: usize = 20_000_000;
-        let samples =
-            (CANDIDATE_RUNS / self.items.len().max(1)).clamp(Pipeline::SWEEP_SAMPLES, 1 << 17);
-        // The sum of all items may exceed the largest valid budget.
-        let all = || total_tokens(&self.items).min(i64::MAX / 4).max(from);
-        let to = to.unwrap_or_else(all);
+        let to = to.unwrap_or_else(|| self.all_tokens().max(from));
         self.pipeline()
-            .sweep_sampled(&self.items, &self.budget, from..=to, samples)
+            .sweep_sampled(&self.items, &self.budget, from..=to, self.samples())
             .map_err(|error| Failure::run(&error))
+    }
+
+    /// Returns the least budget of every candidate, and the ceiling of the search. It is the tokens of
+    /// all candidates by default.
+    pub(crate) fn min_budgets(&self, ceiling: Option<i64>) -> Result<(MinBudgets, i64), Failure> {
+        let ceiling = ceiling.unwrap_or_else(|| self.all_tokens());
+        let (items, samples) = (&self.items, self.samples());
+        let found =
+            self.pipeline()
+                .min_budgets_observed(items, &self.budget, ceiling, samples, |_| {
+                    ControlFlow::Continue(())
+                });
+        Ok((found.map_err(|error| Failure::run(&error))?, ceiling))
+    }
+
+    /// The sum of all items may exceed the largest valid budget.
+    fn all_tokens(&self) -> i64 {
+        total_tokens(&self.items).min(i64::MAX / 4)
+    }
+
+    /// Returns the number of budgets to try for a slicer that has to be tried at each: as many as take
+    /// about one second, or the library's own number.
+    fn samples(&self) -> usize {
+        const CANDIDATE_RUNS: usize = 20_000_000;
+        let candidates = self.items.len();
+        let least = self.pipeline().sweep_samples(candidates);
+        (CANDIDATE_RUNS / candidates.max(1)).clamp(least, 1 << 17)
     }
 
     /// Refuses a position without a candidate.

@@ -38,21 +38,19 @@ impl MinBudget {
         if let Some(item) = self.item {
             task.check_index(item)?;
         }
-        let sweep = task.sweep(0, self.ceiling)?;
-        let ceiling = sweep.steps.last().map_or(0, |step| step.to);
+        let (least, ceiling) = task.min_budgets(self.ceiling)?;
         let asked = match self.item {
             Some(item) => item..item + 1,
             None => 0..task.items.len(),
         };
-        let found: Vec<(usize, Option<i64>)> = asked
-            .map(|index| (index, sweep.min_budget(index)))
-            .collect();
+        let found: Vec<(usize, Option<i64>)> =
+            asked.map(|index| (index, least.budgets[index])).collect();
         if output.is_json() {
             let items = found
                 .iter()
                 .map(|(index, least)| json!({ "index": index, "min_budget": least }));
             output.json(&json!({
-                "exact": sweep.exact,
+                "exact": least.exact,
                 "ceiling": ceiling,
                 "items": items.collect::<Vec<_>>(),
             }))?;
@@ -88,7 +86,7 @@ impl MinBudget {
                 output.line(line)?;
             }
         }
-        if !sweep.exact {
+        if !least.exact {
             output.note("budgets were sampled: a smaller one may select an item too");
         }
         let missed = self.item.is_some() && found.iter().any(|(_, least)| least.is_none());

@@ -51,11 +51,14 @@ impl Pipeline {
         budget: &ContextBudget,
         ceiling: i64,
     ) -> Result<MinBudgets, CupelError> {
-        self.min_budgets_observed(items, budget, ceiling, |_| ControlFlow::Continue(()))
+        let samples = self.sweep_samples(items.len());
+        self.min_budgets_observed(items, budget, ceiling, samples, |_| {
+            ControlFlow::Continue(())
+        })
     }
 
-    /// Finds budgets as [`min_budgets`](Self::min_budgets) and tells `observer` of the progress, as
-    /// [`sweep_observed`](Self::sweep_observed) does. If it stops the search, budgets above the one
+    /// Finds budgets as [`min_budgets`](Self::min_budgets), with a given number of budgets to try one by
+    /// one, and tells `observer` of the progress, as [`sweep_observed`](Self::sweep_observed) does. If it stops the search, budgets above the one
     /// that was reached are missing.
     ///
     /// # Errors
@@ -66,6 +69,7 @@ impl Pipeline {
         items: &[ContextItem],
         budget: &ContextBudget,
         ceiling: i64,
+        samples: usize,
         mut observer: impl FnMut(SweepProgress) -> ControlFlow<()>,
     ) -> Result<MinBudgets, CupelError> {
         let axis = Axis::new(budget, &(0..=ceiling))?;
@@ -88,7 +92,7 @@ impl Pipeline {
             });
         }
         let mut sweep = SweepBuilder::new(&prepared, &axis, &mut observer);
-        let exact = sweep.sample(self.sweep_samples(items.len()));
+        let exact = sweep.sample(samples.max(1));
         let sweep = sweep.finish(exact);
         Ok(MinBudgets {
             exact,
