@@ -140,6 +140,15 @@ mod tests {
     }
 
     #[test]
+    fn every_mutated_path_exists() {
+        let config = read_toml(&root().join(".cargo/mutants.toml")).unwrap();
+        for glob in config["examine_globs"].as_array().unwrap() {
+            let path = glob.as_str().unwrap().trim_end_matches("/**/*.rs");
+            assert!(root().join(path).exists(), "{glob}");
+        }
+    }
+
+    #[test]
     fn every_accepted_mutant_is_in_an_existing_file_and_has_a_reason() {
         for (name, reason) in Lists::load().unwrap().accepted {
             let (path, _) = name.split_once(": ").unwrap();
