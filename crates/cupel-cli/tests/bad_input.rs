@@ -119,25 +119,25 @@ fn candidates() -> Vec<Case> {
     vec![
         items("no content", r#"[{"tokens": 1}]"#, ["items.json:1:2", "content"]),
         items("an empty content", r#"[{"content": "", "tokens": 1}]"#, ["items.json:1:14", "non-empty"]),
-        items("a content that is a number", r#"[{"content": 7, "tokens": 1}]"#, ["items.json:1:14", "expected a text"]),
-        items("tokens as a text", r#"[{"content": "a", "tokens": "12"}]"#, ["items.json:1:29", "expected a whole number"]),
-        items("tokens with a fraction", r#"[{"content": "a", "tokens": 1.5}]"#, ["items.json:1:29", "whole number"]),
+        items("a content that is a number", r#"[{"content": 7, "tokens": 1}]"#, ["items.json:1:14", "expected a string"]),
+        items("tokens as a text", r#"[{"content": "a", "tokens": "12"}]"#, ["items.json:1:29", "expected an integer"]),
+        items("tokens with a fraction", r#"[{"content": "a", "tokens": 1.5}]"#, ["items.json:1:29", "an integer"]),
         items("more tokens than a number holds", r#"[{"content": "a", "tokens": 10000000000000000000}]"#, ["items.json:1:29", "9223372036854775807"]),
         items("a misspelt key", r#"[{"content": "a", "tokns": 1}]"#, ["items.json:1:19", "did you mean `tokens`?"]),
         items("a key of another program", r#"[{"content": "a", "tokens": 1, "embedding": [1]}]"#, ["items.json:1:32", "embedding"]),
         items("a blank kind", r#"[{"content": "a", "tokens": 1, "kind": "  "}]"#, ["items.json:1:40", "kind"]),
         items("a time without a zone", r#"[{"content": "a", "tokens": 1, "timestamp": "2026-03-02T09:00:00"}]"#, ["items.json:1:45", "zone"]),
         items("a time that is none", r#"[{"content": "a", "tokens": 1, "timestamp": "yesterday"}]"#, ["items.json:1:45", "2026"]),
-        items("tags as a text", r#"[{"content": "a", "tokens": 1, "tags": "urgent"}]"#, ["items.json:1:40", "expected a list"]),
-        items("a tag that is a number", r#"[{"content": "a", "tokens": 1, "tags": ["x", 5]}]"#, ["[0].tags[1]", "expected a text"]),
-        items("pinned as a text", r#"[{"content": "a", "tokens": 1, "pinned": "yes"}]"#, ["items.json:1:42", "true or false"]),
-        items("a priority with a fraction", r#"[{"content": "a", "tokens": 1, "priority": 0.5}]"#, ["items.json:1:44", "whole number"]),
+        items("tags as a text", r#"[{"content": "a", "tokens": 1, "tags": "urgent"}]"#, ["items.json:1:40", "expected an array"]),
+        items("a tag that is a number", r#"[{"content": "a", "tokens": 1, "tags": ["x", 5]}]"#, ["[0].tags[1]", "expected a string"]),
+        items("pinned as a text", r#"[{"content": "a", "tokens": 1, "pinned": "yes"}]"#, ["items.json:1:42", "a boolean"]),
+        items("a priority with a fraction", r#"[{"content": "a", "tokens": 1, "priority": 0.5}]"#, ["items.json:1:44", "an integer"]),
         items("an item that is a text", r#"["a"]"#, ["items.json:1:2", "expected"]),
         case("a bad item among lines", &["select", "items.jsonl", "--budget", "100"], 2, ["items.jsonl:3:19", "did you mean `tokens`?"])
             .file("items.jsonl", "{\"content\": \"a\", \"tokens\": 1}\n\n{\"content\": \"b\",  \"tokns\": 2}\n"),
         case("a line cut off", &["select", "items.jsonl", "--budget", "100"], 2, ["items.jsonl:2:29", "but the text ends"])
             .file("items.jsonl", "{\"content\": \"a\", \"tokens\": 1}\n{\"content\": \"b\", \"tokens\": 2\n"),
-        case("items on standard input", &["select", "-", "--budget", "100"], 2, ["standard input:1:29", "expected a whole number"])
+        case("items on standard input", &["select", "-", "--budget", "100"], 2, ["standard input:1:29", "expected an integer"])
             .input(r#"[{"content": "a", "tokens": "12"}]"#),
     ]
 }
@@ -231,7 +231,7 @@ fn policies() -> Vec<Case> {
         policy("an overflow strategy unheard of", "{\"scorer\": {\"type\": \"recency\"}, \"overflow_strategy\": \"explode\"}", ["policy.json:1:54", "throw, truncate, proceed"]),
         case("a policy in broken TOML", &["policy", "check", "policy.toml"], 2, ["policy.toml:2:", "policy.toml"])
             .file("policy.toml", "[scorer]\ntype = recency\n"),
-        case("a wrong type in TOML", &["policy", "check", "policy.toml"], 2, ["policy.toml:1:17", "true or false"])
+        case("a wrong type in TOML", &["policy", "check", "policy.toml"], 2, ["policy.toml:1:17", "a boolean"])
             .file("policy.toml", "deduplication = \"no\"\n[scorer]\ntype = \"recency\"\n"),
         case("a policy in broken YAML", &["policy", "check", "policy.yaml"], 2, ["policy.yaml:2:", "tab"])
             .file("policy.yaml", "scorer:\n\ttype: recency\n"),
@@ -239,7 +239,7 @@ fn policies() -> Vec<Case> {
             .file("policy.toml", "[scorer]\ntype = \"recency\"\ntype = \"priority\"\n"),
         case("a key twice in YAML", &["policy", "check", "policy.yaml"], 2, ["policy.yaml:3:1", "remove one"])
             .file("policy.yaml", "scorer: {type: recency}\ndeduplication: true\nscorer: {type: priority}\n"),
-        case("a YAML no", &["policy", "check", "policy.yaml"], 2, ["policy.yaml:2:16", "true or false"])
+        case("a YAML no", &["policy", "check", "policy.yaml"], 2, ["policy.yaml:2:16", "a boolean"])
             .file("policy.yaml", "scorer: {type: recency}\ndeduplication: no\n"),
         case("a YAML weight that is no number", &["policy", "check", "policy.yaml"], 2, ["policy.yaml:1:71", "finite"])
             .file("policy.yaml", "scorer: {type: composite, entries: [{scorer: {type: recency}, weight: .nan}]}\n"),
@@ -285,7 +285,7 @@ fn chats() -> Vec<Case> {
     let chat = |name, text: &str, says| case(name, &["fit", "chat.json", "--budget", "8k"], 2, says).file("chat.json", text);
     let good = |name, args: &[&'static str], exit, says| case(name, args, exit, says).file("chat.json", CHAT);
     vec![
-        chat("a chat cut off", "{\"messages\": [\n  {\"role\": \"user\", \"content\": \"hel", ["chat.json:2:31", "the text ends within a string"]),
+        chat("a chat cut off", "{\"messages\": [\n  {\"role\": \"user\", \"content\": \"hel", ["chat.json:2:31", "unterminated string"]),
         chat("a chat without messages", "{\"model\": \"gpt-4o\"}", ["chat.json:1:1", "messages"]),
         chat("messages that are no list", "{\"messages\": {}}", ["chat.json:1:14", "`messages` must be an array"]),
         chat("a message that is a text", "{\"messages\": [\"hello\"]}", ["chat.json:1:15", "messages[0]"]),
@@ -316,9 +316,9 @@ fn chats() -> Vec<Case> {
         case("a chat in which no user speaks", &["fit", "chat.json", "--budget", "8k", "--shape", "anthropic"], 2, ["chat.json", "user turn"])
             .file("chat.json", r#"{"messages": [{"role": "assistant", "content": "hi"}]}"#),
         chat("a misspelt key of an item in a chat", r#"[{"content": "a", "tokns": 1}]"#, ["chat.json:1:19 ([0].tokns)", "did you mean `tokens`?"]),
-        case("a bad item counted", &["count", "items.jsonl"], 2, ["items.jsonl:2:28 (tokens)", "whole number"])
+        case("a bad item counted", &["count", "items.jsonl"], 2, ["items.jsonl:2:28 (tokens)", "an integer"])
             .file("items.jsonl", "{\"content\": \"a\"}\n{\"content\": \"b\", \"tokens\": 1.5}\n"),
-        case("a request to fit with a budget in words", &["fit", "request.json"], 2, ["request.json:1:26 (budget)", "a map"])
+        case("a request to fit with a budget in words", &["fit", "request.json"], 2, ["request.json:1:26 (budget)", "an object"])
             .file("request.json", r#"{"items": [], "budget":  "8k"}"#),
         case("a request to fit whose policy is no preset", &["fit", "request.json"], 2, ["request.json:1:54", "did you mean `rag`?"])
             .file("request.json", r#"{"items": [], "budget": {"max_tokens": 5}, "policy": "ragg"}"#),

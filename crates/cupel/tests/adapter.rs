@@ -203,7 +203,7 @@ impl Surface {
     fn placer(self, placer: model::Placer) -> Result<Box<dyn Placer>, model::Failure> {
         #[cfg(feature = "documents")]
         if self == Self::Document {
-            return Ok(vectors::placer(placer)?.build());
+            return Ok(vectors::placer(placer)?.build().unwrap());
         }
         Ok(build_placer(placer))
     }
@@ -215,7 +215,7 @@ impl Surface {
             return Ok(PolicyBuilder::new()
                 .scorer(config.scorer.build().unwrap())
                 .slicer(config.slicer.build().unwrap())
-                .placer(config.placer.build())
+                .placer(config.placer.build().unwrap())
                 .deduplication(config.deduplication)
                 .overflow_strategy(config.overflow_strategy));
         }

@@ -1,11 +1,10 @@
-//! Durations as people write them.
+//! Durations such as `24h`, `1h30m` and `PT24H`.
 
 use chrono::TimeDelta;
-use serde::Serializer;
 
 const SECOND: i128 = 1_000_000_000;
 
-/// The units of `1h30m`, largest first. Days are read; written are hours and less.
+/// The units of `1h30m`, largest first. Days are read but never written.
 const UNITS: [(&str, i128); 7] = [
     ("d", 86_400 * SECOND),
     ("h", 3_600 * SECOND),
@@ -16,7 +15,7 @@ const UNITS: [(&str, i128); 7] = [
     ("ns", 1),
 ];
 
-/// `24h`, `1h30m`, `1.5h`, `500ms`, or ISO 8601 (`PT24H`, `P1DT12H`, `P2W`).
+/// Parses `24h`, `1h30m`, `1.5h`, `500ms`, or ISO 8601 (`PT24H`, `P1DT12H`, `P2W`).
 pub(super) fn parse(text: &str) -> Option<TimeDelta> {
     let (negative, text) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -29,10 +28,10 @@ pub(super) fn parse(text: &str) -> Option<TimeDelta> {
     from_nanos(if negative { -nanos } else { nanos })
 }
 
-/// A number of seconds, to the nanosecond.
+/// Converts a number of seconds, rounded to the nanosecond.
 pub(super) fn from_seconds(seconds: f64) -> Option<TimeDelta> {
     let whole = seconds.trunc();
-    // Larger amounts are far beyond what a duration can hold.
+    // Larger values do not fit into a duration.
     if whole.is_nan() || whole.abs() > 1e18 {
         return None;
     }
@@ -44,7 +43,7 @@ pub(super) fn from_seconds(seconds: f64) -> Option<TimeDelta> {
     from_nanos(whole * SECOND + part)
 }
 
-/// The canonical form: `24h`, `1h30m`, `0s`.
+/// Formats a duration in its canonical form: `24h`, `1h30m`, `0s`.
 pub(super) fn format(duration: TimeDelta) -> String {
     let nanos = i128::from(duration.num_seconds()) * SECOND + i128::from(duration.subsec_nanos());
     let mut text = String::from(if nanos < 0 { "-" } else { "" });
@@ -57,13 +56,6 @@ pub(super) fn format(duration: TimeDelta) -> String {
         }
     }
     if nanos == 0 { "0s".to_owned() } else { text }
-}
-
-pub(super) fn serialize<S: Serializer>(
-    duration: &TimeDelta,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&format(*duration))
 }
 
 fn from_nanos(nanos: i128) -> Option<TimeDelta> {
@@ -82,7 +74,7 @@ fn parse_iso(text: &str) -> Option<i128> {
     }
 }
 
-/// One or more numbers with units, each unit at most once and largest first.
+/// Parses one or more numbers with units, each unit at most once and largest first.
 fn parse_parts(mut text: &str, mut units: &[(&str, i128)]) -> Option<i128> {
     let mut total = 0_i128;
     loop {
@@ -99,7 +91,7 @@ fn parse_parts(mut text: &str, mut units: &[(&str, i128)]) -> Option<i128> {
     }
 }
 
-/// A decimal number of units in nanoseconds, exactly; finer digits are refused.
+/// Converts a decimal number of units to nanoseconds exactly; refuses finer digits.
 fn scaled(number: &str, unit: i128) -> Option<i128> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -118,7 +110,7 @@ mod tests {
     use chrono::TimeDelta;
 
     #[test]
-    fn every_notation_is_read_and_one_is_written() {
+    fn every_notation_is_parsed_and_one_is_written() {
         for (text, nanos, canonical) in [
             ("24h", 86_400_000_000_000_i64, "24h"),
             ("30m", 1_800_000_000_000, "30m"),
@@ -141,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn invalid_durations_are_refused() {
         for text in [
             "",
             "h",
@@ -168,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn seconds_are_kept_to_the_nanosecond() {
+    fn seconds_are_rounded_to_the_nanosecond() {
         for (seconds, nanos) in [
             (1.5, 1_500_000_000),
             (0.1, 100_000_000),

@@ -1,4 +1,4 @@
-//! [`ConfigError`]: what is wrong with a document, where, and how to mend it.
+//! [`ConfigError`]: what is wrong with a document, where, and how to fix it.
 
 use std::error::Error;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::suggest::nearest_name;
 use crate::CupelError;
 
-/// What is wrong with a policy or a request, where, and how to mend it.
+/// What is wrong with a policy or a request, where, and how to fix it.
 ///
 /// ```
 /// use cupel::config::{ConfigErrorKind, PolicyConfig, ScorerConfig};
@@ -19,12 +19,12 @@ use crate::CupelError;
 /// assert_eq!(error.message(), "default_score must be from 0 to 1");
 /// ```
 #[derive(Debug, Clone, PartialEq)]
-pub struct ConfigError(Box<Fault>);
+pub struct ConfigError(Box<Inner>);
 
 #[derive(Debug, Clone, PartialEq)]
-struct Fault {
+struct Inner {
     kind: ConfigErrorKind,
-    /// Innermost first, as errors travel outwards.
+    /// Innermost step first: errors are passed outward.
     path: Vec<Step>,
     message: String,
     suggestion: Option<String>,
@@ -32,27 +32,29 @@ struct Fault {
     position: Option<Position>,
 }
 
-/// What kind of fault a [`ConfigError`] reports.
+/// The kind of a [`ConfigError`].
 #[non_exhaustive]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ConfigErrorKind {
-    /// The text is not JSON, TOML or YAML, or nested too deeply.
+    /// The text is not valid JSON, TOML or YAML, or nested too deeply.
     Syntax,
-    /// A key stands twice in one map.
+    /// A key occurs twice in one object.
     DuplicateKey,
-    /// A key that nothing reads.
+    /// A key that the object does not have.
     UnknownKey,
-    /// A name that is not in the list: of a strategy, of a choice, of a preset.
+    /// An unknown name of a strategy, a choice or a preset.
     UnknownName,
-    /// A required field is left out.
+    /// A required field is missing.
     MissingField,
-    /// A value of another type than its field takes.
+    /// A value has the wrong type.
     WrongType,
-    /// A value outside the range of its field, or in no known notation.
+    /// A value is out of range, or in an unknown notation.
     OutOfRange,
-    /// Parts that do not go together; [`source`](Error::source) has the library's own error.
+    /// A constructor refused the value; [`source`](Error::source) is its error, if it has one.
     Invalid,
-    /// A strategy of the caller's own, which no document can name.
+    /// The file cannot be read.
+    Io,
+    /// A strategy that is not in the registry.
     NotData,
 }
 
@@ -69,7 +71,7 @@ pub struct Position {
 
 impl ConfigError {
     pub(super) fn new(kind: ConfigErrorKind, message: impl Into<String>) -> Self {
-        Self(Box::new(Fault {
+        Self(Box::new(Inner {
             kind,
             path: Vec::new(),
             message: message.into(),
@@ -79,7 +81,7 @@ impl ConfigError {
         }))
     }
 
-    /// A constructor refused what it was given.
+    /// Wraps the error of a constructor.
     pub(super) fn invalid(source: CupelError) -> Self {
         let message = match &source {
             CupelError::ScorerConfig(text)
@@ -93,23 +95,30 @@ impl ConfigError {
         error
     }
 
-    /// The same error in other words.
+    /// Replaces the message.
     pub(super) fn with_message(mut self, message: String) -> Self {
         self.0.message = message;
         self
     }
 
-    /// For a strategy of your own: it cannot be written as data. `strategy` is the name of its type.
+    /// Creates the error of a strategy that cannot be written as data. `strategy` is the name of
+    /// its type.
     pub fn not_data(strategy: &str) -> Self {
         let name = strategy.split('<').next().unwrap_or(strategy);
         let name = name.rsplit("::").next().unwrap_or(name);
         let message = format!(
-            "{name} cannot be written as data; only the strategies in cupel::config::registry have a name there"
+            "{name} cannot be written as data; only the strategies in cupel::config::registry can"
         );
         Self::new(ConfigErrorKind::NotData, message)
     }
 
-    /// `name` is not one of `known`, which are `what`.
+    /// Creates the error of two fields that exclude each other; it is at the second.
+    pub(crate) fn exclusive(first: &str, second: &'static str) -> Self {
+        let message = format!("{first} and {second} exclude each other; remove one");
+        Self::new(ConfigErrorKind::Invalid, message).within(second)
+    }
+
+    /// Creates the error of a `name` that is none of `known`.
     pub(super) fn unknown<'k>(
         kind: ConfigErrorKind,
         what: &str,
@@ -121,14 +130,16 @@ impl ConfigError {
         match nearest_name(name, known.iter().copied()) {
             Some(near) => error.0.suggestion = Some(near.to_owned()),
             None => {
-                error.0.message += "; known are ";
+                let one_of = if known.len() > 1 { "one of " } else { "only " };
+                error.0.message += "; expected ";
+                error.0.message += one_of;
                 error.0.message += &known.join(", ");
             }
         }
         error
     }
 
-    /// The same error, seen from the map or list around the place.
+    /// Adds the step from the enclosing object or array to the path.
     pub(crate) fn within(mut self, step: impl Into<Step>) -> Self {
         self.0.path.push(step.into());
         self
@@ -140,12 +151,13 @@ impl ConfigError {
         self
     }
 
-    /// What kind of fault it is.
+    /// Returns the kind.
     pub fn kind(&self) -> ConfigErrorKind {
         self.0.kind
     }
 
-    /// Where in the document, as `scorer.entries[1].weight`; empty for the document itself.
+    /// Returns the path in the document, such as `scorer.entries[1].weight`; empty for the document
+    /// itself.
     pub fn path(&self) -> String {
         let mut path = String::new();
         for step in self.steps() {
@@ -166,29 +178,29 @@ impl ConfigError {
         path
     }
 
-    /// The way from the document to the place.
+    /// Returns the steps of the path, outermost first.
     pub(super) fn steps(&self) -> impl Iterator<Item = &Step> {
         self.0.path.iter().rev()
     }
 
-    /// What is wrong and how to mend it, without place and suggestion.
+    /// Returns what is wrong and how to fix it, without path, position and suggestion.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// The name that was probably meant.
+    /// Returns the name that was probably meant.
     pub fn suggestion(&self) -> Option<&str> {
         self.0.suggestion.as_deref()
     }
 
-    /// Where in the text; absent when there is no text.
+    /// Returns the position in the text; `None` for errors of data without a text.
     pub fn position(&self) -> Option<&Position> {
         self.0.position.as_ref()
     }
 }
 
 /// `line 2, column 5: scorer.entries[1].wieght: unknown key "wieght"; did you mean "weight"?`,
-/// as far as each part is known.
+/// without the parts that are unknown.
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(Position { line, column, .. }) = self.position() {
@@ -259,4 +271,32 @@ impl From<usize> for Step {
     fn from(index: usize) -> Self {
         Self::Index(index)
     }
+}
+
+/// Converts a constructor's error about `field`.
+pub(crate) fn invalid_in(field: &'static str) -> impl Fn(CupelError) -> ConfigError {
+    move |error| ConfigError::invalid(error).within(field)
+}
+
+/// Converts a constructor's error about `field`, with a message that uses the names of documents.
+pub(crate) fn refused_in(
+    field: &'static str,
+    message: &'static str,
+) -> impl Fn(CupelError) -> ConfigError {
+    move |error| {
+        let error = ConfigError::invalid(error).within(field);
+        error.with_message(message.to_owned())
+    }
+}
+
+/// Converts each element of the array `field`; errors have the path of their element.
+pub(crate) fn each<A, B>(
+    field: &str,
+    array: impl IntoIterator<Item = A>,
+    convert: impl Fn(A) -> Result<B, ConfigError>,
+) -> Result<Vec<B>, ConfigError> {
+    let elements = array.into_iter().enumerate();
+    elements
+        .map(|(index, element)| convert(element).map_err(|e| e.within(index).within(field)))
+        .collect()
 }

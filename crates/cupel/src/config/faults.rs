@@ -1,40 +1,43 @@
-//! Everything that is wrong with a policy document, by the table of names; reading stops at the first fault.
+//! Every error of a document, by the registry; a reader stops at the first.
 
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use super::data::{Data, Fields, as_str, known_field, missing, type_of, unknown_choice};
 use super::error::{ConfigError, Step};
-use super::read::{
-    Fields, boolean, by_kind, by_text, choice, curve, integer, known_field, length, list, missing,
-    number, placer, scorer, slicer, text, time, type_of,
-};
 use super::registry::{Field, Need, Record, Role, Shape};
+use super::strategies::{CurveConfig, PlacerConfig, ScorerConfig, SlicerConfig};
 use super::tree::{Entry, Node, Value};
+use crate::{ContextKind, RawValue};
 
-/// The faults of the parts of a value; where there are none, the first of the value as a whole.
+/// Returns the errors of the parts of a value; if there are none, the first of the whole value.
 pub(super) fn of(node: &Node<'_>, shape: Shape) -> Vec<ConfigError> {
-    let mut faults = of_parts(node, shape);
-    if faults.is_empty() {
-        faults.extend(of_whole(node, shape).err());
+    let mut errors = of_parts(node, shape);
+    if errors.is_empty() {
+        errors.extend(of_whole(node, shape).err());
     }
-    faults
+    errors
 }
 
 fn of_parts(node: &Node<'_>, shape: Shape) -> Vec<ConfigError> {
     match (&node.value, shape) {
-        (Value::List(nodes), Shape::List(inner, _)) => {
+        (Value::Array(nodes), Shape::Array(inner, _)) => {
             let parts = nodes.iter().enumerate();
             parts
                 .flat_map(|(index, node)| of_part(index, node, *inner))
                 .collect()
         }
-        (Value::Map(entries), Shape::ByKind(inner) | Shape::ByText(inner)) => {
+        (Value::Object(entries), Shape::ByKind(inner) | Shape::ByString(inner)) => {
             let parts = entries.iter();
             parts
                 .flat_map(|entry| of_part(&*entry.key, &entry.value, *inner))
                 .collect()
         }
-        (Value::Map(entries), Shape::Record(record)) => of_fields(entries, record, false),
-        (Value::Map(entries), Shape::Family(role)) => match type_of(node, role.family()) {
+        (Value::Object(entries), Shape::Record(record)) => of_fields(entries, record, false),
+        (Value::Object(entries), Shape::Family(role)) => match type_of(node, role.family()) {
             Ok(record) => of_fields(entries, record, true),
-            Err(fault) => vec![fault],
+            Err(error) => vec![error],
         },
         _ => Vec::new(),
     }
@@ -42,61 +45,75 @@ fn of_parts(node: &Node<'_>, shape: Shape) -> Vec<ConfigError> {
 
 fn of_part(step: impl Into<Step>, node: &Node<'_>, shape: Shape) -> Vec<ConfigError> {
     let step = step.into();
-    let faults = of(node, shape).into_iter();
-    faults.map(|fault| fault.within(step.clone())).collect()
+    let errors = of(node, shape).into_iter();
+    errors.map(|error| error.within(step.clone())).collect()
 }
 
 fn of_fields(entries: &[Entry<'_>], record: &'static Record, tagged: bool) -> Vec<ConfigError> {
-    let mut faults = Vec::new();
+    let mut errors = Vec::new();
     let mut unknown = false;
     for entry in entries {
         match known_field(record, tagged, &entry.key) {
             Ok(Some(slot)) => {
                 let shape = record.fields[slot].shape;
-                faults.extend(of_part(&*entry.key, &entry.value, shape));
+                errors.extend(of_part(&*entry.key, &entry.value, shape));
             }
             Ok(None) => {}
-            Err(fault) => {
+            Err(error) => {
                 unknown = true;
-                faults.push(fault);
+                errors.push(error);
             }
         }
     }
-    // A key that is not known is often a missing one, misspelt.
+    // An unknown key is often a required one, misspelled.
     if !unknown {
-        let is_missing = |field: &&Field| {
-            field.need == Need::Required && entries.iter().all(|entry| entry.key != field.name)
+        let is_given = |name: &str| entries.iter().any(|entry| entry.key == name);
+        let is_missing = |field: &&Field| match field.need {
+            Need::Required => !is_given(field.name),
+            Need::RequiredUnless(other) => !is_given(field.name) && !is_given(other),
+            Need::Optional | Need::Default(_) => false,
         };
-        faults.extend(
-            record
-                .fields
-                .iter()
-                .filter(is_missing)
-                .map(|field| missing(field.name, field.doc)),
-        );
+        let missing_fields = record.fields.iter().filter(is_missing);
+        errors.extend(missing_fields.map(|field| missing(field.name, field.doc)));
     }
-    faults
+    errors
 }
 
-/// What the reader says, and the constructor.
+/// Reads a value, and builds it if it is a strategy.
 fn of_whole(node: &Node<'_>, shape: Shape) -> Result<(), ConfigError> {
     match shape {
-        Shape::Text | Shape::Label => text(node, shape).map(drop),
-        Shape::Bool => boolean(node, shape).map(drop),
-        Shape::Number(_) => number(node, shape).map(drop),
-        Shape::Integer(..) => integer::<i64>(node, shape).map(drop),
-        Shape::Duration => length(node, shape).map(drop),
-        Shape::Time => time(node, shape).map(drop),
-        Shape::Choice(_) => choice(node, shape).map(drop),
-        Shape::List(..) => list(|_, _| Ok(()))(node, shape).map(drop),
-        Shape::ByKind(_) => by_kind(|_, _| Ok(()))(node, shape).map(drop),
-        Shape::ByText(_) => by_text(|_, _| Ok(()))(node, shape).map(drop),
+        // A blank label has an error of its own kind where the whole record is read.
+        Shape::String | Shape::Label => String::read(node, Shape::String).map(drop),
+        Shape::Bool => bool::read(node, shape).map(drop),
+        Shape::Number(_) => f64::read(node, shape).map(drop),
+        Shape::Integer(..) => i64::read(node, shape).map(drop),
+        Shape::Duration => TimeDelta::read(node, shape).map(drop),
+        Shape::Time => DateTime::<Utc>::read(node, shape).map(drop),
+        Shape::Choice(names) => match as_str(node)? {
+            name if names.contains(&name) => Ok(()),
+            name => Err(unknown_choice(name, names)),
+        },
+        Shape::Array(..) => Vec::<RawValue>::read(node, shape).map(drop),
+        Shape::ByKind(_) => BTreeMap::<ContextKind, RawValue>::read(node, shape).map(drop),
+        Shape::ByString(_) => BTreeMap::<String, RawValue>::read(node, shape).map(drop),
         Shape::Record(record) => Fields::of(node, record).map(drop),
-        Shape::Family(Role::Scorer) => scorer(node)?.build().map(drop),
-        Shape::Family(Role::Slicer) => slicer(node)?.build().map(drop),
-        Shape::Family(Role::Placer) => placer(node).map(drop),
-        Shape::Family(Role::Curve) => curve(node)?.build().map(drop),
-        // No policy has one.
+        Shape::Family(Role::Scorer) => ScorerConfig::read(node, shape)?.build().map(drop),
+        Shape::Family(Role::Slicer) => SlicerConfig::read(node, shape)?.build().map(drop),
+        Shape::Family(Role::Placer) => PlacerConfig::read(node, shape)?.build().map(drop),
+        Shape::Family(Role::Curve) => CurveConfig::read(node, shape)?.build().map(drop),
+        Shape::Preset => super::preset(as_str(node)?).map(drop),
+        // Only requests have these.
         Shape::AnyNumber | Shape::Metadata | Shape::Policy => Ok(()),
+    }
+}
+
+/// Any value: the parts are checked by themselves.
+impl Data for RawValue {
+    fn read(node: &Node<'_>, _: Shape) -> Result<Self, ConfigError> {
+        Ok(node.to_raw())
+    }
+
+    fn write(&self) -> RawValue {
+        self.clone()
     }
 }

@@ -1,11 +1,12 @@
-//! Presets: policies that have a name (feature `documents`).
+//! Presets: the built-in policies (feature `documents`).
 
 use std::sync::LazyLock;
 
 use super::error::{ConfigError, ConfigErrorKind};
 use super::{Document, Format, PolicyConfig};
+use crate::Policy;
 
-/// A policy that has a name.
+/// A built-in policy.
 #[derive(Debug)]
 pub struct Preset {
     name: &'static str,
@@ -14,33 +15,33 @@ pub struct Preset {
 }
 
 impl Preset {
-    /// Its name.
+    /// Returns the name.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Counts its changes; another version may choose otherwise.
+    /// Returns the version; another version may choose otherwise.
     pub fn version(&self) -> i64 {
         self.config.version.unwrap_or(1)
     }
 
-    /// When to use it, in a line.
+    /// Returns when to use it, in one line.
     pub fn description(&self) -> &str {
         self.config.description.as_deref().unwrap_or_default()
     }
 
-    /// Its document, as JSON.
+    /// Returns the JSON document.
     pub fn text(&self) -> &'static str {
         self.text
     }
 
-    /// Its data.
+    /// Returns the policy as data.
     pub fn config(&self) -> &PolicyConfig {
         &self.config
     }
 }
 
-/// All presets.
+/// Returns all presets.
 ///
 /// ```
 /// let names: Vec<_> = cupel::config::presets().iter().map(|preset| preset.name()).collect();
@@ -53,7 +54,7 @@ pub fn presets() -> &'static [Preset] {
     &PRESETS
 }
 
-/// The preset of this name.
+/// Returns the preset of this name.
 ///
 /// # Errors
 ///
@@ -75,23 +76,49 @@ pub fn preset(name: &str) -> Result<&'static Preset, ConfigError> {
     })
 }
 
+impl Policy {
+    /// Builds the preset of this name (feature `documents`).
+    ///
+    /// # Errors
+    ///
+    /// As [`preset`].
+    ///
+    /// ```
+    /// use cupel::{ContextBudget, ContextItem, Policy};
+    ///
+    /// let items = [ContextItem::builder("hello", 2).build()?];
+    /// let budget = ContextBudget::builder(100).build()?;
+    /// assert_eq!(Policy::preset("rag")?.run(&items, &budget)?.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn preset(name: &str) -> Result<Self, ConfigError> {
+        preset(name)?.config().build()
+    }
+}
+
+macro_rules! texts {
+    ($($name:literal),+) => { [$(($name, include_str!(concat!("presets/", $name, ".json")))),+] };
+}
+
+/// The names and documents, in the order of the documentation.
+const TEXTS: [(&str, &str); 7] = texts![
+    "chat",
+    "code-review",
+    "rag",
+    "document-qa",
+    "tool-use",
+    "long-running",
+    "debugging"
+];
+
 static PRESETS: LazyLock<Vec<Preset>> = LazyLock::new(|| {
-    let texts = [
-        ("chat", include_str!("presets/chat.json")),
-        ("code-review", include_str!("presets/code-review.json")),
-        ("rag", include_str!("presets/rag.json")),
-        ("document-qa", include_str!("presets/document-qa.json")),
-        ("tool-use", include_str!("presets/tool-use.json")),
-        ("long-running", include_str!("presets/long-running.json")),
-        ("debugging", include_str!("presets/debugging.json")),
-    ];
     let read = |(name, text)| {
-        let config = Document::parse(text, Format::Json).and_then(|it| it.policy_config());
+        let config = Document::parse(text, Format::Json).and_then(|it| it.preset_config());
         Preset {
             name,
             text,
-            config: config.expect("a preset is a valid policy, as a test of all shows"),
+            config: config.expect("presets are valid policies; a test reads all"),
         }
     };
-    texts.map(read).into()
+    TEXTS.map(read).into()
 });

@@ -1,24 +1,21 @@
 //! Requests as data: items, a budget and a policy.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
+use super::data::{Data, Fields, as_str, blank, elements, out_of_range, wrong_type};
 use super::error::ConfigError;
-use super::read::{
-    Fields, as_text, blank, boolean, by_kind, integer, kind, list, number, out_of_range, policy,
-    text, time, wrong_type,
-};
 use super::registry::{BUDGET, ITEM, ITEMS, REQUEST, Shape};
 use super::tree::{Node, Value};
 use super::{PolicyConfig, preset};
 use crate::wire::float;
-use crate::{ContextBudget, ContextItem, ContextSource};
+use crate::{ContextBudget, ContextItem, ContextKind, ContextSource, RawValue};
 
 type Result<T> = std::result::Result<T, ConfigError>;
 
-/// What to choose from, within what, and how.
+/// The candidates, the budget and the policy of a run.
 ///
-/// In a document it is `{"items": [...], "budget": {...}, "policy": ...}`, where the policy is the name of a
-/// preset or a policy itself; or a list of items alone.
+/// A document is `{"items": [...], "budget": {...}, "policy": ...}`, where the policy is the name
+/// of a preset or a policy itself; or an array of items alone.
 ///
 /// ```
 /// use cupel::config::{Document, Format};
@@ -36,7 +33,7 @@ type Result<T> = std::result::Result<T, ConfigError>;
 /// let error = Document::parse(text, Format::Json)?.request().unwrap_err();
 /// assert_eq!(
 ///     error.to_string(),
-///     r#"line 1, column 33: [0].tokens: expected a whole number, got the text "two""#
+///     r#"line 1, column 33: [0].tokens: expected an integer, got the string "two""#
 /// );
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -50,72 +47,73 @@ pub struct RequestConfig {
     pub policy: Option<PolicyConfig>,
 }
 
-/// What counts the tokens of a content whose item does not say them; `None` if every item has to.
+/// Counts the tokens of items that leave them out; `None` if `tokens` is required.
 pub(super) type Count<'c> = Option<&'c dyn Fn(&str) -> i64>;
 
-pub(super) fn request(node: &Node<'_>) -> Result<RequestConfig> {
-    request_with(node, None)
+impl<'de> serde::Deserialize<'de> for RequestConfig {
+    fn deserialize<D: serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> std::result::Result<Self, D::Error> {
+        let value = RawValue::deserialize(deserializer)?;
+        Node::try_from(value)
+            .and_then(|node| request(&node, None))
+            .map_err(serde::de::Error::custom)
+    }
 }
 
-pub(super) fn request_with(node: &Node<'_>, count: Count<'_>) -> Result<RequestConfig> {
-    if let Value::List(_) = node.value {
-        let items = list(|node, _| item(node, count))(node, ITEMS)?;
+pub(super) fn request(node: &Node<'_>, count: Count<'_>) -> Result<RequestConfig> {
+    let item = |node: &Node<'_>, _: Shape| item(node, count);
+    if let Value::Array(_) = node.value {
         return Ok(RequestConfig {
-            items,
+            items: elements(node, ITEMS, item)?,
             ..RequestConfig::default()
         });
     }
     let fields = Fields::of(node, &REQUEST)?;
-    fields.optional("$schema", text)?;
+    fields.read::<Option<String>>("$schema")?;
+    let items = fields.read_by("items", |node, shape| elements(node, shape, item));
     Ok(RequestConfig {
-        items: fields.value("items", list(|node, _| item(node, count)))?,
-        budget: fields.optional("budget", budget)?,
-        policy: fields.optional("policy", policy_or_preset)?,
+        items: items.unwrap_or_else(|| Err(fields.missing("items")))?,
+        budget: fields.read_by("budget", budget).transpose()?,
+        policy: fields.read_by("policy", policy_or_preset).transpose()?,
     })
 }
 
-fn policy_or_preset(node: &Node<'_>, _: Shape) -> Result<PolicyConfig> {
+fn policy_or_preset(node: &Node<'_>, shape: Shape) -> Result<PolicyConfig> {
     match &node.value {
-        Value::Text(name) => Ok(preset(name)?.config().clone()),
-        Value::Map(_) => policy(node),
-        _ => Err(wrong_type("a policy, or the name of a preset", node)),
+        Value::String(name) => Ok(preset(name)?.config().clone()),
+        Value::Object(_) => PolicyConfig::read(node, shape),
+        _ => Err(wrong_type("a policy or the name of a preset", node)),
     }
 }
 
 pub(super) fn item(node: &Node<'_>, count: Count<'_>) -> Result<ContextItem> {
     let fields = Fields::of(node, &ITEM)?;
-    let content = fields.value("content", text)?;
-    let tokens = match (fields.optional("tokens", integer)?, count) {
-        (Some(tokens), _) => tokens,
-        (None, Some(count)) => count(&content),
-        (None, None) => fields.value("tokens", integer)?,
+    let content: String = fields.read("content")?;
+    let tokens = match (fields.read("tokens"), count) {
+        (Ok(Some(tokens)), _) => tokens,
+        (Ok(None), Some(count)) => count(&content),
+        (Ok(None), None) => fields.read("tokens")?,
+        (Err(error), _) => return Err(error),
     };
-    let mut builder = ContextItem::builder(content, tokens);
-    if let Some(kind) = fields.optional("kind", kind)? {
-        builder = builder.kind(kind);
+    let mut builder = ContextItem::builder(content, tokens)
+        .kind(fields.read::<ContextKind>("kind")?)
+        .source(fields.read::<ContextSource>("source")?)
+        .tags(fields.read("tags")?)
+        .pinned(fields.read("pinned")?);
+    if let Some(metadata) = fields.read_by("metadata", metadata) {
+        builder = builder.metadata(metadata?);
     }
-    if let Some(source) = fields.optional("source", source)? {
-        builder = builder.source(source);
-    }
-    if let Some(priority) = fields.optional("priority", integer)? {
+    if let Some(priority) = fields.read("priority")? {
         builder = builder.priority(priority);
     }
-    if let Some(tags) = fields.optional("tags", list(text))? {
-        builder = builder.tags(tags);
-    }
-    if let Some(metadata) = fields.optional("metadata", metadata)? {
-        builder = builder.metadata(metadata);
-    }
-    if let Some(timestamp) = fields.optional("timestamp", time)? {
+    if let Some(timestamp) = fields.read("timestamp")? {
         builder = builder.timestamp(timestamp);
     }
-    if let Some(hint) = fields.optional("future_relevance_hint", any_number)? {
-        builder = builder.future_relevance_hint(hint);
+    if let Some(hint) = fields.read_by("future_relevance_hint", any_number) {
+        builder = builder.future_relevance_hint(hint?);
     }
-    if let Some(pinned) = fields.optional("pinned", boolean)? {
-        builder = builder.pinned(pinned);
-    }
-    if let Some(tokens) = fields.optional("original_tokens", integer)? {
+    if let Some(tokens) = fields.read("original_tokens")? {
         builder = builder.original_tokens(tokens);
     }
     builder
@@ -123,13 +121,19 @@ pub(super) fn item(node: &Node<'_>, count: Count<'_>) -> Result<ContextItem> {
         .map_err(|error| ConfigError::invalid(error).within("content"))
 }
 
-fn source(node: &Node<'_>, _: Shape) -> Result<ContextSource> {
-    ContextSource::new(as_text(node)?).map_err(|error| blank(error, "source"))
+impl Data for ContextSource {
+    fn read(node: &Node<'_>, _: Shape) -> Result<Self> {
+        Self::new(as_str(node)?).map_err(|error| blank(error, "source"))
+    }
+
+    fn write(&self) -> RawValue {
+        RawValue::Text(self.as_str().to_owned())
+    }
 }
 
 fn metadata(node: &Node<'_>, _: Shape) -> Result<HashMap<String, String>> {
-    let Value::Map(entries) = &node.value else {
-        return Err(wrong_type("a map", node));
+    let Value::Object(entries) = &node.value else {
+        return Err(wrong_type("an object", node));
     };
     let texts = entries.iter().filter_map(|entry| {
         let text = entry.value.to_raw().into_text()?;
@@ -140,27 +144,27 @@ fn metadata(node: &Node<'_>, _: Shape) -> Result<HashMap<String, String>> {
 
 fn any_number(node: &Node<'_>, shape: Shape) -> Result<f64> {
     match &node.value {
-        Value::Text(text) => float::from_raw(&node.to_raw()).ok_or_else(|| {
+        Value::String(text) => float::from_raw(&node.to_raw()).ok_or_else(|| {
             out_of_range(
                 "a number, or one of \"NaN\", \"inf\", \"-inf\"",
                 format!("{text:?}"),
             )
         }),
-        _ => number(node, shape),
+        _ => f64::read(node, shape),
     }
 }
 
 fn budget(node: &Node<'_>, _: Shape) -> Result<ContextBudget> {
     let fields = Fields::of(node, &BUDGET)?;
-    let max_tokens = fields.value("max_tokens", integer)?;
-    let target_tokens = fields.optional("target_tokens", integer)?;
-    let slots = fields.value("reserved_slots", by_kind(integer))?;
+    let max_tokens = fields.read("max_tokens")?;
+    let target_tokens: Option<i64> = fields.read("target_tokens")?;
+    let slots: BTreeMap<ContextKind, i64> = fields.read("reserved_slots")?;
     ContextBudget::new(
         max_tokens,
         target_tokens.unwrap_or(max_tokens),
-        fields.value("output_reserve", integer)?,
+        fields.read("output_reserve")?,
         slots.into_iter().collect(),
-        fields.value("estimation_safety_margin_percent", number)?,
+        fields.read("estimation_safety_margin_percent")?,
     )
     .map_err(ConfigError::invalid)
 }

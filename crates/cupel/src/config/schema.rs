@@ -1,13 +1,13 @@
-//! JSON Schemas of the documents, from the table of names.
+//! JSON Schemas of the documents, generated from the registry.
 
 use super::presets;
 use super::registry::{ITEMS, Literal, Need, POLICY, REQUEST, Record, Role, Shape};
 use crate::RawValue;
 
-/// The JSON Schema (draft 2020-12) of a policy document.
+/// Returns the JSON Schema (draft 2020-12) of a policy document.
 ///
-/// It knows names, types, ranges and defaults. What only a constructor knows, as that required shares
-/// stay within 100 %, it leaves to [`Document`](super::Document).
+/// It has names, types, ranges and defaults. Rules across fields, such as that required shares are at
+/// most 100 % in total, are checked by [`Document`](super::Document) only.
 ///
 /// ```
 /// let schema: serde_json::Value = serde_json::from_str(&cupel::config::policy_schema())?;
@@ -21,7 +21,7 @@ pub fn policy_schema() -> String {
     schema.finish("Cupel policy", root)
 }
 
-/// The JSON Schema (draft 2020-12) of a request document.
+/// Returns the JSON Schema (draft 2020-12) of a request document.
 ///
 /// ```
 /// let schema: serde_json::Value = serde_json::from_str(&cupel::config::request_schema())?;
@@ -41,7 +41,7 @@ pub fn request_schema() -> String {
 
 type Members = Vec<(&'static str, RawValue)>;
 
-/// The definitions so far.
+/// Collects the definitions.
 #[derive(Default)]
 struct Schema {
     definitions: Vec<(String, RawValue)>,
@@ -58,11 +58,11 @@ impl Schema {
         ];
         let definitions = ("$defs", RawValue::Map(self.definitions));
         let schema = object(head.into_iter().chain(root).chain([definitions]));
-        // Writing to memory what is no map with strange keys cannot fail.
+        // Cannot fail: all keys are strings, and the writer is memory.
         serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"
     }
 
-    /// A reference to a definition, which `define` writes if it is the first.
+    /// Returns a reference to a definition; `define` makes it if it is the first.
     fn reference(&mut self, name: &str, define: impl FnOnce(&mut Self) -> Members) -> Members {
         if !self.definitions.iter().any(|(known, _)| known == name) {
             let place = self.definitions.len();
@@ -73,7 +73,7 @@ impl Schema {
     }
 
     fn record(&mut self, record: &'static Record) -> Members {
-        self.reference(record.name, |schema| schema.map(record, None))
+        self.reference(record.name, |schema| schema.object(record, None))
     }
 
     fn family(&mut self, role: Role) -> Members {
@@ -82,14 +82,14 @@ impl Schema {
             let types = family.types.iter().map(|record| {
                 let name = format!("{}.{}", family.name, record.name);
                 let tag = Some(record.name);
-                object(schema.reference(&name, |schema| schema.map(record, tag)))
+                object(schema.reference(&name, |schema| schema.object(record, tag)))
             });
             vec![("oneOf", RawValue::List(types.collect()))]
         })
     }
 
-    /// A map with known keys; one of a family has a `type` beside them.
-    fn map(&mut self, record: &'static Record, tag: Option<&str>) -> Members {
+    /// Returns the schema of an object with known keys; `tag` is its `type`.
+    fn object(&mut self, record: &'static Record, tag: Option<&str>) -> Members {
         let mut properties = Vec::new();
         let mut required = Vec::new();
         let mut rules = Vec::new();
@@ -108,18 +108,21 @@ impl Schema {
                 members.push(("default", default(literal)));
             }
             properties.push((field.name.to_owned(), object(members.clone())));
-            let spellings = [Some(field.name), field.alias];
-            let spellings = spellings.into_iter().flatten();
             let names = |name| object([("required", RawValue::List(vec![text(name)]))]);
             if let Some(alias) = field.alias {
                 properties.push((alias.to_owned(), object(members)));
-                let both = RawValue::List(spellings.clone().map(text).collect());
+                let both = RawValue::List([field.name, alias].map(text).to_vec());
                 rules.push(object([("not", object([("required", both)]))]));
             }
-            if field.need == Need::Required && field.alias.is_some() {
-                let either = RawValue::List(spellings.map(names).collect());
-                rules.push(object([("anyOf", either)]));
-            } else if field.need == Need::Required {
+            let alternative = match field.need {
+                Need::Required => field.alias,
+                Need::RequiredUnless(other) => Some(other),
+                Need::Optional | Need::Default(_) => continue,
+            };
+            if let Some(alternative) = alternative {
+                let either = [field.name, alternative].map(names).to_vec();
+                rules.push(object([("anyOf", RawValue::List(either))]));
+            } else {
                 required.push(text(field.name));
             }
         }
@@ -140,12 +143,12 @@ impl Schema {
         let typed = |name| ("type", text(name));
         let label = || vec![typed("string"), ("pattern", text(r"\S"))];
         match shape {
-            Shape::Text => vec![typed("string")],
+            Shape::String => vec![typed("string")],
             Shape::Label => label(),
             Shape::Bool => vec![typed("boolean")],
             Shape::Number(range) => {
                 let mut members = vec![typed("number")];
-                let least = if range.above { "exclusiveMinimum" } else { "minimum" };
+                let least = if range.exclusive { "exclusiveMinimum" } else { "minimum" };
                 if range.min > f64::MIN {
                     members.push((least, number(range.min)));
                 }
@@ -171,7 +174,7 @@ impl Schema {
             }
             Shape::Duration => self.reference("duration", |_| {
                 let notation = r"^(([0-9]+(\.[0-9]+)?(d|h|m|s|ms|us|ns))+|P(?=[0-9T])([0-9.]+W)?([0-9.]+D)?(T(?=[0-9])([0-9.]+H)?([0-9.]+M)?([0-9.]+S)?)?)$";
-                let doc = "A length of time above zero: \"24h\", \"1h30m\", \"500ms\", a number of seconds, or ISO 8601 as \"PT24H\".";
+                let doc = "A positive duration: \"24h\", \"1h30m\", \"500ms\", a number of seconds, or ISO 8601 such as \"PT24H\".";
                 let written = object([typed("string"), ("pattern", text(notation))]);
                 let seconds = object([typed("number"), ("exclusiveMinimum", RawValue::Integer(0))]);
                 vec![
@@ -184,7 +187,7 @@ impl Schema {
                 let choices = choices.iter().map(|choice| text(choice)).collect();
                 vec![("enum", RawValue::List(choices))]
             }
-            Shape::List(inner, least) => {
+            Shape::Array(inner, least) => {
                 let mut members = vec![typed("array"), ("items", object(self.shape(*inner)))];
                 if least > 0 {
                     members.push(("minItems", RawValue::Integer(least as i128)));
@@ -196,16 +199,19 @@ impl Schema {
                 ("propertyNames", object([("pattern", text(r"\S"))])),
                 ("additionalProperties", object(self.shape(*inner))),
             ],
-            Shape::ByText(inner) => vec![
+            Shape::ByString(inner) => vec![
                 typed("object"),
                 ("additionalProperties", object(self.shape(*inner))),
             ],
             Shape::Metadata => vec![typed("object")],
             Shape::Record(record) => self.record(record),
             Shape::Family(role) => self.family(role),
-            Shape::Policy => {
+            Shape::Preset => {
                 let names = presets().iter().map(|preset| text(preset.name()));
-                let preset = object([("enum", RawValue::List(names.collect()))]);
+                vec![("enum", RawValue::List(names.collect()))]
+            }
+            Shape::Policy => {
+                let preset = object(self.shape(Shape::Preset));
                 let policy = object(self.record(&POLICY));
                 vec![("anyOf", RawValue::List(vec![preset, policy]))]
             }
@@ -226,9 +232,9 @@ fn text(text: &str) -> RawValue {
     RawValue::Text(text.to_owned())
 }
 
-/// A number as short as it can be written.
+/// Writes an integral number without a fraction.
 fn number(number: f64) -> RawValue {
-    #[expect(clippy::cast_possible_truncation, reason = "whole and small")]
+    #[expect(clippy::cast_possible_truncation, reason = "integral and small")]
     if number.fract() == 0.0 {
         RawValue::Integer(number as i128)
     } else {
@@ -241,9 +247,17 @@ fn default(literal: Literal) -> RawValue {
         Literal::Bool(value) => RawValue::Bool(value),
         Literal::Integer(value) => RawValue::Integer(value.into()),
         Literal::Number(value) => number(value),
-        Literal::Text(value) => text(value),
+        Literal::String(value) => text(value),
         Literal::Type(name) => object([("type", text(name))]),
-        Literal::EmptyMap => object([]),
-        Literal::EmptyList => RawValue::List(Vec::new()),
+        Literal::Weights(weights) => {
+            let weights = weights.iter();
+            RawValue::Map(
+                weights
+                    .map(|(k, w)| ((*k).to_owned(), number(*w)))
+                    .collect(),
+            )
+        }
+        Literal::EmptyObject => object([]),
+        Literal::EmptyArray => RawValue::List(Vec::new()),
     }
 }

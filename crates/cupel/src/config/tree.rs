@@ -1,4 +1,4 @@
-//! A document as a tree: what every format is read into.
+//! The tree that every document format is parsed into.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -9,7 +9,7 @@ use super::error::{ConfigError, ConfigErrorKind};
 use crate::RawValue;
 use crate::diagnostics::Excerpt;
 
-/// A value and the bytes of the text it stands in.
+/// A value and its bytes in the text.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Node<'a> {
     pub(crate) value: Value<'a>,
@@ -22,10 +22,10 @@ pub(crate) enum Value<'a> {
     Bool(bool),
     Integer(i128),
     Float(f64),
-    Text(Cow<'a, str>),
-    List(Vec<Node<'a>>),
-    /// In the order of the text, no key twice.
-    Map(Vec<Entry<'a>>),
+    String(Cow<'a, str>),
+    Array(Vec<Node<'a>>),
+    /// In the order of the text, without duplicate keys.
+    Object(Vec<Entry<'a>>),
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -35,7 +35,7 @@ pub(crate) struct Entry<'a> {
     pub(crate) value: Node<'a>,
 }
 
-/// What this is, in words.
+/// `the string "x"`, `an array`: as errors have it.
 impl fmt::Display for Value<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -43,14 +43,30 @@ impl fmt::Display for Value<'_> {
             Self::Bool(value) => value.fmt(f),
             Self::Integer(number) => write!(f, "the number {number}"),
             Self::Float(number) => write!(f, "the number {number}"),
-            Self::Text(text) => write!(f, "the text {}", Excerpt(text)),
-            Self::List(_) => f.write_str("a list"),
-            Self::Map(_) => f.write_str("a map"),
+            Self::String(text) => write!(f, "the string {}", Excerpt(text)),
+            Self::Array(_) => f.write_str("an array"),
+            Self::Object(_) => f.write_str("an object"),
         }
     }
 }
 
-/// A tree without places, from any reader of serde's.
+impl From<Value<'static>> for Node<'static> {
+    fn from(value: Value<'static>) -> Self {
+        Self { value, span: 0..0 }
+    }
+}
+
+impl From<(&'static str, Node<'static>)> for Entry<'static> {
+    fn from((key, value): (&'static str, Node<'static>)) -> Self {
+        Self {
+            key: key.into(),
+            key_span: 0..0,
+            value,
+        }
+    }
+}
+
+/// Builds a tree without positions from any serde format.
 impl TryFrom<RawValue> for Node<'static> {
     type Error = ConfigError;
 
@@ -60,13 +76,13 @@ impl TryFrom<RawValue> for Node<'static> {
             RawValue::Bool(value) => Value::Bool(value),
             RawValue::Integer(number) => Value::Integer(number),
             RawValue::Float(number) => Value::Float(number),
-            RawValue::Text(text) => Value::Text(text.into()),
+            RawValue::Text(text) => Value::String(text.into()),
             RawValue::List(values) => {
                 let mut nodes = Vec::with_capacity(values.len());
                 for (index, value) in values.into_iter().enumerate() {
                     nodes.push(Node::try_from(value).map_err(|error| error.within(index))?);
                 }
-                Value::List(nodes)
+                Value::Array(nodes)
             }
             RawValue::Map(entries) => {
                 let mut map = Vec::with_capacity(entries.len());
@@ -81,33 +97,33 @@ impl TryFrom<RawValue> for Node<'static> {
                 if let Some(entry) = repeated(&map) {
                     return Err(duplicate_key(&entry.key));
                 }
-                Value::Map(map)
+                Value::Object(map)
             }
         };
-        Ok(Self { value, span: 0..0 })
+        Ok(value.into())
     }
 }
 
-/// The first entry whose key stood before.
+/// Returns the first entry whose key is a duplicate.
 pub(super) fn repeated<'m, 'a>(entries: &'m [Entry<'a>]) -> Option<&'m Entry<'a>> {
     const FEW: usize = 12;
     if entries.len() <= FEW {
         let mut all = entries.iter().enumerate();
-        let stood = |(index, entry): &(usize, &Entry<'_>)| {
+        let is_duplicate = |(index, entry): &(usize, &Entry<'_>)| {
             entries[..*index].iter().any(|other| other.key == entry.key)
         };
-        return all.find(stood).map(|(_, entry)| entry);
+        return all.find(is_duplicate).map(|(_, entry)| entry);
     }
     let mut seen = HashSet::with_capacity(entries.len());
     entries.iter().find(|entry| !seen.insert(&*entry.key))
 }
 
 pub(super) fn duplicate_key(key: &str) -> ConfigError {
-    stands_twice(key).within(key)
+    duplicate_key_somewhere(key).within(key)
 }
 
-/// The same where the map is not known.
-pub(super) fn stands_twice(key: &str) -> ConfigError {
-    let message = format!("key {key:?} stands twice; remove one of them");
+/// Reports a duplicate key in an unknown object.
+pub(super) fn duplicate_key_somewhere(key: &str) -> ConfigError {
+    let message = format!("duplicate key {key:?}; remove one");
     ConfigError::new(ConfigErrorKind::DuplicateKey, message)
 }

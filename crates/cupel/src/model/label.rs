@@ -42,6 +42,12 @@ impl Label {
         (!text.trim().is_empty()).then(|| Self::Custom(text.into()))
     }
 
+    #[track_caller]
+    fn from_static(text: &'static str) -> Self {
+        assert!(!text.trim().is_empty(), "a name must not be blank");
+        Self::Known(text)
+    }
+
     fn as_str(&self) -> &str {
         match self {
             Self::Known(text) => text,
@@ -95,7 +101,7 @@ macro_rules! label_traits {
 
         impl fmt::Display for $type {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.as_str())
+                f.pad(self.as_str())
             }
         }
 
@@ -167,6 +173,24 @@ impl ContextKind {
         Label::new(value.into())
             .map(Self)
             .ok_or(CupelError::EmptyKind)
+    }
+
+    /// Creates a kind from a name in the source code, without an allocation.
+    ///
+    /// # Panics
+    ///
+    /// If the name is empty or only white space. Use [`new`](Self::new) for names that are input.
+    ///
+    /// ```
+    /// use cupel::ContextKind;
+    ///
+    /// let ticket = ContextKind::from_static("Ticket");
+    /// assert_eq!(format!("[{ticket:<8}]"), "[Ticket  ]");
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn from_static(name: &'static str) -> Self {
+        Self(Label::from_static(name))
     }
 
     /// [`MESSAGE`](Self::MESSAGE).
@@ -305,6 +329,23 @@ impl ContextSource {
         Label::new(value.into())
             .map(Self)
             .ok_or(CupelError::EmptySource)
+    }
+
+    /// Creates a source from a name in the source code, without an allocation.
+    ///
+    /// # Panics
+    ///
+    /// If the name is empty or only white space. Use [`new`](Self::new) for names that are input.
+    ///
+    /// ```
+    /// use cupel::ContextSource;
+    ///
+    /// assert_eq!(ContextSource::from_static("Mail").as_str(), "Mail");
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn from_static(name: &'static str) -> Self {
+        Self(Label::from_static(name))
     }
 
     /// [`CHAT`](Self::CHAT).

@@ -181,3 +181,19 @@ impl fmt::Debug for CompositeScorerBuilder {
             .finish()
     }
 }
+
+#[cfg(feature = "serde")]
+impl CompositeScorer {
+    pub(crate) fn from_config(
+        entries: Vec<crate::config::ScorerEntry>,
+    ) -> Result<Self, super::ConfigError> {
+        let entries = crate::config::each("entries", entries, |entry| {
+            let scorer = entry.scorer.into_built();
+            Ok((
+                scorer.map_err(|error| error.within("scorer"))?,
+                entry.weight,
+            ))
+        })?;
+        Self::new(entries).map_err(crate::config::invalid_in("entries"))
+    }
+}

@@ -316,3 +316,45 @@ impl BuiltinScorer for DecayScorer {
         Ok(parallel::map(items, |_, item| self.score_at(&now, item)))
     }
 }
+
+#[cfg(feature = "serde")]
+impl DecayScorer {
+    pub(crate) fn from_config(
+        curve: crate::config::CurveConfig,
+        null_timestamp_score: f64,
+        reference_time: Option<DateTime<Utc>>,
+    ) -> Result<Self, super::ConfigError> {
+        let clock: Box<dyn TimeProvider + Send + Sync> = match reference_time {
+            Some(time) => Box::new(time),
+            None => Box::new(SystemTimeProvider),
+        };
+        let curve = curve.into_built().map_err(|error| error.within("curve"))?;
+        Self::new(clock, curve, null_timestamp_score).map_err(crate::config::refused_in(
+            "null_timestamp_score",
+            "null_timestamp_score must be from 0 to 1",
+        ))
+    }
+}
+
+#[cfg(feature = "serde")]
+impl DecayCurve {
+    pub(crate) fn exponential_from_config(half_life: Duration) -> Result<Self, super::ConfigError> {
+        let refused = crate::config::refused_in("half_life", "half_life must be longer than 0");
+        Self::exponential(half_life).map_err(refused)
+    }
+
+    pub(crate) fn window_from_config(max_age: Duration) -> Result<Self, super::ConfigError> {
+        let refused = crate::config::refused_in("max_age", "max_age must be longer than 0");
+        Self::window(max_age).map_err(refused)
+    }
+
+    pub(crate) fn step_from_config(
+        windows: Vec<crate::config::StepWindow>,
+    ) -> Result<Self, super::ConfigError> {
+        let windows = crate::config::each("windows", windows, |window| {
+            Self::window_from_config(window.max_age)?;
+            Ok((window.max_age, window.score))
+        })?;
+        Self::step(windows).map_err(crate::config::invalid_in("windows"))
+    }
+}

@@ -29,16 +29,23 @@ pub struct KindScorer {
 }
 
 impl KindScorer {
+    pub(crate) const DEFAULT_WEIGHTS: [(&str, f64); 5] = [
+        (ContextKind::SYSTEM_PROMPT, 1.0),
+        (ContextKind::MEMORY, 0.8),
+        (ContextKind::TOOL_OUTPUT, 0.6),
+        (ContextKind::DOCUMENT, 0.4),
+        (ContextKind::MESSAGE, 0.2),
+    ];
+
     /// Creates a scorer with the specification's weights: system prompt 1.0, memory 0.8, tool output 0.6,
     /// document 0.4, message 0.2 (KIND-2).
     pub fn with_default_weights() -> Self {
-        Self::of(HashMap::from([
-            (ContextKind::system_prompt(), 1.0),
-            (ContextKind::memory(), 0.8),
-            (ContextKind::tool_output(), 0.6),
-            (ContextKind::document(), 0.4),
-            (ContextKind::message(), 0.2),
-        ]))
+        let weights = Self::DEFAULT_WEIGHTS.into_iter();
+        Self::of(
+            weights
+                .map(|(kind, weight)| (ContextKind::from_static(kind), weight))
+                .collect(),
+        )
     }
 
     /// Creates a scorer with a weight per kind.
@@ -120,3 +127,12 @@ impl Scorer for KindScorer {
 }
 
 impl Pointwise for KindScorer {}
+
+#[cfg(feature = "serde")]
+impl KindScorer {
+    pub(crate) fn from_config(
+        weights: BTreeMap<ContextKind, f64>,
+    ) -> Result<Self, super::ConfigError> {
+        Self::from_weights(weights).map_err(crate::config::invalid_in("weights"))
+    }
+}

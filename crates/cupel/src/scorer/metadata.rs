@@ -137,3 +137,24 @@ impl Scorer for MetadataKeyScorer {
 }
 
 impl Pointwise for MetadataKeyScorer {}
+
+#[cfg(feature = "serde")]
+impl MetadataTrustScorer {
+    pub(crate) fn from_config(default_score: f64) -> Result<Self, super::ConfigError> {
+        Self::new(default_score).map_err(crate::config::refused_in(
+            "default_score",
+            "default_score must be from 0 to 1",
+        ))
+    }
+}
+
+#[cfg(feature = "serde")]
+impl MetadataKeyScorer {
+    pub(crate) fn from_config(
+        key: String,
+        value: String,
+        boost: f64,
+    ) -> Result<Self, super::ConfigError> {
+        Self::new(key, value, boost).map_err(crate::config::invalid_in("boost"))
+    }
+}

@@ -90,3 +90,13 @@ impl BuiltinScorer for ProductScorer {
         Ok(products)
     }
 }
+
+#[cfg(feature = "serde")]
+impl ProductScorer {
+    pub(crate) fn from_config(
+        scorers: Vec<super::ScorerConfig>,
+    ) -> Result<Self, super::ConfigError> {
+        let scorers = crate::config::each("scorers", scorers, super::ScorerConfig::into_built)?;
+        Self::new(scorers).map_err(crate::config::invalid_in("scorers"))
+    }
+}

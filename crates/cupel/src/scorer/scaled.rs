@@ -126,3 +126,10 @@ impl Range {
         }
     }
 }
+
+#[cfg(feature = "serde")]
+impl ScaledScorer {
+    pub(crate) fn from_config(inner: Box<super::ScorerConfig>) -> Result<Self, super::ConfigError> {
+        Ok(Self::new(inner.into_inner()?))
+    }
+}

@@ -222,3 +222,19 @@ impl BuiltinScorer for TagScorer {
         }))
     }
 }
+
+#[cfg(feature = "serde")]
+impl TagScorer {
+    pub(crate) fn from_config(
+        tag_weights: std::collections::BTreeMap<String, f64>,
+        ignore_case: bool,
+    ) -> Result<Self, super::ConfigError> {
+        let comparison = if ignore_case {
+            TagComparison::IgnoreAsciiCase
+        } else {
+            TagComparison::Ordinal
+        };
+        let scorer = Self::from_weights(tag_weights, comparison);
+        scorer.map_err(crate::config::invalid_in("tag_weights"))
+    }
+}

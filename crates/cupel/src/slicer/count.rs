@@ -363,10 +363,13 @@ impl Slicer for CountConstrainedKnapsackSlice {
 
     #[cfg(feature = "serde")]
     fn to_config(&self) -> Result<super::SlicerConfig, super::ConfigError> {
+        let (cell_limit, memory_limit) = self.knapsack.limits();
         Ok(super::SlicerConfig::CountConstrainedKnapsack {
             entries: self.counts.entries.clone(),
             scarcity: self.counts.scarcity,
-            knapsack: self.knapsack.data(),
+            bucket_size: self.knapsack.bucket_size(),
+            cell_limit,
+            memory_limit,
         })
     }
 }
@@ -568,5 +571,41 @@ impl Counts {
             cap: entry.cap_count as f64,
         };
         self.entries.iter().map(constraint).collect()
+    }
+}
+
+#[cfg(feature = "serde")]
+impl CountQuotaSlice {
+    pub(crate) fn from_config(
+        entries: Vec<CountQuotaEntry>,
+        scarcity: ScarcityBehavior,
+        inner: Box<super::SlicerConfig>,
+    ) -> Result<Self, super::ConfigError> {
+        let inner = inner.into_inner()?;
+        let has_knapsack = inner.is_knapsack();
+        Self::new(entries, inner, scarcity).map_err(|error| {
+            if has_knapsack {
+                crate::config::refused_in(
+                    "inner",
+                    "count_quota does not accept a knapsack inside; use greedy, or count_constrained_knapsack instead of count_quota",
+                )(error)
+            } else {
+                crate::config::invalid_in("entries")(error)
+            }
+        })
+    }
+}
+
+#[cfg(feature = "serde")]
+impl CountConstrainedKnapsackSlice {
+    pub(crate) fn from_config(
+        entries: Vec<CountQuotaEntry>,
+        scarcity: ScarcityBehavior,
+        bucket_size: i64,
+        cell_limit: Option<u64>,
+        memory_limit: Option<usize>,
+    ) -> Result<Self, super::ConfigError> {
+        let knapsack = KnapsackSlice::from_config(bucket_size, cell_limit, memory_limit)?;
+        Self::new(entries, knapsack, scarcity).map_err(crate::config::invalid_in("entries"))
     }
 }

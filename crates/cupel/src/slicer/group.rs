@@ -434,3 +434,14 @@ impl Group {
         }
     }
 }
+
+#[cfg(feature = "serde")]
+impl GroupSlice {
+    pub(crate) fn from_config(
+        score: GroupScore,
+        inner: Box<super::SlicerConfig>,
+    ) -> Result<Self, super::ConfigError> {
+        let inner = inner.into_inner()?;
+        Ok(Self::new(inner).with_score(score))
+    }
+}

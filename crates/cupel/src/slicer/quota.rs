@@ -345,6 +345,17 @@ fn proportion(amount: i128, part: i128, whole: i128) -> i128 {
     times.saturating_add(quotient)
 }
 
+#[cfg(feature = "serde")]
+impl QuotaSlice {
+    pub(crate) fn from_config(
+        quotas: Vec<QuotaEntry>,
+        inner: Box<super::SlicerConfig>,
+    ) -> Result<Self, super::ConfigError> {
+        let inner = inner.into_inner()?;
+        Self::new(quotas, inner).map_err(crate::config::invalid_in("quotas"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,17 +1,19 @@
-//! What documents say, in every format.
+//! Policies and requests in every format.
 
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use cupel::config::{
-    ConfigErrorKind, CurveConfig, Document, Format, KnapsackConfig, PlacerConfig, PolicyConfig,
-    RequestConfig, ScorerConfig, ScorerEntry, SlicerConfig, StepWindow, presets,
+    ConfigErrorKind, CurveConfig, Document, Format, PlacerConfig, PolicyConfig, RequestConfig,
+    ScorerConfig, ScorerEntry, SlicerConfig, StepWindow, policy_schema, preset, presets,
 };
 use cupel::{
     ContextBudget, ContextItem, ContextKind, CupelError, DecayCurve, DecayScorer, GreedySlice,
     GroupSlice, OverflowStrategy, Placer, Policy, ProductScorer, QuotaEntry, QuotaSlice,
     RecencyScorer, ScoredItem, Slicer, TimeProvider, UShapedPlacer,
 };
+
+use super::schema::validator;
 
 pub(super) const JSON: &str = r#"
 {"$schema": "policy.schema.json",
@@ -107,10 +109,11 @@ fn built_in_rust() -> PolicyConfig {
     PolicyConfig {
         slicer: SlicerConfig::Quota {
             quotas: vec![QuotaEntry::new(ContextKind::tool_output(), 20.0, 60.0).unwrap()],
-            inner: SlicerConfig::Knapsack(KnapsackConfig {
+            inner: SlicerConfig::Knapsack {
                 bucket_size: 1,
-                ..KnapsackConfig::default()
-            })
+                cell_limit: None,
+                memory_limit: None,
+            }
             .into(),
         },
         placer: PlacerConfig::UShaped,
@@ -133,7 +136,7 @@ fn read(text: &str, format: Format) -> PolicyConfig {
 }
 
 #[test]
-fn the_formats_say_the_same() {
+fn the_formats_give_the_same_policy() {
     for (text, format) in [
         (JSON, Format::Json),
         (TOML, Format::Toml),
@@ -160,14 +163,14 @@ fn serde_reads_through_the_same_reader() {
     let request = r#"{"items": [{"content": "a", "tokens": 1}], "policy": "rag"}"#;
     let request: RequestConfig = serde_json::from_str(request).unwrap();
     assert_eq!(request.policy.unwrap().name.as_deref(), Some("rag"));
-    let said = |error: serde_json::Error| error.to_string();
+    let message = |error: serde_json::Error| error.to_string();
     assert_eq!(
-        serde_json::from_str::<SlicerConfig>(r#"{"type": "greedi"}"#).map_err(said),
+        serde_json::from_str::<SlicerConfig>(r#"{"type": "greedi"}"#).map_err(message),
         Err(r#"type: unknown slicer "greedi"; did you mean "greedy"?"#.to_owned())
     );
     assert_eq!(
-        serde_json::from_str::<ScorerConfig>(r#"{"type": "kind", "type": "tag"}"#).map_err(said),
-        Err(r#"type: key "type" stands twice; remove one of them"#.to_owned())
+        serde_json::from_str::<ScorerConfig>(r#"{"type": "kind", "type": "tag"}"#).map_err(message),
+        Err(r#"type: duplicate key "type"; remove one"#.to_owned())
     );
 }
 
@@ -236,4 +239,89 @@ fn every_preset_is_a_policy_that_says_what_it_is_and_reads_no_clock() {
         };
         assert_eq!(PolicyConfig::of(&config.build().unwrap()), Ok(data));
     }
+}
+
+#[test]
+fn a_document_inherits_the_parts_of_the_preset_it_extends() {
+    let rag = preset("rag").unwrap().config();
+    let same = read("extends = \"rag\"", Format::Toml);
+    let plain = PolicyConfig {
+        name: None,
+        version: None,
+        description: None,
+        ..rag.clone()
+    };
+    assert_eq!(same, plain);
+    for (text, format) in [
+        (
+            r#"{"extends": "rag", "slicer": {"type": "knapsack"}, "overflow_strategy": "proceed"}"#,
+            Format::Json,
+        ),
+        (
+            "extends = \"rag\"\noverflow_strategy = \"proceed\"\n[slicer]\ntype = \"knapsack\"\n",
+            Format::Toml,
+        ),
+        (
+            "extends: rag\nslicer: {type: knapsack}\noverflow_strategy: proceed\n",
+            Format::Yaml,
+        ),
+    ] {
+        let expected = PolicyConfig {
+            slicer: SlicerConfig::Knapsack {
+                bucket_size: 100,
+                cell_limit: None,
+                memory_limit: None,
+            },
+            overflow_strategy: OverflowStrategy::Proceed,
+            ..plain.clone()
+        };
+        assert_eq!(read(text, format), expected, "{text}");
+        assert_eq!(Format::of_text(text), format);
+    }
+    let schema = validator(&policy_schema());
+    let is_valid = |json: serde_json::Value| schema.is_valid(&json);
+    assert!(is_valid(serde_json::json!({"extends": "rag"})));
+    assert!(!is_valid(serde_json::json!({"extends": "none"})));
+    assert!(!is_valid(serde_json::json!({"deduplication": true})));
+}
+
+#[test]
+fn a_request_may_extend_a_preset() {
+    let text = r#"{"items": [], "policy": {"extends": "chat", "deduplication": true}}"#;
+    let request = Document::parse(text, Format::Json).unwrap().request();
+    let policy = request.unwrap().policy.unwrap();
+    let chat = preset("chat").unwrap().config();
+    assert!(policy.deduplication && !chat.deduplication);
+    assert_eq!(policy.scorer, chat.scorer);
+}
+
+#[test]
+fn a_policy_is_read_from_a_file_by_its_name_or_its_text() {
+    let directory = std::env::temp_dir().join(format!("cupel-policies-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    for (name, text) in [
+        ("a.toml", TOML),
+        ("b.yml", YAML),
+        ("c.json", JSON),
+        ("toml", TOML),
+        ("yaml", YAML),
+    ] {
+        let path = directory.join(name);
+        std::fs::write(&path, text).unwrap();
+        let policy = Policy::from_path(&path).unwrap();
+        assert_eq!(PolicyConfig::of(&policy), Ok(built_in_rust()), "{name}");
+    }
+    std::fs::write(directory.join("bad.toml"), "scorer = 1").unwrap();
+    let kind = |name: &str| Policy::from_path(directory.join(name)).unwrap_err().kind();
+    assert_eq!(kind("bad.toml"), ConfigErrorKind::WrongType);
+    assert_eq!(kind("absent.toml"), ConfigErrorKind::Io);
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+#[test]
+fn a_preset_is_built_by_name() {
+    let policy = Policy::preset("rag").unwrap();
+    let config = PolicyConfig::of(&policy).unwrap();
+    assert_eq!(config.scorer, preset("rag").unwrap().config().scorer);
+    assert!(Policy::preset("none").is_err());
 }

@@ -1,50 +1,64 @@
-//! What is wrong with a document, where, and what to do about it.
+//! The errors of invalid documents.
 
 use Format::{Json, Toml, Yaml};
 use cupel::config::{Document, Format};
 
-/// A document, what is said about it, and whether the schema refuses it too: it knows nothing of
-/// syntax and of what only constructors know.
+/// An invalid document, its error, and whether the schema refuses it too.
 pub(super) struct Fault {
     pub(super) format: Format,
     pub(super) text: &'static str,
-    pub(super) said: &'static str,
+    pub(super) error: &'static str,
     pub(super) in_schema: bool,
 }
 
-const fn fault(format: Format, text: &'static str, said: &'static str) -> Fault {
+const fn fault(format: Format, text: &'static str, error: &'static str) -> Fault {
     Fault {
         format,
         text,
-        said,
+        error,
         in_schema: true,
     }
 }
 
-/// A fault that no schema can see.
-const fn beyond(format: Format, text: &'static str, said: &'static str) -> Fault {
+/// A fault that a schema cannot express: syntax, or a rule across fields.
+const fn beyond(format: Format, text: &'static str, error: &'static str) -> Fault {
     Fault {
         in_schema: false,
-        ..fault(format, text, said)
+        ..fault(format, text, error)
     }
 }
 
 pub(super) const POLICIES: &[Fault] = &[
+    fault(
+        Json,
+        r#"{"extends": "code_review"}"#,
+        r#"line 1, column 13: extends: unknown preset "code_review"; did you mean "code-review"?"#,
+    ),
+    fault(
+        Yaml,
+        "name: mine\nextends: [rag]\n",
+        "line 2, column 10: extends: expected a string, got an array",
+    ),
+    fault(
+        Toml,
+        "extends = \"rag\"\nversion = 0\n",
+        "line 2, column 11: version: expected an integer of at least 1, got 0",
+    ),
     // Not the format.
     beyond(
         Json,
         "",
-        "line 1, column 1: the text is empty; a document is expected",
+        "line 1, column 1: the text is empty; expected a document",
     ),
     beyond(
         Json,
         "  \n",
-        "line 1, column 1: the text is empty; a document is expected",
+        "line 1, column 1: the text is empty; expected a document",
     ),
     beyond(
         Yaml,
         "# nothing\n",
-        "line 1, column 1: the text is empty; a document is expected",
+        "line 1, column 1: the text is empty; expected a document",
     ),
     beyond(
         Json,
@@ -54,7 +68,7 @@ pub(super) const POLICIES: &[Fault] = &[
     beyond(
         Json,
         r#"{"scorer": {"type": "rec"#,
-        r#"line 1, column 21: scorer.type: the text ends within a string; close it with `"`"#,
+        r#"line 1, column 21: scorer.type: unterminated string; close it with `"`"#,
     ),
     beyond(
         Json,
@@ -74,12 +88,12 @@ pub(super) const POLICIES: &[Fault] = &[
     beyond(
         Json,
         r#"{"scorer": {"type": "tag", "tag_weights": {"a": 01}}}"#,
-        "line 1, column 49: scorer.tag_weights.a: a number that JSON does not know; write it as -12, 0.5 or 1e6",
+        "line 1, column 49: scorer.tag_weights.a: invalid number; write it as -12, 0.5 or 1e6",
     ),
     beyond(
         Json,
         r#"{"scorer": {"type": "tag", "tag_weights": {"a": 1e999}}}"#,
-        "line 1, column 49: scorer.tag_weights.a: a number that is too large",
+        "line 1, column 49: scorer.tag_weights.a: number is too large",
     ),
     beyond(
         Json,
@@ -89,17 +103,17 @@ pub(super) const POLICIES: &[Fault] = &[
     beyond(
         Json,
         "{\"name\": \"a\u{1}b\"}",
-        r"line 1, column 12: name: a control character within a string; write it as \u0001",
+        r"line 1, column 12: name: control character in a string; write it as \u0001",
     ),
     beyond(
         Json,
         r#"{"name": "a\x"}"#,
-        r"line 1, column 12: name: an unknown escape; write a backslash as `\\`",
+        r"line 1, column 12: name: unknown escape; write a backslash as `\\`",
     ),
     beyond(
         Json,
         r#"{"name": "\ud800"}"#,
-        "line 1, column 11: name: half of a surrogate pair",
+        "line 1, column 11: name: unpaired surrogate",
     ),
     beyond(
         Toml,
@@ -124,12 +138,12 @@ pub(super) const POLICIES: &[Fault] = &[
     beyond(
         Yaml,
         "scorer: {type: recency}\n---\nscorer: {type: recency}\n",
-        "line 2, column 1: a second document; keep one in a file",
+        "line 2, column 1: more than one document; use one file each",
     ),
     beyond(
         Yaml,
         "scorer: !custom {type: recency}\n",
-        "line 1, column 17: scorer: the tag !custom is not known; remove it",
+        "line 1, column 17: scorer: unknown tag !custom; remove it",
     ),
     beyond(
         Yaml,
@@ -140,32 +154,32 @@ pub(super) const POLICIES: &[Fault] = &[
     beyond(
         Json,
         "{\"scorer\": {\"type\": \"recency\"},\n \"scorer\": {\"type\": \"priority\"}}",
-        r#"line 2, column 2: scorer: key "scorer" stands twice; remove one of them"#,
+        r#"line 2, column 2: scorer: duplicate key "scorer"; remove one"#,
     ),
     beyond(
         Toml,
         "deduplication = true\ndeduplication = false\n",
-        r#"line 2, column 1: key "deduplication" stands twice; remove one of them"#,
+        r#"line 2, column 1: duplicate key "deduplication"; remove one"#,
     ),
     beyond(
         Toml,
         "[scorer]\ntype = \"tag\"\ntag_weights = { a = 1, \"a\" = 2 }\n",
-        r#"line 3, column 24: key "a" stands twice; remove one of them"#,
+        r#"line 3, column 24: duplicate key "a"; remove one"#,
     ),
     beyond(
         Toml,
         "\u{feff}[scorer]\ntype = \"recency\"\n[scorer]\n",
-        r#"line 3, column 2: key "scorer" stands twice; remove one of them"#,
+        r#"line 3, column 2: duplicate key "scorer"; remove one"#,
     ),
     beyond(
         Yaml,
         "scorer:\n  type: kind\n  weights:\n    Memory: 1\n    Memory: 2\n",
-        r#"line 5, column 5: scorer.weights.Memory: key "Memory" stands twice; remove one of them"#,
+        r#"line 5, column 5: scorer.weights.Memory: duplicate key "Memory"; remove one"#,
     ),
     beyond(
         Json,
         r#"{"scorer": {"type": "kind", "weights": {"Memory": 1, "MEMORY": 2}}}"#,
-        r#"line 1, column 54: scorer.weights.MEMORY: kind "MEMORY" stands twice, case is ignored; remove one of them"#,
+        r#"line 1, column 54: scorer.weights.MEMORY: duplicate kind "MEMORY" (case is ignored); remove one"#,
     ),
     // Keys and names that nobody knows.
     fault(
@@ -186,12 +200,12 @@ pub(super) const POLICIES: &[Fault] = &[
     fault(
         Json,
         r#"{"scorer": {"type": "bm25"}}"#,
-        r#"line 1, column 21: scorer.type: unknown scorer "bm25"; known are recency, priority, kind, tag, frequency, reflexive, composite, scaled, decay, metadata_trust, metadata_key, product"#,
+        r#"line 1, column 21: scorer.type: unknown scorer "bm25"; expected one of recency, priority, kind, tag, frequency, reflexive, composite, scaled, decay, metadata_trust, metadata_key, product"#,
     ),
     fault(
         Toml,
         "[scorer]\ntype = \"recency\"\nweight = 2\n",
-        r#"line 3, column 1: scorer.weight: unknown key "weight"; known are type"#,
+        r#"line 3, column 1: scorer.weight: unknown key "weight"; expected only type"#,
     ),
     fault(
         Yaml,
@@ -206,7 +220,7 @@ pub(super) const POLICIES: &[Fault] = &[
     fault(
         Json,
         r#"{"scorer": {"type": "recency"}, "overflow_strategy": "Truncate"}"#,
-        r#"line 1, column 54: overflow_strategy: unknown choice "Truncate"; did you mean "truncate"?"#,
+        r#"line 1, column 54: overflow_strategy: unknown value "Truncate"; did you mean "truncate"?"#,
     ),
     fault(
         Toml,
@@ -227,7 +241,7 @@ pub(super) const POLICIES: &[Fault] = &[
     fault(
         Json,
         r#"{"scorer": {"weights": {}}}"#,
-        r#"line 1, column 12: scorer: missing field "type"; give one of recency, priority, kind, tag, frequency, reflexive, composite, scaled, decay, metadata_trust, metadata_key, product"#,
+        r#"line 1, column 12: scorer: missing field "type"; expected one of recency, priority, kind, tag, frequency, reflexive, composite, scaled, decay, metadata_trust, metadata_key, product"#,
     ),
     fault(
         Json,
@@ -242,58 +256,58 @@ pub(super) const POLICIES: &[Fault] = &[
     fault(
         Toml,
         "scorer.type = \"recency\"\n[slicer]\ntype = \"count_quota\"\nentries = [{ kind = \"Memory\", cap_count = 2 }]\n",
-        r#"line 4, column 12: slicer.entries[0]: missing field "require_count"; add it: the least number; at most `cap_count`"#,
+        r#"line 4, column 12: slicer.entries[0]: missing field "require_count"; add it: the least number, at most `cap_count`"#,
     ),
     // Types.
     fault(
         Json,
         "[]",
-        "line 1, column 1: expected a map (policy), got a list",
+        "line 1, column 1: expected an object (policy), got an array",
     ),
     fault(
         Json,
         r#"{"scorer": "recency"}"#,
-        r#"line 1, column 12: scorer: expected a map with a `type`, as {"type": "recency"}, got the text "recency""#,
+        r#"line 1, column 12: scorer: expected an object with a `type`, such as {"type": "recency"}, got the string "recency""#,
     ),
     fault(
         Json,
         r#"{"scorer": {"type": 3}}"#,
-        "line 1, column 21: scorer.type: expected a text, got the number 3",
+        "line 1, column 21: scorer.type: expected a string, got the number 3",
     ),
     fault(
         Json,
         r#"{"scorer": {"type": "recency"}, "deduplication": "yes"}"#,
-        r#"line 1, column 50: deduplication: expected true or false, got the text "yes""#,
+        r#"line 1, column 50: deduplication: expected a boolean, got the string "yes""#,
     ),
     fault(
         Yaml,
         "scorer: {type: recency}\ndeduplication: no\n",
-        r#"line 2, column 16: deduplication: expected true or false, got the text "no""#,
+        r#"line 2, column 16: deduplication: expected a boolean, got the string "no""#,
     ),
     fault(
         Json,
         r#"{"scorer": {"type": "composite", "entries": {"type": "recency"}}}"#,
-        "line 1, column 45: scorer.entries: expected a list, got a map",
+        "line 1, column 45: scorer.entries: expected an array, got an object",
     ),
     fault(
         Json,
         r#"{"scorer": {"type": "metadata_key", "key": "k", "value": 1, "boost": 2}}"#,
-        "line 1, column 58: scorer.value: expected a text, got the number 1",
+        "line 1, column 58: scorer.value: expected a string, got the number 1",
     ),
     fault(
         Json,
         r#"{"scorer": {"type": "recency"}, "name": null}"#,
-        "line 1, column 41: name: expected a text, got null",
+        "line 1, column 41: name: expected a string, got null",
     ),
     fault(
         Toml,
         "[scorer]\ntype = \"kind\"\nweights = [1.0]\n",
-        "line 3, column 11: scorer.weights: expected a map, got a list",
+        "line 3, column 11: scorer.weights: expected an object, got an array",
     ),
     fault(
         Yaml,
         "scorer: {type: tag, tag_weights: {a: \"1\"}}\n",
-        r#"line 1, column 38: scorer.tag_weights.a: expected a number, got the text "1""#,
+        r#"line 1, column 38: scorer.tag_weights.a: expected a number, got the string "1""#,
     ),
     // Ranges.
     fault(
@@ -329,22 +343,22 @@ pub(super) const POLICIES: &[Fault] = &[
     fault(
         Json,
         r#"{"scorer": {"type": "recency"}, "slicer": {"type": "knapsack", "bucket_size": 0}}"#,
-        "line 1, column 79: slicer.bucket_size: expected a whole number of at least 1, got 0",
+        "line 1, column 79: slicer.bucket_size: expected an integer of at least 1, got 0",
     ),
     fault(
         Json,
         r#"{"scorer": {"type": "recency"}, "slicer": {"type": "knapsack", "bucket_size": 1.5}}"#,
-        "line 1, column 79: slicer.bucket_size: expected a whole number, got 1.5",
+        "line 1, column 79: slicer.bucket_size: expected an integer, got 1.5",
     ),
     beyond(
         Json,
         r#"{"scorer": {"type": "recency"}, "slicer": {"type": "knapsack", "bucket_size": 9223372036854775808}}"#,
-        "line 1, column 79: slicer.bucket_size: expected a whole number from 1 to 9223372036854775807, got 9223372036854775808",
+        "line 1, column 79: slicer.bucket_size: expected an integer from 1 to 9223372036854775807, got 9223372036854775808",
     ),
     fault(
         Json,
         r#"{"scorer": {"type": "recency"}, "slicer": {"type": "knapsack", "cell_limit": 1000}}"#,
-        "line 1, column 78: slicer.cell_limit: expected a whole number of at least 50000001, got 1000",
+        "line 1, column 78: slicer.cell_limit: expected an integer of at least 50000001, got 1000",
     ),
     fault(
         Json,
@@ -359,22 +373,22 @@ pub(super) const POLICIES: &[Fault] = &[
     fault(
         Json,
         r#"{"scorer": {"type": "recency"}, "slicer": {"type": "count_quota", "entries": [{"kind": "Memory", "require_count": -1, "cap_count": 1}]}}"#,
-        "line 1, column 115: slicer.entries[0].require_count: expected a whole number of at least 0, got -1",
+        "line 1, column 115: slicer.entries[0].require_count: expected an integer of at least 0, got -1",
     ),
     fault(
         Json,
         r#"{"scorer": {"type": "decay", "curve": {"type": "window", "max_age": "yesterday"}}}"#,
-        r#"line 1, column 69: scorer.curve.max_age: expected a duration as "24h", "1h30m", "500ms", a number of seconds or ISO 8601 ("PT24H"), got "yesterday""#,
+        r#"line 1, column 69: scorer.curve.max_age: expected a duration such as "24h", "1h30m", "500ms", a number of seconds or ISO 8601 ("PT24H"), got "yesterday""#,
     ),
     fault(
         Json,
         r#"{"scorer": {"type": "decay", "curve": {"type": "window", "max_age": true}}}"#,
-        r#"line 1, column 69: scorer.curve.max_age: expected a duration as "24h", "1h30m", "500ms", a number of seconds or ISO 8601 ("PT24H"), got true"#,
+        r#"line 1, column 69: scorer.curve.max_age: expected a duration such as "24h", "1h30m", "500ms", a number of seconds or ISO 8601 ("PT24H"), got true"#,
     ),
     beyond(
         Json,
         r#"{"scorer": {"type": "decay", "curve": {"type": "window", "max_age": "30m1h"}}}"#,
-        r#"line 1, column 69: scorer.curve.max_age: expected a duration as "24h", "1h30m", "500ms", a number of seconds or ISO 8601 ("PT24H"), got "30m1h""#,
+        r#"line 1, column 69: scorer.curve.max_age: expected a duration such as "24h", "1h30m", "500ms", a number of seconds or ISO 8601 ("PT24H"), got "30m1h""#,
     ),
     beyond(
         Json,
@@ -394,12 +408,12 @@ pub(super) const POLICIES: &[Fault] = &[
     fault(
         Json,
         r#"{"scorer": {"type": "decay", "reference_time": "2026-01-01", "curve": {"type": "window", "max_age": "1h"}}}"#,
-        r#"line 1, column 48: scorer.reference_time: expected a time with a zone by RFC 3339, as "2026-01-31T12:00:00Z", got "2026-01-01""#,
+        r#"line 1, column 48: scorer.reference_time: expected an RFC 3339 time with a zone, such as "2026-01-31T12:00:00Z", got "2026-01-01""#,
     ),
     fault(
         Json,
         r#"{"scorer": {"type": "recency"}, "version": 0}"#,
-        "line 1, column 44: version: expected a whole number of at least 1, got 0",
+        "line 1, column 44: version: expected an integer of at least 1, got 0",
     ),
     // Parts that do not go together.
     beyond(
@@ -430,12 +444,12 @@ pub(super) const POLICIES: &[Fault] = &[
     beyond(
         Json,
         r#"{"scorer": {"type": "recency"}, "slicer": {"type": "count_quota", "entries": [], "inner": {"type": "knapsack"}}}"#,
-        "line 1, column 91: slicer.inner: count_quota takes no knapsack inside; choose greedy, or count_constrained_knapsack in place of count_quota",
+        "line 1, column 91: slicer.inner: count_quota does not accept a knapsack inside; use greedy, or count_constrained_knapsack instead of count_quota",
     ),
     beyond(
         Json,
         r#"{"scorer": {"type": "recency"}, "slicer": {"type": "knapsack", "cell_limit": 60000000, "memory_limit": 1000}}"#,
-        "line 1, column 104: slicer.memory_limit: there is a cell_limit too; leave one of them out",
+        "line 1, column 104: slicer.memory_limit: cell_limit and memory_limit exclude each other; remove one",
     ),
 ];
 
@@ -458,18 +472,18 @@ scorer:
 overflow_strategy: explode
 ",
         "\
-line 1, column 7: name: expected a text, got the number 5
-line 2, column 1: colour: unknown key \"colour\"; known are $schema, name, version, description, scorer, slicer, placer, deduplication, overflow_strategy
-line 3, column 16: placer.type: unknown placer \"random\"; known are chronological, u-shaped
-line 4, column 39: slicer.bucket_size: expected a whole number of at least 1, got 0
-line 4, column 54: slicer.cell_limit: expected a whole number, got the text \"many\"
-line 4, column 60: slicer.size: unknown key \"size\"; known are type, bucket_size, cell_limit, memory_limit
-line 5, column 16: deduplication: expected true or false, got the text \"no\"
+line 1, column 7: name: expected a string, got the number 5
+line 2, column 1: colour: unknown key \"colour\"; expected one of $schema, extends, name, version, description, scorer, slicer, placer, deduplication, overflow_strategy
+line 3, column 16: placer.type: unknown placer \"random\"; expected one of chronological, u-shaped
+line 4, column 39: slicer.bucket_size: expected an integer of at least 1, got 0
+line 4, column 54: slicer.cell_limit: expected an integer, got the string \"many\"
+line 4, column 60: slicer.size: unknown key \"size\"; expected one of type, bucket_size, cell_limit, memory_limit
+line 5, column 16: deduplication: expected a boolean, got the string \"no\"
 line 9, column 41: scorer.entries[0].weight: expected a finite number above 0, got 0
 line 11, column 60: scorer.entries[2].scorer.curve.windows[0]: missing field \"max_age\"; add it: the age at which the window ends
-line 11, column 68: scorer.entries[2].scorer.curve.windows[0].score: expected a number, got the text \"high\"
+line 11, column 68: scorer.entries[2].scorer.curve.windows[0].score: expected a number, got the string \"high\"
 line 11, column 78: scorer.entries[2].wieght: unknown key \"wieght\"; did you mean \"weight\"?
-line 12, column 20: overflow_strategy: unknown choice \"explode\"; known are throw, truncate, proceed",
+line 12, column 20: overflow_strategy: unknown value \"explode\"; expected one of throw, truncate, proceed",
     ),
     // A field that is missing and a part that its constructor refuses.
     fault(
@@ -478,15 +492,23 @@ line 12, column 20: overflow_strategy: unknown choice \"explode\"; known are thr
         "\
 line 1, column 1: missing field \"scorer\"; add it: how relevant an item is
 line 1, column 40: slicer.quotas: sum of require percentages (120) must not exceed 100.0
-line 1, column 114: version: expected a whole number of at least 1, got 0",
+line 1, column 114: version: expected an integer of at least 1, got 0",
     ),
-    // A misspelt key is not a missing one too.
+    // A document that extends a preset needs no scorer.
+    fault(
+        Toml,
+        "extends = \"rga\"\nslicer = { type = \"greedi\" }\n",
+        "\
+line 1, column 11: extends: unknown preset \"rga\"; did you mean \"rag\"?
+line 2, column 19: slicer.type: unknown slicer \"greedi\"; did you mean \"greedy\"?",
+    ),
+    // A misspelled key is not a missing one too.
     fault(
         Toml,
         "[scorr]\ntype = \"recency\"\n[placer]\n",
         "\
 line 1, column 2: scorr: unknown key \"scorr\"; did you mean \"scorer\"?
-line 3, column 1: placer: missing field \"type\"; give one of chronological, u-shaped",
+line 3, column 1: placer: missing field \"type\"; expected one of chronological, u-shaped",
     ),
 ];
 
@@ -499,27 +521,27 @@ pub(super) const REQUESTS: &[Fault] = &[
     fault(
         Json,
         "3",
-        "line 1, column 1: expected a map (request), got the number 3",
+        "line 1, column 1: expected an object (request), got the number 3",
     ),
     fault(
         Json,
         r#"[{"content": "a"}]"#,
-        r#"line 1, column 2: [0]: missing field "tokens"; add it: its tokens; negative ones are excluded by every run"#,
+        r#"line 1, column 2: [0]: missing field "tokens"; add it: the token count; items with a negative one are excluded"#,
     ),
     fault(
         Json,
         "{\"items\": [\n  {\"content\": \"a\", \"tokens\": 1},\n  {\"content\": \"b\", \"tokens\": \"2\"}\n]}",
-        r#"line 3, column 30: items[1].tokens: expected a whole number, got the text "2""#,
+        r#"line 3, column 30: items[1].tokens: expected an integer, got the string "2""#,
     ),
     fault(
         Json,
         r#"{"items": [{"content": "a", "tokens": 1.5}]}"#,
-        "line 1, column 39: items[0].tokens: expected a whole number, got 1.5",
+        "line 1, column 39: items[0].tokens: expected an integer, got 1.5",
     ),
     beyond(
         Json,
         r#"{"items": [{"content": "a", "tokens": 10000000000000000000}]}"#,
-        "line 1, column 39: items[0].tokens: expected a whole number from -9223372036854775808 to 9223372036854775807, got 10000000000000000000",
+        "line 1, column 39: items[0].tokens: expected an integer from -9223372036854775808 to 9223372036854775807, got 10000000000000000000",
     ),
     beyond(
         Json,
@@ -539,17 +561,17 @@ pub(super) const REQUESTS: &[Fault] = &[
     fault(
         Json,
         r#"{"items": [{"content": "a", "tokens": 1, "tags": ["x", 2]}]}"#,
-        "line 1, column 56: items[0].tags[1]: expected a text, got the number 2",
+        "line 1, column 56: items[0].tags[1]: expected a string, got the number 2",
     ),
     fault(
         Json,
         r#"{"items": [{"content": "a", "tokens": 1, "timestamp": "soon"}]}"#,
-        r#"line 1, column 55: items[0].timestamp: expected a time with a zone by RFC 3339, as "2026-01-31T12:00:00Z", got "soon""#,
+        r#"line 1, column 55: items[0].timestamp: expected an RFC 3339 time with a zone, such as "2026-01-31T12:00:00Z", got "soon""#,
     ),
     fault(
         Json,
         r#"{"items": [{"content": "a", "tokens": 1, "originalTokens": 1, "original_tokens": 2}]}"#,
-        r#"line 1, column 63: items[0].original_tokens: "original_tokens" stands in both its spellings; remove one of them"#,
+        r#"line 1, column 63: items[0].original_tokens: duplicate key "original_tokens", in both its spellings; remove one"#,
     ),
     fault(
         Json,
@@ -559,17 +581,17 @@ pub(super) const REQUESTS: &[Fault] = &[
     fault(
         Yaml,
         "items: []\nbudget: {max_tokens: -5}\n",
-        "line 2, column 22: budget.max_tokens: expected a whole number of at least 0, got -5",
+        "line 2, column 22: budget.max_tokens: expected an integer of at least 0, got -5",
     ),
     fault(
         Yaml,
         "items: []\nbudget: {target_tokens: 5}\n",
-        r#"line 2, column 9: budget: missing field "max_tokens"; add it: the hard ceiling: the model's window"#,
+        r#"line 2, column 9: budget: missing field "max_tokens"; add it: the hard limit: the model's context window"#,
     ),
     fault(
         Json,
         r#"{"items": [], "budget": 100}"#,
-        "line 1, column 25: budget: expected a map (budget), got the number 100",
+        "line 1, column 25: budget: expected an object (budget), got the number 100",
     ),
     beyond(
         Toml,
@@ -579,7 +601,7 @@ pub(super) const REQUESTS: &[Fault] = &[
     fault(
         Toml,
         "items = []\n[budget]\nmax_tokens = 10\n[budget.reserved_slots]\nMemory = -1\n",
-        "line 5, column 10: budget.reserved_slots.Memory: expected a whole number of at least 0, got -1",
+        "line 5, column 10: budget.reserved_slots.Memory: expected an integer of at least 0, got -1",
     ),
     fault(
         Json,
@@ -589,7 +611,7 @@ pub(super) const REQUESTS: &[Fault] = &[
     fault(
         Json,
         r#"{"items": [], "policy": 3}"#,
-        "line 1, column 25: policy: expected a policy, or the name of a preset, got the number 3",
+        "line 1, column 25: policy: expected a policy or the name of a preset, got the number 3",
     ),
     fault(
         Json,
@@ -599,18 +621,18 @@ pub(super) const REQUESTS: &[Fault] = &[
     beyond(
         Json,
         "{\"items\": [],\n \"policy\": {\"scorer\": {\"type\": \"recency\"}, \"slicer\": {\"type\": \"count_quota\", \"entries\": [], \"inner\": {\"type\": \"knapsack\"}}}}",
-        "line 2, column 102: policy.slicer.inner: count_quota takes no knapsack inside; choose greedy, or count_constrained_knapsack in place of count_quota",
+        "line 2, column 102: policy.slicer.inner: count_quota does not accept a knapsack inside; use greedy, or count_constrained_knapsack instead of count_quota",
     ),
 ];
 
-fn said_of_policy(format: Format, text: &str) -> String {
+fn policy_error(format: Format, text: &str) -> String {
     match Document::parse(text, format).and_then(|document| document.policy()) {
         Ok(_) => "accepted".to_owned(),
         Err(error) => error.to_string(),
     }
 }
 
-fn said_of_request(format: Format, text: &str) -> String {
+fn request_error(format: Format, text: &str) -> String {
     match Document::parse(text, format).and_then(|document| document.request()) {
         Ok(_) => "accepted".to_owned(),
         Err(error) => error.to_string(),
@@ -618,58 +640,58 @@ fn said_of_request(format: Format, text: &str) -> String {
 }
 
 #[track_caller]
-fn check(faults: &[Fault], said: fn(Format, &str) -> String) {
+fn check(faults: &[Fault], error: fn(Format, &str) -> String) {
     let wrong: Vec<String> = faults
         .iter()
         .filter_map(|fault| {
-            let heard = said(fault.format, fault.text);
-            let shown = format!("{:?} {}\n  {heard}\n", fault.format, fault.text);
-            (heard != fault.said).then_some(shown)
+            let actual = error(fault.format, fault.text);
+            let shown = format!("{:?} {}\n  {actual}\n", fault.format, fault.text);
+            (actual != fault.error).then_some(shown)
         })
         .collect();
     assert!(wrong.is_empty(), "\n{}", wrong.concat());
 }
 
 #[test]
-fn a_bad_policy_is_told_where_it_is_bad_and_how_to_mend_it() {
-    check(POLICIES, said_of_policy);
+fn an_invalid_policy_gives_the_error_its_path_and_its_position() {
+    check(POLICIES, policy_error);
 }
 
-/// Everything that is said of a policy, a line each.
-fn all_said_of_policy(format: Format, text: &str) -> String {
+/// All errors of a policy, one per line.
+fn all_policy_errors(format: Format, text: &str) -> String {
     let faults = match Document::parse(text, format) {
         Ok(document) => document.policy_faults(),
         Err(error) => vec![error],
     };
-    let said: Vec<String> = faults.iter().map(ToString::to_string).collect();
-    said.join("\n")
+    let error: Vec<String> = faults.iter().map(ToString::to_string).collect();
+    error.join("\n")
 }
 
 #[test]
-fn where_one_thing_is_wrong_one_fault_is_told() {
-    check(POLICIES, all_said_of_policy);
-    assert_eq!(all_said_of_policy(Toml, "scorer.type = \"recency\""), "");
+fn a_policy_with_one_error_gives_one_error() {
+    check(POLICIES, all_policy_errors);
+    assert_eq!(all_policy_errors(Toml, "scorer.type = \"recency\""), "");
 }
 
 #[test]
-fn every_fault_of_a_policy_is_told_in_the_order_of_the_text() {
-    check(SEVERAL, all_said_of_policy);
+fn all_errors_of_a_policy_are_given_in_the_order_of_the_text() {
+    check(SEVERAL, all_policy_errors);
 }
 
 #[test]
-fn a_bad_request_is_told_where_it_is_bad_and_how_to_mend_it() {
-    check(REQUESTS, said_of_request);
+fn an_invalid_request_gives_the_error_its_path_and_its_position() {
+    check(REQUESTS, request_error);
 }
 
 #[test]
-fn deep_nesting_is_refused_and_not_recursed_into() {
+fn deep_nesting_is_refused_without_recursion() {
     let deep = |open: &str, close: &str| open.repeat(100_000) + "1" + &close.repeat(100_000);
     let nested = |depth: usize| {
         let (open, close) = (r#"{"type": "scaled", "inner": "#, "}");
         let scorer = open.repeat(depth) + r#"{"type": "recency"}"# + &close.repeat(depth);
         format!("{{\"scorer\": {scorer}}}")
     };
-    for (format, text, said) in [
+    for (format, text, position) in [
         (Json, deep("[", "]"), "line 1, column 129: "),
         (Json, deep("{\"a\":", "}"), "line 1, column 641: "),
         (Json, nested(127), "line 1, column 3568: "),
@@ -685,13 +707,13 @@ fn deep_nesting_is_refused_and_not_recursed_into() {
     ] {
         let error = Document::parse(&text, format).unwrap_err().to_string();
         let shown = &error[error.len().saturating_sub(60)..];
-        assert!(error.contains(said), "{format:?} {said} ...{shown}");
+        assert!(error.contains(position), "{format:?} {position} ...{shown}");
     }
-    assert_eq!(said_of_policy(Json, &nested(126)), "accepted");
+    assert_eq!(policy_error(Json, &nested(126)), "accepted");
 }
 
 #[test]
-fn aliases_cannot_blow_up() {
+fn expansion_of_aliases_is_limited() {
     let levels = (1..10).map(|level| {
         let before = format!("*a{}, ", level - 1);
         format!("a{level}: &a{level} [{}]\n", before.repeat(10))
@@ -703,7 +725,7 @@ fn aliases_cannot_blow_up() {
 }
 
 #[test]
-fn a_position_is_counted_in_characters_and_its_span_in_bytes() {
+fn positions_count_characters_and_spans_count_bytes() {
     let text = "\u{feff}{\"name\": \"äöü\", \"nam\": 1}";
     let document = Document::parse(text, Json).unwrap();
     let error = document.policy().unwrap_err();

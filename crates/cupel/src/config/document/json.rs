@@ -1,8 +1,8 @@
-//! JSON by RFC 8259, with the place of every value.
+//! JSON (RFC 8259), with the position of every value.
 
 use std::borrow::Cow;
 
-use super::{DEEPEST, distinct, empty, syntax, too_deep, without_mark};
+use super::{MAX_DEPTH, distinct, empty, syntax, too_deep, without_mark};
 use crate::config::error::ConfigError;
 use crate::config::tree::{Entry, Node, Value};
 
@@ -29,7 +29,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// The next byte that is not white space, without passing it.
+    /// Skips white space and peeks at the next byte.
     fn next(&mut self) -> Option<u8> {
         let bytes = self.text.as_bytes();
         while let Some(b' ' | b'\n' | b'\r' | b'\t') = bytes.get(self.at) {
@@ -42,9 +42,9 @@ impl<'a> Reader<'a> {
         let first = self.next();
         let start = self.at;
         let value = match first {
-            Some(b'{') => self.nested(Self::map)?,
-            Some(b'[') => self.nested(Self::list)?,
-            Some(b'"') => Value::Text(self.string()?),
+            Some(b'{') => self.nested(Self::object)?,
+            Some(b'[') => self.nested(Self::array)?,
+            Some(b'"') => Value::String(self.string()?),
             Some(b'-' | b'0'..=b'9') => self.number()?,
             Some(b't') => self.word("true", Value::Bool(true))?,
             Some(b'f') => self.word("false", Value::Bool(false))?,
@@ -59,7 +59,7 @@ impl<'a> Reader<'a> {
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<Value<'a>, ConfigError>,
     ) -> Result<Value<'a>, ConfigError> {
-        if self.depth == DEEPEST {
+        if self.depth == MAX_DEPTH {
             return Err(too_deep().at(self.text, self.at..self.at + 1));
         }
         self.at += 1;
@@ -69,11 +69,11 @@ impl<'a> Reader<'a> {
         Ok(value)
     }
 
-    fn map(&mut self) -> Result<Value<'a>, ConfigError> {
+    fn object(&mut self) -> Result<Value<'a>, ConfigError> {
         let mut entries = Vec::new();
         if self.next() == Some(b'}') {
             self.at += 1;
-            return Ok(Value::Map(entries));
+            return Ok(Value::Object(entries));
         }
         loop {
             if self.next() != Some(b'"') {
@@ -96,18 +96,18 @@ impl<'a> Reader<'a> {
                 Some(b',') => self.at += 1,
                 Some(b'}') => {
                     self.at += 1;
-                    return distinct(self.text, entries).map(Value::Map);
+                    return distinct(self.text, entries).map(Value::Object);
                 }
                 _ => return Err(self.unexpected("`,` or `}`")),
             }
         }
     }
 
-    fn list(&mut self) -> Result<Value<'a>, ConfigError> {
+    fn array(&mut self) -> Result<Value<'a>, ConfigError> {
         let mut nodes = Vec::new();
         if self.next() == Some(b']') {
             self.at += 1;
-            return Ok(Value::List(nodes));
+            return Ok(Value::Array(nodes));
         }
         loop {
             let index = nodes.len();
@@ -116,7 +116,7 @@ impl<'a> Reader<'a> {
                 Some(b',') => self.at += 1,
                 Some(b']') => {
                     self.at += 1;
-                    return Ok(Value::List(nodes));
+                    return Ok(Value::Array(nodes));
                 }
                 _ => return Err(self.unexpected("`,` or `]`")),
             }
@@ -131,7 +131,7 @@ impl<'a> Reader<'a> {
         Ok(value)
     }
 
-    /// A string; borrowed from the text if nothing in it is escaped.
+    /// Reads a string; borrows from the text if nothing in it is escaped.
     fn string(&mut self) -> Result<Cow<'a, str>, ConfigError> {
         let opening = self.at;
         self.at += 1;
@@ -139,7 +139,7 @@ impl<'a> Reader<'a> {
         loop {
             let rest = &self.text[self.at..];
             let Some(plain) = first_special(rest.as_bytes()) else {
-                let error = syntax("the text ends within a string; close it with `\"`");
+                let error = syntax("unterminated string; close it with `\"`");
                 return Err(error.at(self.text, opening..self.text.len()));
             };
             let run = &rest[..plain];
@@ -161,7 +161,7 @@ impl<'a> Reader<'a> {
                 }
                 _ => {
                     let error = syntax(format!(
-                        "a control character within a string; write it as \\u{byte:04x}"
+                        "control character in a string; write it as \\u{byte:04x}"
                     ));
                     return Err(error.at(self.text, self.at..self.at + 1));
                 }
@@ -188,7 +188,7 @@ impl<'a> Reader<'a> {
             Some(b't') => '\t',
             Some(b'u') => {
                 let Some(mut unit) = self.hex() else {
-                    return fault(self, "an escape `\\u` without four hexadecimal digits");
+                    return fault(self, "escape `\\u` needs four hexadecimal digits");
                 };
                 if (0xd800..0xdc00).contains(&unit) && self.text[self.at..].starts_with("\\u") {
                     self.at += 2;
@@ -196,15 +196,15 @@ impl<'a> Reader<'a> {
                         Some(low @ 0xdc00..0xe000) => {
                             unit = 0x1_0000 + ((unit - 0xd800) << 10) + (low - 0xdc00);
                         }
-                        _ => return fault(self, "half of a surrogate pair"),
+                        _ => return fault(self, "unpaired surrogate"),
                     }
                 }
                 match char::from_u32(unit) {
                     Some(c) => c,
-                    None => return fault(self, "half of a surrogate pair"),
+                    None => return fault(self, "unpaired surrogate"),
                 }
             }
-            _ => return fault(self, "an unknown escape; write a backslash as `\\\\`"),
+            _ => return fault(self, "unknown escape; write a backslash as `\\\\`"),
         })
     }
 
@@ -226,7 +226,7 @@ impl<'a> Reader<'a> {
         self.at += number.len();
         let fault = |message: &str| Err(syntax(message).at(self.text, start..self.at));
         if !is_number(number) {
-            return fault("a number that JSON does not know; write it as -12, 0.5 or 1e6");
+            return fault("invalid number; write it as -12, 0.5 or 1e6");
         }
         let whole = !number.contains(['.', 'e', 'E']);
         if whole
@@ -237,7 +237,7 @@ impl<'a> Reader<'a> {
         }
         match number.parse::<f64>() {
             Ok(float) if float.is_finite() => Ok(Value::Float(float)),
-            _ => fault("a number that is too large"),
+            _ => fault("number is too large"),
         }
     }
 
@@ -250,31 +250,31 @@ impl<'a> Reader<'a> {
             Some(c) => {
                 let before = self.text[..self.at].trim_end();
                 let trailing = before.ends_with(',') && matches!(c, '}' | ']');
-                let mend = if trailing {
+                let fix = if trailing {
                     "; remove the `,` before it"
                 } else {
                     ""
                 };
-                let error = syntax(format!("expected {expected}, found `{c}`{mend}"));
+                let error = syntax(format!("expected {expected}, found `{c}`{fix}"));
                 error.at(self.text, self.at..self.at + c.len_utf8())
             }
         }
     }
 }
 
-/// The first byte of a string that does not stand for itself: a quote, a backslash, a control character.
+/// Returns the position of the first quote, backslash or control character.
 fn first_special(bytes: &[u8]) -> Option<usize> {
-    const AT_ONCE: usize = 32;
-    // Sums instead of conditions: a block is looked at as a whole, which is several times as fast.
+    const BLOCK: usize = 32;
+    // Sums instead of branches let the compiler vectorize: several times as fast.
     let special =
         |byte: u8| u8::from(byte == b'"') + u8::from(byte == b'\\') + u8::from(byte < b' ');
     let is_plain = |block: &&[u8]| block.iter().map(|&byte| special(byte)).sum::<u8>() == 0;
-    let start = bytes.chunks_exact(AT_ONCE).take_while(is_plain).count() * AT_ONCE;
+    let start = bytes.chunks_exact(BLOCK).take_while(is_plain).count() * BLOCK;
     let rest = bytes[start..].iter().position(|&byte| special(byte) > 0);
-    rest.map(|place| start + place)
+    rest.map(|position| start + position)
 }
 
-/// Whether these bytes are a number by JSON's grammar.
+/// Returns whether the text is a number by JSON's grammar.
 fn is_number(number: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let number = number.strip_prefix('-').unwrap_or(number);
@@ -300,7 +300,7 @@ mod tests {
     use crate::RawValue;
     use crate::config::ConfigErrorKind;
 
-    /// The same answer as from `serde_json`, which knows nothing of repeated keys.
+    /// Compares with `serde_json`, which accepts duplicate keys.
     fn check(text: &str) {
         let ours = parse(text);
         match serde_json::from_str::<RawValue>(text) {
@@ -312,7 +312,7 @@ mod tests {
         }
     }
 
-    /// Whole numbers beyond 64 bits are floats to `serde_json`.
+    /// Integers beyond 64 bits are floats to `serde_json`.
     fn plain(value: RawValue) -> RawValue {
         match value {
             RawValue::Integer(number) => RawValue::Float(number as f64),
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn json_is_what_the_standard_says() {
+    fn edge_cases_are_parsed_as_by_serde_json() {
         for text in [
             "",
             "null",
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn long_strings_end_where_they_end() {
+    fn long_strings_end_at_their_closing_quote() {
         for length in 0..100 {
             let plain = "é".repeat(length / 2) + &"a".repeat(length % 2);
             for text in [
@@ -400,7 +400,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 3_000, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn anything_like_json_is_read_as_by_serde_json(text in r#"([\[\]{}:, ]|"[a-c\\"u0-9é]{0,3}"|-?[0-9]{1,3}[.e]?[0-9]{0,2}|true|null){0,9}"#) {
+        fn random_text_is_parsed_as_by_serde_json(text in r#"([\[\]{}:, ]|"[a-c\\"u0-9é]{0,3}"|-?[0-9]{1,3}[.e]?[0-9]{0,2}|true|null){0,9}"#) {
             check(&text);
         }
     }

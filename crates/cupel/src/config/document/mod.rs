@@ -1,4 +1,4 @@
-//! Policies and requests as JSON, TOML and YAML texts (feature `documents`).
+//! Policies and requests as JSON, TOML and YAML text (feature `documents`).
 
 mod json;
 mod toml;
@@ -7,28 +7,29 @@ mod yaml;
 use std::ops::Range;
 use std::path::Path;
 
+use super::data::Data;
 use super::error::{ConfigError, ConfigErrorKind, Step};
 use super::registry::{POLICY, Shape};
 use super::tree::{Entry, Node, Value, duplicate_key, repeated};
-use super::{PolicyConfig, RequestConfig, faults, read, request};
+use super::{PolicyConfig, RequestConfig, faults, request};
 use crate::{ContextItem, Policy, RawValue};
 
-/// How deep maps and lists may be nested.
-const DEEPEST: usize = 128;
+/// The maximum nesting of objects and arrays.
+const MAX_DEPTH: usize = 128;
 
-/// A language for documents.
+/// A document format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Format {
     /// JSON.
     Json,
     /// TOML.
     Toml,
-    /// YAML 1.2: only `true` and `false` are booleans, `no` is a text.
+    /// YAML 1.2: only `true` and `false` are booleans, `no` is a string.
     Yaml,
 }
 
 impl Format {
-    /// The format that the name of a file tells, if it does.
+    /// Returns the format that the extension of a file names, if it does.
     ///
     /// ```
     /// use cupel::config::Format;
@@ -46,8 +47,8 @@ impl Format {
         }
     }
 
-    /// The format that a text looks like: JSON if it begins with `{`, or with `[` and is no TOML header;
-    /// TOML if its first line is a header or an assignment; YAML otherwise.
+    /// Detects the format of a text: JSON if it starts with `{`, or with `[` that is not a TOML
+    /// header; TOML if its first line is a header or an assignment; YAML otherwise.
     ///
     /// ```
     /// use cupel::config::Format;
@@ -79,7 +80,7 @@ impl Format {
     }
 }
 
-/// A text in one of the formats, read but not yet understood.
+/// A parsed text in one of the formats.
 ///
 /// ```
 /// use cupel::config::{Document, Format};
@@ -101,7 +102,7 @@ pub struct Document<'a> {
 }
 
 impl<'a> Document<'a> {
-    /// Reads a text; a byte order mark in front is passed over.
+    /// Parses a text; a byte order mark at its start is skipped.
     ///
     /// # Errors
     ///
@@ -115,26 +116,38 @@ impl<'a> Document<'a> {
         Ok(Self { text, root })
     }
 
-    /// The text it was read from.
+    /// Returns the text.
     pub fn text(&self) -> &'a str {
         self.text
     }
 
-    /// The document as a policy's data: names and types are right, and it builds.
+    /// Reads the document as the data of a policy, which can be built.
     ///
     /// # Errors
     ///
-    /// What is wrong, with its position.
+    /// The first error, with its position.
     pub fn policy_config(&self) -> Result<PolicyConfig, ConfigError> {
-        let config = read::policy(&self.root).map_err(|error| self.locate(error))?;
-        config.build().map_err(|error| self.locate(error))?;
-        Ok(config)
+        self.checked(PolicyConfig::read(&self.root, Shape::Policy))
     }
 
-    /// Everything that is wrong with the document as a policy, in the order of the text; empty where
+    /// Reads a preset, which cannot extend another.
+    pub(super) fn preset_config(&self) -> Result<PolicyConfig, ConfigError> {
+        let no_base = |_: &str| Err(syntax("a preset cannot extend another"));
+        self.checked(PolicyConfig::read_with(&self.root, no_base))
+    }
+
+    fn checked(
+        &self,
+        config: Result<PolicyConfig, ConfigError>,
+    ) -> Result<PolicyConfig, ConfigError> {
+        let built = config.and_then(|config| config.build().map(|_| config));
+        built.map_err(|error| self.locate(error))
+    }
+
+    /// Returns all errors of the document as a policy, in the order of the text; none if
     /// [`policy`](Self::policy) succeeds.
     ///
-    /// Whether parts go together is found out once each of them is right.
+    /// Rules across fields are checked if the fields themselves are valid.
     ///
     /// ```
     /// use cupel::config::{Document, Format};
@@ -158,17 +171,18 @@ impl<'a> Document<'a> {
         faults
     }
 
-    /// The document as a policy.
+    /// Reads the document as a policy.
     ///
     /// # Errors
     ///
     /// As [`policy_config`](Self::policy_config).
     pub fn policy(&self) -> Result<Policy, ConfigError> {
-        let policy = read::policy(&self.root).and_then(|config| config.build());
+        let config = PolicyConfig::read(&self.root, Shape::Policy);
+        let policy = config.and_then(|config| config.build());
         policy.map_err(|error| self.locate(error))
     }
 
-    /// The document as a request; a list is one of items only.
+    /// Reads the document as a request; an array is a request of items alone.
     ///
     /// # Errors
     ///
@@ -177,7 +191,7 @@ impl<'a> Document<'a> {
         self.request_with(None)
     }
 
-    /// The same where items may leave out their tokens: `count` says them, given the content.
+    /// Reads a request whose items may leave out `tokens`: `count` is called with the content.
     ///
     /// # Errors
     ///
@@ -200,8 +214,7 @@ impl<'a> Document<'a> {
     }
 
     fn request_with(&self, count: request::Count<'_>) -> Result<RequestConfig, ConfigError> {
-        let request =
-            request::request_with(&self.root, count).map_err(|error| self.locate(error))?;
+        let request = request::request(&self.root, count).map_err(|error| self.locate(error))?;
         if let Some(policy) = &request.policy {
             let built = policy.build();
             built.map_err(|error| self.locate(error.within("policy")))?;
@@ -209,7 +222,7 @@ impl<'a> Document<'a> {
         Ok(request)
     }
 
-    /// The document as one item: a line of a file that holds one a line.
+    /// Reads the document as one item, such as a line of a JSONL file.
     ///
     /// # Errors
     ///
@@ -226,7 +239,7 @@ impl<'a> Document<'a> {
         request::item(&self.root, None).map_err(|error| self.locate(error))
     }
 
-    /// The same where the item may leave out its tokens, as in
+    /// Reads an item that may leave out `tokens`, as
     /// [`request_counted`](Self::request_counted).
     ///
     /// # Errors
@@ -243,11 +256,11 @@ impl<'a> Document<'a> {
 }
 
 impl PolicyConfig {
-    /// The policy as a text that [`Document`] reads back as this data.
+    /// Writes the policy as text that [`Document`] reads back as the same data.
     ///
     /// # Errors
     ///
-    /// As [`build`](Self::build): what is written can be used.
+    /// As [`build`](Self::build): only valid policies are written.
     ///
     /// ```
     /// use cupel::config::{Format, PolicyConfig, ScorerConfig};
@@ -268,18 +281,44 @@ impl PolicyConfig {
     }
 }
 
+impl Policy {
+    /// Reads and builds the policy document in a file (feature `documents`).
+    ///
+    /// The format is that of the file's extension, otherwise that of the text. This is the only
+    /// function of the library that reads a file; [`Document`] reads text from anywhere else.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigErrorKind::Io`] if the file cannot be read as UTF-8 text, otherwise as
+    /// [`Document::parse`] and [`Document::policy`].
+    ///
+    /// ```no_run
+    /// let policy = cupel::Policy::from_path("policies/support.toml")?;
+    /// # Ok::<(), cupel::config::ConfigError>(())
+    /// ```
+    pub fn from_path(path: impl AsRef<Path>) -> Result<Self, ConfigError> {
+        let path = path.as_ref();
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            let message = format!("cannot read {}: {error}", path.display());
+            ConfigError::new(ConfigErrorKind::Io, message)
+        })?;
+        let format = Format::of_path(path).unwrap_or_else(|| Format::of_text(&text));
+        Document::parse(&text, format)?.policy()
+    }
+}
+
 impl Node<'_> {
-    /// The bytes that `error` is about: the place at the end of its path, or as near as there is one.
+    /// Returns the bytes of the value that `error` is about, or of its nearest ancestor.
     fn span_of(&self, error: &ConfigError) -> Range<usize> {
         let mut node = self;
         let mut span = self.span.clone();
         for step in error.steps() {
             let next = match (&node.value, step) {
-                (Value::Map(entries), Step::Key(key)) => entries
+                (Value::Object(entries), Step::Key(key)) => entries
                     .iter()
                     .find(|entry| entry.key == *key)
                     .map(|entry| (&entry.value, &entry.key_span)),
-                (Value::List(nodes), Step::Index(index)) => {
+                (Value::Array(nodes), Step::Index(index)) => {
                     nodes.get(*index).map(|node| (node, &node.span))
                 }
                 _ => None,
@@ -294,16 +333,16 @@ impl Node<'_> {
         span
     }
 
-    /// The same without places.
+    /// Returns the value without positions.
     pub(crate) fn to_raw(&self) -> RawValue {
         match &self.value {
             Value::Null => RawValue::Null,
             Value::Bool(value) => RawValue::Bool(*value),
             Value::Integer(number) => RawValue::Integer(*number),
             Value::Float(number) => RawValue::Float(*number),
-            Value::Text(text) => RawValue::Text(text.clone().into_owned()),
-            Value::List(nodes) => RawValue::List(nodes.iter().map(Node::to_raw).collect()),
-            Value::Map(entries) => {
+            Value::String(text) => RawValue::Text(text.clone().into_owned()),
+            Value::Array(nodes) => RawValue::List(nodes.iter().map(Node::to_raw).collect()),
+            Value::Object(entries) => {
                 let entries = entries.iter();
                 let pair = |entry: &Entry<'_>| (entry.key.to_string(), entry.value.to_raw());
                 RawValue::Map(entries.map(pair).collect())
@@ -317,14 +356,16 @@ fn syntax(message: impl Into<String>) -> ConfigError {
 }
 
 fn too_deep() -> ConfigError {
-    syntax(format!("nested more than {DEEPEST} deep; flatten it"))
+    syntax(format!(
+        "nested more than {MAX_DEPTH} levels deep; flatten it"
+    ))
 }
 
 fn empty(text: &str) -> ConfigError {
-    syntax("the text is empty; a document is expected").at(text, 0..0)
+    syntax("the text is empty; expected a document").at(text, 0..0)
 }
 
-/// Entries with every key once.
+/// Refuses duplicate keys.
 fn distinct<'a>(text: &str, entries: Vec<Entry<'a>>) -> Result<Vec<Entry<'a>>, ConfigError> {
     match repeated(&entries) {
         None => Ok(entries),
@@ -332,7 +373,7 @@ fn distinct<'a>(text: &str, entries: Vec<Entry<'a>>) -> Result<Vec<Entry<'a>>, C
     }
 }
 
-/// The byte order mark, if the text has one.
+/// Returns the range of the text without its byte order mark.
 fn without_mark(text: &str) -> Range<usize> {
     let mark = '\u{feff}';
     let start = if text.starts_with(mark) {

@@ -1,4 +1,4 @@
-//! YAML 1.2 with its core schema, with the place of every value.
+//! YAML 1.2 (core schema), with the position of every value.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -7,12 +7,12 @@ use std::ops::Range;
 
 use granit_parser::{Event, Parser, ScalarStyle, ScanError, Tag};
 
-use super::{DEEPEST, distinct, empty, syntax, too_deep, without_mark};
+use super::{MAX_DEPTH, distinct, empty, syntax, too_deep, without_mark};
 use crate::config::error::ConfigError;
 use crate::config::tree::{Entry, Node, Value};
 
-/// How many values aliases may stand for in all.
-const MOST_ALIASED: usize = 100_000;
+/// The maximum number of values that aliases expand to.
+const MAX_ALIASED: usize = 100_000;
 
 pub(super) fn parse(text: &str) -> Result<Node<'_>, ConfigError> {
     let mut reader = Reader {
@@ -38,11 +38,11 @@ pub(super) fn parse(text: &str) -> Result<Node<'_>, ConfigError> {
 
 struct Reader<'a> {
     text: &'a str,
-    /// Where the text that was read begins.
+    /// Where the parsed text begins.
     offset: usize,
-    /// The lists and maps around the place, outermost first.
+    /// The open arrays and objects, outermost first.
     open: Vec<Open<'a>>,
-    /// Finished values by the number of their anchor.
+    /// Complete values by anchor.
     anchors: HashMap<usize, Node<'a>>,
     aliased: usize,
     root: Option<Node<'a>>,
@@ -55,18 +55,18 @@ struct Open<'a> {
 }
 
 enum Inside<'a> {
-    List(Vec<Node<'a>>),
-    /// The entries, and the key whose value is to come.
-    Map(Vec<Entry<'a>>, Option<(Cow<'a, str>, Range<usize>)>),
+    Array(Vec<Node<'a>>),
+    /// The entries, and the key that waits for its value.
+    Object(Vec<Entry<'a>>, Option<(Cow<'a, str>, Range<usize>)>),
 }
 
 impl<'a> Reader<'a> {
     fn event(&mut self, event: Event<'a>, span: Range<usize>) -> Result<(), ConfigError> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
-                // A key is the text it is written as.
+                // Keys are strings as written: `1` is the key "1".
                 if let Some(Open {
-                    inside: Inside::Map(_, key @ None),
+                    inside: Inside::Object(_, key @ None),
                     ..
                 }) = self.open.last_mut()
                 {
@@ -77,36 +77,39 @@ impl<'a> Reader<'a> {
                 self.finish(Node { value, span }, anchor)
             }
             Event::SequenceStart(_, anchor, tag) => {
-                self.begin(&span, anchor, tag.as_deref(), Inside::List(Vec::new()))
+                self.begin(&span, anchor, tag.as_deref(), Inside::Array(Vec::new()))
             }
-            Event::MappingStart(_, anchor, tag) => {
-                self.begin(&span, anchor, tag.as_deref(), Inside::Map(Vec::new(), None))
-            }
+            Event::MappingStart(_, anchor, tag) => self.begin(
+                &span,
+                anchor,
+                tag.as_deref(),
+                Inside::Object(Vec::new(), None),
+            ),
             Event::SequenceEnd | Event::MappingEnd => {
                 let Some(open) = self.open.pop() else {
-                    return Err(syntax("an end without a beginning"));
+                    return Err(syntax("unexpected end of a collection"));
                 };
                 let value = match open.inside {
-                    Inside::List(nodes) => Value::List(nodes),
-                    Inside::Map(entries, _) => Value::Map(distinct(self.text, entries)?),
+                    Inside::Array(nodes) => Value::Array(nodes),
+                    Inside::Object(entries, _) => Value::Object(distinct(self.text, entries)?),
                 };
                 let span = open.start..span.end.max(open.start);
                 self.finish(Node { value, span }, open.anchor)
             }
             Event::Alias(anchor) => {
                 let Some(node) = self.anchors.get(&anchor) else {
-                    return Err(syntax("an alias of a value that is not finished"));
+                    return Err(syntax("an alias inside the value it refers to"));
                 };
                 self.aliased += size(node);
-                if self.aliased > MOST_ALIASED {
-                    let message = format!("aliases stand for more than {MOST_ALIASED} values");
+                if self.aliased > MAX_ALIASED {
+                    let message = format!("aliases expand to more than {MAX_ALIASED} values");
                     return Err(syntax(message));
                 }
                 let value = node.value.clone();
                 self.finish(Node { value, span }, 0)
             }
             Event::DocumentStart(..) if self.root.is_some() => {
-                Err(syntax("a second document; keep one in a file"))
+                Err(syntax("more than one document; use one file each"))
             }
             _ => Ok(()),
         }
@@ -119,18 +122,18 @@ impl<'a> Reader<'a> {
         tag: Option<&Tag>,
         inside: Inside<'a>,
     ) -> Result<(), ConfigError> {
-        if self.open.len() == DEEPEST {
+        if self.open.len() == MAX_DEPTH {
             return Err(too_deep());
         }
         if let Some(tag) = tag.filter(|tag| !matches!(tag.suffix(), "map" | "seq")) {
             return Err(unknown_tag(tag));
         }
         if let Some(Open {
-            inside: Inside::Map(_, None),
+            inside: Inside::Object(_, None),
             ..
         }) = self.open.last()
         {
-            return Err(syntax("a key that is a list or a map; keys are texts"));
+            return Err(syntax("a key must be a string, not an array or an object"));
         }
         self.open.push(Open {
             start: span.start,
@@ -140,17 +143,17 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Puts a finished value where it belongs.
+    /// Adds a complete value to the collection around it.
     fn finish(&mut self, node: Node<'a>, anchor: usize) -> Result<(), ConfigError> {
         if anchor > 0 {
             self.anchors.insert(anchor, node.clone());
         }
         match self.open.last_mut().map(|open| &mut open.inside) {
             None => self.root = Some(node),
-            Some(Inside::List(nodes)) => nodes.push(node),
-            Some(Inside::Map(entries, key)) => {
+            Some(Inside::Array(nodes)) => nodes.push(node),
+            Some(Inside::Object(entries, key)) => {
                 let Some((key, key_span)) = key.take() else {
-                    return Err(syntax("a key that is an alias; keys are texts"));
+                    return Err(syntax("a key must be a string, not an alias"));
                 };
                 entries.push(Entry {
                     key,
@@ -162,13 +165,13 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// An error with the path of the place.
+    /// Adds the path of the current position to an error.
     fn within(&self, error: ConfigError) -> ConfigError {
         let outwards = self.open.iter().rev();
         outwards.fold(error, |error, open| match &open.inside {
-            Inside::List(nodes) => error.within(nodes.len()),
-            Inside::Map(_, Some((key, _))) => error.within(&**key),
-            Inside::Map(_, None) => error,
+            Inside::Array(nodes) => error.within(nodes.len()),
+            Inside::Object(_, Some((key, _))) => error.within(&**key),
+            Inside::Object(_, None) => error,
         })
     }
 
@@ -181,18 +184,18 @@ impl<'a> Reader<'a> {
 
 fn unknown_tag(tag: &Tag) -> ConfigError {
     let (handle, suffix) = (tag.handle(), tag.suffix());
-    syntax(format!("the tag {handle}{suffix} is not known; remove it"))
+    syntax(format!("unknown tag {handle}{suffix}; remove it"))
 }
 
 fn size(node: &Node<'_>) -> usize {
     1 + match &node.value {
-        Value::List(nodes) => nodes.iter().map(size).sum(),
-        Value::Map(entries) => entries.iter().map(|entry| size(&entry.value)).sum(),
+        Value::Array(nodes) => nodes.iter().map(size).sum(),
+        Value::Object(entries) => entries.iter().map(|entry| size(&entry.value)).sum(),
         _ => 0,
     }
 }
 
-/// The value of a scalar by the core schema.
+/// Resolves a scalar by the core schema.
 fn scalar<'a>(
     text: Cow<'a, str>,
     style: ScalarStyle,
@@ -200,7 +203,7 @@ fn scalar<'a>(
 ) -> Result<Value<'a>, ConfigError> {
     match tag.map(Tag::suffix) {
         None if style == ScalarStyle::Plain => {}
-        None | Some("str" | "") => return Ok(Value::Text(text)),
+        None | Some("str" | "") => return Ok(Value::String(text)),
         Some("int" | "float" | "bool" | "null") => {}
         Some(_) => return tag.map_or(Ok(Value::Null), |tag| Err(unknown_tag(tag))),
     }
@@ -210,7 +213,7 @@ fn scalar<'a>(
         "false" | "False" | "FALSE" => Value::Bool(false),
         _ => match number(&text)? {
             Some(value) => value,
-            None => Value::Text(text),
+            None => Value::String(text),
         },
     })
 }
@@ -242,29 +245,29 @@ fn number<'a>(text: &str) -> Result<Option<Value<'a>>, ConfigError> {
     }
     match text.parse::<f64>() {
         Ok(float) if float.is_finite() => Ok(Some(Value::Float(float))),
-        Ok(_) => Err(syntax("a number that is too large")),
+        Ok(_) => Err(syntax("number is too large")),
         Err(_) => Ok(None),
     }
 }
 
-/// The tree as YAML in block style.
+/// Writes a tree as YAML in block style.
 pub(super) fn write(node: &Node<'_>) -> String {
     let mut text = String::new();
     block(&mut text, node, 0);
     text
 }
 
-/// A value from a line's beginning, which is already indented for the first line of a list's entry.
+/// Writes a value whose first line is already indented.
 fn block(out: &mut String, node: &Node<'_>, depth: usize) {
     match &node.value {
-        Value::Map(entries) if !entries.is_empty() => {
+        Value::Object(entries) if !entries.is_empty() => {
             for (index, entry) in entries.iter().enumerate() {
                 indent(out, if index > 0 { depth } else { 0 });
                 let _ = write!(out, "{}:", text(&entry.key));
                 nested(out, &entry.value, depth);
             }
         }
-        Value::List(nodes) if !nodes.is_empty() => {
+        Value::Array(nodes) if !nodes.is_empty() => {
             for (index, node) in nodes.iter().enumerate() {
                 indent(out, if index > 0 { depth } else { 0 });
                 out.push_str("- ");
@@ -277,15 +280,15 @@ fn block(out: &mut String, node: &Node<'_>, depth: usize) {
     }
 }
 
-/// What stands behind a key.
+/// Writes the value of a key.
 fn nested(out: &mut String, node: &Node<'_>, depth: usize) {
     match &node.value {
-        Value::Map(entries) if !entries.is_empty() => {
+        Value::Object(entries) if !entries.is_empty() => {
             out.push('\n');
             indent(out, depth + 1);
             block(out, node, depth + 1);
         }
-        Value::List(nodes) if !nodes.is_empty() => {
+        Value::Array(nodes) if !nodes.is_empty() => {
             out.push('\n');
             indent(out, depth + 1);
             block(out, node, depth + 1);
@@ -300,26 +303,26 @@ fn indent(out: &mut String, depth: usize) {
     out.extend(std::iter::repeat_n("  ", depth));
 }
 
-/// A scalar or an empty collection on one line.
+/// Writes a scalar or an empty collection on one line.
 fn flow(node: &Node<'_>) -> String {
     match &node.value {
-        Value::Text(value) => text(value),
+        Value::String(value) => text(value),
         _ => node.to_raw().to_string(),
     }
 }
 
-/// A text: plain where nothing else could be meant, else in double quotes as JSON has them.
+/// Writes a string: plain if it is unambiguous, otherwise in double quotes as in JSON.
 fn text(value: &str) -> String {
     let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     let plain = value.starts_with(|c: char| c.is_ascii_alphabetic()) && value.chars().all(word);
-    let meant = matches!(
+    let is_string = matches!(
         scalar(value.into(), ScalarStyle::Plain, None),
-        Ok(Value::Text(_))
+        Ok(Value::String(_))
     );
-    // What YAML 1.1 takes for a boolean is no text to everyone.
+    // YAML 1.1 parsers read these as booleans.
     let folded = value.to_ascii_lowercase();
     let boolean = matches!(folded.as_str(), "y" | "n" | "yes" | "no" | "on" | "off");
-    if plain && meant && !boolean {
+    if plain && is_string && !boolean {
         return value.to_owned();
     }
     crate::RawValue::Text(value.to_owned()).to_string()

@@ -155,18 +155,13 @@ impl KnapsackSlice {
         self.bucket_size
     }
 
+    /// Returns the cell limit and the memory limit as documents have them: at most one is set.
     #[cfg(feature = "serde")]
-    pub(super) fn data(&self) -> crate::config::KnapsackConfig {
-        crate::config::KnapsackConfig {
-            bucket_size: self.bucket_size,
-            cell_limit: match self.limit {
-                Limit::Cells(Self::DEFAULT_CELL_LIMIT) | Limit::Memory(_) => None,
-                Limit::Cells(cells) => Some(cells),
-            },
-            memory_limit: match self.limit {
-                Limit::Cells(_) => None,
-                Limit::Memory(bytes) => Some(bytes),
-            },
+    pub(super) fn limits(&self) -> (Option<u64>, Option<usize>) {
+        match self.limit {
+            Limit::Cells(Self::DEFAULT_CELL_LIMIT) => (None, None),
+            Limit::Cells(cells) => (Some(cells), None),
+            Limit::Memory(bytes) => (None, Some(bytes)),
         }
     }
 
@@ -272,7 +267,12 @@ impl Slicer for KnapsackSlice {
 
     #[cfg(feature = "serde")]
     fn to_config(&self) -> Result<super::SlicerConfig, super::ConfigError> {
-        Ok(super::SlicerConfig::Knapsack(self.data()))
+        let (cell_limit, memory_limit) = self.limits();
+        Ok(super::SlicerConfig::Knapsack {
+            bucket_size: self.bucket_size,
+            cell_limit,
+            memory_limit,
+        })
     }
 }
 
@@ -375,4 +375,21 @@ fn split(ranked: &[ScoredRef<'_>]) -> (Vec<usize>, usize) {
 fn cells(candidates: usize, capacity: i64) -> u64 {
     let cells = candidates as i128 * (i128::from(capacity) + 1);
     u64::try_from(cells).unwrap_or(u64::MAX)
+}
+
+#[cfg(feature = "serde")]
+impl KnapsackSlice {
+    pub(crate) fn from_config(
+        bucket_size: i64,
+        cell_limit: Option<u64>,
+        memory_limit: Option<usize>,
+    ) -> Result<Self, super::ConfigError> {
+        let slicer = Self::new(bucket_size).map_err(crate::config::invalid_in("bucket_size"))?;
+        match (cell_limit, memory_limit) {
+            (None, None) => Ok(slicer),
+            (Some(cells), None) => Ok(slicer.cell_limit(cells)),
+            (None, Some(bytes)) => Ok(slicer.memory_limit(bytes)),
+            (Some(_), Some(_)) => Err(super::ConfigError::exclusive("cell_limit", "memory_limit")),
+        }
+    }
 }

@@ -1,0 +1,322 @@
+//! Every scorer, curve, slicer and placer that a document can name: one row each.
+//!
+//! A row gives the enum its variant, the registry its fields, ranges, defaults and docs, and the
+//! reader, the writer and the builder their arms. The strategy's own file has the constructor that
+//! the row names (`from_config`) and the way back (`to_config`).
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use super::data::{Data, Fields, as_str, object, unknown_choice};
+use super::define::{choice, family, record};
+use super::error::ConfigError;
+use super::registry::{
+    COUNT, FINITE, Family, Literal, NOT_NEGATIVE, PERCENT, POSITIVE, Record, Role, Shape, Spec,
+    UNIT, default, optional, required,
+};
+use super::tree::Node;
+use crate::{
+    ChronologicalPlacer, CompositeScorer, ContextKind, CountConstrainedKnapsackSlice,
+    CountQuotaEntry, CountQuotaSlice, DecayCurve, DecayScorer, FrequencyScorer, GreedySlice,
+    GroupScore, GroupSlice, KindScorer, KnapsackSlice, MetadataKeyScorer, MetadataTrustScorer,
+    OverflowStrategy, Placer, PriorityScorer, ProductScorer, QuotaEntry, QuotaSlice, RankSlice,
+    RawValue, RecencyScorer, ReflexiveScorer, ScaledScorer, ScarcityBehavior, Scorer, Slicer,
+    TagScorer, UShapedPlacer,
+};
+
+const SCORER: Shape = Shape::Family(Role::Scorer);
+const SLICER: Shape = Shape::Family(Role::Slicer);
+const A_SCORER_ENTRY: &Shape = &Shape::Record(&SCORER_ENTRY);
+const A_STEP_WINDOW: &Shape = &Shape::Record(&STEP_WINDOW);
+const A_QUOTA: &Shape = &Shape::Record(&QUOTA);
+const A_COUNT_ENTRY: &Shape = &Shape::Record(&COUNT_ENTRY);
+const INNER_SLICER: Spec = default(SLICER, Literal::Type("greedy"));
+const BUCKET_SIZE: Spec = default(Shape::Integer(1, i64::MAX), Literal::Integer(100));
+const CELL_LIMIT: Spec = optional(Shape::Integer(50_000_001, i64::MAX));
+const MEMORY_LIMIT: Spec = optional(COUNT);
+const COUNT_ENTRIES: Spec = required(Shape::Array(A_COUNT_ENTRY, 0));
+const SCARCITY: Spec = default(
+    Shape::Choice(SCARCITY_BEHAVIORS),
+    Literal::String("degrade"),
+);
+
+choice!(OverflowStrategy, OVERFLOW_STRATEGIES: "throw" => Throw, "truncate" => Truncate, "proceed" => Proceed);
+choice!(ScarcityBehavior, SCARCITY_BEHAVIORS: "degrade" => Degrade, "throw" => Throw);
+choice!(GroupScore, GROUP_SCORES: "max" => Max, "mean" => Mean, "sum" => Sum);
+
+pub(super) const OVERFLOW: Shape = Shape::Choice(OVERFLOW_STRATEGIES);
+
+family! {
+    SCORERS "scorer" "The scorers." =>
+    /// A scorer as data: a row of [`registry::SCORERS`](super::registry::SCORERS).
+    #[derive(Debug, Clone, PartialEq)]
+    ScorerConfig builds Box<dyn Scorer>, Box::new;
+
+    "recency" Recency RecencyScorer
+    "Rank by timestamp: the newest item scores 1, the oldest 0."
+
+    "priority" Priority PriorityScorer
+    "Rank by priority: the highest scores 1, the lowest 0."
+
+    "kind" Kind KindScorer::from_config
+    "The weight of the item's kind, 0 for a kind without one." {
+        weights: BTreeMap<ContextKind, f64> = default(Shape::ByKind(&NOT_NEGATIVE), Literal::Weights(&KindScorer::DEFAULT_WEIGHTS)),
+            "The weight of each kind.";
+    }
+
+    "tag" Tag TagScorer::from_config
+    "The weight of the item's tags divided by the weight of all tags." {
+        tag_weights: BTreeMap<String, f64> = required(Shape::ByString(&NOT_NEGATIVE)),
+            "The weight of each tag, summed in the order of the tags.";
+        ignore_case: bool = default(Shape::Bool, Literal::Bool(false)),
+            "Whether the case of ASCII letters is ignored.";
+    }
+
+    "frequency" Frequency FrequencyScorer
+    "The share of the other items that have a tag in common with the item."
+
+    "reflexive" Reflexive ReflexiveScorer
+    "The item's own future relevance hint."
+
+    "composite" Composite CompositeScorer::from_config
+    "The weighted average of several scorers." {
+        entries: Vec<ScorerEntry> = required(Shape::Array(A_SCORER_ENTRY, 1)),
+            "The scorers with their weights, at least one.";
+    }
+
+    "scaled" Scaled ScaledScorer::from_config
+    "Another scorer, rescaled to the range 0 to 1 over all items." {
+        inner: Box<ScorerConfig> = required(SCORER),
+            "The scorer to rescale.";
+    }
+
+    "decay" Decay DecayScorer::from_config
+    "A curve over the item's age." {
+        curve: CurveConfig = required(Shape::Family(Role::Curve)),
+            "How the score falls with age.";
+        null_timestamp_score: f64 = default(UNIT, Literal::Number(0.5)),
+            "The score of items without a timestamp.";
+        reference_time: Option<DateTime<Utc>> = optional(Shape::Time),
+            "The time from which ages are counted. Defaults to the time of the run.";
+    }
+
+    "metadata_trust" MetadataTrust MetadataTrustScorer::from_config
+    "The number in the metadata `cupel:trust`." {
+        default_score: f64 = default(UNIT, Literal::Number(0.5)),
+            "The score of items without a usable number.";
+    }
+
+    "metadata_key" MetadataKey MetadataKeyScorer::from_config
+    "The boost if a metadata key has a given value, otherwise 1." {
+        key: String = required(Shape::String),
+            "The metadata key.";
+        value: String = required(Shape::String),
+            "The value that gets the boost.";
+        boost: f64 = required(POSITIVE),
+            "The score on a match, a factor for `product`.";
+    }
+
+    "product" Product ProductScorer::from_config
+    "The product of several scorers." {
+        scorers: Vec<ScorerConfig> = required(Shape::Array(&SCORER, 1)),
+            "The factors, at least one.";
+    }
+}
+
+impl ScorerConfig {
+    /// Builds the `inner` scorer of another.
+    #[expect(
+        clippy::boxed_local,
+        reason = "a recursive enum is boxed where it nests"
+    )]
+    pub(crate) fn into_inner(self: Box<Self>) -> Result<Box<dyn Scorer>, ConfigError> {
+        self.into_built().map_err(|error| error.within("inner"))
+    }
+}
+
+record! {
+    SCORER_ENTRY "scorer_entry" "A scorer of a composite, with its weight." => ScorerEntry {
+        scorer: ScorerConfig = required(SCORER),
+            "The scorer.";
+        weight: f64 = default(POSITIVE, Literal::Number(1.0)),
+            "The weight, relative to the other entries.";
+    }
+}
+
+family! {
+    CURVES "curve" "The curves of the decay scorer." =>
+    /// A decay curve as data: a row of [`registry::CURVES`](super::registry::CURVES).
+    #[derive(Debug, Clone, PartialEq)]
+    CurveConfig builds DecayCurve, std::convert::identity;
+
+    "exponential" Exponential DecayCurve::exponential_from_config
+    "The score halves with every half-life." {
+        half_life: TimeDelta = required(Shape::Duration),
+            "The age at which the score is 0.5.";
+    }
+
+    "window" Window DecayCurve::window_from_config
+    "The score is 1 below an age, 0 from there on." {
+        max_age: TimeDelta = required(Shape::Duration),
+            "The age at which the score becomes 0.";
+    }
+
+    "step" Step DecayCurve::step_from_config
+    "The score of the first window longer than the age, otherwise of the last." {
+        windows: Vec<StepWindow> = required(Shape::Array(A_STEP_WINDOW, 1)),
+            "The windows in order, at least one.";
+    }
+}
+
+record! {
+    STEP_WINDOW "step_window" "A window of a step curve." => StepWindow {
+        max_age: TimeDelta = required(Shape::Duration),
+            "The age at which the window ends.";
+        score: f64 = required(FINITE),
+            "The score within the window.";
+    }
+}
+
+family! {
+    SLICERS "slicer" "The slicers." =>
+    /// A slicer as data: a row of [`registry::SLICERS`](super::registry::SLICERS).
+    #[derive(Debug, Clone, PartialEq)]
+    SlicerConfig builds Box<dyn Slicer>, Box::new;
+
+    "greedy" Greedy GreedySlice
+    "Items in order of score per token while they fit."
+
+    "rank" Rank RankSlice
+    "Items in order of score while they fit."
+
+    "knapsack" Knapsack KnapsackSlice::from_config
+    "The set of items with the highest total score (0/1 knapsack)." {
+        bucket_size: i64 = BUCKET_SIZE,
+            "Tokens per bucket; 1 is exact.";
+        cell_limit: Option<u64> = CELL_LIMIT,
+            "The most table cells accepted. Defaults to 50,000,000.";
+        memory_limit: Option<usize> = MEMORY_LIMIT,
+            "Accepts tables of any size that can be solved within this many bytes; excludes `cell_limit`.";
+    }
+
+    "quota" Quota QuotaSlice::from_config
+    "Percentage shares per kind, filled by an inner slicer." {
+        quotas: Vec<QuotaEntry> = required(Shape::Array(A_QUOTA, 0)),
+            "The shares: each kind at most once, required shares at most 100 in total.";
+        inner: Box<SlicerConfig> = INNER_SLICER,
+            "The slicer that fills each share.";
+    }
+
+    "count_quota" CountQuota CountQuotaSlice::from_config
+    "Item counts per kind; an inner slicer other than knapsack chooses the rest." {
+        entries: Vec<CountQuotaEntry> = COUNT_ENTRIES,
+            "The counts: each kind at most once.";
+        scarcity: ScarcityBehavior = SCARCITY,
+            "If a kind has fewer candidates than it requires: take those there are, or fail.";
+        inner: Box<SlicerConfig> = INNER_SLICER,
+            "The slicer that chooses the rest.";
+    }
+
+    "count_constrained_knapsack" CountConstrainedKnapsack CountConstrainedKnapsackSlice::from_config
+    "Item counts per kind; a knapsack chooses the rest." {
+        entries: Vec<CountQuotaEntry> = COUNT_ENTRIES,
+            "The counts: each kind at most once.";
+        scarcity: ScarcityBehavior = SCARCITY,
+            "If a kind has fewer candidates than it requires: take those there are, or fail.";
+        bucket_size: i64 = BUCKET_SIZE,
+            "Tokens per bucket; 1 is exact.";
+        cell_limit: Option<u64> = CELL_LIMIT,
+            "The most table cells accepted. Defaults to 50,000,000.";
+        memory_limit: Option<usize> = MEMORY_LIMIT,
+            "Accepts tables of any size that can be solved within this many bytes; excludes `cell_limit`.";
+    }
+
+    "group" Group GroupSlice::from_config
+    "Whole groups of items, named by the metadata `cupel:group`, through an inner slicer." {
+        score: GroupScore = default(Shape::Choice(GROUP_SCORES), Literal::String("max")),
+            "The score of a group: its best member's, the mean or the sum.";
+        inner: Box<SlicerConfig> = INNER_SLICER,
+            "The slicer that chooses among the groups.";
+    }
+}
+
+impl SlicerConfig {
+    /// Builds the `inner` slicer of another.
+    #[expect(
+        clippy::boxed_local,
+        reason = "a recursive enum is boxed where it nests"
+    )]
+    pub(crate) fn into_inner(self: Box<Self>) -> Result<Box<dyn Slicer>, ConfigError> {
+        self.into_built().map_err(|error| error.within("inner"))
+    }
+}
+
+/// The share of a kind.
+pub static QUOTA: Record = Record {
+    name: "quota_entry",
+    doc: "The share of the target that a kind must and may have, in percent.",
+    fields: &[
+        required(Shape::Label).named("kind", "The kind."),
+        default(PERCENT, Literal::Number(0.0)).named("require", "The least share, at most `cap`."),
+        default(PERCENT, Literal::Number(100.0)).named("cap", "The largest share."),
+    ],
+    nullable: false,
+};
+
+impl Data for QuotaEntry {
+    fn read(node: &Node<'_>, _: Shape) -> Result<Self, ConfigError> {
+        let fields = Fields::of(node, &QUOTA)?;
+        let (kind, require) = (fields.read("kind")?, fields.read("require")?);
+        Self::new(kind, require, fields.read("cap")?).map_err(ConfigError::invalid)
+    }
+
+    fn write(&self) -> RawValue {
+        object([
+            ("kind", self.kind().write()),
+            ("require", self.require().write()),
+            ("cap", self.cap().write()),
+        ])
+    }
+}
+
+/// The counts of a kind.
+pub static COUNT_ENTRY: Record = Record {
+    name: "count_entry",
+    doc: "How many items of a kind there must and may be.",
+    fields: &[
+        required(Shape::Label).named("kind", "The kind."),
+        required(COUNT).named("require_count", "The least number, at most `cap_count`."),
+        required(COUNT).named("cap_count", "The largest number."),
+    ],
+    nullable: false,
+};
+
+impl Data for CountQuotaEntry {
+    fn read(node: &Node<'_>, _: Shape) -> Result<Self, ConfigError> {
+        let fields = Fields::of(node, &COUNT_ENTRY)?;
+        let (kind, require) = (fields.read("kind")?, fields.read("require_count")?);
+        Self::new(kind, require, fields.read("cap_count")?).map_err(ConfigError::invalid)
+    }
+
+    fn write(&self) -> RawValue {
+        object([
+            ("kind", self.kind().write()),
+            ("require_count", self.require_count().write()),
+            ("cap_count", self.cap_count().write()),
+        ])
+    }
+}
+
+family! {
+    PLACERS "placer" "The placers." =>
+    /// A placer as data: a row of [`registry::PLACERS`](super::registry::PLACERS).
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    PlacerConfig builds Box<dyn Placer>, Box::new;
+
+    "chronological" Chronological ChronologicalPlacer
+    "Oldest first, items without a timestamp last."
+
+    "u-shaped" UShaped UShapedPlacer
+    "The best scores at both ends, the worst in the middle."
+}
