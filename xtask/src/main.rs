@@ -25,7 +25,8 @@ const USAGE: &str = "\
 Usage: cargo xtask COMMAND
 
 Commands:
-  test        Runs every check and test: [--no-bench] [--no-browser] [--no-msrv]
+  test        Runs every check and test: [--no-bench] [--no-browser]
+  release     Tests each feature alone, the packed crates and the minimum Rust version
   package     Packs every crate, then builds and tests the packed crates
   fuzz        Runs every fuzz target for SECONDS each: SECONDS
   mutants     Tests the tests with mutated code: [--shard K/N]
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match arguments[..] {
         ["test", ref flags @ ..] => test::run(flags),
+        ["release"] => test::release(),
         ["package"] => package::run(),
         ["fuzz", seconds] => fuzz::run(seconds),
         ["mutants", ref rest @ ..] => mutants::run(rest),

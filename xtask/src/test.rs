@@ -1,4 +1,5 @@
 //! `cargo xtask test`: every check and test that must pass before a change lands.
+//! `cargo xtask release`: the slow checks of what users download, before a release.
 
 use std::time::Instant;
 
@@ -10,7 +11,6 @@ enum Needs {
     Nothing,
     Valgrind,
     Chromium,
-    OldCompiler,
 }
 
 impl Needs {
@@ -19,7 +19,6 @@ impl Needs {
             Self::Nothing => None,
             Self::Valgrind => Some("--no-bench"),
             Self::Chromium => Some("--no-browser"),
-            Self::OldCompiler => Some("--no-msrv"),
         }
     }
 }
@@ -44,26 +43,43 @@ const STEPS: &[Step] = &[
     ("tests", Needs::Nothing, || {
         cargo("test --workspace --all-features")
     }),
-    ("each feature alone", Needs::Nothing, test_features),
+    ("each feature alone", Needs::Nothing, || {
+        each_feature("clippy", "--all-targets -- -D warnings")
+    }),
     ("example", Needs::Nothing, || {
         cargo("run --quiet --package cupel --example first_run")
     }),
-    ("packed crates", Needs::Nothing, package::run),
-    ("minimum Rust version", Needs::OldCompiler, check_msrv),
     ("instruction counts", Needs::Valgrind, || {
         crate::bench::run(&["--check"])
     }),
     ("page", Needs::Chromium, crate::browser::test),
 ];
 
+const RELEASE_STEPS: &[Step] = &[
+    ("tests with each feature alone", Needs::Nothing, || {
+        each_feature("test", "--lib --test suite")
+    }),
+    ("packed crates", Needs::Nothing, package::run),
+    ("minimum Rust version", Needs::Nothing, check_msrv),
+];
+
 /// Runs all steps but those that a flag skips.
 pub(crate) fn run(flags: &[&str]) -> Result<(), String> {
-    let known: Vec<&str> = STEPS.iter().filter_map(|step| step.1.flag()).collect();
+    run_steps(STEPS, flags)
+}
+
+/// Tests each feature alone, the packed crates, and the minimum Rust version.
+pub(crate) fn release() -> Result<(), String> {
+    run_steps(RELEASE_STEPS, &[])
+}
+
+fn run_steps(steps: &[Step], flags: &[&str]) -> Result<(), String> {
+    let known: Vec<&str> = steps.iter().filter_map(|step| step.1.flag()).collect();
     if let Some(unknown) = flags.iter().find(|flag| !known.contains(flag)) {
         let known = known.join(", ");
         return Err(format!("unknown flag `{unknown}`; expected one of {known}"));
     }
-    for (name, needs, step) in STEPS {
+    for (name, needs, step) in steps {
         let flag = needs.flag();
         if flag.is_some_and(|flag| flags.contains(&flag)) {
             println!("\n{name}: skipped");
@@ -88,18 +104,17 @@ fn cargo(arguments: &str) -> Result<(), String> {
     process::run(&mut process::cargo(arguments.split(' ')), FAILED)
 }
 
-/// Lints and tests the library without features and with each feature alone. In the workspace
-/// build, feature unification hides a missing dependency.
-fn test_features() -> Result<(), String> {
+/// Runs a cargo command for the library with each feature alone. In the workspace build, feature
+/// unification hides a missing dependency.
+fn each_feature(command: &str, arguments: &str) -> Result<(), String> {
     let manifest = read_toml(&root().join("crates/cupel/Cargo.toml"))?;
     let features = manifest["features"].as_table().into_iter().flatten();
     for (feature, _) in features {
         println!("feature {feature}");
         let only = format!("--package cupel --no-default-features --features {feature}");
-        cargo(&format!("clippy {only} --all-targets -- -D warnings"))?;
-        let tests = format!("test {only} --lib --test suite");
-        let mut tests = process::cargo(tests.split(' '));
-        process::run(tests.env("CUPEL_CASES", FEW_CASES), FAILED)?;
+        let line = format!("{command} {only} {arguments}");
+        let mut cargo = process::cargo(line.split(' '));
+        process::run(cargo.env("CUPEL_CASES", FEW_CASES), FAILED)?;
     }
     Ok(())
 }
