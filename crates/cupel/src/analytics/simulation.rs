@@ -1,20 +1,21 @@
-//! Questions about other budgets. One scoring pass serves all of them.
+//! Budget simulation: runs at other budgets that share one scoring pass.
 
 use crate::pipeline::PreparedRun;
 use crate::{ContextBudget, ContextItem, CupelError, Pipeline};
 
 impl Pipeline {
-    /// The items that a budget smaller by `slack_tokens` would lose, in the order of the window.
+    /// Returns the items that a budget smaller by `slack_tokens` would lose, in the order of the
+    /// window.
     ///
-    /// The smaller budget has both limits lowered and keeps reserve, slots and margin. Slicers need
-    /// not keep what they kept when they get more, so this is the difference between two runs, not a
-    /// claim about the budgets in between.
+    /// The smaller budget has both limits lowered and keeps reserve, slots and margin. A slicer may
+    /// drop an item at a larger budget, so the result is the difference between two runs. It says
+    /// nothing about the budgets in between.
     ///
     /// # Errors
     ///
-    /// [`CupelError::PipelineConfig`] if percentage shares take part in the selection, here or in a
-    /// wrapped slicer; [`CupelError::InvalidBudget`] for a negative slack or one that leaves no
-    /// valid budget; whatever one of the two runs fails with.
+    /// [`CupelError::PipelineConfig`] if the slicer, or one that it wraps, is a percentage quota; use
+    /// [`sweep`](Self::sweep), which supports quotas. [`CupelError::InvalidBudget`] if
+    /// `slack_tokens` is negative or leaves no valid budget. Any error of the two runs.
     ///
     /// ```
     /// use cupel::*;
@@ -63,11 +64,12 @@ impl Pipeline {
         Ok(lost.map(|candidate| items[candidate].clone()).collect())
     }
 
-    /// [`marginal_items`](Self::marginal_items) with the slack as an `i32`.
+    /// Returns the items that a smaller budget would lose, for compatibility with 1.2. New code should
+    /// use [`marginal_items`](Self::marginal_items), which takes the slack as an `i64`.
     ///
     /// # Errors
     ///
-    /// As [`marginal_items`](Self::marginal_items).
+    /// Same as [`marginal_items`](Self::marginal_items).
     pub fn get_marginal_items(
         &self,
         items: &[ContextItem],
@@ -77,20 +79,21 @@ impl Pipeline {
         self.marginal_items(items, budget, slack_tokens.into())
     }
 
-    /// A budget, up to `search_ceiling`, at which `target` is selected, by bisection.
+    /// Returns a budget, up to `search_ceiling`, at which `target` is selected, by binary search.
     ///
-    /// Both limits of a probe are equal; reserve, slots and margin are those of `budget`. A probe
-    /// at which there is no valid budget, the pinned items do not fit or the run overflows counts as
-    /// not selecting the target.
+    /// Use this method rather than [`find_min_budget_for`](Self::find_min_budget_for): it keeps the
+    /// reserve, slots and margin of `budget`. Both limits of a probe are equal. A probe counts as not
+    /// selecting the target if its budget is invalid, the pinned items do not fit or the run
+    /// overflows.
     ///
-    /// Slicers need not select more with every larger budget, so a smaller budget that also selects
-    /// the target may exist: [`sweep`](Self::sweep) knows them all.
+    /// A slicer may drop an item at a larger budget, so a smaller budget that also selects the target
+    /// may exist. [`sweep`](Self::sweep) finds all of them.
     ///
     /// # Errors
     ///
-    /// [`CupelError::PipelineConfig`] if shares or counts per kind take part in the selection, here
-    /// or in a wrapped slicer; [`CupelError::InvalidBudget`] if `target` is not among `items` or the
-    /// ceiling is below its tokens; any other error of a probe.
+    /// [`CupelError::PipelineConfig`] if the slicer, or one that it wraps, is a percentage or count
+    /// quota; use [`sweep`](Self::sweep), which supports quotas. [`CupelError::InvalidBudget`] if
+    /// `target` is not in `items` or `search_ceiling` is below its tokens. Any other error of a probe.
     ///
     /// ```
     /// use cupel::*;
@@ -112,19 +115,20 @@ impl Pipeline {
         target: &ContextItem,
         search_ceiling: i64,
     ) -> Result<Option<i64>, CupelError> {
-        self.bisect(items, target, search_ceiling, |tokens| {
+        self.binary_search(items, target, search_ceiling, |tokens| {
             budget.with_limits(tokens, tokens).ok()
         })
     }
 
-    /// A budget, up to `search_ceiling`, at which `target` is selected, by bisection.
+    /// Returns a budget, up to `search_ceiling`, at which `target` is selected, for compatibility
+    /// with 1.2. New code should use [`min_budget_for`](Self::min_budget_for).
     ///
-    /// As [`min_budget_for`](Self::min_budget_for), except that probes have no reserve, slots or
-    /// margin: the `budget` takes no part.
+    /// Ignores `budget`: probes have no reserve, slots or margin. At the returned budget,
+    /// `target` may therefore not be selected once a reserve is set.
     ///
     /// # Errors
     ///
-    /// As [`min_budget_for`](Self::min_budget_for).
+    /// Same as [`min_budget_for`](Self::min_budget_for).
     pub fn find_min_budget_for(
         &self,
         items: &[ContextItem],
@@ -132,14 +136,15 @@ impl Pipeline {
         target: &ContextItem,
         search_ceiling: i32,
     ) -> Result<Option<i32>, CupelError> {
-        let found = self.bisect(items, target, search_ceiling.into(), |tokens| {
+        let found = self.binary_search(items, target, search_ceiling.into(), |tokens| {
             ContextBudget::with_target(tokens, tokens).ok()
         })?;
-        // An answer is at most the ceiling.
+        // The result is at most the ceiling, so the conversion is lossless.
         Ok(found.and_then(|tokens| i32::try_from(tokens).ok()))
     }
 
-    fn bisect(
+    /// Implements the binary search with a function from tokens to the budget of a probe.
+    fn binary_search(
         &self,
         items: &[ContextItem],
         target: &ContextItem,
@@ -194,7 +199,7 @@ impl Pipeline {
     }
 }
 
-/// The position of `target`: this very item, else an equal one.
+/// Returns the position of `target`: the identical item, otherwise the first equal one.
 pub(super) fn position(items: &[ContextItem], target: &ContextItem) -> Result<usize, CupelError> {
     let same = items.iter().position(|item| item.is_same(target));
     same.or_else(|| items.iter().position(|item| item == target))

@@ -67,6 +67,15 @@ pub trait SweepVisitor {
     fn fail(&mut self, target: i64, error: CupelError);
 }
 
+/// Converts a rank to the type that [`SweepVisitor::change`] takes.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a run has at most u32::MAX candidates"
+)]
+pub(super) fn rank_to_u32(rank: usize) -> u32 {
+    rank as u32
+}
+
 /// Tells whether an item is kept at a budget, see [`BuiltinSlicer::prepare`].
 #[doc(hidden)]
 pub type PreparedChoice<'a> = Box<dyn Fn(&ContextBudget) -> bool + 'a>;

@@ -10,12 +10,12 @@ use crate::{ContextBudget, ContextItem, CupelError, ScoredItem, ScoredRef};
 
 /// Selects from a stream of scored items without waiting for all of them.
 ///
-/// Items are taken from the stream in batches; each batch is filled by score per token into
-/// what is left of the target, as [`GreedySlice`] does. Nothing is pulled any more once the
-/// target is full. The result is a subset of the stream within the target (SLICER-6): the same
-/// contract as every other slicer, a weaker choice than a look at all items would give.
+/// Reads the stream in batches. [`GreedySlice`] fills each batch, by score per token, into the
+/// tokens that remain of the target. Stops reading when the target is full. The result is a subset
+/// of the stream within the target (SLICER-6), as with every other slicer. Its total score can be
+/// lower than that of a slicer that sees all items.
 ///
-/// It needs no particular runtime.
+/// Works with any async runtime.
 ///
 /// ```
 /// use cupel::{ContextBudget, ContextItem, ScoredItem, StreamSlice};
@@ -40,11 +40,11 @@ pub struct StreamSlice {
 }
 
 impl StreamSlice {
-    /// A slicer that looks at `batch_size` items at a time.
+    /// Creates a slicer that reads `batch_size` items at a time.
     ///
     /// # Errors
     ///
-    /// [`CupelError::SlicerConfig`] if the size is 0.
+    /// [`CupelError::SlicerConfig`] if `batch_size` is 0.
     pub fn new(batch_size: usize) -> Result<Self, CupelError> {
         if batch_size == 0 {
             return Err(CupelError::SlicerConfig(
@@ -54,12 +54,12 @@ impl StreamSlice {
         Ok(Self { batch_size })
     }
 
-    /// The chosen items, in the order in which they were chosen. Items with a negative token
-    /// count are passed over.
+    /// Returns the selected items in the order of their selection. Skips items with a negative token
+    /// count.
     ///
     /// # Errors
     ///
-    /// None of its own; the signature is that of [`Slicer::slice`].
+    /// Currently none. The signature matches [`Slicer::slice`].
     pub async fn slice(
         &self,
         source: impl Stream<Item = ScoredItem>,
@@ -83,7 +83,7 @@ impl StreamSlice {
         Ok(kept)
     }
 
-    /// Up to `batch_size` items; fewer only at the end of the stream.
+    /// Reads up to `batch_size` items, fewer only at the end of the stream.
     async fn next_batch(
         &self,
         mut source: Pin<&mut impl Stream<Item = ScoredItem>>,
@@ -101,7 +101,7 @@ impl StreamSlice {
 }
 
 impl Default for StreamSlice {
-    /// Batches of 32.
+    /// Creates a slicer that reads 32 items at a time.
     fn default() -> Self {
         Self { batch_size: 32 }
     }

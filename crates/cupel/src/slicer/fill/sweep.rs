@@ -4,6 +4,7 @@ use std::ops::{ControlFlow, Range};
 
 use super::Ordered;
 use crate::slicer::SweepVisitor;
+use crate::slicer::builtin::rank_to_u32;
 
 /// Fills all targets of a range together. Two targets make the same choices up to the first item
 /// that fits one and not the other; there their interval is split. The lower part goes on, the
@@ -18,9 +19,9 @@ pub(super) fn sweep(
         ranks,
         tokens,
     } = ordered;
-    let rank = |position: usize| number(ranks[position]);
+    let rank = |position: usize| rank_to_u32(ranks[position]);
     let fits = MinSegmentTree::new(tokens);
-    let mut changes: Vec<u32> = free.into_iter().map(number).collect();
+    let mut changes: Vec<u32> = free.into_iter().map(rank_to_u32).collect();
     let mut chosen: Vec<u32> = Vec::new();
     let mut waiting: Vec<Interval> = Vec::new();
     let mut interval = Interval {
@@ -66,14 +67,6 @@ pub(super) fn sweep(
         changes.push(splitting);
         chosen.push(splitting);
     }
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "a run has at most u32::MAX candidates"
-)]
-fn number(rank: usize) -> u32 {
-    rank as u32
 }
 
 /// Targets that have made the same choices so far.

@@ -1,94 +1,98 @@
-//! What a set can be worth at most, by a price on capacity.
+//! Upper bound by Lagrangian relaxation of the capacity constraint (Fisher 1981).
 
 use super::Row;
 
-/// A price for a unit of capacity, in fixed point.
+/// A Lagrange multiplier of the capacity constraint, in fixed point.
 ///
-/// Let capacity be bought at a price. A row then gains its value less the price of its weight, and
-/// no set within a capacity is worth more than the price of the capacity and all positive
-/// gains together. That holds at every price that is not negative, so nothing depends on how well it
-/// was found; some only bound better than others.
+/// For a multiplier `λ >= 0`, the reduced cost of a row is `value - λ * weight`. No set within a
+/// capacity has a value above `λ * capacity` plus the sum of the positive reduced costs. The bound
+/// is valid for every `λ >= 0`; the choice of `λ` only affects how tight it is.
 #[derive(Clone, Copy)]
-pub(super) struct Price {
+pub(super) struct Multiplier {
     pub(super) per_unit: i64,
-    /// The bits behind the point.
+    /// The number of fractional bits.
     shift: u32,
-    /// No row is worth more per unit.
-    highest: i64,
+    /// An upper bound of `value / weight` over all rows.
+    max_per_unit: i64,
 }
 
-impl Price {
-    /// Sums of values and prices of capacities stay below so many bits; a few of them can be added.
+impl Multiplier {
+    /// Sums of values and `λ * capacity` stay below `2^SUM_BITS`, so a few of them can be added.
     const SUM_BITS: u32 = 60;
 
-    /// The price that bounds best: where capacity runs out when rows are taken by value per weight.
-    /// None if the numbers are too large to calculate with.
+    /// Returns the multiplier with the least bound: `value / weight` of the break item.
+    /// Returns `None` if the numbers are too large for fixed point.
     pub(super) fn with_least_bound(rows: &[Row], capacity: i64) -> Option<Self> {
         let total: i128 = rows.iter().map(|row| i128::from(row.value)).sum();
-        let most = rows.iter().map(|row| row.value).max()?;
-        let lightest = rows.iter().map(|row| row.weight).min()?;
-        let highest = i128::from(most / lightest) + 1;
-        let largest = total.max(highest * i128::from(capacity));
+        let max_value = rows.iter().map(|row| row.value).max()?;
+        let min_weight = rows.iter().map(|row| row.weight).min()?;
+        let max_per_unit = i128::from(max_value / min_weight) + 1;
+        let largest = total.max(max_per_unit * i128::from(capacity));
         let unused = i128::BITS - Self::SUM_BITS;
         let shift = largest.leading_zeros().checked_sub(unused)?;
-        let row = break_row(rows, capacity);
+        let row = break_item(rows, capacity);
         Some(Self {
             per_unit: -(-row.value << shift).div_euclid(row.weight),
             shift,
-            highest: i64::try_from(highest << shift).ok()?,
+            max_per_unit: i64::try_from(max_per_unit << shift).ok()?,
         })
     }
 
-    /// A price that is higher or lower by a step.
-    pub(super) fn moved(self, step: i64) -> Self {
+    /// Returns the multiplier changed by a step and clamped to its range.
+    pub(super) fn offset(self, step: i64) -> Self {
         Self {
-            per_unit: self.per_unit.saturating_add(step).clamp(0, self.highest),
+            per_unit: self
+                .per_unit
+                .saturating_add(step)
+                .clamp(0, self.max_per_unit),
             ..self
         }
     }
 
-    /// What a row gains at this price.
-    pub(super) fn gain(self, row: &Row) -> i64 {
+    /// Returns `value - λ * weight` of a row, in fixed point.
+    pub(super) fn reduced_cost(self, row: &Row) -> i64 {
         (row.value << self.shift) - row.weight * self.per_unit
     }
 
-    /// What no set of the rows within the capacity exceeds.
+    /// Returns an upper bound of the value of any set of the rows within the capacity, in fixed
+    /// point.
     pub(super) fn bound(self, rows: &[Row], capacity: i64) -> i64 {
-        let gains = rows.iter().map(|row| self.gain(row).max(0));
-        self.per_unit * capacity + gains.sum::<i64>()
+        let positive = rows.iter().map(|row| self.reduced_cost(row).max(0));
+        self.per_unit * capacity + positive.sum::<i64>()
     }
 
-    /// A value in fixed point.
-    pub(super) fn of_value(self, value: i64) -> i64 {
+    /// Converts a value to fixed point.
+    pub(super) fn to_fixed(self, value: i64) -> i64 {
         value << self.shift
     }
 
-    /// An amount in fixed point as a value, rounded down.
-    pub(super) fn value_below(self, amount: i64) -> i64 {
-        amount >> self.shift
+    /// Converts from fixed point to a value, rounding down.
+    pub(super) fn floor(self, fixed: i64) -> i64 {
+        fixed >> self.shift
     }
 
-    /// An amount in fixed point as a value, rounded up.
-    pub(super) fn value_above(self, amount: i64) -> i64 {
-        -(-amount >> self.shift)
+    /// Converts from fixed point to a value, rounding up.
+    pub(super) fn ceil(self, fixed: i64) -> i64 {
+        -(-fixed >> self.shift)
     }
 }
 
-/// The row at which capacity runs out when rows are taken by value per weight.
-fn break_row(rows: &[Row], capacity: i64) -> &Row {
+/// Returns the break item: the first that does not fit when rows are taken by descending
+/// `value / weight`. Finds it by quickselect, in linear expected time (Balas and Zemel 1980).
+fn break_item(rows: &[Row], capacity: i64) -> &Row {
     let per_weight = |row: &Row| row.value as f64 / row.weight as f64;
     let mut rows: Vec<_> = rows.iter().map(|row| (per_weight(row), row)).collect();
     let mut rows = rows.as_mut_slice();
-    let mut left = capacity;
+    let mut remaining = capacity;
     while rows.len() > 1 {
         let middle = rows.len() / 2;
         rows.select_nth_unstable_by(middle, |a, b| b.0.total_cmp(&a.0));
         let weights = rows[..middle].iter().map(|(_, row)| row.weight);
         let weight = weights.fold(0, i64::saturating_add);
-        if weight > left {
+        if weight > remaining {
             rows = &mut rows[..middle];
         } else {
-            left -= weight;
+            remaining -= weight;
             rows = &mut rows[middle..];
         }
     }

@@ -1,11 +1,11 @@
-//! The inner loop, written so that the compiler turns it into vector code.
+//! SIMD lanes: the inner loop, in a form that the compiler vectorizes.
 
 use std::ops::{Add, BitAnd, BitOr, Shl, Shr};
 
-/// Cells that are handled side by side.
+/// The number of cells per vector.
 pub(super) const LANES: usize = 8;
 
-/// An integer that holds the total value of a problem.
+/// An integer type wide enough for the total value of a problem.
 pub(super) trait Lane:
     Copy
     + Default
@@ -21,7 +21,7 @@ pub(super) trait Lane:
 {
     const BITS: usize = 8 * size_of::<Self>();
 
-    /// Cells whose bits fill one word of each lane.
+    /// The number of cells whose keep bits fill one word per lane.
     const BLOCK: usize = LANES * Self::BITS;
 }
 
@@ -30,7 +30,7 @@ impl Lane for i32 {}
 impl Lane for i64 {}
 impl Lane for i128 {}
 
-/// Evaluates an expression with the narrowest lane that holds the total value of the rows.
+/// Evaluates an expression with the narrowest lane type that holds the total value of the rows.
 macro_rules! with_lane {
     ($rows:expr, $lane:ident => $result:expr) => {{
         let total: i128 = $rows.iter().map(|row| i128::from(row.value)).sum();
@@ -51,11 +51,12 @@ macro_rules! with_lane {
 }
 pub(super) use with_lane;
 
-/// Offers a row to one block of cells: `best` are the values without it, `before` those of the
-/// capacities that are smaller by its weight. A cell takes the row only for a strictly greater
-/// value (KNAP-9). Returned are the bits of the cells that took it, lane by lane, the first cell
-/// in the highest bit.
-pub(super) fn improve<V: Lane>(best: &mut [V], before: &[V], value: V) -> [V; LANES] {
+/// Applies the Bellman recursion for a row to one block: `best = max(best, before + value)`.
+///
+/// `best` holds the values without the row, `before` the values at the capacities smaller by its
+/// weight. A cell takes the row only for a strictly greater value (KNAP-9). Returns the keep bits per
+/// lane, the first cell in the highest bit.
+pub(super) fn update_block<V: Lane>(best: &mut [V], before: &[V], value: V) -> [V; LANES] {
     let mut kept = [V::default(); LANES];
     let before = before.as_chunks::<LANES>().0;
     for (best, before) in best.as_chunks_mut::<LANES>().0.iter_mut().zip(before) {
@@ -69,7 +70,7 @@ pub(super) fn improve<V: Lane>(best: &mut [V], before: &[V], value: V) -> [V; LA
     kept
 }
 
-/// Whether a cell of a block took the row.
+/// Returns `true` if a cell of a block took the row.
 pub(super) fn is_kept<V: Lane>(kept: &[V], cell: usize) -> bool {
     let bit = V::BITS - 1 - cell / LANES;
     kept[cell % LANES] >> bit & V::from(true) == V::from(true)

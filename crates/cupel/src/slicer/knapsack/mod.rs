@@ -1,22 +1,20 @@
-//! [`KnapsackSlice`].
+//! [`KnapsackSlice`]: exact 0/1 knapsack (Kellerer, Pferschy and Pisinger 2004).
 //!
-//! The specification fills a table of candidates times capacity, keeps a candidate only for a
-//! strictly greater value (KNAP-9) and reads back from the last candidate to the first (KNAP-11).
-//! So the choice has a candidate only if it has to: among the optimal sets those without the last
-//! candidate go first, if there are any; among these those without the last but one; and so on. That
-//! leaves one.
+//! The specification's dynamic program takes a candidate only for a strictly greater value (KNAP-9)
+//! and traces back from the last candidate to the first (KNAP-11). Its solution is therefore
+//! the lexicographically smallest optimum, scanning from the last item to the first.
 //!
-//! Everything here rests on one law: *restrictions that the choice itself observes do not change
-//! it*. It is still optimal and still goes first.
+//! Every reduction here relies on one invariant: a constraint that the solution satisfies does not
+//! change the solution. It remains optimal and lexicographically smallest.
 //!
-//! | file | restriction |
+//! | file | reduction |
 //! |---|---|
-//! | `reduce` | without candidates that earlier ones keep out |
-//! | `search`, `bound` | with the candidates that all optimal sets have, without those that none has |
-//! | `window` | with no more capacities for a candidate than optimal sets leave to it |
+//! | `reduce` | dominance: removes candidates that cannot fit together with all that dominate them |
+//! | `search`, `bound` | variable fixing by Lagrangian bounds: in all optimal sets, or in none |
+//! | `window` | state pruning: only capacities that an optimal set can leave to a candidate |
 //!
-//! What remains is up to the table: one run (`task`), row by row (`program`), block by block (`lane`), one
-//! bit a cell (`table`), in parts if memory is short (`checkpoint`).
+//! The dynamic program (`program`) solves the rest (`subproblem`), with SIMD lanes (`lane`), one
+//! keep bit per cell (`table`) and a checkpointed traceback if memory is short (`checkpoint`).
 
 mod bound;
 mod checkpoint;
@@ -24,9 +22,9 @@ mod lane;
 mod program;
 mod reduce;
 mod search;
+mod subproblem;
 mod sweep;
 mod table;
-mod task;
 mod window;
 
 use std::cmp::Ordering;
@@ -42,24 +40,24 @@ use super::{
 };
 use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredItem, ScoredRef};
 
-/// Chooses the set with the highest total score that fits the budget.
+/// Selects the set with the highest total score that fits the budget (0/1 knapsack).
 ///
-/// Tokens are counted in buckets: an item's need is rounded up, the budget down, so a choice
-/// that fits in buckets fits in tokens (KNAP-13). A score counts as `floor(score * 10000)`, so
-/// an item below 0.0001 is worth nothing and is never chosen (KNAP-10). Items of zero
-/// tokens are free and always kept.
+/// Tokens are counted in buckets. Item tokens are rounded up and the budget is rounded down, so a
+/// set that fits in buckets fits in tokens (KNAP-13). The value of a score is
+/// `floor(score * 10000)`. An item with a score below 0.0001 has no value and is never selected
+/// (KNAP-10). Items of zero tokens are always selected.
 ///
-/// Of several sets with the same total the choice is fixed by the specification's dynamic
-/// program: ties go to the earlier items.
+/// Among sets with the same total value, the result is the lexicographically smallest, scanning
+/// from the last item to the first: earlier items win ties.
 ///
 /// # Cost
 ///
-/// The specification's table has a cell for every candidate and bucket; above 50,000,000 cells it is
-/// refused with [`CupelError::TableTooLarge`]. The choice is that of the table, but only cells that
-/// can matter are calculated, and they are few: 10,000 candidates in 128,000 buckets take a fraction of a
-/// millisecond with usual scores, and a few milliseconds with scores made to be difficult. So
-/// the refusal can be lifted: [`memory_limit`](Self::memory_limit) accepts whatever can be solved
-/// within so many bytes, [`cell_limit`](Self::cell_limit) a larger table.
+/// The specification's table has one cell per candidate and bucket. Above 50,000,000 cells it fails
+/// with [`CupelError::TableTooLarge`]. The result is that of the full table, but only cells that can
+/// affect it are computed: 10,000 candidates in 128,000 buckets take a fraction of a millisecond with
+/// usual scores, and a few milliseconds with adversarial scores. To solve larger problems, set
+/// [`memory_limit`](Self::memory_limit), which limits the bytes used, or
+/// [`cell_limit`](Self::cell_limit), which raises the number of cells.
 ///
 /// ```
 /// use cupel::{ContextBudget, ContextItem, KnapsackSlice, ScoredItem, Slicer};
@@ -79,12 +77,12 @@ pub struct KnapsackSlice {
     limit: Limit,
 }
 
-/// What is accepted.
+/// The limit on the problem size.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Limit {
-    /// Problems whose whole table has at most so many cells.
+    /// The maximum number of cells in the full table.
     Cells(u64),
-    /// Problems that can be solved within so many bytes.
+    /// The maximum number of bytes used for tables.
     Memory(usize),
 }
 
@@ -92,11 +90,11 @@ impl KnapsackSlice {
     const DEFAULT_BUCKET_SIZE: i64 = 100;
     const DEFAULT_CELL_LIMIT: u64 = 50_000_000;
 
-    /// A knapsack that counts tokens in buckets of the given size.
+    /// Creates a knapsack slicer with `bucket_size` tokens per bucket.
     ///
     /// # Errors
     ///
-    /// [`CupelError::SlicerConfig`] if the size is not positive.
+    /// [`CupelError::SlicerConfig`] if `bucket_size` is not positive.
     pub fn new(bucket_size: i64) -> Result<Self, CupelError> {
         if bucket_size <= 0 {
             return Err(CupelError::SlicerConfig(
@@ -109,7 +107,7 @@ impl KnapsackSlice {
         })
     }
 
-    /// Buckets of 100 tokens (KNAP-1).
+    /// Creates a knapsack slicer with 100 tokens per bucket (KNAP-1).
     pub fn with_default_bucket_size() -> Self {
         Self {
             bucket_size: Self::DEFAULT_BUCKET_SIZE,
@@ -117,22 +115,21 @@ impl KnapsackSlice {
         }
     }
 
-    /// Raises the number of table cells that is accepted; it is never lowered below the
-    /// specification's 50,000,000. Replaces a memory limit.
+    /// Sets the maximum number of table cells, at least the specification's 50,000,000. Replaces a
+    /// memory limit.
     ///
-    /// A larger table is refused with [`CupelError::TableOverLimit`].
+    /// With a raised limit, a larger table fails with [`CupelError::TableOverLimit`].
     pub fn cell_limit(mut self, cells: u64) -> Self {
         self.limit = Limit::Cells(cells.max(Self::DEFAULT_CELL_LIMIT));
         self
     }
 
-    /// Accepts tables of any size, as long as the choice can be found with so many bytes for tables.
-    /// Replaces a cell limit.
+    /// Limits the bytes used for tables instead of the number of cells. Replaces a cell limit.
     ///
-    /// Usual problems need much less than a megabyte. The most difficult need some twenty bytes
-    /// a bucket, and time for all cells: bits that do not fit the memory are calculated
-    /// again, part by part. About a hundred bytes a candidate come on top of the limit. What
-    /// cannot be solved is refused with [`CupelError::TableOverLimit`], which counts a bit as a cell.
+    /// Usual problems need much less than a megabyte. The hardest need about twenty bytes per bucket
+    /// and time for all cells: bits that do not fit the memory are recomputed segment by segment.
+    /// About a hundred bytes per candidate are not counted. A problem that exceeds the limit fails
+    /// with [`CupelError::TableOverLimit`], where one bit counts as one cell.
     ///
     /// ```
     /// use cupel::{ContextBudget, ContextItem, KnapsackSlice, ScoredItem, Slicer};
@@ -150,7 +147,7 @@ impl KnapsackSlice {
         self
     }
 
-    /// The tokens per bucket.
+    /// Returns the number of tokens per bucket.
     pub fn bucket_size(&self) -> i64 {
         self.bucket_size
     }
@@ -165,8 +162,8 @@ impl KnapsackSlice {
         }
     }
 
-    /// The rows of the table that the choice can contain. A candidate that is worth nothing or larger
-    /// than the whole capacity has none: no cell of it can be a strict improvement.
+    /// Returns the rows that the solution can contain. Omits candidates without value or larger than the
+    /// capacity, which cannot strictly improve any cell, and dominated ones.
     fn rows(&self, ranked: &[ScoredRef<'_>], capacity: i64) -> Vec<Row> {
         let mut dominance = Dominance::new(capacity);
         let rows = ranked.iter().enumerate().map(|(rank, scored)| Row {
@@ -179,7 +176,7 @@ impl KnapsackSlice {
             .collect()
     }
 
-    /// Refuses a table above the limit (KNAP-18).
+    /// Returns an error if the table exceeds the cell limit (KNAP-18).
     fn check_cells(&self, candidates: usize, capacity: i64) -> Result<(), CupelError> {
         let cells = cells(candidates, capacity);
         match self.limit {
@@ -194,7 +191,7 @@ impl KnapsackSlice {
         }
     }
 
-    /// The bytes that tables may take. Within a cell limit they are what the cells need.
+    /// Returns the memory limit in bytes. A cell limit implies no further one.
     fn memory(&self) -> usize {
         match self.limit {
             Limit::Cells(_) => usize::MAX,
@@ -202,7 +199,8 @@ impl KnapsackSlice {
         }
     }
 
-    fn refusal(&self, candidates: usize, capacity: i64, error: &TooLarge) -> CupelError {
+    /// Converts a memory error to the public error.
+    fn over_limit(&self, candidates: usize, capacity: i64, error: &TooLarge) -> CupelError {
         let bits = |bytes: usize| (bytes as u64).saturating_mul(8);
         match self.limit {
             Limit::Cells(limit) => CupelError::TableOverLimit {
@@ -292,8 +290,9 @@ impl BuiltinSlicer for KnapsackSlice {
         if candidates > 0 && capacity > 0 {
             self.check_cells(candidates, capacity)?;
             let rows = self.rows(ranked, capacity);
-            let chosen = search::choose(rows, capacity, self.memory());
-            selection.extend(chosen.map_err(|error| self.refusal(candidates, capacity, &error))?);
+            let chosen = search::solve(rows, capacity, self.memory());
+            selection
+                .extend(chosen.map_err(|error| self.over_limit(candidates, capacity, &error))?);
         }
         Ok(selection)
     }
@@ -328,36 +327,36 @@ impl BuiltinSlicer for KnapsackSlice {
     }
 }
 
-/// A candidate as a row of the table.
+/// A candidate: one row of the table.
 #[derive(Clone, Copy)]
 struct Row {
     rank: usize,
-    /// Positive, and no more than the capacity.
+    /// In buckets; from 1 to the capacity.
     weight: i64,
     /// Positive.
     value: i64,
 }
 
-/// What a score is worth: 10000 steps to the unit, never negative, NaN nothing (KNAP-6).
+/// Returns `floor(score * 10000)`, or 0 for a negative score or NaN (KNAP-6).
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "large scores are saturated and NaN becomes zero (R009, R010); what is positive is rounded down"
+    reason = "large scores saturate and NaN becomes 0 (R009, R010); positive scores are rounded down"
 )]
 fn value(score: f64) -> i64 {
     ((score * 10_000.0) as i64).max(0)
 }
 
-/// Tokens in whole buckets, rounded up.
+/// Returns the number of buckets for `tokens`, rounded up.
 fn buckets(tokens: i64, bucket_size: i64) -> i64 {
     tokens / bucket_size + i64::from(tokens % bucket_size > 0)
 }
 
-/// A count that is not negative.
+/// Converts a count that is not negative to `usize`.
 fn size(count: i64) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX)
 }
 
-/// The ranks of free items, and the number of those that cost something.
+/// Returns the ranks of the items of zero tokens, and the number of items with more.
 fn split(ranked: &[ScoredRef<'_>]) -> (Vec<usize>, usize) {
     let mut free = Vec::new();
     let mut candidates = 0;
@@ -371,7 +370,7 @@ fn split(ranked: &[ScoredRef<'_>]) -> (Vec<usize>, usize) {
     (free, candidates)
 }
 
-/// The cells of a table of so many candidates.
+/// Returns the number of cells of the full table.
 fn cells(candidates: usize, capacity: i64) -> u64 {
     let cells = candidates as i128 * (i128::from(capacity) + 1);
     u64::try_from(cells).unwrap_or(u64::MAX)

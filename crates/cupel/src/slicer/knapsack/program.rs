@@ -1,39 +1,39 @@
-//! The specification's dynamic program, row by row.
+//! 0/1 knapsack dynamic program (Bellman 1957; Kellerer, Pferschy and Pisinger 2004, section 2.3).
 
 use std::ops::Range;
 
-use super::lane::{LANES, Lane, improve};
-use super::table::{KeepTable, TooLarge, bytes, reserved};
+use super::lane::{LANES, Lane, update_block};
+use super::table::{KeepTable, TooLarge, byte_size, try_with_capacity};
 use super::window::Window;
 use super::{Row, size};
 
-/// For every capacity the best value of the rows so far.
+/// The best value of the rows so far, per capacity.
 ///
-/// Capacities outside a row's window keep what they had: the value of some set, but perhaps not of
-/// the best. That does no harm. Optimal sets leave only capacities within the windows. Of the two
-/// values that meet in a cell on the way of such a set, the greater lies on the way of one
-/// too, so it is right; and the other, right or too low, is not greater. Where both are equally
-/// great, both are right, and the row is not taken, as the specification has it.
+/// A cell outside a row's window is not updated, so its value may be too low. The solution does not
+/// change. Every optimal set stays within the windows. In a cell on the path of an optimal set, the
+/// greater of the two values is also on the path of an optimal set, so it is exact. The other value
+/// is exact or too low, so it is not greater. If both are equal, both are exact, and the row
+/// is not taken (KNAP-9).
 pub(super) struct Program<'a, V> {
     windows: &'a [Window],
     items: Vec<Item<V>>,
-    /// What no set exceeds, if known.
-    most: Option<V>,
+    /// An upper bound of all values, if available.
+    max_value: Option<V>,
     best: Vec<V>,
-    /// The largest capacity with a value of its own; larger ones share it.
-    known: usize,
-    /// Room for the copy of a block.
-    block: Vec<V>,
+    /// The largest capacity with a stored value. Larger capacities have the same value.
+    last_stored: usize,
+    /// A copy of a block whose source and destination overlap.
+    scratch: Vec<V>,
 }
 
 struct Item<V> {
     weight: usize,
     value: V,
-    /// The weight of this row and those before it; with more capacity all of them are taken.
-    reach: usize,
+    /// The weight of this row and all rows before it. A larger capacity takes all of them.
+    prefix_weight: usize,
 }
 
-/// The cells of a row that are calculated: blocks from `base` on. Up to `to` they matter.
+/// The cells of a row to compute: whole blocks from `base` on. Cells after `to` are padding.
 pub(super) struct Span {
     pub(super) base: usize,
     to: usize,
@@ -41,65 +41,74 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// The words that hold its bits.
+    /// Returns the number of words for the keep bits.
     pub(super) fn words(&self) -> usize {
         self.blocks * LANES
     }
 }
 
 impl<'a, V: Lane> Program<'a, V> {
-    /// A program for capacities up to the given one, and what it leaves of the memory.
+    /// Creates a program for capacities up to `capacity`. Also returns the remaining memory.
     pub(super) fn new(
         rows: &[Row],
         windows: &'a [Window],
         capacity: usize,
-        most: Option<i64>,
+        max_value: Option<i64>,
         memory: usize,
     ) -> Result<(Self, usize), TooLarge> {
-        let mut reach = 0_usize;
+        let mut prefix_weight = 0_usize;
         let item = |row: &Row| {
             let weight = size(row.weight);
-            reach = reach.saturating_add(weight);
+            prefix_weight = prefix_weight.saturating_add(weight);
             Item {
                 weight,
                 value: V::try_from(row.value).unwrap_or_default(),
-                reach,
+                prefix_weight,
             }
         };
         let items = rows.iter().map(item).collect();
-        let cells = capacity.min(reach).saturating_add(1 + V::BLOCK);
-        let mut best = reserved(cells, memory)?;
+        let cells = capacity.min(prefix_weight).saturating_add(1 + V::BLOCK);
+        let mut best = try_with_capacity(cells, memory)?;
         best.push(V::default());
         let program = Self {
             windows,
             items,
-            most: most.and_then(|most| V::try_from(most).ok()),
+            max_value: max_value.and_then(|max_value| V::try_from(max_value).ok()),
             best,
-            known: 0,
-            block: vec![V::default(); V::BLOCK],
+            last_stored: 0,
+            scratch: vec![V::default(); V::BLOCK],
         };
-        Ok((program, memory - bytes::<V>(cells)))
+        Ok((program, memory - byte_size::<V>(cells)))
     }
 
+    /// Returns the best value at a capacity.
     pub(super) fn best_at(&self, capacity: usize) -> V {
-        self.best[capacity.min(self.known)]
+        self.best[capacity.min(self.last_stored)]
     }
 
-    /// Whether the value of this capacity cannot be exceeded.
-    pub(super) fn is_done(&self, capacity: usize) -> bool {
-        self.most.is_some_and(|most| self.best_at(capacity) >= most)
+    /// Returns `true` if the value at this capacity has reached the upper bound.
+    pub(super) fn is_optimal(&self, capacity: usize) -> bool {
+        self.max_value
+            .is_some_and(|max_value| self.best_at(capacity) >= max_value)
     }
 
-    /// The cells that are needed to read back through the rows from any of the capacities asked for.
-    /// The rows behind a row leave it no less than that capacity without their weight.
-    pub(super) fn spans(&self, rows: Range<usize>, asked: Window) -> Vec<Span> {
-        let mut behind = 0_usize;
+    /// Returns the cells that a traceback through the rows from any requested capacity can visit.
+    /// The later rows leave a row at least the requested capacity minus their total weight.
+    pub(super) fn spans(&self, rows: Range<usize>, requested: Window) -> Vec<Span> {
+        let mut suffix_weight = 0_usize;
         let span = |row: usize| {
-            let Item { weight, reach, .. } = self.items[row];
+            let Item {
+                weight,
+                prefix_weight,
+                ..
+            } = self.items[row];
             let window = self.windows[row];
-            let to = window.to.min(asked.to).min(reach);
-            let from = window.from.max(asked.from.saturating_sub(behind)).min(to);
-            behind = behind.saturating_add(weight);
+            let to = window.to.min(requested.to).min(prefix_weight);
+            let from = window
+                .from
+                .max(requested.from.saturating_sub(suffix_weight))
+                .min(to);
+            suffix_weight = suffix_weight.saturating_add(weight);
             let base = from.max(weight);
             Span {
                 base,
@@ -112,46 +121,50 @@ impl<'a, V: Lane> Program<'a, V> {
         spans
     }
 
-    /// Offers a row to the cells of its span, from the largest capacity down, block by block.
-    pub(super) fn offer(&mut self, row: usize, span: &Span, kept: &mut [V]) {
+    /// Applies the Bellman recursion for a row to its span, from the largest capacity down.
+    pub(super) fn apply_row(&mut self, row: usize, span: &Span, kept: &mut [V]) {
         if span.blocks == 0 {
             return;
         }
-        let shared = self.best[self.known];
-        self.best.truncate(self.known + 1);
+        let last_value = self.best[self.last_stored];
+        self.best.truncate(self.last_stored + 1);
         let end = span.base + span.blocks * V::BLOCK;
-        self.best.resize(end.max(self.best.len()), shared);
-        self.known = self.known.max(span.to);
+        self.best.resize(end.max(self.best.len()), last_value);
+        self.last_stored = self.last_stored.max(span.to);
         let Item { weight, value, .. } = self.items[row];
         let blocks = kept.as_chunks_mut::<LANES>().0.iter_mut().enumerate();
         for (block, kept) in blocks.rev() {
             let at = span.base + block * V::BLOCK;
             *kept = if weight >= V::BLOCK {
                 let (before, best) = self.best.split_at_mut(at);
-                improve(
+                update_block(
                     &mut best[..V::BLOCK],
                     &before[at - weight..][..V::BLOCK],
                     value,
                 )
             } else {
                 let before = &self.best[at - weight..][..V::BLOCK];
-                self.block.copy_from_slice(before);
-                improve(&mut self.best[at..][..V::BLOCK], &self.block, value)
+                self.scratch.copy_from_slice(before);
+                update_block(&mut self.best[at..][..V::BLOCK], &self.scratch, value)
             };
         }
     }
 
-    /// Reads back from the last row of a table to its first (KNAP-11), given the capacity left to them;
-    /// returns the capacity left to the rows before.
-    pub(super) fn read_back(
+    /// Visits the taken rows of a table from the last to the first (KNAP-11), starting at `capacity`.
+    /// Returns the capacity left to the rows before.
+    pub(super) fn traceback(
         &self,
         table: &KeepTable<V>,
         mut capacity: usize,
         mut take: impl FnMut(usize),
     ) -> usize {
         for row in table.rows().rev() {
-            let Item { weight, reach, .. } = self.items[row];
-            capacity = capacity.min(reach);
+            let Item {
+                weight,
+                prefix_weight,
+                ..
+            } = self.items[row];
+            capacity = capacity.min(prefix_weight);
             if table.is_kept(row, capacity) {
                 take(row);
                 capacity -= weight;
@@ -160,14 +173,15 @@ impl<'a, V: Lane> Program<'a, V> {
         capacity
     }
 
-    /// The values up to a capacity, to go on from later.
+    /// Returns the values up to a capacity, for [`restore`](Self::restore).
     pub(super) fn state(&self, capacity: usize) -> &[V] {
-        &self.best[..=capacity.min(self.known)]
+        &self.best[..=capacity.min(self.last_stored)]
     }
 
+    /// Resets the values to a saved state.
     pub(super) fn restore(&mut self, state: &[V]) {
         self.best.clear();
         self.best.extend_from_slice(state);
-        self.known = state.len() - 1;
+        self.last_stored = state.len() - 1;
     }
 }

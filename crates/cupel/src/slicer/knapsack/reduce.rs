@@ -1,23 +1,24 @@
-//! Candidates that cannot be chosen, and numbers that need not be large.
+//! Reduction: dominance between rows, and scaling of weights and values (Kellerer, Pferschy and
+//! Pisinger 2004).
 
 use std::collections::BinaryHeap;
 
 use super::Row;
 
-/// Lets those rows pass that the choice may contain, as far as earlier rows tell.
+/// Removes rows that the solution cannot contain because of the rows that dominate them.
 ///
-/// Let `a` come before `b`, be worth no less and weigh no more. A set with `b` but without `a` is
-/// never the choice: with `a` instead of `b` it is worth no less and does without the later row,
-/// which goes first. So with `b` come all such `a`; and if they do not fit together, then `b` is
-/// not chosen.
+/// A row `a` dominates a later row `b` if its value is no less and its weight no more. A set with
+/// `b` but without `a` is never the solution: with `a` instead of `b` its value is no
+/// less and it is lexicographically smaller. So a solution with `b` contains all rows that dominate
+/// `b`. If they do not fit together with `b`, then `b` is removed.
 pub(super) struct Dominance {
     capacity: i64,
-    /// The lightest of the earlier rows, as many as fit together.
+    /// A max-heap of the weights of the lightest earlier rows, as many as fit together.
     lightest: BinaryHeap<i64>,
-    /// The capacity that they leave.
-    room: i64,
-    /// The weight up to which rows may pass; all lighter rows so far are among the lightest.
-    heaviest: i64,
+    /// The capacity without them.
+    remaining: i64,
+    /// The largest weight that is admitted. All earlier rows up to it are in `lightest`.
+    max_weight: i64,
     last_value: i64,
 }
 
@@ -26,53 +27,54 @@ impl Dominance {
         Self {
             capacity,
             lightest: BinaryHeap::new(),
-            room: capacity,
-            heaviest: capacity,
+            remaining: capacity,
+            max_weight: capacity,
             last_value: i64::MAX,
         }
     }
 
-    /// Whether the next row may pass. Earlier rows count if they are worth no less: all of them in the
-    /// order of the Sort stage, else those since the value last rose.
+    /// Returns `true` if the solution may contain the next row. Considers the earlier rows since the
+    /// value last increased: all of them in the order of the Sort stage.
     pub(super) fn admits(&mut self, row: &Row) -> bool {
         if row.value > self.last_value {
             self.lightest.clear();
-            self.room = self.capacity;
-            self.heaviest = self.capacity;
+            self.remaining = self.capacity;
+            self.max_weight = self.capacity;
         }
         self.last_value = row.value;
-        if row.weight > self.heaviest {
+        if row.weight > self.max_weight {
             return false;
         }
         self.lightest.push(row.weight);
-        self.room -= row.weight;
-        while self.room < 0
+        self.remaining -= row.weight;
+        while self.remaining < 0
             && let Some(heaviest) = self.lightest.pop()
         {
-            self.room += heaviest;
-            self.heaviest = heaviest - 1;
+            self.remaining += heaviest;
+            self.max_weight = heaviest - 1;
         }
-        row.weight <= self.heaviest
+        row.weight <= self.max_weight
     }
 }
 
-/// Divides weights and values by what they have in common, and brings down a value that exceeds
-/// all smaller ones together, as that of infinite scores does. Which of two sets is worth more and
-/// which of them fit stays as it is; but sums fit narrower lanes, and a bound rounded down to a whole
-/// number is rounded down to a value that a set can have.
+/// Divides weights and values by their greatest common divisor. Lowers the top value if it exceeds the
+/// sum of all smaller ones, as that of an infinite score does.
+///
+/// The order of sets by value and the sets that fit do not change. Sums fit narrower lanes, and
+/// rounding a bound down to a multiple of the divisor tightens it.
 pub(super) fn scale(rows: &mut [Row], capacity: &mut i64) {
-    let weight_step = common_divisor(rows.iter().map(|row| row.weight));
+    let weight_step = gcd(rows.iter().map(|row| row.weight));
     let top = rows.iter().map(|row| row.value).max().unwrap_or(1);
     let smaller = || {
         rows.iter()
             .map(|row| row.value)
             .filter(|&value| value < top)
     };
-    let mut value_step = common_divisor(smaller());
+    let mut value_step = gcd(smaller());
     let top_steps = match i64::try_from(smaller().map(i128::from).sum::<i128>()) {
         Ok(total) if total < top => total / value_step + 1,
         _ => {
-            value_step = common_divisor([top, value_step].into_iter());
+            value_step = gcd([top, value_step].into_iter());
             top / value_step
         }
     };
@@ -87,10 +89,10 @@ pub(super) fn scale(rows: &mut [Row], capacity: &mut i64) {
     *capacity /= weight_step;
 }
 
-/// The greatest common divisor of positive numbers; 1 if there are none.
-fn common_divisor(mut numbers: impl Iterator<Item = i64>) -> i64 {
-    let mut divisor = numbers.next().unwrap_or(1);
-    for mut number in numbers {
+/// Returns the greatest common divisor of positive values, or 1 if there are none.
+fn gcd(mut values: impl Iterator<Item = i64>) -> i64 {
+    let mut divisor = values.next().unwrap_or(1);
+    for mut number in values {
         if divisor == 1 {
             break;
         }

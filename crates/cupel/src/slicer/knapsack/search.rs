@@ -1,13 +1,14 @@
-//! The search for the choice: first where it is likely to be, then wider.
+//! Solves an expanding core (Balas and Zemel 1980): rows with a large reduced cost are fixed, the
+//! dynamic program decides the others.
 
-use super::bound::Price;
+use super::bound::Multiplier;
+use super::subproblem::{Outcome, Subproblem};
 use super::table::TooLarge;
-use super::task::{Outcome, Task};
 use super::window::{Window, windows};
 use super::{Row, reduce, size};
 
-/// The ranks of the rows that the specification's table chooses, last row first.
-pub(super) fn choose(
+/// Returns the ranks of the rows in the solution, last row first.
+pub(super) fn solve(
     mut rows: Vec<Row>,
     mut capacity: i64,
     memory: usize,
@@ -17,199 +18,204 @@ pub(super) fn choose(
         return Ok(rows.iter().rev().map(|row| row.rank).collect());
     }
     reduce::scale(&mut rows, &mut capacity);
-    match Price::with_least_bound(&rows, capacity) {
-        Some(price) => Search::new(&rows, capacity, price, memory).widen(),
-        None => choose_from_all(&rows, capacity, memory),
+    match Multiplier::with_least_bound(&rows, capacity) {
+        Some(multiplier) => CoreSearch::new(&rows, capacity, multiplier, memory).run(),
+        None => solve_full_table(&rows, capacity, memory),
     }
 }
 
-/// The choice by the whole table, for values so large that there are no bounds.
-fn choose_from_all(rows: &[Row], capacity: i64, memory: usize) -> Result<Vec<usize>, TooLarge> {
-    let task = Task {
+/// Solves the full table, for values too large for a bound.
+fn solve_full_table(rows: &[Row], capacity: i64, memory: usize) -> Result<Vec<usize>, TooLarge> {
+    let subproblem = Subproblem {
         rows,
         windows: &vec![Window::up_to(size(capacity)); rows.len()],
         capacity: size(capacity),
-        least: 0,
-        most: None,
+        min_value: 0,
+        max_value: None,
         memory,
     };
-    match task.solve()? {
-        Outcome::Chosen(chosen) => Ok(chosen.into_iter().map(|row| rows[row].rank).collect()),
-        Outcome::Short(_) => unreachable!("the empty set is worth what was asked for"),
+    match subproblem.solve()? {
+        Outcome::Solved(chosen) => Ok(chosen.into_iter().map(|row| rows[row].rank).collect()),
+        Outcome::BelowMinimum(_) => unreachable!("the empty set has the minimum value 0"),
     }
 }
 
-struct Search<'a> {
+struct CoreSearch<'a> {
     rows: &'a [Row],
     capacity: i64,
-    price: Price,
+    multiplier: Multiplier,
+    /// The upper bound of all values, in fixed point.
     bound: i64,
-    /// The bound in whole values: no set is worth more.
-    most: i64,
+    /// The upper bound, rounded down to a value.
+    max_value: i64,
     memory: usize,
 }
 
-/// The rows that an assumption leaves open, and what the others make of the problem.
-struct Part {
-    open: Vec<Row>,
-    /// What the settled rows leave.
+/// The rows that are not fixed, and the problem that remains for them.
+struct Core {
+    rows: Vec<Row>,
+    /// The capacity without the rows fixed to 1.
     capacity: i64,
-    /// What the settled rows are worth.
-    value: i64,
-    /// By how much the bound exceeds the assumption.
-    spare: i64,
+    /// The total value of the rows fixed to 1.
+    fixed_value: i64,
+    /// The upper bound minus the assumed minimum value, in fixed point.
+    gap: i64,
 }
 
-impl<'a> Search<'a> {
-    /// The rows that the first assumption leaves open, at most: enough for most problems.
-    const FIRST_OPEN: usize = 32;
+impl<'a> CoreSearch<'a> {
+    /// The maximum size of the first core. Enough for most problems.
+    const FIRST_CORE: usize = 32;
 
-    /// The rows beyond the first that may reach a value, when trying to reach it early.
-    const FIRST_BEYOND: usize = 16;
+    /// The number of rows that the first prefix has beyond the shortest that may reach the bound.
+    const FIRST_EXTRA: usize = 16;
 
-    /// By how much to go on if that was not enough.
+    /// The growth factor of the core and of the extra rows of a prefix.
     const GROWTH: usize = 4;
 
-    fn new(rows: &'a [Row], capacity: i64, price: Price, memory: usize) -> Self {
-        let bound = price.bound(rows, capacity);
+    fn new(rows: &'a [Row], capacity: i64, multiplier: Multiplier, memory: usize) -> Self {
+        let bound = multiplier.bound(rows, capacity);
         Self {
             rows,
             capacity,
-            price,
+            multiplier,
             bound,
-            most: price.value_below(bound),
+            max_value: multiplier.floor(bound),
             memory,
         }
     }
 
-    /// Assumes that some set is worth so much that few rows are left open, then less and less until
-    /// it is true.
-    fn widen(&self) -> Result<Vec<usize>, TooLarge> {
-        let gains = self.rows.iter().map(|row| self.price.gain(row));
-        let mut sizes: Vec<i64> = gains.map(i64::abs).collect();
-        let mut open = Self::FIRST_OPEN.min(sizes.len() / Self::GROWTH);
-        let mut least = self.most + 1;
-        let mut found = 0;
+    /// Assumes a minimum value of the optimum that leaves a small core. Lowers it, which expands the
+    /// core, until a set reaches it.
+    fn run(&self) -> Result<Vec<usize>, TooLarge> {
+        let costs = self
+            .rows
+            .iter()
+            .map(|row| self.multiplier.reduced_cost(row));
+        let mut costs: Vec<i64> = costs.map(i64::abs).collect();
+        let mut core_size = Self::FIRST_CORE.min(costs.len() / Self::GROWTH);
+        let mut min_value = self.max_value + 1;
+        let mut incumbent = 0;
         loop {
-            let assumed = if open < sizes.len() {
-                let (_, size, _) = sizes.select_nth_unstable(open);
-                self.price.value_above(self.bound - *size)
+            let assumed = if core_size < costs.len() {
+                let (_, cost, _) = costs.select_nth_unstable(core_size);
+                self.multiplier.ceil(self.bound - *cost)
             } else {
                 0
             };
-            // What was found is true, and the more is assumed the better.
-            least = assumed.min(least - 1).max(found);
-            let part = self.part(least);
-            match self.decide(&part, least)? {
-                Outcome::Chosen(chosen) => return Ok(self.ranks(&part, &chosen)),
-                Outcome::Short(value) => found = found.max(value),
+            // A set with the incumbent's value exists, and a higher minimum leaves a smaller core.
+            min_value = assumed.min(min_value - 1).max(incumbent);
+            let core = self.core(min_value);
+            match self.solve_core(&core, min_value)? {
+                Outcome::Solved(chosen) => return Ok(self.ranks(&core, &chosen)),
+                Outcome::BelowMinimum(value) => incumbent = incumbent.max(value),
             }
-            open = Self::GROWTH * (1 + part.open.len().max(open));
+            core_size = Self::GROWTH * (1 + core.rows.len().max(core_size));
         }
     }
 
-    /// What is open if some set is worth at least `least`.
+    /// Fixes rows by reduced cost (Ingargiola and Korsh 1973), if the optimum is at least
+    /// `min_value`.
     ///
-    /// Then all optimal sets are. A row that gains more than the bound has to spare is in all of them,
-    /// for without it the bound is too low; a row that loses more is in none of them. With that
-    /// settled, the choice is that among the other rows.
-    fn part(&self, least: i64) -> Part {
-        let mut part = Part {
-            open: Vec::new(),
+    /// A row whose reduced cost exceeds the gap is in every optimal set: without it the bound is
+    /// below `min_value`. A row whose reduced cost is below the negative gap is in none. Both hold
+    /// for all optimal sets, so fixing these rows does not change the solution.
+    fn core(&self, min_value: i64) -> Core {
+        let mut core = Core {
+            rows: Vec::new(),
             capacity: self.capacity,
-            value: 0,
-            spare: self.bound - self.price.of_value(least),
+            fixed_value: 0,
+            gap: self.bound - self.multiplier.to_fixed(min_value),
         };
         for row in self.rows {
-            let gain = self.price.gain(row);
-            if gain > part.spare {
-                part.capacity -= row.weight;
-                part.value += row.value;
-            } else if gain >= -part.spare {
-                part.open.push(*row);
+            let cost = self.multiplier.reduced_cost(row);
+            if cost > core.gap {
+                core.capacity -= row.weight;
+                core.fixed_value += row.value;
+            } else if cost >= -core.gap {
+                core.rows.push(*row);
             }
         }
-        part
+        core
     }
 
-    /// The ranks of the settled rows and of those chosen among the open ones.
-    fn ranks(&self, part: &Part, chosen: &[usize]) -> Vec<usize> {
-        let mut chosen = chosen.iter().map(|&row| part.open[row].rank).peekable();
+    /// Returns the ranks of the rows fixed to 1 and of those chosen in the core, last row first.
+    fn ranks(&self, core: &Core, chosen: &[usize]) -> Vec<usize> {
+        let mut chosen = chosen.iter().map(|&row| core.rows[row].rank).peekable();
         let is_taken = |row: &&Row| {
-            self.price.gain(row) > part.spare || chosen.next_if_eq(&row.rank).is_some()
+            self.multiplier.reduced_cost(row) > core.gap || chosen.next_if_eq(&row.rank).is_some()
         };
         let taken = self.rows.iter().rev().filter(is_taken);
         taken.map(|row| row.rank).collect()
     }
 
-    /// The choice among the open rows if some set is worth at least `least`. If not, then a set is
-    /// found that is worth less.
-    fn decide(&self, part: &Part, least: i64) -> Result<Outcome, TooLarge> {
-        if part.capacity < 0 {
-            return Ok(Outcome::Short(0));
+    /// Solves the core if some set has at least `min_value`. Otherwise returns the value of a set
+    /// below it.
+    fn solve_core(&self, core: &Core, min_value: i64) -> Result<Outcome, TooLarge> {
+        if core.capacity < 0 {
+            return Ok(Outcome::BelowMinimum(0));
         }
-        let (least, most) = (least - part.value, self.most - part.value);
-        let Some(windows) = windows(&part.open, part.capacity, self.price, least) else {
-            return Ok(Outcome::Short(part.value));
+        let min_value = min_value - core.fixed_value;
+        let max_value = self.max_value - core.fixed_value;
+        let Some(windows) = windows(&core.rows, core.capacity, self.multiplier, min_value) else {
+            return Ok(Outcome::BelowMinimum(core.fixed_value));
         };
-        if least == most
-            && let Some(chosen) = self.decide_early(part, &windows, most)?
+        if min_value == max_value
+            && let Some(chosen) = self.solve_prefix(core, &windows, max_value)?
         {
-            return Ok(Outcome::Chosen(chosen));
+            return Ok(Outcome::Solved(chosen));
         }
-        let task = self.task(&part.open, &windows, part.capacity, least, most);
-        Ok(match task.solve()? {
-            Outcome::Short(value) => Outcome::Short(part.value + value),
-            chosen @ Outcome::Chosen(_) => chosen,
+        let subproblem = self.subproblem(&core.rows, &windows, core.capacity, min_value, max_value);
+        Ok(match subproblem.solve()? {
+            Outcome::BelowMinimum(value) => Outcome::BelowMinimum(core.fixed_value + value),
+            solved @ Outcome::Solved(_) => solved,
         })
     }
 
-    /// Tries to reach `most` with the first of the open rows. If that works, then later rows are not
-    /// chosen, as sets without them go first; and with fewer rows behind them, the windows of
-    /// the first are narrower.
-    fn decide_early(
+    /// Tries to reach `max_value` with a prefix of the core. If a prefix reaches it, the
+    /// lexicographically smallest optimum has no later row. A prefix also has narrower windows.
+    fn solve_prefix(
         &self,
-        part: &Part,
+        core: &Core,
         windows: &[Window],
-        most: i64,
+        max_value: i64,
     ) -> Result<Option<Vec<usize>>, TooLarge> {
-        let Part { open, capacity, .. } = part;
+        let Core { rows, capacity, .. } = core;
         let mut value = 0;
         let may_reach = |(row, window): (&Row, &Window)| {
             value += row.value;
-            value >= most && window.to >= size(*capacity)
+            value >= max_value && window.to >= size(*capacity)
         };
-        let first = open.iter().zip(windows).position(may_reach);
-        let first = first.unwrap_or(open.len());
-        let mut beyond = Self::FIRST_BEYOND;
-        // With nearly all rows there is little to gain.
-        while first + beyond < open.len() / 4 * 3 {
-            let rows = &open[..first + beyond];
-            if let Some(windows) = self::windows(rows, *capacity, self.price, most) {
-                let task = self.task(rows, &windows, *capacity, most, most);
-                if let Outcome::Chosen(chosen) = task.solve()? {
+        let first = rows.iter().zip(windows).position(may_reach);
+        let first = first.unwrap_or(rows.len());
+        let mut extra = Self::FIRST_EXTRA;
+        // A prefix of three quarters or more saves little.
+        while first + extra < rows.len() / 4 * 3 {
+            let prefix = &rows[..first + extra];
+            if let Some(windows) = self::windows(prefix, *capacity, self.multiplier, max_value) {
+                let subproblem = self.subproblem(prefix, &windows, *capacity, max_value, max_value);
+                if let Outcome::Solved(chosen) = subproblem.solve()? {
                     return Ok(Some(chosen));
                 }
             }
-            beyond *= Self::GROWTH;
+            extra *= Self::GROWTH;
         }
         Ok(None)
     }
 
-    fn task<'t>(
+    fn subproblem<'t>(
         &self,
         rows: &'t [Row],
         windows: &'t [Window],
         capacity: i64,
-        least: i64,
-        most: i64,
-    ) -> Task<'t> {
-        Task {
+        min_value: i64,
+        max_value: i64,
+    ) -> Subproblem<'t> {
+        Subproblem {
             rows,
             windows,
             capacity: size(capacity),
-            least,
-            most: Some(most),
+            min_value,
+            max_value: Some(max_value),
             memory: self.memory,
         }
     }

@@ -1,4 +1,4 @@
-//! The choices for all targets of a range.
+//! Solutions for all targets of a range, from one keep table.
 
 use std::ops::{ControlFlow, RangeInclusive};
 
@@ -9,11 +9,14 @@ use super::window::Window;
 use super::{KnapsackSlice, Limit, Row, size, split};
 use crate::ScoredRef;
 use crate::slicer::SweepVisitor;
+use crate::slicer::builtin::rank_to_u32;
 
 impl KnapsackSlice {
-    /// Reads all capacities off one table. A cell depends on earlier rows and smaller capacities, so
-    /// the table of the largest capacity contains those of all smaller ones. A row that is dominated
-    /// at the largest capacity is dominated at all.
+    /// Visits the solutions of all targets, by one traceback per capacity.
+    ///
+    /// A cell depends only on earlier rows and smaller capacities, so the table of the largest
+    /// capacity contains the tables of all smaller ones. A row removed by dominance at the largest
+    /// capacity is removed at all smaller ones.
     pub(super) fn sweep_targets(
         &self,
         ranked: &[ScoredRef<'_>],
@@ -28,7 +31,7 @@ impl KnapsackSlice {
         let highest = last.max(0) / self.bucket_size;
         let allowed = self.largest_capacity(candidates).min(highest);
         let failure = if allowed < highest {
-            // The first target of the first capacity whose table is too large.
+            // The first target of the smallest capacity whose table is too large.
             let from = first.max((allowed + 1) * self.bucket_size);
             Some((from, self.check_cells(candidates, allowed + 1).err()?))
         } else {
@@ -39,10 +42,10 @@ impl KnapsackSlice {
         let mut changes: Vec<u32> = Vec::new();
         let mut at = first.max(1);
         if last > 0 {
-            changes.extend(free.into_iter().map(number));
+            changes.extend(free.into_iter().map(rank_to_u32));
         }
         let rows = self.rows(ranked, allowed);
-        let mut is_in = vec![false; rows.len()];
+        let mut is_included = vec![false; rows.len()];
         let lowest = first.max(0) / self.bucket_size;
         let visit = |capacity: i64, chosen: &[usize]| {
             let from = first.max(1).max(capacity * self.bucket_size);
@@ -51,18 +54,18 @@ impl KnapsackSlice {
                 at = from;
             }
             let mut chosen = chosen.iter().peekable();
-            for (row, is_in) in is_in.iter_mut().enumerate().rev() {
+            for (row, is_included) in is_included.iter_mut().enumerate().rev() {
                 let is_chosen = chosen.next_if_eq(&&row).is_some();
-                if is_chosen != std::mem::replace(is_in, is_chosen) {
-                    changes.push(number(rows[row].rank));
+                if is_chosen != std::mem::replace(is_included, is_chosen) {
+                    changes.push(rank_to_u32(rows[row].rank));
                 }
             }
             ControlFlow::Continue(())
         };
-        let flow = visit_choices(&rows, lowest..=allowed, self.memory(), visit).ok()?;
+        let flow = visit_solutions(&rows, lowest..=allowed, self.memory(), visit).ok()?;
         let flow = match flow {
             ControlFlow::Continue(()) => report(visitor, &mut changes, at, end),
-            stopped => stopped,
+            stopped @ ControlFlow::Break(()) => stopped,
         };
         if let (ControlFlow::Continue(()), Some((target, error))) = (flow, failure) {
             visitor.fail(target, error);
@@ -70,7 +73,7 @@ impl KnapsackSlice {
         Some(flow)
     }
 
-    /// Returns the largest capacity that the limit allows for so many candidates.
+    /// Returns the largest capacity that the limit allows for this number of candidates.
     fn largest_capacity(&self, candidates: usize) -> i64 {
         match self.limit {
             Limit::Cells(limit) if candidates > 0 => {
@@ -81,7 +84,7 @@ impl KnapsackSlice {
     }
 }
 
-/// Reports changes at a target below `end`, if there are any.
+/// Reports the changes at a target if there are any and the target is below `end`.
 fn report(
     visitor: &mut dyn SweepVisitor,
     changes: &mut Vec<u32>,
@@ -95,26 +98,18 @@ fn report(
     ControlFlow::Continue(())
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "a run has at most u32::MAX candidates"
-)]
-fn number(rank: usize) -> u32 {
-    rank as u32
-}
-
-/// Calls `visit` with every capacity and its choice, last row first. Capacities above the weight of
-/// all rows are left out: they change nothing. No call precedes an error.
-fn visit_choices(
+/// Calls `visit` with each capacity and its solution, last row first. Skips capacities above the total
+/// weight, where the solution stays the same. An error is returned before the first call.
+fn visit_solutions(
     rows: &[Row],
     capacities: RangeInclusive<i64>,
     memory: usize,
     visit: impl FnMut(i64, &[usize]) -> ControlFlow<()>,
 ) -> Result<ControlFlow<()>, TooLarge> {
-    with_lane!(rows, V => visit_choices_with::<V>(rows, capacities, memory, visit))
+    with_lane!(rows, V => visit_solutions_with::<V>(rows, capacities, memory, visit))
 }
 
-fn visit_choices_with<V: Lane>(
+fn visit_solutions_with<V: Lane>(
     rows: &[Row],
     capacities: RangeInclusive<i64>,
     memory: usize,
@@ -126,19 +121,19 @@ fn visit_choices_with<V: Lane>(
     let (lowest, highest) = (lowest.min(useful), highest.min(useful));
     let windows = vec![Window::up_to(size(highest)); rows.len()];
     let (mut program, memory) = Program::<V>::new(rows, &windows, size(highest), None, memory)?;
-    let asked = Window {
+    let requested = Window {
         from: size(lowest),
         to: size(highest),
     };
-    let spans = program.spans(0..rows.len(), asked);
+    let spans = program.spans(0..rows.len(), requested);
     let mut table = KeepTable::new(0, &spans, memory)?;
     for (row, span) in spans.iter().enumerate() {
-        program.offer(row, span, table.add(span));
+        program.apply_row(row, span, table.push_row(span));
     }
     let mut chosen = Vec::new();
     for capacity in lowest..=highest {
         chosen.clear();
-        program.read_back(&table, size(capacity), |row| chosen.push(row));
+        program.traceback(&table, size(capacity), |row| chosen.push(row));
         if visit(capacity, &chosen).is_break() {
             return Ok(ControlFlow::Break(()));
         }

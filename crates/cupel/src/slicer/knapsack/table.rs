@@ -1,24 +1,24 @@
-//! The bits of the specification's table, and the memory for it.
+//! The keep table of the dynamic program, one bit per cell, and its memory limit.
 
 use std::ops::Range;
 
 use super::lane::{LANES, Lane, is_kept};
 use super::program::Span;
 
-/// The memory does not suffice.
+/// The memory limit is exceeded.
 pub(super) struct TooLarge {
-    /// The bytes that were missing.
+    /// The number of bytes over the limit.
     pub(super) missing: usize,
 }
 
-/// Which row is kept at which capacity, one bit each, for some consecutive rows.
+/// One bit per row and capacity, set if the row is taken there, for consecutive rows.
 pub(super) struct KeepTable<V> {
     first_row: usize,
     rows: Vec<KeptRow>,
     words: Vec<V>,
 }
 
-/// Where the bits of a row begin, and at which capacity.
+/// The first capacity of a row and the position of its bits.
 struct KeptRow {
     base: usize,
     first_word: usize,
@@ -30,12 +30,12 @@ impl<V: Lane> KeepTable<V> {
         Ok(Self {
             first_row,
             rows: Vec::with_capacity(spans.len()),
-            words: reserved(words.fold(0, usize::saturating_add), memory)?,
+            words: try_with_capacity(words.fold(0, usize::saturating_add), memory)?,
         })
     }
 
-    /// Room for the bits of the next row.
-    pub(super) fn add(&mut self, span: &Span) -> &mut [V] {
+    /// Appends a row and returns its zeroed bits.
+    pub(super) fn push_row(&mut self, span: &Span) -> &mut [V] {
         let first_word = self.words.len();
         self.rows.push(KeptRow {
             base: span.base,
@@ -58,9 +58,9 @@ impl<V: Lane> KeepTable<V> {
     }
 }
 
-/// An empty vector with room for so many elements, if the memory suffices.
-pub(super) fn reserved<T>(length: usize, memory: usize) -> Result<Vec<T>, TooLarge> {
-    let needed = bytes::<T>(length);
+/// Returns an empty vector of capacity `length`, if the memory limit allows it.
+pub(super) fn try_with_capacity<T>(length: usize, memory: usize) -> Result<Vec<T>, TooLarge> {
+    let needed = byte_size::<T>(length);
     let mut vec = Vec::new();
     match needed.checked_sub(memory) {
         Some(missing) if missing > 0 => Err(TooLarge { missing }),
@@ -71,6 +71,7 @@ pub(super) fn reserved<T>(length: usize, memory: usize) -> Result<Vec<T>, TooLar
     }
 }
 
-pub(super) fn bytes<T>(length: usize) -> usize {
+/// Returns the size of `length` elements in bytes.
+pub(super) fn byte_size<T>(length: usize) -> usize {
     length.saturating_mul(size_of::<T>())
 }

@@ -1,9 +1,9 @@
-//! Which capacities the choice can leave to the first rows.
+//! Prunes dynamic programming states by bounds (Morin and Marsten 1976).
 
-use super::bound::Price;
+use super::bound::Multiplier;
 use super::{Row, size};
 
-/// The capacities that may be left to a row and those before it.
+/// The capacities that can remain for a row and the rows before it. Both ends are inclusive.
 #[derive(Clone, Copy)]
 pub(super) struct Window {
     pub(super) from: usize,
@@ -26,45 +26,46 @@ impl Window {
     }
 }
 
-/// For every row the capacities that sets worth at least `least` can leave to it and those before it;
-/// nothing if there can be no such set.
+/// Returns, per row, the capacities that a set with at least `min_value` can leave to the prefix that
+/// ends with this row. Returns `None` if there is no such set.
 ///
-/// A set that leaves the first rows a capacity `c` is worth no more than the bound of the first
-/// rows within `c` and that of the other rows within the rest, each at a price of its own. At
-/// a higher price for the first rows that grows with `c`, so it is too low up to some `c`; at
-/// a higher price for the others it is too low from some `c` on.
+/// Let a set leave capacity `c` to the prefix. Its value is at most the bound of the prefix within
+/// `c` plus the bound of the suffix within the rest, each with its own multiplier. If the prefix has
+/// the larger multiplier, the sum grows with `c`, which gives a lower end of the window. If the
+/// suffix has it, the sum falls with `c`, which gives an upper end.
 pub(super) fn windows(
     rows: &[Row],
     capacity: i64,
-    price: Price,
-    least: i64,
+    multiplier: Multiplier,
+    min_value: i64,
 ) -> Option<Vec<Window>> {
-    let least = price.of_value(least);
-    let prices = prices(price, capacity, price.bound(rows, capacity) - least);
-    let mut before: Vec<i64> = vec![0; prices.len()];
-    let mut after: Vec<i64> = prices
+    let min_value = multiplier.to_fixed(min_value);
+    let gap = multiplier.bound(rows, capacity) - min_value;
+    let multipliers = multipliers(multiplier, capacity, gap);
+    let mut prefix: Vec<i64> = vec![0; multipliers.len()];
+    let mut suffix: Vec<i64> = multipliers
         .iter()
-        .map(|price| price.bound(rows, capacity))
+        .map(|multiplier| multiplier.bound(rows, capacity))
         .collect();
     let mut windows = Vec::with_capacity(rows.len());
     for row in rows {
-        for (index, price) in prices.iter().enumerate() {
-            let gain = price.gain(row).max(0);
-            before[index] += gain;
-            after[index] -= gain;
+        for (index, multiplier) in multipliers.iter().enumerate() {
+            let positive = multiplier.reduced_cost(row).max(0);
+            prefix[index] += positive;
+            suffix[index] -= positive;
         }
         let (mut from, mut to) = (0, capacity);
-        let mut narrow = |first: usize, other: usize| {
-            let missing = least - before[first] - after[other];
-            match prices[first].per_unit - prices[other].per_unit {
+        let mut narrow = |of_prefix: usize, of_suffix: usize| {
+            let missing = min_value - prefix[of_prefix] - suffix[of_suffix];
+            match multipliers[of_prefix].per_unit - multipliers[of_suffix].per_unit {
                 0 => {}
-                more @ 1.. => from = from.max(-(-missing).div_euclid(more)),
-                less => to = to.min((-missing).div_euclid(-less)),
+                slope @ 1.. => from = from.max(-(-missing).div_euclid(slope)),
+                slope => to = to.min((-missing).div_euclid(-slope)),
             }
         };
-        for higher in (1..prices.len()).step_by(2) {
-            let lower = higher + 1;
-            for (a, b) in [(higher, lower), (higher, 0), (0, lower)] {
+        for larger in (1..multipliers.len()).step_by(2) {
+            let smaller = larger + 1;
+            for (a, b) in [(larger, smaller), (larger, 0), (0, smaller)] {
                 narrow(a, b);
                 narrow(b, a);
             }
@@ -80,17 +81,18 @@ pub(super) fn windows(
     Some(windows)
 }
 
-/// A price, and pairs above and below it. If the bound is higher than what is asked for by `spare`, a
-/// step of `spare / width` in price makes windows of about that width; which width a row can have
-/// is not known.
-fn prices(price: Price, capacity: i64, spare: i64) -> Vec<Price> {
-    const NARROWEST: i64 = 64;
-    let mut prices = vec![price];
-    let mut width = NARROWEST;
-    while width < capacity / 4 && width <= spare {
-        let step = spare / width;
-        prices.extend([price.moved(step), price.moved(-step)]);
+/// Returns a multiplier, followed by pairs of a larger and a smaller one.
+///
+/// A step of `gap / width` gives windows of about `width` capacities. The best width of a row is
+/// unknown, so widths double from 64 on.
+fn multipliers(multiplier: Multiplier, capacity: i64, gap: i64) -> Vec<Multiplier> {
+    const MIN_WIDTH: i64 = 64;
+    let mut multipliers = vec![multiplier];
+    let mut width = MIN_WIDTH;
+    while width < capacity / 4 && width <= gap {
+        let step = gap / width;
+        multipliers.extend([multiplier.offset(step), multiplier.offset(-step)]);
         width *= 2;
     }
-    prices
+    multipliers
 }

@@ -1,0 +1,55 @@
+//! One run of the dynamic program: forward pass and traceback.
+
+use super::lane::{Lane, with_lane};
+use super::program::Program;
+use super::table::TooLarge;
+use super::window::Window;
+use super::{Row, checkpoint};
+
+/// A 0/1 knapsack problem with bounds on its optimum.
+pub(super) struct Subproblem<'a> {
+    pub(super) rows: &'a [Row],
+    /// Per row, the capacities that an optimal set can leave to it and the rows before it.
+    pub(super) windows: &'a [Window],
+    pub(super) capacity: usize,
+    /// The least value of a solution.
+    pub(super) min_value: i64,
+    /// An upper bound of all values, if known.
+    pub(super) max_value: Option<i64>,
+    /// The memory limit in bytes.
+    pub(super) memory: usize,
+}
+
+/// The result of a [`Subproblem`].
+pub(super) enum Outcome {
+    /// The rows of the solution, last row first.
+    Solved(Vec<usize>),
+    /// No set has the minimum value. Some set has this value.
+    BelowMinimum(i64),
+}
+
+impl Subproblem<'_> {
+    pub(super) fn solve(&self) -> Result<Outcome, TooLarge> {
+        with_lane!(self.rows, V => self.solve_with::<V>())
+    }
+
+    fn solve_with<V: Lane>(&self) -> Result<Outcome, TooLarge> {
+        let (mut program, memory) = Program::<V>::new(
+            self.rows,
+            self.windows,
+            self.capacity,
+            self.max_value,
+            self.memory,
+        )?;
+        let rows = 0..self.rows.len();
+        let history = checkpoint::forward(&mut program, rows, self.capacity, memory)?;
+        let value = program.best_at(self.capacity);
+        let value = value.try_into().unwrap_or(i64::MAX);
+        if value < self.min_value {
+            return Ok(Outcome::BelowMinimum(value));
+        }
+        let mut chosen = Vec::new();
+        checkpoint::traceback(&mut program, history, self.capacity, memory, &mut chosen)?;
+        Ok(Outcome::Solved(chosen))
+    }
+}
