@@ -18,7 +18,9 @@ pub struct Place {
 impl Place {
     /// Returns the position of a byte of `text`.
     pub(crate) fn of(text: &str, offset: usize) -> Self {
-        let Position { line, column, span } = Position::of(text, offset..offset);
+        let Position {
+            line, column, span, ..
+        } = Position::of(text, offset..offset);
         Self {
             offset: span.start,
             line,

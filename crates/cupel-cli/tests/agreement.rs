@@ -32,7 +32,7 @@ struct Expected {
     counted: &'static str,
 }
 
-/// A message "one" costs 3 tokens of framing, 1 for its role and 1 for its text in o200k_base;
+/// A message "one" costs 3 tokens of framing, 1 for its role and 1 for its text in `o200k_base`;
 /// the answer costs 3 (OpenAI cookbook, "How to count tokens").
 #[rustfmt::skip] // one input per line
 fn inputs() -> Vec<Expected> {

@@ -265,10 +265,7 @@ fn reasons() -> Vec<(&'static str, ExclusionReason)> {
         ),
         (
             "Unknown",
-            ExclusionReason::Unknown(UnknownReason {
-                name: "FromTheFuture".to_owned(),
-                fields: Vec::new(),
-            }),
+            ExclusionReason::Unknown(UnknownReason::new("FromTheFuture", Vec::new())),
         ),
         ("Unknown", ExclusionReason::_Unknown),
     ]

@@ -56,10 +56,7 @@ fn filtered() -> ExclusionReason {
 }
 
 fn unknown(name: &str) -> ExclusionReason {
-    ExclusionReason::Unknown(UnknownReason {
-        name: name.to_owned(),
-        fields: Vec::new(),
-    })
+    ExclusionReason::Unknown(UnknownReason::new(name, Vec::new()))
 }
 
 fn every_reason() -> [ExclusionReason; 12] {

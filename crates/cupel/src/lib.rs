@@ -82,6 +82,7 @@ pub mod pipeline;
 pub mod placer;
 pub mod scorer;
 pub mod slicer;
+mod type_name;
 #[cfg(feature = "serde")]
 mod wire;
 

@@ -293,11 +293,7 @@ impl<'de> Deserialize<'de> for ExclusionReason {
             return Err(de::Error::custom("field `reason` must be a string"));
         };
         let known = Self::from_fields(&name, |key| fields.take(key))?;
-        let unknown = UnknownReason {
-            name,
-            fields: fields.0,
-        };
-        Ok(known.unwrap_or(Self::Unknown(unknown)))
+        Ok(known.unwrap_or_else(|| Self::Unknown(UnknownReason::new(name, fields.0))))
     }
 }
 

@@ -59,6 +59,7 @@ pub enum ConfigErrorKind {
 }
 
 /// A place in a text, such as that of a [`ConfigError`].
+#[non_exhaustive]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Position {
     /// The line, counted from 1.

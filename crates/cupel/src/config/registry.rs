@@ -17,6 +17,7 @@ pub use super::strategies::{
 };
 
 /// A set of object types, told apart by the member `type`.
+#[non_exhaustive]
 #[derive(Debug, Clone, Copy)]
 pub struct Family {
     /// The name of one of them: `scorer`.
@@ -38,6 +39,7 @@ impl Family {
 }
 
 /// A family by name.
+#[non_exhaustive]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// [`SCORERS`].
@@ -66,6 +68,7 @@ impl Role {
 }
 
 /// An object with known keys.
+#[non_exhaustive]
 #[derive(Debug, Clone, Copy)]
 pub struct Record {
     /// The name of the type in its family, or of the record itself.
@@ -79,6 +82,7 @@ pub struct Record {
 }
 
 /// A member of an object.
+#[non_exhaustive]
 #[derive(Debug, Clone, Copy)]
 pub struct Field {
     /// The key.
@@ -94,6 +98,7 @@ pub struct Field {
 }
 
 /// Whether a field may be left out.
+#[non_exhaustive]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Need {
     /// It is required.
@@ -107,6 +112,7 @@ pub enum Need {
 }
 
 /// A default value.
+#[non_exhaustive]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Literal {
     /// A boolean.
@@ -128,6 +134,7 @@ pub enum Literal {
 }
 
 /// The values that a field accepts.
+#[non_exhaustive]
 #[derive(Debug, Clone, Copy)]
 pub enum Shape {
     /// A string.
@@ -167,6 +174,7 @@ pub enum Shape {
 }
 
 /// A range of numbers.
+#[non_exhaustive]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Range {
     /// The minimum.

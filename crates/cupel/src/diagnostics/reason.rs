@@ -506,12 +506,23 @@ impl FieldType for String {
 }
 
 /// An exclusion reason this version does not know: its name and its fields as they were read.
+#[non_exhaustive]
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnknownReason {
     /// The name.
     pub name: String,
     /// The fields other than the name, in order.
     pub fields: Vec<(String, RawValue)>,
+}
+
+impl UnknownReason {
+    /// Creates a reason from its name and fields.
+    pub fn new(name: impl Into<String>, fields: Vec<(String, RawValue)>) -> Self {
+        Self {
+            name: name.into(),
+            fields,
+        }
+    }
 }
 
 /// A value of a document in the JSON data model.

@@ -240,6 +240,27 @@ impl ContextBudget {
     }
 }
 
+/// Converts a number of tokens to a budget with `max_tokens` and `target_tokens` of that number and
+/// nothing reserved. A negative number is [`CupelError::InvalidBudget`].
+///
+/// ```
+/// use cupel::ContextBudget;
+///
+/// let budget = ContextBudget::try_from(8_000)?;
+/// assert_eq!(budget, ContextBudget::with_target(8_000, 8_000)?);
+///
+/// let error = ContextBudget::try_from(-1).unwrap_err();
+/// assert_eq!(error.to_string(), "invalid budget: max_tokens (-1) must be >= 0");
+/// # Ok::<(), cupel::CupelError>(())
+/// ```
+impl TryFrom<i64> for ContextBudget {
+    type Error = CupelError;
+
+    fn try_from(tokens: i64) -> Result<Self, CupelError> {
+        Self::builder(tokens).build()
+    }
+}
+
 impl fmt::Debug for ContextBudget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let slots: BTreeMap<_, _> = self.reserved_slots.iter().collect();
@@ -313,5 +334,23 @@ impl ContextBudgetBuilder {
             self.0.reserved_slots,
             self.0.estimation_safety_margin_percent,
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_number_is_both_limits_unless_it_is_negative() {
+        for tokens in [0, 1, i64::MAX] {
+            let budget = ContextBudget::new(tokens, tokens, 0, HashMap::new(), 0.0);
+            assert_eq!(ContextBudget::try_from(tokens), budget);
+        }
+        for tokens in [-1, i64::MIN] {
+            let message = format!("max_tokens ({tokens}) must be >= 0");
+            let error = CupelError::InvalidBudget(message);
+            assert_eq!(ContextBudget::try_from(tokens), Err(error));
+        }
     }
 }

@@ -123,7 +123,12 @@ impl ContextItem {
         self.fields.tags.texts()
     }
 
-    /// The caller's own data; no stage reads it.
+    /// Returns the caller's own data.
+    ///
+    /// Three strategies read an entry: [`GroupSlice`](crate::GroupSlice) reads `cupel:group`,
+    /// [`MetadataTrustScorer`](crate::MetadataTrustScorer) reads `cupel:trust`, and
+    /// [`MetadataKeyScorer`](crate::MetadataKeyScorer) reads the key it is given. Nothing else in a
+    /// run reads metadata.
     pub fn metadata(&self) -> &HashMap<String, String> {
         &self.fields.metadata
     }

@@ -227,10 +227,7 @@ impl From<Policy> for Pipeline {
 
 impl fmt::Debug for Pipeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pipeline")
-            .field("deduplication", &self.policy.deduplication())
-            .field("overflow_strategy", &self.policy.overflow_strategy())
-            .finish()
+        self.policy.debug(f, "Pipeline")
     }
 }
 

@@ -249,18 +249,22 @@ impl Policy {
         let ledger = execute(self, items, budget, &mut log, Recording::EveryCandidate)?;
         Ok(ledger.report(log.into_events()))
     }
-}
 
-#[expect(clippy::missing_fields_in_debug, reason = "a closure has no Debug")]
-impl fmt::Debug for Policy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Policy")
-            .field("scorer", &"<dyn Scorer>")
-            .field("slicer", &"<dyn Slicer>")
-            .field("placer", &"<dyn Placer>")
+    /// Prints the strategies and settings. The overflow observer is a closure, which has no `Debug`.
+    pub(super) fn debug(&self, f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
+        f.debug_struct(name)
+            .field("scorer", &self.scorer)
+            .field("slicer", &self.slicer)
+            .field("placer", &self.placer)
             .field("deduplication", &self.deduplication)
             .field("overflow_strategy", &self.overflow_strategy)
             .finish()
+    }
+}
+
+impl fmt::Debug for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.debug(f, "Policy")
     }
 }
 
@@ -363,15 +367,20 @@ impl PolicyBuilder {
         })
     }
 
+    /// Prints the settings, and the name of each strategy or `false` if it is not set.
     pub(super) fn debug(&self, f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
         f.debug_struct(name)
-            .field("scorer", &self.scorer.is_some())
-            .field("slicer", &self.slicer.is_some())
-            .field("placer", &self.placer.is_some())
+            .field("scorer", or_false(self.scorer.as_ref()))
+            .field("slicer", or_false(self.slicer.as_ref()))
+            .field("placer", or_false(self.placer.as_ref()))
             .field("deduplication", &self.deduplication)
             .field("overflow_strategy", &self.overflow_strategy)
             .finish()
     }
+}
+
+fn or_false<T: fmt::Debug>(strategy: Option<&T>) -> &dyn fmt::Debug {
+    strategy.map_or(&false, |strategy| strategy as &dyn fmt::Debug)
 }
 
 impl Default for PolicyBuilder {

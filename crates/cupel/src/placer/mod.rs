@@ -10,6 +10,7 @@
 mod chronological;
 mod u_shaped;
 
+use std::fmt;
 use std::sync::Arc;
 
 pub use chronological::ChronologicalPlacer;
@@ -19,6 +20,7 @@ pub use u_shaped::UShapedPlacer;
 use crate::config::{ConfigError, PlacerConfig};
 use crate::error::StrategyRole;
 use crate::slicer::match_handles;
+use crate::type_name::type_name;
 use crate::{ContextItem, CupelError, ScoredItem, ScoredRef};
 
 /// Orders the selected items.
@@ -65,6 +67,11 @@ pub trait Placer: Send + Sync {
         match_handles(items, &self.place(&owned), StrategyRole::Placer)
     }
 
+    /// Returns the placer's name in debug output. Defaults to the name of its type.
+    fn placer_name(&self) -> &str {
+        type_name::<Self>()
+    }
+
     /// Returns this placer as data, for [`PolicyConfig::of`](crate::config::PolicyConfig::of).
     ///
     /// # Errors
@@ -76,7 +83,14 @@ pub trait Placer: Send + Sync {
     }
 }
 
-/// Implements a strategy trait for pointers.
+/// Prints the placer's name.
+impl fmt::Debug for dyn Placer + '_ {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.placer_name())
+    }
+}
+
+/// Implements [`Placer`] for pointers to placers.
 macro_rules! forward {
     ($($pointer:ty),*) => {$(
         impl<T: Placer + ?Sized> Placer for $pointer {
@@ -86,6 +100,10 @@ macro_rules! forward {
 
             fn arrange(&self, items: &[ScoredRef<'_>]) -> Result<Vec<usize>, CupelError> {
                 (**self).arrange(items)
+            }
+
+            fn placer_name(&self) -> &str {
+                (**self).placer_name()
             }
 
             #[cfg(feature = "serde")]

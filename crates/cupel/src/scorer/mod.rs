@@ -29,6 +29,7 @@ mod reflexive;
 mod scaled;
 mod tag;
 
+use std::fmt;
 use std::sync::Arc;
 
 pub use composite::{CompositeScorer, CompositeScorerBuilder};
@@ -47,6 +48,7 @@ pub use tag::{TagComparison, TagScorer};
 use crate::config::{ConfigError, ScorerConfig};
 use crate::error::{ContractViolation, StrategyRole};
 use crate::fast::parallel;
+use crate::type_name::type_name;
 use crate::{ContextItem, CupelError};
 
 /// Gives every item a score.
@@ -103,11 +105,9 @@ pub trait Scorer: Send + Sync {
         None
     }
 
-    /// Returns the name that explanations use. Defaults to the name of the type.
+    /// Returns the scorer's name in explanations and debug output. Defaults to the name of its type.
     fn scorer_name(&self) -> &str {
-        let path = std::any::type_name::<Self>();
-        let path = path.split('<').next().unwrap_or(path);
-        path.rsplit("::").next().unwrap_or(path)
+        type_name::<Self>()
     }
 
     /// Returns the scores of all items with their parts, in order. A scorer that combines others
@@ -142,6 +142,13 @@ pub trait Scorer: Send + Sync {
     #[cfg(feature = "serde")]
     fn to_config(&self) -> Result<ScorerConfig, ConfigError> {
         Err(ConfigError::not_data(self.scorer_name()))
+    }
+}
+
+/// Prints the scorer's name.
+impl fmt::Debug for dyn Scorer + '_ {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.scorer_name())
     }
 }
 

@@ -49,6 +49,7 @@ pub use stream::StreamSlice;
 
 #[cfg(feature = "serde")]
 use crate::config::{ConfigError, SlicerConfig};
+use crate::type_name::type_name;
 use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredItem, ScoredRef};
 
 /// Chooses a subset of the ranked items that fits a budget.
@@ -145,9 +146,7 @@ pub trait Slicer: Send + Sync {
 
     /// Returns the slicer's name in debug output. Defaults to the name of its type.
     fn slicer_name(&self) -> &str {
-        let path = std::any::type_name::<Self>();
-        let path = path.split('<').next().unwrap_or(path);
-        path.rsplit("::").next().unwrap_or(path)
+        type_name::<Self>()
     }
 
     /// Returns whether a [`KnapsackSlice`] chooses from the whole list, which [`CountQuotaSlice`] does

@@ -267,13 +267,13 @@ fn kinds_and_sources_fold_the_case_of_ascii_letters_only() {
 }
 
 #[test]
-fn kinds_and_sources_print_their_text_and_nothing_else() {
+fn kinds_and_sources_print_their_text_at_the_width_asked_for() {
     let (kind, source) = (kind("mEmory"), ContextSource::default());
     assert_eq!(
         format!("{kind}|{kind:>12}|{kind:*<9}"),
-        "mEmory|mEmory|mEmory"
+        "mEmory|      mEmory|mEmory***"
     );
-    assert_eq!(format!("{source}|{source:>12}"), "Chat|Chat");
+    assert_eq!(format!("{source}|{source:>12}"), "Chat|        Chat");
     assert_eq!(format!("{kind:?}"), r#"ContextKind("mEmory")"#);
     assert_eq!(format!("{source:?}"), r#"ContextSource("Chat")"#);
 }

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex};
 use cupel::{
     ChronologicalPlacer, ContextBudget, ContextItem, ContextItemBuilder, ContextKind,
     CountConstrainedKnapsackSlice, CountQuotaEntry, CountQuotaSlice, CupelError,
-    DiagnosticTraceCollector, ExclusionReason, GreedySlice, KnapsackSlice, NullTraceCollector,
-    OverflowStrategy, Pipeline, PipelineBuilder, Placer, Policy, PolicyBuilder, PriorityScorer,
-    QuotaEntry, QuotaSlice, ReflexiveScorer, ScarcityBehavior, ScoredItem, Scorer, SelectionReport,
-    Slicer, UShapedPlacer,
+    DiagnosticTraceCollector, ExclusionReason, GreedySlice, GroupSlice, KnapsackSlice,
+    NullTraceCollector, OverflowStrategy, Pipeline, PipelineBuilder, Placer, Policy, PolicyBuilder,
+    PriorityScorer, QuotaEntry, QuotaSlice, ReflexiveScorer, ScarcityBehavior, ScoredItem, Scorer,
+    SelectionReport, Slicer, UShapedPlacer,
 };
 
 use super::{budget, check_text, contents, hinted, item, pinned};
@@ -107,7 +107,7 @@ fn pipeline() -> Pipeline {
 }
 
 #[test]
-fn pipelines_and_policies_print_what_is_set() {
+fn pipelines_and_policies_print_their_strategies() {
     assert_eq!(
         format!("{:?}", Pipeline::builder()),
         "PipelineBuilder { scorer: false, slicer: false, placer: false, \
@@ -115,28 +115,30 @@ fn pipelines_and_policies_print_what_is_set() {
     );
     assert_eq!(
         format!("{:?}", builder().deduplication(false)),
-        "PipelineBuilder { scorer: true, slicer: true, placer: true, \
-         deduplication: false, overflow_strategy: Throw }"
+        "PipelineBuilder { scorer: ReflexiveScorer, slicer: GreedySlice, \
+         placer: ChronologicalPlacer, deduplication: false, overflow_strategy: Throw }"
     );
     assert_eq!(
         format!("{:?}", pipeline()),
-        "Pipeline { deduplication: true, overflow_strategy: Throw }"
+        "Pipeline { scorer: ReflexiveScorer, slicer: GreedySlice, \
+         placer: ChronologicalPlacer, deduplication: true, overflow_strategy: Throw }"
     );
 
     let policy = PolicyBuilder::new().scorer(Arc::new(ReflexiveScorer));
     assert_eq!(
         format!("{policy:?}"),
-        "PolicyBuilder { scorer: true, slicer: false, placer: false, \
+        "PolicyBuilder { scorer: ReflexiveScorer, slicer: false, placer: false, \
          deduplication: true, overflow_strategy: Throw }"
     );
     let policy = policy
-        .slicer(Arc::new(GreedySlice))
+        .slicer(Arc::new(GroupSlice::new(GreedySlice)))
         .placer(Arc::new(UShapedPlacer))
         .overflow_strategy(OverflowStrategy::Proceed)
         .build();
     assert_eq!(
         format!("{:?}", policy.unwrap()),
-        r#"Policy { scorer: "<dyn Scorer>", slicer: "<dyn Slicer>", placer: "<dyn Placer>", deduplication: true, overflow_strategy: Proceed }"#
+        "Policy { scorer: ReflexiveScorer, slicer: GroupSlice(GreedySlice), \
+         placer: UShapedPlacer, deduplication: true, overflow_strategy: Proceed }"
     );
 }
 

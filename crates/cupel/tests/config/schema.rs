@@ -28,6 +28,7 @@ fn as_json(format: Format, text: &str) -> Option<Value> {
             let options = serde_saphyr::options! { strict_booleans: true };
             serde_saphyr::from_str_with_options(text, options).ok()
         }
+        other => panic!("no independent reader of {other:?}"),
     }
 }
 

@@ -170,7 +170,7 @@ impl SweepVisitor for FirstEntries<'_, '_> {
             }
         }
         self.changes += 1;
-        if self.changes % CHANGES_PER_CALL == 0 {
+        if self.changes.is_multiple_of(CHANGES_PER_CALL) {
             (self.observer)(SweepProgress {
                 first: self.axis.from,
                 reached: budget,

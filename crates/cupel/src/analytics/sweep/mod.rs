@@ -19,6 +19,7 @@ use crate::{ContextBudget, ContextItem, CupelError, Pipeline};
 ///
 /// A budget is identified by its `target_tokens`; `max_tokens` changes by the same amount, and
 /// reserve, slots and margin are constant. See [`Pipeline::sweep`].
+#[non_exhaustive]
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct BudgetSweep {
@@ -55,6 +56,7 @@ pub struct SweepStep {
 }
 
 /// The budgets at which one candidate is in the window.
+#[non_exhaustive]
 #[derive(Debug, Clone, PartialEq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct ItemIntervals {

@@ -18,6 +18,7 @@ use crate::{ContextItem, Policy, RawValue};
 const MAX_DEPTH: usize = 128;
 
 /// A document format.
+#[non_exhaustive]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Format {
     /// JSON.
