@@ -1,4 +1,4 @@
-//! A scorer of your own: how many words of a question does an item share?
+//! A custom scorer: the share of a question's words that an item contains.
 //!
 //! Run with `cargo run --example custom_scorer`.
 
@@ -24,8 +24,8 @@ impl WordOverlap {
     }
 }
 
-/// The one required method. The pipeline calls `score_all`, which by default calls this for
-/// every item; a scorer that compares items with each other would write `score_all` as well.
+/// Only `score` is required. The pipeline calls `score_all`, which calls it per item by default. A scorer
+/// that compares items with each other implements `score_all` as well.
 impl Scorer for WordOverlap {
     fn score(&self, item: &ContextItem, _all_items: &[ContextItem]) -> f64 {
         let own: HashSet<String> = words(item.content()).collect();
@@ -45,7 +45,7 @@ fn main() -> Result<(), CupelError> {
         ContextItem::builder("Lunch is served between noon and two.", 9).build()?,
         ContextItem::builder("Heavy water is stored in the eastern tank.", 10).build()?,
     ];
-    // A custom scorer nests like any other.
+    // Custom scorers can be wrapped like built-in ones.
     let scorer = ScaledScorer::new(WordOverlap::new("Where is the heavy water stored?"));
     let pipeline = Pipeline::new(scorer, GreedySlice, UShapedPlacer);
 

@@ -1,4 +1,4 @@
-//! A slicer of your own, with its own reasons: at most one item per source.
+//! A custom slicer with its own exclusion reasons: at most one item per source.
 //!
 //! Run with `cargo run --example custom_slicer`.
 
@@ -12,11 +12,11 @@ use cupel::{
     Pipeline, ReflexiveScorer, Refusal, ScoredItem, ScoredRef, Selection, Slicer,
 };
 
-/// Takes the best items in order, one per source, as long as they fit.
+/// Selects the best item per source, in order of score, if it fits.
 struct OnePerSource;
 
 impl Slicer for OnePerSource {
-    /// The required method, here by way of `select`.
+    /// The required method. It calls `select`.
     fn slice(
         &self,
         sorted: &[ScoredItem],
@@ -25,7 +25,7 @@ impl Slicer for OnePerSource {
         slice_by_selection(self, sorted, budget)
     }
 
-    /// What the pipeline calls: a choice by rank, with reasons for what is refused.
+    /// The pipeline calls this method. It selects by rank and gives reasons for exclusions.
     fn select(
         &self,
         ranked: &[ScoredRef<'_>],

@@ -1,4 +1,4 @@
-//! A support session that has outgrown its window: what goes in, in what order, and why not the rest.
+//! A support session that exceeds its budget: the window, and the reasons for the excluded items.
 //!
 //! Run with `cargo run --release --example first_run`.
 
@@ -39,7 +39,7 @@ fn main() -> Result<(), CupelError> {
         .map(|included| included.item.tokens())
         .sum();
     println!(
-        "{} candidates, {} tokens; the window takes {}, {used} are used\n",
+        "{} candidates with {} tokens; budget {}, used {used}\n",
         report.total_candidates,
         report.total_tokens_considered,
         budget.target_tokens()
@@ -67,7 +67,7 @@ fn main() -> Result<(), CupelError> {
     Ok(())
 }
 
-/// A customer, an agent and its tools; minutes since the session began.
+/// Returns the messages, tool output and documents of a session. Times are minutes since its start.
 fn session() -> Result<Vec<ContextItem>, CupelError> {
     let start: DateTime<Utc> = DateTime::from_timestamp(1_767_258_000, 0).unwrap_or_default();
     let item = |minute: i64, tokens: i64, kind: ContextKind, text: &str| {

@@ -1,4 +1,4 @@
-//! Why did the model not see this? Every reason a run can give, from one report.
+//! Why an item is excluded, for five reasons, and what to change.
 //!
 //! Run with `cargo run --example why_excluded`.
 
@@ -45,12 +45,12 @@ fn main() -> Result<(), CupelError> {
         let advice = match &excluded.reason {
             ExclusionReason::BudgetExceeded { .. } => match why.extra_tokens {
                 Some(extra) => format!("raise the budget by {extra}"),
-                None => "no budget in sight selects it".to_owned(),
+                None => "no budget selects it".to_owned(),
             },
             ExclusionReason::PinnedOverride { displaced_by } => {
                 format!("shorten {displaced_by:?}, which is pinned")
             }
-            ExclusionReason::Deduplicated { .. } => "nothing: its content is in".to_owned(),
+            ExclusionReason::Deduplicated { .. } => "nothing: its content is included".to_owned(),
             ExclusionReason::NegativeTokens { .. } => "count its tokens again".to_owned(),
             ExclusionReason::CountCapExceeded { kind, cap, .. } => {
                 format!("allow more than {cap} of {kind}")

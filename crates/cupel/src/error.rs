@@ -1,13 +1,13 @@
-//! [`CupelError`]: everything that can go wrong, at construction or in a run.
+//! [`CupelError`]: the errors of constructors and runs.
 
 use std::fmt;
 
 use crate::model::ParseContextKindError;
 
-/// Why an item, budget, strategy or pipeline could not be built, or a run not finished.
+/// The error of building an item, a budget, a strategy or a pipeline, or of a run.
 ///
-/// Constructors refuse nonsense, so a value that exists is valid; what is left
-/// for a run are the conditions only the candidates can show.
+/// Constructors validate their arguments. A run fails only for conditions that depend on the
+/// candidates.
 ///
 /// ```
 /// use cupel::{ContextItemBuilder, CupelError};
@@ -20,49 +20,49 @@ use crate::model::ParseContextKindError;
 #[non_exhaustive]
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum CupelError {
-    /// An item was given no content (ITEM-1).
+    /// The content of an item is empty (ITEM-1).
     #[error("content must be non-empty")]
     EmptyContent,
-    /// A kind was empty or only white space (ENUM-5).
+    /// A kind is empty or whitespace (ENUM-5).
     #[error("kind must be a non-empty, non-whitespace-only string")]
     EmptyKind,
-    /// A source was empty or only white space (ENUM-10).
+    /// A source is empty or whitespace (ENUM-10).
     #[error("source must be a non-empty, non-whitespace-only string")]
     EmptySource,
-    /// A budget broke one of its rules (BUDGET-1 to BUDGET-7).
+    /// A budget breaks one of its rules (BUDGET-1 to BUDGET-7).
     #[error("invalid budget: {0}")]
     InvalidBudget(String),
-    /// The pinned items alone are larger than the window allows (CLASSIFY-5).
+    /// The pinned items alone exceed the budget (CLASSIFY-5).
     #[error("pinned tokens ({pinned_tokens}) exceed available budget ({available})")]
     PinnedExceedsBudget {
-        /// What the pinned items need.
+        /// The tokens of the pinned items.
         pinned_tokens: i64,
-        /// What the window allows: `max_tokens` minus `output_reserve`.
+        /// The limit: `max_tokens - output_reserve`.
         available: i64,
     },
     /// Pinned and sliced items together exceed the target under
     /// [`OverflowStrategy::Throw`](crate::OverflowStrategy::Throw) (PLACE-4).
     #[error("merged tokens ({merged_tokens}) exceed target tokens ({target_tokens})")]
     Overflow {
-        /// What the merged items need.
+        /// The tokens of the merged items.
         merged_tokens: i64,
-        /// The limit they had to keep.
+        /// The limit that they exceed.
         target_tokens: i64,
     },
-    /// A pipeline or policy is incomplete, or an analysis cannot be made with it.
+    /// A pipeline or policy is incomplete, or does not support an analysis.
     #[error("invalid pipeline configuration: {0}")]
     PipelineConfig(String),
-    /// A scorer was configured with nonsense, or failed to score.
+    /// The settings of a scorer are invalid, or it failed to score.
     #[error("invalid scorer configuration: {0}")]
     ScorerConfig(String),
-    /// A slicer was configured with nonsense, or a count requirement could not be met.
+    /// The settings of a slicer are invalid, or a count requirement cannot be met.
     #[error("invalid slicer configuration: {0}")]
     SlicerConfig(String),
-    /// A scorer contains itself. Scorers own their children, so the built-in
-    /// ones cannot produce it; the variant is there for implementations that share.
+    /// A scorer contains itself. Built-in scorers own their children and never return this error; it is
+    /// for custom scorers that share them.
     #[error("cycle detected: scorer appears in its own dependency graph")]
     CycleDetected,
-    /// The knapsack table would be larger than the specification's guard (KNAP-18).
+    /// The knapsack table would exceed the limit of the specification (KNAP-18).
     #[error(
         "KnapsackSlice DP table exceeds the 50,000,000-cell limit: candidates={candidates}, capacity={capacity}, cells={cells}"
     )]
@@ -71,31 +71,31 @@ pub enum CupelError {
         candidates: usize,
         /// The capacity in buckets.
         capacity: usize,
-        /// The cells of the table: candidates times (capacity plus one).
+        /// The cells of the table: `candidates * (capacity + 1)`.
         cells: u64,
     },
-    /// The knapsack table would be larger than the limit the caller raised it to.
+    /// The knapsack table would exceed the limit that the caller set.
     #[error(
         "KnapsackSlice DP table exceeds the raised limit of {limit} cells: cells={cells}; raise the limit or the bucket size"
     )]
     TableOverLimit {
         /// The cells of the table.
         cells: u64,
-        /// The limit set by the caller. A limit in bytes is a limit of eight cells a byte.
+        /// The limit that the caller set. A limit in bytes allows eight cells per byte.
         limit: u64,
     },
     /// A custom scorer, slicer or placer broke its contract (SLICER-1, PLACER-1).
     #[error("{strategy} broke its contract: {violation}")]
     Contract {
-        /// Which part of the pipeline.
+        /// The strategy.
         strategy: StrategyRole,
-        /// What it did.
+        /// The violation.
         violation: ContractViolation,
     },
 }
 
 impl CupelError {
-    /// The variant's name: a stable code for machines.
+    /// Returns the variant's name, a stable error code.
     pub fn code(&self) -> &'static str {
         match self {
             Self::EmptyContent => "EmptyContent",
@@ -121,14 +121,14 @@ impl From<ParseContextKindError> for CupelError {
     }
 }
 
-/// The part of a pipeline a custom strategy plays.
+/// The role of a strategy in a pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StrategyRole {
-    /// Gives every item a score.
+    /// Scores the items.
     Scorer,
-    /// Chooses what stays.
+    /// Selects items.
     Slicer,
-    /// Chooses the order.
+    /// Orders the window.
     Placer,
 }
 
@@ -146,21 +146,21 @@ impl fmt::Display for StrategyRole {
 #[non_exhaustive]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ContractViolation {
-    /// It returned an item that was not among those it received.
+    /// It returned an item that it did not receive.
     UnknownItem {
-        /// The position in what it returned.
+        /// The position in its result.
         position: usize,
     },
     /// It returned an item more often than it received it.
     RepeatedItem {
-        /// The position of the repetition in what it returned.
+        /// The position of the duplicate in its result.
         position: usize,
     },
     /// It returned fewer or more values than it received items.
     WrongLength {
-        /// How many were due.
+        /// The number of items it received.
         expected: usize,
-        /// How many came.
+        /// The number of values it returned.
         returned: usize,
     },
 }

@@ -1,8 +1,8 @@
-//! Decides what goes into a language model's context window, in what order, and says why for
+//! Selects and orders the items of a language model's context window, and explains the decision about
 //! every item.
 //!
-//! Give a [`Pipeline`] candidates with their token counts and a [`ContextBudget`]. It scores
-//! them, drops copies, selects what fits and orders it. The same input always gives the same window.
+//! A [`Pipeline`] takes candidates with their token counts and a [`ContextBudget`]. It scores them, drops
+//! duplicates, selects what fits and orders it. The same input always gives the same window.
 //!
 //! ```
 //! use cupel::*;
@@ -13,60 +13,64 @@
 //!     ContextItem::builder("A long story", 60).future_relevance_hint(0.3).build()?,
 //! ];
 //! let pipeline = Pipeline::new(ReflexiveScorer, GreedySlice, ChronologicalPlacer);
-//! let budget = ContextBudget::with_target(40, 40)?;
+//! let budget = ContextBudget::try_from(40)?;
 //!
 //! let window = pipeline.run(&items, &budget)?;
 //! let contents: Vec<_> = window.iter().map(ContextItem::content).collect();
 //! assert_eq!(contents, ["You are a helpful assistant.", "Where are my keys?"]);
 //!
-//! let report = pipeline.dry_run(&items, &budget)?;
-//! assert_eq!(
-//!     report.excluded[0].reason.to_string(),
-//!     "BudgetExceeded: 60 tokens requested, 27 available",
-//! );
+//! let decisions = pipeline.decide(&items, &budget)?;
+//! let reason = decisions.exclusion(2).map(|reason| reason.to_string());
+//! assert_eq!(reason.as_deref(), Some("BudgetExceeded: 60 tokens requested, 27 available"));
 //! # Ok::<(), CupelError>(())
 //! ```
 //!
-//! # The flow
+//! # Stages
 //!
-//! | stage | what happens | chosen by |
+//! | stage | effect | configured by |
 //! |---|---|---|
-//! | Classify | pinned items are set aside, items with negative tokens dropped | |
-//! | Score | every other item gets a score | a [`Scorer`]: [`scorer`] lists them |
-//! | Deduplicate | of items with the same content the best stays | on or off |
-//! | Sort | best score first | |
-//! | Slice | what fits is selected | a [`Slicer`]: [`slicer`] lists them |
-//! | Place | pinned and selected items are merged, overflow handled, the order chosen | an [`OverflowStrategy`] and a [`Placer`]: [`placer`] lists them |
+//! | Classify | separates pinned items, drops items with negative tokens | |
+//! | Score | scores every other item | a [`Scorer`]: [`scorer`] lists them |
+//! | Deduplicate | keeps the best of items with the same content | on or off |
+//! | Sort | orders by score, best first | |
+//! | Slice | selects items that fit the budget | a [`Slicer`]: [`slicer`] lists them |
+//! | Place | merges pinned and selected items, handles overflow, orders the window | an [`OverflowStrategy`] and a [`Placer`]: [`placer`] lists them |
 //!
-//! # Questions
+//! # Methods
 //!
-//! - What is in, what is out, and why? [`Pipeline::dry_run`] gives a [`SelectionReport`];
-//!   [`Pipeline::decide`] answers by position and copies nothing; [`Pipeline::run_traced`] tells a [`TraceCollector`] while it runs.
-//! - Why this item, and what would it take? [`Pipeline::explain`].
-//! - What if the budget were another? [`Pipeline::sweep`] knows all of them;
-//!   [`analytics`] lists more questions.
+//! - [`Pipeline::run`] returns the window.
+//! - [`Pipeline::decide`] returns the decision about every candidate, by position, and copies no item.
+//! - [`Pipeline::explain`] returns why one candidate is in or out, and the budget that includes it.
+//! - [`Pipeline::sweep`] returns the window at every budget of a range.
 //!
-//! # Words
+//! [`Pipeline::dry_run`] and [`SelectionReport`] are for compatibility with 1.2. [`Pipeline::run_traced`]
+//! calls the hooks of a [`TraceCollector`] during a run. [`analytics`] lists further analyses.
 //!
-//! - **candidate**: an item offered to a run; **pinned**: included whatever it scores.
-//! - **window**: the result, in reading order.
-//! - **effective budget**: what is left for slicing once pinned items, reserve, slots and margin are
-//!   taken off; see [`ContextBudget::effective`].
+//! # Terms
+//!
+//! - **candidate**: an item passed to a run.
+//! - **pinned**: included regardless of score.
+//! - **window**: the selected items in their final order.
+//! - **effective budget**: the budget minus pinned items, reserve, slots and margin; see
+//!   [`ContextBudget::effective`].
 //! - **rank**: a position in the list sorted by score.
-//! - **shortfall**: a count requirement that could not be met.
+//! - **shortfall**: a count requirement that was not met.
 //!
 //! # Features
 //!
-//! None is on by default.
+//! No feature is enabled by default.
 //!
-//! - `serde`: [`ContextItem`], [`ContextBudget`], [`SelectionReport`] and their parts can be written
-//!   and read, and policies are data: `config`. Adds serde.
-//! - `documents`: policies and requests from JSON, TOML and YAML texts, presets. Adds `serde_json`,
-//!   toml and granit-parser.
-//! - `stream`: `StreamSlice` selects from an asynchronous stream. Adds futures-core.
-//! - `rayon`: large inputs are scored and sorted, and [`Policy::run_many`] runs, on all cores. Adds rayon.
+//! - `serde`: serializes [`ContextItem`], [`ContextBudget`], [`SelectionReport`] and their parts, and
+//!   adds `config`: policies as data. Depends on serde and strsim.
+//! - `documents`: reads policies and requests from JSON, TOML and YAML, and adds presets. Depends on
+//!   `serde_json`, toml and granit-parser.
+//! - `stream`: adds `StreamSlice`, which selects from an asynchronous stream. Depends on futures-core.
+//! - `rayon`: scores and sorts large inputs, and runs [`Policy::run_many`], on all cores. Depends on rayon.
 //!
-//! Names like `SORT-4` in these pages are rows of `spec/requirements.md` in the repository.
+//! The library does no input or output, except for `Policy::from_path` (feature `documents`), which reads
+//! a file.
+//!
+//! Names such as `SORT-4` in these pages are rows of `spec/requirements.md` in the repository.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -119,7 +123,7 @@ pub use slicer::{
     QuotaSlice, RankSlice, Refusal, ScarcityBehavior, Selection, Slicer,
 };
 
-/// Compiles and runs the example of the README.
+/// Compiles and runs the example in the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

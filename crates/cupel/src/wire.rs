@@ -1,8 +1,8 @@
 //! The wire format (feature `serde`).
 //!
-//! Written: `snake_case` keys, absent values left out, maps sorted by key. Read: `camelCase` as
-//! well, `null` for absent, unknown stages and reasons kept as they are. What is read is checked by
-//! the same constructors as everything else.
+//! Writers use `snake_case` keys, omit absent values and sort maps by key. Readers also accept `camelCase`
+//! keys and `null` for absent values, preserve unknown stages and reasons, and validate through the
+//! constructors.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -19,7 +19,7 @@ use crate::{
     TraceDetailLevel, TraceEvent, UnknownReason,
 };
 
-/// A binary64 number; one that is not finite is written as the text `NaN`, `inf` or `-inf`.
+/// A binary64 number. NaN and infinities are written as the strings `NaN`, `inf` and `-inf`.
 pub(crate) mod float {
     use super::{Deserialize, Deserializer, RawValue, Serializer, de};
 
@@ -32,7 +32,7 @@ pub(crate) mod float {
         }
     }
 
-    /// For numbers that may be absent, which are then left out before they come here.
+    /// Writes a number that is present. `skip_serializing_if` omits absent ones.
     #[expect(clippy::ref_option, reason = "serde's signature")]
     pub(crate) fn serialize_some<S: Serializer>(
         value: &Option<f64>,
@@ -45,7 +45,7 @@ pub(crate) mod float {
         Ok(Float::deserialize(deserializer)?.0)
     }
 
-    /// A number in either spelling.
+    /// A number, read from a number or a string.
     pub(super) struct Float(pub(super) f64);
 
     impl<'de> Deserialize<'de> for Float {
@@ -58,7 +58,7 @@ pub(crate) mod float {
         }
     }
 
-    /// The number a value stands for.
+    /// Returns the number that a value represents.
     pub(crate) fn from_raw(value: &RawValue) -> Option<f64> {
         match value {
             RawValue::Float(number) => Some(*number),
@@ -297,7 +297,7 @@ impl<'de> Deserialize<'de> for ExclusionReason {
     }
 }
 
-/// The fields of a reason that are not read yet.
+/// The unread fields of a reason.
 struct ReasonFields(Vec<(String, RawValue)>);
 
 impl ReasonFields {
@@ -310,7 +310,7 @@ impl ReasonFields {
     }
 }
 
-/// Whether `spelling` is the `camelCase` form of the `snake_case` word `key`.
+/// Returns whether `spelling` is the `camelCase` form of the `snake_case` word `key`.
 fn is_camel_case_of(spelling: &str, key: &str) -> bool {
     let mut camel = String::with_capacity(key.len());
     for (index, part) in key.split('_').enumerate() {
@@ -394,7 +394,7 @@ impl<'de> Deserialize<'de> for DiagnosticTraceCollector {
 }
 
 impl RawValue {
-    /// The plain text form; `None` for nothing.
+    /// Returns a string unquoted and other values as JSON; `None` for null.
     pub(crate) fn into_text(self) -> Option<String> {
         match self {
             Self::Null => None,
@@ -404,7 +404,7 @@ impl RawValue {
     }
 }
 
-/// As JSON.
+/// Prints the value as JSON.
 impl fmt::Display for RawValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -433,7 +433,7 @@ impl fmt::Display for RawValue {
     }
 }
 
-/// A text as JSON has it.
+/// Writes a string as JSON.
 fn write_json(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     f.write_str("\"")?;
     for c in text.chars() {
@@ -540,8 +540,7 @@ impl<'de> Visitor<'de> for ValueVisitor {
     }
 }
 
-/// The number that a map stands for in a reader that keeps numbers as they were written
-/// (`serde_json` with `arbitrary_precision`).
+/// Returns the number that a map represents in `serde_json` with the feature `arbitrary_precision`.
 fn number(entries: &[(String, RawValue)]) -> Option<RawValue> {
     match entries {
         [(key, RawValue::Text(text))] if key == "$serde_json::private::Number" => {
@@ -553,7 +552,7 @@ fn number(entries: &[(String, RawValue)]) -> Option<RawValue> {
     }
 }
 
-/// A document that has to be a map.
+/// The entries of an object, in order.
 struct Entries(Vec<(String, RawValue)>);
 
 impl From<Entries> for Vec<(String, RawValue)> {

@@ -70,7 +70,7 @@ impl Adapter for Surface {
     fn channels(&self, task: &Task) -> &[Channel] {
         use Channel::{Events, Order, Overflow, Report, Scores, Selection, Shortfalls, Window};
         #[cfg(feature = "documents")]
-        if *self == Self::Document && !vectors::can_be_written(task) {
+        if *self == Self::Document && !vectors::is_expressible(task) {
             return &[];
         }
         let calls_strategies =

@@ -1,8 +1,7 @@
 //! The serde form of every type that has one, as JSON.
 //!
-//! Keys are written in `snake_case` and read in `camelCase` as well (R107). What is absent is not
-//! written, and null is read as absent (R108). The model types refuse keys they do not know, the
-//! report types ignore them.
+//! Keys are written in `snake_case`; `camelCase` is accepted as well (R107). Absent values are omitted, and
+//! null is read as absent (R108). Model types reject unknown keys, report types ignore them.
 
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -29,7 +28,7 @@ fn read<T: DeserializeOwned>(json: &str) -> T {
     serde_json::from_str(json).unwrap_or_else(|error| panic!("{error} in {json}"))
 }
 
-/// What is read from `json`, from memory, through a reader or as a tree, is written as `written`.
+/// Checks that `json`, parsed from a string, a reader or a tree, is written as `written`.
 #[track_caller]
 fn check_rewritten<T: Serialize + DeserializeOwned>(json: &str, written: &str) {
     assert_eq!(write(&read::<T>(json)), written);
@@ -40,7 +39,7 @@ fn check_rewritten<T: Serialize + DeserializeOwned>(json: &str, written: &str) {
     assert_eq!(write(&read), written);
 }
 
-/// The value is written as exactly this text, and the text is read as the value.
+/// Checks that the value is written as exactly this JSON and parsed from it.
 #[track_caller]
 fn check<T: Serialize + DeserializeOwned + PartialEq + Debug>(value: &T, json: &str) {
     assert_eq!(write(value), json);
@@ -48,9 +47,9 @@ fn check<T: Serialize + DeserializeOwned + PartialEq + Debug>(value: &T, json: &
     check_rewritten::<T>(json, json);
 }
 
-/// The text is refused, and the message begins like this.
+/// Checks that the JSON is rejected with a message that starts with `message`.
 #[track_caller]
-fn check_refused<T: DeserializeOwned>(json: &str, message: &str) {
+fn check_rejected<T: DeserializeOwned>(json: &str, message: &str) {
     match serde_json::from_str::<T>(json) {
         Ok(_) => panic!("{json} is accepted"),
         Err(error) => assert!(
@@ -60,7 +59,7 @@ fn check_refused<T: DeserializeOwned>(json: &str, message: &str) {
     }
 }
 
-/// The text is refused, and the message names the field.
+/// Checks that the JSON is rejected with a message that names the field.
 #[track_caller]
 fn check_field_named<T: DeserializeOwned>(json: &str, field: &str) {
     match serde_json::from_str::<T>(json) {
@@ -72,7 +71,7 @@ fn check_field_named<T: DeserializeOwned>(json: &str, field: &str) {
     }
 }
 
-/// Of the keys of this object, these are required and not null, and all others can be absent.
+/// Checks that exactly these keys of the object are required and not nullable.
 #[track_caller]
 fn check_required<T: Serialize + DeserializeOwned>(json: &str, required: &[&str]) {
     read::<T>(json);
@@ -94,7 +93,7 @@ fn check_required<T: Serialize + DeserializeOwned>(json: &str, required: &[&str]
     }
 }
 
-/// The object with every key in `camelCase`, at every depth but below `metadata`.
+/// Converts every key to `camelCase`, at every depth except below `metadata`.
 fn camel_case(json: &str) -> String {
     fn rename(value: Value) -> Value {
         match value {
@@ -126,7 +125,7 @@ fn camel_case(json: &str) -> String {
     write(&rename(read(json)))
 }
 
-/// The text is read alike when its keys are in `camelCase`.
+/// Checks that the JSON with `camelCase` keys is parsed to the same value.
 #[track_caller]
 fn check_camel_case<T: Serialize + DeserializeOwned>(json: &str) {
     let renamed = camel_case(json);
@@ -139,35 +138,35 @@ fn item(content: &str, tokens: i64) -> ContextItem {
 }
 
 #[test]
-fn every_serialisable_type_can_be_written_and_read() {
-    fn both_ways<T: Serialize + DeserializeOwned>() {}
+fn every_serialisable_type_is_expressible_and_read() {
+    fn assert_serde<T: Serialize + DeserializeOwned>() {}
 
-    both_ways::<ContextBudget>();
-    both_ways::<ContextItem>();
-    both_ways::<ContextKind>();
-    both_ways::<ContextSource>();
-    both_ways::<OverflowStrategy>();
-    both_ways::<ScoredItem>();
-    both_ways::<CountRequirementShortfall>();
-    both_ways::<PipelineStage>();
-    both_ways::<TraceEvent>();
-    both_ways::<OverflowEvent>();
-    both_ways::<ExclusionReason>();
-    both_ways::<InclusionReason>();
-    both_ways::<IncludedItem>();
-    both_ways::<ExcludedItem>();
-    both_ways::<SelectionReport>();
-    both_ways::<TraceDetailLevel>();
-    both_ways::<NullTraceCollector>();
-    both_ways::<DiagnosticTraceCollector>();
-    both_ways::<QuotaEntry>();
+    assert_serde::<ContextBudget>();
+    assert_serde::<ContextItem>();
+    assert_serde::<ContextKind>();
+    assert_serde::<ContextSource>();
+    assert_serde::<OverflowStrategy>();
+    assert_serde::<ScoredItem>();
+    assert_serde::<CountRequirementShortfall>();
+    assert_serde::<PipelineStage>();
+    assert_serde::<TraceEvent>();
+    assert_serde::<OverflowEvent>();
+    assert_serde::<ExclusionReason>();
+    assert_serde::<InclusionReason>();
+    assert_serde::<IncludedItem>();
+    assert_serde::<ExcludedItem>();
+    assert_serde::<SelectionReport>();
+    assert_serde::<TraceDetailLevel>();
+    assert_serde::<NullTraceCollector>();
+    assert_serde::<DiagnosticTraceCollector>();
+    assert_serde::<QuotaEntry>();
 }
 
 // ---- kinds, sources, plain enumerations ----
 
 // proves: ENUM-1, ENUM-7, R020
 #[test]
-fn kinds_and_sources_are_their_text() {
+fn kinds_and_sources_are_strings() {
     check(&ContextKind::memory(), r#""Memory""#);
     check(&ContextSource::new("weB").unwrap(), r#""weB""#);
     check_rewritten::<ContextKind>(r#""mEMORY""#, r#""mEMORY""#);
@@ -176,19 +175,19 @@ fn kinds_and_sources_are_their_text() {
 
 // proves: ENUM-5, ENUM-10
 #[test]
-fn blank_kinds_and_sources_are_refused_with_the_constructors_text() {
+fn blank_kinds_and_sources_are_rejected_with_the_message_of_the_constructor() {
     for blank in [r#""""#, r#"" \t""#] {
-        check_refused::<ContextKind>(
+        check_rejected::<ContextKind>(
             blank,
             "kind must be a non-empty, non-whitespace-only string",
         );
-        check_refused::<ContextSource>(
+        check_rejected::<ContextSource>(
             blank,
             "source must be a non-empty, non-whitespace-only string",
         );
     }
-    check_refused::<ContextKind>("null", "invalid type: null");
-    check_refused::<ContextSource>("7", "invalid type: integer");
+    check_rejected::<ContextKind>("null", "invalid type: null");
+    check_rejected::<ContextSource>("7", "invalid type: integer");
 }
 
 #[test]
@@ -205,8 +204,8 @@ fn strategies_and_levels_are_their_names() {
     check(&OverflowStrategy::Proceed, r#""Proceed""#);
     check(&TraceDetailLevel::Stage, r#""Stage""#);
     check(&TraceDetailLevel::Item, r#""Item""#);
-    check_refused::<OverflowStrategy>(r#""throw""#, "unknown variant `throw`");
-    check_refused::<TraceDetailLevel>(r#""Token""#, "unknown variant `Token`");
+    check_rejected::<OverflowStrategy>(r#""throw""#, "unknown variant `throw`");
+    check_rejected::<TraceDetailLevel>(r#""Token""#, "unknown variant `Token`");
 }
 
 // proves: EVENT-5
@@ -231,19 +230,19 @@ fn an_unknown_stage_keeps_its_name() {
         read::<PipelineStage>(r#""Sort""#),
         read::<PipelineStage>(r#""Rerank""#)
     );
-    check_refused::<PipelineStage>("7", "invalid type: integer");
+    check_rejected::<PipelineStage>("7", "invalid type: integer");
 }
 
 // ---- items ----
 
-/// Every field set.
+/// An item with every field.
 const RICH_ITEM: &str = concat!(
     r#"{"content":"text","tokens":3,"kind":"Document","source":"Rag","priority":-4,"#,
     r#""tags":["b","a","b"],"metadata":{"a":"1","b":"2"},"timestamp":"2024-06-01T12:00:00Z","#,
     r#""future_relevance_hint":0.5,"pinned":true,"original_tokens":9}"#
 );
 
-/// Nothing set but what is required.
+/// An item with only the required fields.
 const PLAIN_ITEM: &str = concat!(
     r#"{"content":"text","tokens":3,"kind":"Message","source":"Chat","#,
     r#""tags":[],"metadata":{},"pinned":false}"#
@@ -274,14 +273,14 @@ fn rich_item() -> ContextItem {
 
 // proves: R107, R108
 #[test]
-fn an_item_is_written_without_what_is_absent() {
+fn an_item_is_written_without_absent_fields() {
     check(&rich_item(), RICH_ITEM);
     check(&item("text", 3), PLAIN_ITEM);
 }
 
 // proves: ITEM-5, ITEM-6, ITEM-7, ITEM-8, ITEM-9, ITEM-10, ITEM-11, ITEM-12, ITEM-13, R108
 #[test]
-fn an_item_needs_content_and_tokens_alone() {
+fn an_item_requires_only_content_and_tokens() {
     check_required::<ContextItem>(RICH_ITEM, &["content", "tokens"]);
     check_rewritten::<ContextItem>(r#"{"content":"text","tokens":3}"#, PLAIN_ITEM);
     check_rewritten::<ContextItem>(
@@ -300,13 +299,13 @@ fn an_item_is_read_in_camel_case() {
 
 // proves: ITEM-1, ITEM-2, ENUM-5, ENUM-10
 #[test]
-fn an_invalid_item_is_refused_with_the_constructors_text() {
-    check_refused::<ContextItem>(r#"{"content":"","tokens":3}"#, "content must be non-empty");
-    check_refused::<ContextItem>(
+fn an_invalid_item_is_rejected_with_the_message_of_the_constructor() {
+    check_rejected::<ContextItem>(r#"{"content":"","tokens":3}"#, "content must be non-empty");
+    check_rejected::<ContextItem>(
         r#"{"content":"text","tokens":3,"kind":" "}"#,
         "kind must be a non-empty, non-whitespace-only string",
     );
-    check_refused::<ContextItem>(
+    check_rejected::<ContextItem>(
         r#"{"content":"text","tokens":3,"source":""}"#,
         "source must be a non-empty, non-whitespace-only string",
     );
@@ -316,14 +315,14 @@ fn an_invalid_item_is_refused_with_the_constructors_text() {
 }
 
 #[test]
-fn an_item_is_read_by_position_as_well() {
+fn an_item_can_be_an_array() {
     let item: ContextItem = read(r#"["text",3]"#);
     assert_eq!(write(&item), PLAIN_ITEM);
 }
 
 // proves: ITEM-3
 #[test]
-fn any_token_count_survives() {
+fn every_token_count_round_trips() {
     for tokens in [i64::MIN, -1, 0, i64::MAX] {
         let item = item("text", tokens);
         assert_eq!(read::<ContextItem>(&write(&item)), item);
@@ -352,7 +351,7 @@ fn a_timestamp_is_read_at_any_offset_and_written_in_utc() {
 
 // proves: R015, TRUST-14
 #[test]
-fn metadata_values_become_their_plain_text_and_null_drops_the_key() {
+fn metadata_values_become_strings_and_null_drops_the_key() {
     let item: ContextItem = read(
         r#"{"content":"text","tokens":3,"metadata":{
             "cupel:trust": 0.85, "whole": 7, "negative": -7, "huge": 18446744073709551615,
@@ -382,7 +381,7 @@ fn metadata_values_become_their_plain_text_and_null_drops_the_key() {
 
 // proves: ITEM-11, R109
 #[test]
-fn a_hint_that_is_no_finite_number_is_a_text() {
+fn a_hint_that_is_not_finite_is_a_string() {
     for (hint, text) in [
         (f64::NAN, "NaN"),
         (f64::INFINITY, "inf"),
@@ -410,7 +409,7 @@ fn a_hint_that_is_no_finite_number_is_a_text() {
 }
 
 #[test]
-fn equal_maps_are_written_alike_whatever_their_order() {
+fn maps_are_written_in_key_order() {
     let names: Vec<String> = (0..40).map(|n| format!("Key{n:02}")).collect();
     let item = |keys: &[String]| {
         let metadata = keys.iter().map(|key| (key.clone(), key.clone()));
@@ -434,7 +433,7 @@ fn equal_maps_are_written_alike_whatever_their_order() {
 
 // proves: ENUM-17, R109
 #[test]
-fn a_scored_item_is_item_and_score() {
+fn a_scored_item_has_item_and_score() {
     for score in ["0.5", "-3.0", r#""NaN""#, r#""inf""#, r#""-inf""#] {
         let json = format!(r#"{{"item":{PLAIN_ITEM},"score":{score}}}"#);
         check_rewritten::<ScoredItem>(&json, &json);
@@ -443,23 +442,23 @@ fn a_scored_item_is_item_and_score() {
     let pair: ScoredItem = read(&json);
     assert_eq!((pair.item, pair.score), (item("text", 3), 0.5));
     check_required::<ScoredItem>(&json, &["item", "score"]);
-    check_field_named::<ScoredItem>(&with_strange_key(&json), "strange");
+    check_field_named::<ScoredItem>(&with_unknown_key(&json), "unknown");
 }
 
 // proves: QUOTA-1, QUOTA-2
 #[test]
-fn a_quota_is_kind_require_and_cap() {
+fn a_quota_has_kind_require_and_cap() {
     let json = r#"{"kind":"Memory","require":10.0,"cap":50.5}"#;
     let quota = QuotaEntry::new(ContextKind::memory(), 10.0, 50.5).unwrap();
     assert_eq!(write(&quota), json);
     check_rewritten::<QuotaEntry>(json, json);
     check_rewritten::<QuotaEntry>(r#"{"cap":50.5,"kind":"Memory","require":10}"#, json);
     check_required::<QuotaEntry>(json, &["kind", "require", "cap"]);
-    check_refused::<QuotaEntry>(
+    check_rejected::<QuotaEntry>(
         r#"{"kind":"Memory","require":20,"cap":10.5}"#,
         "invalid slicer configuration: require (20) must be <= cap (10.5)",
     );
-    check_refused::<QuotaEntry>(
+    check_rejected::<QuotaEntry>(
         r#"{"kind":"Memory","require":0,"cap":101}"#,
         "invalid slicer configuration: cap (101) must be in [0.0, 100.0]",
     );
@@ -476,7 +475,7 @@ const BUDGET: &str = concat!(
     r#""reserved_slots":{"Document":20,"Memory":30},"estimation_safety_margin_percent":12.5}"#
 );
 
-/// A budget of two limits, as it is written.
+/// Returns the JSON of a budget of two limits.
 fn bare_budget(max: i64, target: i64) -> String {
     format!(
         r#"{{"max_tokens":{max},"target_tokens":{target},"output_reserve":0,"reserved_slots":{{}},"estimation_safety_margin_percent":0.0}}"#
@@ -485,7 +484,7 @@ fn bare_budget(max: i64, target: i64) -> String {
 
 // proves: R107
 #[test]
-fn a_budget_is_its_five_numbers() {
+fn a_budget_has_five_fields() {
     let slots = HashMap::from([(ContextKind::memory(), 30), (ContextKind::document(), 20)]);
     check(
         &ContextBudget::new(100, 80, 10, slots, 12.5).unwrap(),
@@ -496,7 +495,7 @@ fn a_budget_is_its_five_numbers() {
 
 // proves: BUDGET-1, BUDGET-2, BUDGET-9, R030, R108
 #[test]
-fn a_budget_needs_its_limits_alone() {
+fn a_budget_requires_only_its_limits() {
     check_required::<ContextBudget>(BUDGET, &["max_tokens", "target_tokens"]);
     check_rewritten::<ContextBudget>(
         r#"{"max_tokens":100,"target_tokens":80}"#,
@@ -512,7 +511,7 @@ fn a_budget_needs_its_limits_alone() {
 
 // proves: BUDGET-1, BUDGET-2, BUDGET-3, BUDGET-4, BUDGET-5, BUDGET-6, BUDGET-7, BUDGET-8
 #[test]
-fn an_invalid_budget_is_refused_with_the_constructors_text() {
+fn an_invalid_budget_is_rejected_with_the_message_of_the_constructor() {
     for (fields, text) in [
         (
             r#""max_tokens":-1,"target_tokens":0"#,
@@ -543,12 +542,12 @@ fn an_invalid_budget_is_refused_with_the_constructors_text() {
             "reserved slot count for kind 'Memory' must be >= 0",
         ),
     ] {
-        check_refused::<ContextBudget>(
+        check_rejected::<ContextBudget>(
             &format!("{{{fields}}}"),
             &format!("invalid budget: {text}"),
         );
     }
-    check_refused::<ContextBudget>(
+    check_rejected::<ContextBudget>(
         r#"{"max_tokens":1,"target_tokens":1,"reserved_slots":{" ":1}}"#,
         "kind must be a non-empty, non-whitespace-only string",
     );
@@ -556,7 +555,7 @@ fn an_invalid_budget_is_refused_with_the_constructors_text() {
 
 // proves: BUDGET-10
 #[test]
-fn slots_of_one_kind_collapse_to_the_last_value_and_the_first_spelling() {
+fn duplicate_slots_keep_the_last_value_and_the_first_spelling() {
     let budget: ContextBudget =
         read(r#"{"max_tokens":9,"target_tokens":9,"reserved_slots":{"memory":1,"MEMORY":2}}"#);
     assert_eq!(
@@ -569,7 +568,7 @@ fn slots_of_one_kind_collapse_to_the_last_value_and_the_first_spelling() {
 
 // proves: EXCL-2, EXCL-3, EXCL-4, EXCL-5, EXCL-6, EXCL-7, EXCL-8, EXCL-9, EXCL-10, EXCL-11, EXCL-15, EXCL-16, R106
 #[test]
-fn an_exclusion_reason_is_its_name_beside_its_fields() {
+fn an_exclusion_reason_has_its_name_and_its_fields() {
     check(
         &ExclusionReason::BudgetExceeded {
             item_tokens: 2048,
@@ -661,7 +660,7 @@ fn scores_of_a_reason_are_never_null() {
 
 // proves: R107
 #[test]
-fn an_exclusion_reason_is_read_in_camel_case_in_any_order_with_strange_fields() {
+fn an_exclusion_reason_is_read_in_camel_case_in_any_order_with_unknown_fields() {
     for json in [
         r#"{"reason":"BudgetExceeded","item_tokens":1,"available_tokens":2}"#,
         r#"{"reason":"Deduplicated","deduplicated_against":"text"}"#,
@@ -680,7 +679,7 @@ fn an_exclusion_reason_is_read_in_camel_case_in_any_order_with_strange_fields() 
 
 // proves: EXCL-11
 #[test]
-fn a_known_exclusion_reason_without_its_fields_is_refused_by_name() {
+fn a_known_exclusion_reason_requires_its_fields() {
     type Reason = ExclusionReason;
     for (json, field) in [
         (r#"{"item_tokens":1,"available_tokens":2}"#, "reason"),
@@ -746,9 +745,9 @@ fn a_known_exclusion_reason_without_its_fields_is_refused_by_name() {
     }
 }
 
-/// What is read from the text means the same when it is written again.
+/// Checks that the value is equal as a JSON tree when it is written again.
 #[track_caller]
-fn check_meaning<T: Serialize + DeserializeOwned>(json: &str) {
+fn check_same_tree<T: Serialize + DeserializeOwned>(json: &str) {
     let (before, after): (Value, Value) = (read(json), read(&write(&read::<T>(json))));
     assert_eq!(before, after);
     let through_a_tree: T = serde_json::from_value(before.clone()).unwrap();
@@ -768,7 +767,7 @@ fn an_unknown_exclusion_reason_keeps_its_name_and_its_fields() {
         r#"{"reason":"","x":1}"#,
         r#"{"reason":"_Unknown","x":{"y":2}}"#,
     ] {
-        check_meaning::<ExclusionReason>(json);
+        check_same_tree::<ExclusionReason>(json);
         assert_eq!(read::<ExclusionReason>(json), read::<ExclusionReason>(json));
     }
     assert_ne!(
@@ -779,7 +778,7 @@ fn an_unknown_exclusion_reason_keeps_its_name_and_its_fields() {
 
 // proves: EXCL-15, EXCL-17
 #[test]
-fn an_inclusion_reason_is_its_name_in_an_envelope() {
+fn an_inclusion_reason_is_an_object_with_its_name() {
     check(&InclusionReason::Scored, r#"{"reason":"Scored"}"#);
     check(&InclusionReason::Pinned, r#"{"reason":"Pinned"}"#);
     check(&InclusionReason::ZeroToken, r#"{"reason":"ZeroToken"}"#);
@@ -809,7 +808,7 @@ fn an_unknown_inclusion_reason_keeps_its_name() {
 
 // proves: REPORT-14, REPORT-15, R109
 #[test]
-fn an_entry_is_item_score_and_reason() {
+fn an_entry_has_item_score_and_reason() {
     for score in ["0.9", r#""NaN""#, r#""inf""#, r#""-inf""#] {
         let included =
             format!(r#"{{"item":{PLAIN_ITEM},"score":{score},"reason":{{"reason":"Scored"}}}}"#);
@@ -823,24 +822,24 @@ fn an_entry_is_item_score_and_reason() {
 
 // proves: R108, R109
 #[test]
-fn an_entry_needs_its_three_fields_and_ignores_others() {
+fn an_entry_requires_its_three_fields_and_ignores_others() {
     let all = ["item", "score", "reason"];
     let included = format!(r#"{{"item":{PLAIN_ITEM},"score":0.9,"reason":{{"reason":"Scored"}}}}"#);
     let excluded =
         format!(r#"{{"item":{PLAIN_ITEM},"score":0.9,"reason":{{"reason":"Odd","x":[1]}}}}"#);
     check_required::<IncludedItem>(&included, &all);
     check_required::<ExcludedItem>(&excluded, &all);
-    check_rewritten::<IncludedItem>(&with_strange_key(&included), &included);
-    check_rewritten::<ExcludedItem>(&with_strange_key(&excluded), &excluded);
+    check_rewritten::<IncludedItem>(&with_unknown_key(&included), &included);
+    check_rewritten::<ExcludedItem>(&with_unknown_key(&excluded), &excluded);
 
     let entry: IncludedItem = read(&included);
     assert_eq!(entry.item, item("text", 3));
     assert_eq!((entry.score, entry.reason), (0.9, InclusionReason::Scored));
 }
 
-/// The object with one more key in front.
-fn with_strange_key(json: &str) -> String {
-    json.replacen('{', r#"{"strange":{"key":[null]},"#, 1)
+/// Returns the object with an unknown key in front.
+fn with_unknown_key(json: &str) -> String {
+    json.replacen('{', r#"{"unknown":{"key":[null]},"#, 1)
 }
 
 // ---- events and shortfalls ----
@@ -855,7 +854,7 @@ fn an_event_without_message_has_no_message_key() {
     );
     for json in [silent, telling] {
         check_rewritten::<TraceEvent>(json, json);
-        check_rewritten::<TraceEvent>(&with_strange_key(json), json);
+        check_rewritten::<TraceEvent>(&with_unknown_key(json), json);
         check_camel_case::<TraceEvent>(json);
     }
     check_required::<TraceEvent>(telling, &["stage", "duration_ms", "item_count"]);
@@ -868,14 +867,14 @@ fn an_event_without_message_has_no_message_key() {
 
 // proves: EVENT-9, R105
 #[test]
-fn an_event_of_an_unknown_stage_survives() {
+fn an_event_of_an_unknown_stage_round_trips() {
     let json = r#"{"stage":"Rerank","duration_ms":1.5,"item_count":2}"#;
     check_rewritten::<TraceEvent>(json, json);
 }
 
 // proves: EVENT-14, R107
 #[test]
-fn the_overflow_event_of_the_specification_is_read() {
+fn the_overflow_event_of_the_specification_is_accepted() {
     let event: OverflowEvent = read(
         r#"{
             "tokens_over_budget": 384,
@@ -899,13 +898,13 @@ fn the_overflow_event_of_the_specification_is_read() {
 
 // proves: EVENT-14
 #[test]
-fn an_overflow_event_is_its_three_fields() {
+fn an_overflow_event_has_three_fields() {
     let budget = bare_budget(4, 2);
     let json = format!(
         r#"{{"tokens_over_budget":1,"overflowing_items":[{PLAIN_ITEM}],"budget":{budget}}}"#
     );
     check_rewritten::<OverflowEvent>(&json, &json);
-    check_rewritten::<OverflowEvent>(&with_strange_key(&json), &json);
+    check_rewritten::<OverflowEvent>(&with_unknown_key(&json), &json);
     check_camel_case::<OverflowEvent>(&json);
     check_required::<OverflowEvent>(
         &json,
@@ -914,7 +913,7 @@ fn an_overflow_event_is_its_three_fields() {
 }
 
 #[test]
-fn a_shortfall_is_its_three_fields() {
+fn a_shortfall_has_three_fields() {
     let json = r#"{"kind":"Tool","required_count":3,"satisfied_count":1}"#;
     let shortfall: CountRequirementShortfall = read(json);
     assert_eq!(shortfall.kind, "Tool");
@@ -923,7 +922,7 @@ fn a_shortfall_is_its_three_fields() {
         (3, 1)
     );
     check(&shortfall, json);
-    check_rewritten::<CountRequirementShortfall>(&with_strange_key(json), json);
+    check_rewritten::<CountRequirementShortfall>(&with_unknown_key(json), json);
     check_camel_case::<CountRequirementShortfall>(json);
     check_required::<CountRequirementShortfall>(
         json,
@@ -933,7 +932,7 @@ fn a_shortfall_is_its_three_fields() {
 
 // ---- reports ----
 
-/// A report with one entry of every sort.
+/// Returns the JSON of a report with one entry in every list.
 fn report_text() -> String {
     format!(
         concat!(
@@ -951,10 +950,10 @@ fn report_text() -> String {
 
 // proves: REPORT-17, R107, R108
 #[test]
-fn a_report_is_its_six_fields() {
+fn a_report_has_six_fields() {
     let json = report_text();
     check(&read::<SelectionReport>(&json), &json);
-    check_rewritten::<SelectionReport>(&with_strange_key(&json), &json);
+    check_rewritten::<SelectionReport>(&with_unknown_key(&json), &json);
     check_camel_case::<SelectionReport>(&json);
     check_required::<SelectionReport>(
         &json,
@@ -968,7 +967,7 @@ fn a_report_is_its_six_fields() {
     );
 }
 
-/// A report of one excluded item with these totals and no list of shortfalls.
+/// Returns the JSON of a report with one excluded item, these totals and no list of shortfalls.
 fn report_with_totals(candidates: usize, tokens: i64) -> String {
     format!(
         concat!(
@@ -997,12 +996,12 @@ fn a_report_without_shortfalls_has_an_empty_list() {
 
 // proves: REPORT-6, R095
 #[test]
-fn a_report_with_a_wrong_number_of_candidates_is_refused() {
-    check_refused::<SelectionReport>(
+fn a_report_with_a_wrong_number_of_candidates_is_rejected() {
+    check_rejected::<SelectionReport>(
         &report_with_totals(5, 3),
         "total_candidates 5 does not equal included.len() 0 + excluded.len() 1",
     );
-    check_refused::<SelectionReport>(
+    check_rejected::<SelectionReport>(
         &report_text().replace(r#""total_candidates":2"#, r#""total_candidates":3"#),
         "total_candidates 3 does not equal included.len() 1 + excluded.len() 1",
     );
@@ -1010,16 +1009,16 @@ fn a_report_with_a_wrong_number_of_candidates_is_refused() {
 
 // proves: R095
 #[test]
-fn a_report_with_a_wrong_number_of_tokens_is_read() {
+fn a_report_with_a_wrong_number_of_tokens_is_accepted() {
     let report: SelectionReport = read(&report_with_totals(1, 4736));
     assert_eq!(report.total_candidates, 1);
 }
 
-// The example's candidates are put right; as printed it is abridged (R095).
+// The specification's example is abridged; `total_candidates` is corrected here (R095).
 //
 // proves: REPORT-17, R095
 #[test]
-fn the_report_of_the_specification_is_read() {
+fn the_report_of_the_specification_is_accepted() {
     let json = r#"{
         "events": [
             { "stage": "Classify", "duration_ms": 0.3, "item_count": 5 },
@@ -1058,18 +1057,18 @@ fn the_report_of_the_specification_is_read() {
 
 // proves: EVENT-9, EXCL-14, R105
 #[test]
-fn a_report_of_another_version_survives() {
+fn a_report_of_another_version_round_trips() {
     let json = report_text()
         .replace(r#""Classify""#, r#""Rerank""#)
         .replace(r#"{"reason":"Scored"}"#, r#"{"reason":"Lucky"}"#)
         .replace(r#""Deduplicated""#, r#""Similar""#)
         .replace(r#":"text"}"#, r#":{"to":["text",0.75]}}"#);
     assert!(json.contains(r#"{"reason":"Similar","deduplicated_against":{"to":["text",0.75]}}"#));
-    check_meaning::<SelectionReport>(&json);
+    check_same_tree::<SelectionReport>(&json);
 }
 
-/// A pipeline that demands two tools, and candidates for every fate.
-fn demanding() -> (Pipeline, Vec<ContextItem>, ContextBudget) {
+/// Returns a pipeline that requires two tool outputs, and candidates for several reasons.
+fn count_quota_run() -> (Pipeline, Vec<ContextItem>, ContextBudget) {
     let tools = CountQuotaEntry::new(ContextKind::tool_output(), 2, 2).unwrap();
     let slicer = CountQuotaSlice::new(
         vec![tools],
@@ -1098,7 +1097,7 @@ fn demanding() -> (Pipeline, Vec<ContextItem>, ContextBudget) {
     (pipeline, items.collect(), budget)
 }
 
-/// The object with every duration replaced by a number that JSON parsers agree on.
+/// Replaces every duration by a number that round-trips exactly.
 fn with_round_durations(json: &str) -> String {
     let mut object: Value = read(json);
     for event in object["events"].as_array_mut().unwrap() {
@@ -1109,8 +1108,8 @@ fn with_round_durations(json: &str) -> String {
 
 // proves: EXCL-11, REPORT-17
 #[test]
-fn the_report_of_a_run_survives() {
-    let (pipeline, items, budget) = demanding();
+fn the_report_of_a_run_round_trips() {
+    let (pipeline, items, budget) = count_quota_run();
     let mut report = pipeline.dry_run(&items, &budget).unwrap();
     for event in &mut report.events {
         event.duration_ms = 0.25;
@@ -1133,13 +1132,12 @@ fn the_null_collector_is_null() {
     assert!(serde_json::from_str::<NullTraceCollector>("{}").is_err());
 }
 
-// The list of shortfalls is a seventh field, so that they reach the report (R083); a collector
-// written without it is read. The totals are those of the lists (R097), so nothing depends on
-// their being given.
+// The list of shortfalls is a seventh field, so that they reach the report (R083); it may be absent. The
+// totals are computed from the lists (R097), so they may be absent too.
 //
 // proves: R083, R097
 #[test]
-fn a_collector_is_its_lists_its_totals_and_its_level() {
+fn a_collector_has_its_lists_its_totals_and_its_level() {
     for level in ["Stage", "Item"] {
         let json = format!(
             concat!(
@@ -1150,7 +1148,7 @@ fn a_collector_is_its_lists_its_totals_and_its_level() {
             level = level
         );
         check_rewritten::<DiagnosticTraceCollector>(&json, &json);
-        check_rewritten::<DiagnosticTraceCollector>(&with_strange_key(&json), &json);
+        check_rewritten::<DiagnosticTraceCollector>(&with_unknown_key(&json), &json);
         check_camel_case::<DiagnosticTraceCollector>(&json);
         check_required::<DiagnosticTraceCollector>(
             &json,
@@ -1162,7 +1160,7 @@ fn a_collector_is_its_lists_its_totals_and_its_level() {
 }
 
 #[test]
-fn a_collector_keeps_the_order_of_exclusion_and_loses_its_callback() {
+fn a_collector_keeps_the_order_of_exclusions_and_drops_its_callback() {
     let mut collector =
         DiagnosticTraceCollector::with_callback(TraceDetailLevel::Item, Box::new(|_| {}));
     collector.set_candidates(3, 9);
@@ -1188,8 +1186,8 @@ fn a_collector_keeps_the_order_of_exclusion_and_loses_its_callback() {
 }
 
 #[test]
-fn a_collector_survives_with_everything_it_was_told() {
-    let (pipeline, mut items, budget) = demanding();
+fn a_collector_round_trips_with_all_records() {
+    let (pipeline, mut items, budget) = count_quota_run();
     items.retain(|item| item.content() != "large");
     let mut collector = DiagnosticTraceCollector::new(TraceDetailLevel::Item);
     pipeline

@@ -20,7 +20,7 @@ impl Preset {
         self.name
     }
 
-    /// Returns the version; another version may choose otherwise.
+    /// Returns the version. Windows may differ between versions.
     pub fn version(&self) -> i64 {
         self.config.version.unwrap_or(1)
     }
@@ -117,7 +117,7 @@ static PRESETS: LazyLock<Vec<Preset>> = LazyLock::new(|| {
         Preset {
             name,
             text,
-            config: config.expect("presets are valid policies; a test reads all"),
+            config: config.expect("presets are valid policies; a test builds all"),
         }
     };
     TEXTS.map(read).into()

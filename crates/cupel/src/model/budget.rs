@@ -1,19 +1,20 @@
-//! [`ContextBudget`]: the limits of a run and what is left of them for slicing.
+//! [`ContextBudget`]: the token limits of a run.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
-use super::{ContextKind, reported};
+use super::{ContextKind, saturate};
 use crate::CupelError;
 
-/// How many tokens a run may select.
+/// The token limits of a run.
 ///
-/// `max_tokens` is the hard ceiling (the model's window), `target_tokens` the soft
-/// goal the slicer aims at, `output_reserve` what the answer needs. Reserved slots are
-/// tokens kept free per kind, and the safety margin is a percentage taken off what is
-/// left, for callers whose token counts are estimates.
+/// - `max_tokens`: the hard limit, usually the model's context window.
+/// - `target_tokens`: the soft limit that the slicer fills.
+/// - `output_reserve`: tokens reserved for the model's answer.
+/// - reserved slots: tokens reserved per kind.
+/// - safety margin: a percentage subtracted from the rest, for token counts that are estimates.
 ///
-/// A budget is checked when it is built, so an invalid one cannot exist (BUDGET-8).
+/// A budget is validated when it is built (BUDGET-8).
 ///
 /// ```
 /// use cupel::ContextBudget;
@@ -41,11 +42,11 @@ pub struct ContextBudget {
 }
 
 impl ContextBudget {
-    /// A budget from all its fields.
+    /// Creates a budget from all its fields.
     ///
     /// # Errors
     ///
-    /// [`CupelError::InvalidBudget`] naming the first rule broken, in the
+    /// Returns [`CupelError::InvalidBudget`] with the first rule that is broken, in the
     /// specification's order: a negative `max_tokens` or `target_tokens`, a target above
     /// the maximum, a reserve that is negative or above the maximum, a margin outside
     /// `[0, 100]`, a negative slot.
@@ -96,12 +97,12 @@ impl ContextBudget {
         })
     }
 
-    /// Starts a budget from the hard ceiling; see [`ContextBudgetBuilder`].
+    /// Creates a builder from the hard limit.
     pub fn builder(max_tokens: i64) -> ContextBudgetBuilder {
         ContextBudgetBuilder(Self::unchecked(max_tokens, max_tokens))
     }
 
-    /// A budget of a ceiling and a goal, everything else at its default.
+    /// Creates a budget from the hard and the soft limit, with defaults for the rest.
     ///
     /// # Errors
     ///
@@ -112,7 +113,7 @@ impl ContextBudget {
             .build()
     }
 
-    /// This budget with other limits; reserve, slots and margin stay.
+    /// Returns this budget with other limits and the same reserve, slots and margin.
     ///
     /// # Errors
     ///
@@ -127,65 +128,65 @@ impl ContextBudget {
         )
     }
 
-    /// The hard ceiling.
+    /// Returns the hard limit.
     pub fn max_tokens(&self) -> i64 {
         self.max_tokens
     }
 
-    /// The soft goal.
+    /// Returns the soft limit.
     pub fn target_tokens(&self) -> i64 {
         self.target_tokens
     }
 
-    /// What is kept free for the model's answer.
+    /// Returns the tokens reserved for the model's answer.
     pub fn output_reserve(&self) -> i64 {
         self.output_reserve
     }
 
-    /// Tokens kept free per kind.
+    /// Returns the tokens reserved per kind.
     pub fn reserved_slots(&self) -> &HashMap<ContextKind, i64> {
         &self.reserved_slots
     }
 
-    /// The percentage taken off the effective limits.
+    /// Returns the percentage subtracted from the effective limits.
     pub fn estimation_safety_margin_percent(&self) -> f64 {
         self.estimation_safety_margin_percent
     }
 
-    /// Returns the most tokens the model's input may have: `max_tokens - output_reserve`.
+    /// Returns the maximum number of tokens of the model's input: `max_tokens - output_reserve`.
     #[must_use]
     pub fn input_limit(&self) -> i64 {
         self.max_tokens - self.output_reserve
     }
 
-    /// Returns the most tokens a window may have: the target, or
-    /// [`input_limit`](Self::input_limit) where that is less (BUDGET-11).
+    /// Returns the maximum number of tokens of a window: the smaller of the target and
+    /// [`input_limit`](Self::input_limit) (BUDGET-11).
     #[must_use]
     pub fn window_limit(&self) -> i64 {
         self.target_tokens.min(self.input_limit())
     }
 
-    /// The output reserve plus all reserved slots.
+    /// Returns the output reserve plus all reserved slots.
     #[must_use]
     pub fn total_reserved(&self) -> i64 {
-        reported(i128::from(self.output_reserve) + self.slot_tokens())
+        saturate(i128::from(self.output_reserve) + self.slot_tokens())
     }
 
-    /// The ceiling minus everything reserved; negative if more is reserved than there is.
+    /// Returns `max_tokens` minus [`total_reserved`](Self::total_reserved). It can be negative.
     #[must_use]
     pub fn unreserved_capacity(&self) -> i64 {
-        reported(i128::from(self.input_limit()) - self.slot_tokens())
+        saturate(i128::from(self.input_limit()) - self.slot_tokens())
     }
 
-    /// Whether anything is left beside what is reserved.
+    /// Returns whether [`unreserved_capacity`](Self::unreserved_capacity) is positive.
     #[must_use]
     pub fn has_capacity(&self) -> bool {
         self.unreserved_capacity() > 0
     }
 
-    /// What the slicer gets once the pinned items are in (SLICE-1 to SLICE-8).
+    /// Returns the budget that the slicer receives for a total of pinned tokens (SLICE-1 to SLICE-8).
     ///
-    /// The result holds only the two limits; reserve, slots and margin are worked into them.
+    /// Reserve, slots and margin are subtracted from its two limits; the result has none of its own.
     ///
     /// ```
     /// use cupel::{ContextBudget, ContextKind};
@@ -203,13 +204,13 @@ impl ContextBudget {
     /// ```
     pub fn effective(&self, pinned_tokens: i64) -> Self {
         let committed = i128::from(pinned_tokens) + self.slot_tokens();
-        let left = |limit: i64| reported((i128::from(limit) - committed).max(0));
+        let left = |limit: i64| saturate((i128::from(limit) - committed).max(0));
         let max = left(self.input_limit());
         let target = left(self.target_tokens).min(max);
         Self::limits(self.less_margin(max), self.less_margin(target))
     }
 
-    /// What the safety margin leaves of an effective limit; of a smaller one not more.
+    /// Subtracts the safety margin from an effective limit. Monotonic in `tokens`.
     pub(crate) fn less_margin(&self, tokens: i64) -> i64 {
         if self.estimation_safety_margin_percent == 0.0 {
             return tokens;
@@ -218,7 +219,7 @@ impl ContextBudget {
         floor_tokens(tokens as f64 * multiplier)
     }
 
-    /// A budget of two limits that are known to be valid.
+    /// Creates a budget from two limits that are known to be valid.
     pub(crate) fn limits(max_tokens: i64, target_tokens: i64) -> Self {
         debug_assert!(0 <= target_tokens && target_tokens <= max_tokens);
         Self::unchecked(max_tokens, target_tokens)
@@ -234,7 +235,7 @@ impl ContextBudget {
         }
     }
 
-    /// What the slots keep free together.
+    /// Returns the sum of the reserved slots.
     pub(crate) fn slot_tokens(&self) -> i128 {
         self.reserved_slots.values().copied().map(i128::from).sum()
     }
@@ -277,13 +278,13 @@ impl fmt::Debug for ContextBudget {
     }
 }
 
-/// A non-negative binary64 token amount rounded down, as the specification's `floor`.
+/// Rounds a non-negative number of tokens down, as the specification's `floor`.
 #[expect(clippy::cast_possible_truncation, reason = "the cast saturates")]
 pub(crate) fn floor_tokens(tokens: f64) -> i64 {
     tokens.floor() as i64
 }
 
-/// Builds a [`ContextBudget`]; every setter has the specification's default (BUDGET-9).
+/// Builds a [`ContextBudget`]. Settings have the specification's defaults (BUDGET-9).
 ///
 /// ```
 /// use cupel::ContextBudget;
@@ -297,31 +298,31 @@ pub(crate) fn floor_tokens(tokens: f64) -> i64 {
 pub struct ContextBudgetBuilder(ContextBudget);
 
 impl ContextBudgetBuilder {
-    /// Sets the soft goal; the ceiling unless set.
+    /// Sets the soft limit. Defaults to `max_tokens`.
     pub fn target_tokens(mut self, tokens: i64) -> Self {
         self.0.target_tokens = tokens;
         self
     }
 
-    /// Sets what is kept free for the model's answer; 0 unless set.
+    /// Sets the tokens reserved for the model's answer. Defaults to 0.
     pub fn output_reserve(mut self, tokens: i64) -> Self {
         self.0.output_reserve = tokens;
         self
     }
 
-    /// Keeps tokens free for a kind.
+    /// Reserves tokens for a kind.
     pub fn reserved_slot(mut self, kind: ContextKind, tokens: i64) -> Self {
         self.0.reserved_slots.insert(kind, tokens);
         self
     }
 
-    /// Sets the percentage taken off the effective limits; 0 unless set.
+    /// Sets the percentage subtracted from the effective limits. Defaults to 0.
     pub fn safety_margin_percent(mut self, percent: f64) -> Self {
         self.0.estimation_safety_margin_percent = percent;
         self
     }
 
-    /// Finishes the budget.
+    /// Builds the budget.
     ///
     /// # Errors
     ///

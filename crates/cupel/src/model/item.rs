@@ -12,10 +12,10 @@ use crate::CupelError;
 use crate::fast::hash::hash;
 use crate::fast::tag_key::TagKey;
 
-/// One candidate for the context window: a message, a document, a tool's output, a memory.
+/// A candidate for the context window: a message, a document, tool output, a memory.
 ///
-/// An item is an immutable handle: cloning it costs a counter, and a run never copies its text. Two items are equal if all their fields are; whether two
-/// handles are the same item is what [`is_same`](Self::is_same) tells.
+/// An item is an immutable, reference-counted handle: a clone shares the content, and a run never copies
+/// it. Two items are equal if all their fields are equal; [`is_same`](Self::is_same) compares handles.
 ///
 /// ```
 /// use cupel::{ContextItem, ContextKind};
@@ -31,16 +31,16 @@ use crate::fast::tag_key::TagKey;
 /// ```
 #[derive(Clone)]
 pub struct ContextItem {
-    /// What every run looks at, beside the handle: a pass over a list of items stays in that list.
-    quick: Quick,
+    /// The fields that every run reads, so that a pass over a list of items does not follow the handles.
+    inline: Inline,
     fields: Arc<Fields>,
 }
 
 #[derive(Clone, Copy)]
-struct Quick {
+struct Inline {
     tokens: i64,
     content_hash: u64,
-    /// See [`number`], as the time.
+    /// Encoded as in [`number`], like `time`.
     priority: i64,
     time: i64,
     kind: Option<KnownKind>,
@@ -63,7 +63,7 @@ struct Fields {
 }
 
 impl ContextItem {
-    /// Starts an item from its text and token count; see [`ContextItemBuilder`].
+    /// Creates a builder from the content and its token count.
     pub fn builder(content: impl Into<String>, tokens: i64) -> ContextItemBuilder {
         ContextItemBuilder::new(content, tokens)
     }
@@ -76,49 +76,49 @@ impl ContextItem {
         };
         let content_hash = hash(content);
         Self {
-            quick: Quick {
+            inline: Inline {
                 content_hash,
-                ..self.quick
+                ..self.inline
             },
             fields: Arc::new(fields),
         }
     }
 
-    /// A builder that holds all fields of this item.
+    /// Creates a builder with all fields of this item.
     pub fn to_builder(&self) -> ContextItemBuilder {
         ContextItemBuilder((*self.fields).clone())
     }
 
-    /// The text.
+    /// Returns the content.
     pub fn content(&self) -> &str {
         &self.fields.content
     }
 
-    /// The token count as the caller gave it; the pipeline never counts tokens itself.
+    /// Returns the token count as the caller gave it. The pipeline does not count tokens.
     pub fn tokens(&self) -> i64 {
-        self.quick.tokens
+        self.inline.tokens
     }
 
-    /// What the item is.
+    /// Returns the kind.
     pub fn kind(&self) -> &ContextKind {
         &self.fields.kind
     }
 
-    /// Where it came from.
+    /// Returns the source.
     pub fn source(&self) -> &ContextSource {
         &self.fields.source
     }
 
-    /// The caller's priority; higher is more important.
+    /// Returns the priority. Higher is more important.
     pub fn priority(&self) -> Option<i64> {
-        match self.quick.priority {
+        match self.inline.priority {
             number::ABSENT => None,
-            number::ELSEWHERE => self.fields.priority,
+            number::OUT_OF_LINE => self.fields.priority,
             priority => Some(priority),
         }
     }
 
-    /// The tags, in order and with repeats.
+    /// Returns the tags, in order and with duplicates.
     pub fn tags(&self) -> &[String] {
         self.fields.tags.texts()
     }
@@ -133,31 +133,31 @@ impl ContextItem {
         &self.fields.metadata
     }
 
-    /// When the item was made or seen.
+    /// Returns the time at which the item was created.
     pub fn timestamp(&self) -> Option<DateTime<Utc>> {
-        match self.quick.time {
+        match self.inline.time {
             number::ABSENT => None,
-            number::ELSEWHERE => self.fields.timestamp,
+            number::OUT_OF_LINE => self.fields.timestamp,
             time => Some(DateTime::from_timestamp_nanos(time)),
         }
     }
 
-    /// The caller's guess at future relevance, by convention in `[0, 1]`.
+    /// Returns the caller's estimate of future relevance, by convention in `[0, 1]`.
     pub fn future_relevance_hint(&self) -> Option<f64> {
         self.fields.future_relevance_hint
     }
 
-    /// Whether the item bypasses scoring and slicing and is always included.
+    /// Returns whether the item skips scoring and slicing and is always included.
     pub fn pinned(&self) -> bool {
-        self.quick.pinned
+        self.inline.pinned
     }
 
-    /// The token count before the caller shortened the text.
+    /// Returns the token count before the caller shortened the content.
     pub fn original_tokens(&self) -> Option<i64> {
         self.fields.original_tokens
     }
 
-    /// Whether both handles are one and the same item, not merely equal ones.
+    /// Returns whether both handles point to the same item, as [`Arc::ptr_eq`].
     ///
     /// ```
     /// use cupel::ContextItem;
@@ -173,70 +173,75 @@ impl ContextItem {
         Arc::ptr_eq(&self.fields, &other.fields)
     }
 
-    /// Whether a run scores this item: it is not pinned and its token count is valid.
+    /// Returns whether a run scores this item: it is not pinned and its token count is not negative.
     pub(crate) fn is_scored(&self) -> bool {
-        !self.quick.pinned && self.quick.tokens >= 0
+        !self.inline.pinned && self.inline.tokens >= 0
     }
 
-    /// An item that stands for several: this one with other tokens, another kind, and without the
-    /// metadata entry that is `used_up`.
-    pub(crate) fn stand_in(&self, tokens: i64, kind: &ContextKind, used_up: &str) -> Self {
+    /// Returns an item that represents a group: this one with other tokens, another kind, and without
+    /// the metadata entry `removed_key`.
+    pub(crate) fn representative(
+        &self,
+        tokens: i64,
+        kind: &ContextKind,
+        removed_key: &str,
+    ) -> Self {
         let mut fields = (*self.fields).clone();
         fields.tokens = tokens;
         fields.kind = kind.clone();
-        fields.metadata.remove(used_up);
+        fields.metadata.remove(removed_key);
         Self {
-            quick: Quick {
+            inline: Inline {
                 tokens,
                 kind: kind.known(),
-                ..self.quick
+                ..self.inline
             },
             fields: Arc::new(fields),
         }
     }
 
-    /// Returns the counter that [`clone`](Clone::clone) raises, for a prefetch.
+    /// Returns the counter that [`clone`](Clone::clone) increments, for a prefetch.
     pub(crate) fn reference_count(&self) -> u64 {
         Arc::strong_count(&self.fields) as u64
     }
 
-    /// Returns the hash of the content in this process.
+    /// Returns the hash of the content, keyed per process.
     pub(crate) fn content_hash(&self) -> u64 {
-        self.quick.content_hash
+        self.inline.content_hash
     }
 
-    /// Returns the same item, as if its content had another hash.
+    /// Returns the same item with another content hash.
     #[cfg(test)]
     pub(crate) fn with_content_hash(mut self, hash: u64) -> Self {
-        self.quick.content_hash = hash;
+        self.inline.content_hash = hash;
         self
     }
 
-    /// Returns a word of the first tag's key, for a prefetch.
+    /// Returns the first word of the first tag's key, for a prefetch.
     pub(crate) fn first_tag_word(&self) -> u64 {
         self.tag_keys().first().map_or(0, |key| key.folded()[0])
     }
 
-    /// Returns a key per tag, in their order.
+    /// Returns one key per tag, in order.
     pub(crate) fn tag_keys(&self) -> &[TagKey] {
         self.fields.tags.keys()
     }
 
-    /// The priority as a [`number`].
+    /// Returns the priority, encoded as in [`number`].
     pub(crate) fn priority_number(&self) -> i64 {
-        self.quick.priority
+        self.inline.priority
     }
 
-    /// The timestamp as a [`number`].
+    /// Returns the timestamp, encoded as in [`number`].
     pub(crate) fn time_number(&self) -> i64 {
-        self.quick.time
+        self.inline.time
     }
 
-    /// The timestamp in seconds since 1970 and nanoseconds beyond, of which a leap second has more.
+    /// Returns the timestamp in seconds since 1970 and nanoseconds, at least 10^9 in a leap second.
     pub(crate) fn seconds_and_nanos(&self) -> Option<(i64, u32)> {
-        match self.quick.time {
+        match self.inline.time {
             number::ABSENT => None,
-            number::ELSEWHERE => {
+            number::OUT_OF_LINE => {
                 let time = self.fields.timestamp?;
                 Some((time.timestamp(), time.timestamp_subsec_nanos()))
             }
@@ -244,18 +249,18 @@ impl ContextItem {
         }
     }
 
-    /// The kind, if it is one of the specification's.
+    /// Returns the kind if the specification defines it.
     pub(crate) fn known_kind(&self) -> Option<KnownKind> {
-        self.quick.kind
+        self.inline.kind
     }
 
-    /// What tells this item's handles from those of every other living item.
+    /// Returns the address that all handles of this item share and no other live item has.
     pub(crate) fn identity(&self) -> usize {
         Arc::as_ptr(&self.fields).addr()
     }
 }
 
-/// Equal if all fields are.
+/// Compares all fields. The hash is compared first, because it is inline.
 impl PartialEq for ContextItem {
     fn eq(&self, other: &Self) -> bool {
         self.content_hash() == other.content_hash() && self.fields == other.fields
@@ -289,7 +294,7 @@ impl Fields {
     }
 }
 
-/// Builds a [`ContextItem`]; every setter has the specification's default.
+/// Builds a [`ContextItem`]. Settings have the specification's defaults.
 ///
 /// ```
 /// use cupel::{ContextItemBuilder, ContextKind};
@@ -306,7 +311,7 @@ impl Fields {
 pub struct ContextItemBuilder(Fields);
 
 impl ContextItemBuilder {
-    /// Starts an item from its text and token count.
+    /// Creates a builder from the content and its token count.
     pub fn new(content: impl Into<String>, tokens: i64) -> Self {
         Self(Fields {
             content: content.into(),
@@ -323,19 +328,19 @@ impl ContextItemBuilder {
         })
     }
 
-    /// Sets what the item is; `Message` unless set.
+    /// Sets the kind. Defaults to `Message`.
     pub fn kind(mut self, kind: ContextKind) -> Self {
         self.0.kind = kind;
         self
     }
 
-    /// Sets where it came from; `Chat` unless set.
+    /// Sets the source. Defaults to `Chat`.
     pub fn source(mut self, source: ContextSource) -> Self {
         self.0.source = source;
         self
     }
 
-    /// Sets the priority; higher is more important.
+    /// Sets the priority. Higher is more important.
     pub fn priority(mut self, priority: i64) -> Self {
         self.0.priority = Some(priority);
         self
@@ -365,46 +370,46 @@ impl ContextItemBuilder {
         self
     }
 
-    /// Sets when the item was made or seen.
+    /// Sets the time at which the item was created.
     pub fn timestamp(mut self, timestamp: DateTime<Utc>) -> Self {
         self.0.timestamp = Some(timestamp);
         self
     }
 
-    /// Sets the caller's guess at future relevance; any value is legal.
+    /// Sets the caller's estimate of future relevance. Any value is valid.
     pub fn future_relevance_hint(mut self, hint: f64) -> Self {
         self.0.future_relevance_hint = Some(hint);
         self
     }
 
-    /// Sets whether the item is always included.
+    /// Sets whether the item is always included. Defaults to `false`.
     pub fn pinned(mut self, pinned: bool) -> Self {
         self.0.pinned = pinned;
         self
     }
 
-    /// Sets the token count before the caller shortened the text.
+    /// Sets the token count before the caller shortened the content.
     pub fn original_tokens(mut self, tokens: i64) -> Self {
         self.0.original_tokens = Some(tokens);
         self
     }
 
-    /// Finishes the item.
+    /// Builds the item.
     ///
     /// # Errors
     ///
-    /// [`CupelError::EmptyContent`] if the text is empty; white space is content.
+    /// Returns [`CupelError::EmptyContent`] if the content is empty. Whitespace is valid content.
     pub fn build(self) -> Result<ContextItem, CupelError> {
         if self.0.content.is_empty() {
             return Err(CupelError::EmptyContent);
         }
         let fields = self.0;
         Ok(ContextItem {
-            quick: Quick {
+            inline: Inline {
                 tokens: fields.tokens,
                 content_hash: hash(&fields.content),
-                priority: number::held(fields.priority),
-                time: number::held_time(fields.timestamp),
+                priority: number::inline(fields.priority),
+                time: number::inline_time(fields.timestamp),
                 kind: fields.kind.known(),
                 pinned: fields.pinned,
             },

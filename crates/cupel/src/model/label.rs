@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::CupelError;
 
-/// A borrowed text that compares and hashes without regard to ASCII case.
+/// A borrowed string that compares and hashes ignoring ASCII case.
 #[derive(Clone, Copy)]
 pub(crate) struct Folded<'a>(pub(crate) &'a str);
 
@@ -29,7 +29,7 @@ impl Hash for Folded<'_> {
     }
 }
 
-/// A text that compares and hashes without regard to ASCII case and keeps its spelling.
+/// A string that compares and hashes ignoring ASCII case and keeps its spelling.
 #[derive(Clone)]
 enum Label {
     Known(&'static str),
@@ -37,7 +37,7 @@ enum Label {
 }
 
 impl Label {
-    /// `None` if the text is empty or only white space.
+    /// Returns `None` if the text is empty or whitespace.
     fn new(text: String) -> Option<Self> {
         (!text.trim().is_empty()).then(|| Self::Custom(text.into()))
     }
@@ -90,7 +90,7 @@ impl fmt::Debug for Label {
     }
 }
 
-/// The traits both label types share.
+/// Implements the traits that both label types share.
 macro_rules! label_traits {
     ($type:ident, $default:expr) => {
         impl Default for $type {
@@ -135,10 +135,9 @@ macro_rules! label_traits {
     };
 }
 
-/// What an item is: a message, a document, a tool's output, or a kind of your own.
+/// The kind of an item: a message, a document, tool output, or a custom kind.
 ///
-/// Kinds compare, order and hash without regard to ASCII case (ENUM-3) and keep
-/// the spelling they were given.
+/// Kinds compare, order and hash ignoring ASCII case (ENUM-3) and keep their spelling.
 ///
 /// ```
 /// use cupel::ContextKind;
@@ -153,22 +152,22 @@ macro_rules! label_traits {
 pub struct ContextKind(Label);
 
 impl ContextKind {
-    /// A conversational message; the default.
+    /// A chat message. This is the default.
     pub const MESSAGE: &str = "Message";
     /// A document or file.
     pub const DOCUMENT: &str = "Document";
-    /// What a tool returned.
+    /// The output of a tool.
     pub const TOOL_OUTPUT: &str = "ToolOutput";
     /// A stored memory or fact.
     pub const MEMORY: &str = "Memory";
-    /// An instruction at system level.
+    /// A system prompt.
     pub const SYSTEM_PROMPT: &str = "SystemPrompt";
 
-    /// A kind of any name.
+    /// Creates a kind with any name.
     ///
     /// # Errors
     ///
-    /// [`CupelError::EmptyKind`] if the name is empty or only white space.
+    /// [`CupelError::EmptyKind`] if the name is empty or whitespace.
     pub fn new(value: impl Into<String>) -> Result<Self, CupelError> {
         Label::new(value.into())
             .map(Self)
@@ -179,7 +178,7 @@ impl ContextKind {
     ///
     /// # Panics
     ///
-    /// If the name is empty or only white space. Use [`new`](Self::new) for names that are input.
+    /// Panics if the name is empty or whitespace. Use [`new`](Self::new) for names that are input.
     ///
     /// ```
     /// use cupel::ContextKind;
@@ -193,37 +192,37 @@ impl ContextKind {
         Self(Label::from_static(name))
     }
 
-    /// [`MESSAGE`](Self::MESSAGE).
+    /// Returns the [`MESSAGE`](Self::MESSAGE) kind.
     #[must_use]
     pub fn message() -> Self {
         Self(Label::Known(Self::MESSAGE))
     }
 
-    /// [`SYSTEM_PROMPT`](Self::SYSTEM_PROMPT).
+    /// Returns the [`SYSTEM_PROMPT`](Self::SYSTEM_PROMPT) kind.
     #[must_use]
     pub fn system_prompt() -> Self {
         Self(Label::Known(Self::SYSTEM_PROMPT))
     }
 
-    /// [`DOCUMENT`](Self::DOCUMENT).
+    /// Returns the [`DOCUMENT`](Self::DOCUMENT) kind.
     #[must_use]
     pub fn document() -> Self {
         Self(Label::Known(Self::DOCUMENT))
     }
 
-    /// [`TOOL_OUTPUT`](Self::TOOL_OUTPUT).
+    /// Returns the [`TOOL_OUTPUT`](Self::TOOL_OUTPUT) kind.
     #[must_use]
     pub fn tool_output() -> Self {
         Self(Label::Known(Self::TOOL_OUTPUT))
     }
 
-    /// [`MEMORY`](Self::MEMORY).
+    /// Returns the [`MEMORY`](Self::MEMORY) kind.
     #[must_use]
     pub fn memory() -> Self {
         Self(Label::Known(Self::MEMORY))
     }
 
-    /// The name as it was given.
+    /// Returns the name with its original spelling.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
@@ -231,7 +230,7 @@ impl ContextKind {
 
 label_traits!(ContextKind, Self::MESSAGE);
 
-/// A kind of the specification, as a number.
+/// A kind that the specification defines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KnownKind {
     Message,
@@ -262,7 +261,7 @@ impl KnownKind {
 }
 
 impl ContextKind {
-    /// Which of the specification's kinds this is, whatever its spelling.
+    /// Returns the kind of the specification that this is, ignoring ASCII case.
     pub(crate) fn known(&self) -> Option<KnownKind> {
         let mut kinds = KnownKind::ALL.into_iter();
         kinds.find(|kind| Folded(kind.name()) == Folded(self.as_str()))
@@ -277,7 +276,7 @@ impl TryFrom<&str> for ContextKind {
     }
 }
 
-/// The text that is not a [`ContextKind`]: empty or only white space.
+/// The error of parsing a [`ContextKind`] from text that is empty or whitespace.
 ///
 /// ```
 /// use cupel::ContextKind;
@@ -291,16 +290,15 @@ impl TryFrom<&str> for ContextKind {
 pub struct ParseContextKindError(String);
 
 impl ParseContextKindError {
-    /// The offending text.
+    /// Returns the text that could not be parsed.
     pub fn input(&self) -> &str {
         &self.0
     }
 }
 
-/// Where an item came from: a chat, a tool, retrieval, or a source of your own.
+/// The source of an item: a chat, a tool, retrieval, or a custom source.
 ///
-/// Sources compare, order and hash without regard to ASCII case (ENUM-9) and keep
-/// the spelling they were given.
+/// Sources compare, order and hash ignoring ASCII case (ENUM-9) and keep their spelling.
 ///
 /// ```
 /// use cupel::ContextSource;
@@ -313,18 +311,18 @@ impl ParseContextKindError {
 pub struct ContextSource(Label);
 
 impl ContextSource {
-    /// A user's chat; the default.
+    /// A chat. This is the default.
     pub const CHAT: &str = "Chat";
     /// A tool or function call.
     pub const TOOL: &str = "Tool";
-    /// Retrieval.
+    /// Retrieval-augmented generation.
     pub const RAG: &str = "Rag";
 
-    /// A source of any name.
+    /// Creates a source with any name.
     ///
     /// # Errors
     ///
-    /// [`CupelError::EmptySource`] if the name is empty or only white space.
+    /// [`CupelError::EmptySource`] if the name is empty or whitespace.
     pub fn new(value: impl Into<String>) -> Result<Self, CupelError> {
         Label::new(value.into())
             .map(Self)
@@ -335,7 +333,7 @@ impl ContextSource {
     ///
     /// # Panics
     ///
-    /// If the name is empty or only white space. Use [`new`](Self::new) for names that are input.
+    /// Panics if the name is empty or whitespace. Use [`new`](Self::new) for names that are input.
     ///
     /// ```
     /// use cupel::ContextSource;
@@ -348,25 +346,25 @@ impl ContextSource {
         Self(Label::from_static(name))
     }
 
-    /// [`CHAT`](Self::CHAT).
+    /// Returns the [`CHAT`](Self::CHAT) source.
     #[must_use]
     pub fn chat() -> Self {
         Self(Label::Known(Self::CHAT))
     }
 
-    /// [`TOOL`](Self::TOOL).
+    /// Returns the [`TOOL`](Self::TOOL) source.
     #[must_use]
     pub fn tool() -> Self {
         Self(Label::Known(Self::TOOL))
     }
 
-    /// [`RAG`](Self::RAG).
+    /// Returns the [`RAG`](Self::RAG) source.
     #[must_use]
     pub fn rag() -> Self {
         Self(Label::Known(Self::RAG))
     }
 
-    /// The name as it was given.
+    /// Returns the name with its original spelling.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }

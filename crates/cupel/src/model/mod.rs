@@ -1,6 +1,6 @@
 //! The data model: items, kinds and sources, budgets, scored items.
 //!
-//! Every value here is checked when it is built and never changes afterwards.
+//! Every value is validated when it is built and immutable afterwards.
 
 mod budget;
 mod item;
@@ -20,4 +20,4 @@ pub use tokens::total_tokens;
 
 pub(crate) use budget::floor_tokens;
 pub(crate) use label::KnownKind;
-pub(crate) use tokens::reported;
+pub(crate) use tokens::saturate;

@@ -2,8 +2,8 @@
 
 /// What a run does when pinned and sliced items together exceed the target.
 ///
-/// The limit is `target_tokens`, or `max_tokens - output_reserve` where that is
-/// less; reaching it exactly is no overflow (ENUM-16).
+/// The limit is [`ContextBudget::window_limit`](crate::ContextBudget::window_limit): the smaller of
+/// `target_tokens` and `max_tokens - output_reserve`. Reaching it exactly is not an overflow (ENUM-16).
 ///
 /// ```
 /// use cupel::OverflowStrategy;
@@ -14,11 +14,11 @@
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum OverflowStrategy {
-    /// Fail with [`CupelError::Overflow`](crate::CupelError::Overflow).
+    /// Fails with [`CupelError::Overflow`](crate::CupelError::Overflow).
     #[default]
     Throw,
-    /// Keep what still fits, best first; pinned items always stay.
+    /// Keeps the items that still fit, best first. Pinned items always stay.
     Truncate,
-    /// Keep everything and tell the observer.
+    /// Keeps everything and calls the overflow observer.
     Proceed,
 }

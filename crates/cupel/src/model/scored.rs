@@ -4,7 +4,7 @@ use super::ContextItem;
 
 /// An item with its score.
 ///
-/// Scores are conventionally in `[0, 1]`; nothing enforces it (ENUM-17).
+/// Scores are in `[0, 1]` by convention; this is not enforced (ENUM-17).
 ///
 /// ```
 /// use cupel::{ContextItemBuilder, ScoredItem};
@@ -25,7 +25,7 @@ pub struct ScoredItem {
     pub score: f64,
 }
 
-/// A borrowed item with its score and its position: what the pipeline hands to slicers and placers.
+/// A borrowed item with its score and its position, as slicers and placers receive it.
 #[non_exhaustive]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ScoredRef<'a> {
@@ -33,8 +33,8 @@ pub struct ScoredRef<'a> {
     pub item: &'a ContextItem,
     /// Its score.
     pub score: f64,
-    /// In a run, the item's position in the list of candidates; for the candidate that stands for
-    /// a group, its best member's. In a list from [`from_list`](Self::from_list), and so in a call
+    /// In a run, the item's position in the list of candidates. A candidate that represents a group has
+    /// the position of the group's best member. In a list from [`from_list`](Self::from_list), and in a call
     /// of [`Slicer::slice`](crate::Slicer::slice) or [`Placer::place`](crate::Placer::place), the
     /// index in that list.
     pub position: usize,
@@ -67,7 +67,7 @@ impl<'a> ScoredRef<'a> {
             .collect()
     }
 
-    /// Returns the item and its score with a handle of their own.
+    /// Returns an owned copy: a clone of the handle, and the score.
     pub fn to_scored_item(self) -> ScoredItem {
         ScoredItem {
             item: self.item.clone(),

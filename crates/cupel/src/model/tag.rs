@@ -1,4 +1,4 @@
-//! [`Tags`]: an item's tags, each with a [`TagKey`] that scorers compare instead of its text.
+//! [`Tags`]: an item's tags, each with a [`TagKey`] that scorers compare instead of the string.
 
 use crate::fast::tag_key::TagKey;
 

@@ -1,8 +1,8 @@
-//! Token sums, which never wrap.
+//! Saturating token sums.
 
 use super::ContextItem;
 
-/// Returns the sum of the items' token counts, saturated at the ends of `i64`.
+/// Returns the sum of the items' token counts, saturated to the range of `i64`.
 ///
 /// ```
 /// use cupel::{ContextItem, total_tokens};
@@ -14,10 +14,10 @@ use super::ContextItem;
 /// ```
 pub fn total_tokens<'a>(items: impl IntoIterator<Item = &'a ContextItem>) -> i64 {
     let tokens = items.into_iter().map(|item| i128::from(item.tokens()));
-    reported(tokens.sum())
+    saturate(tokens.sum())
 }
 
-/// Saturates an exact token sum, as reports and errors carry it.
-pub(crate) fn reported(tokens: i128) -> i64 {
+/// Saturates an exact token sum to the range of `i64`, as in reports and errors.
+pub(crate) fn saturate(tokens: i128) -> i64 {
     i64::try_from(tokens).unwrap_or(if tokens < 0 { i64::MIN } else { i64::MAX })
 }

@@ -2,7 +2,7 @@
 
 use super::ledger::{Cause, Ledger};
 use super::positions::Positions;
-use crate::model::reported;
+use crate::model::saturate;
 use crate::{ContextBudget, CupelError};
 
 /// The pinned and the scoreable candidates, in input order.
@@ -46,10 +46,10 @@ impl Classes {
     pub(super) fn pinned_tokens(&self, budget: &ContextBudget) -> Result<i64, CupelError> {
         let available = budget.input_limit();
         if self.pinned_tokens <= i128::from(available) {
-            return Ok(reported(self.pinned_tokens));
+            return Ok(saturate(self.pinned_tokens));
         }
         Err(CupelError::PinnedExceedsBudget {
-            pinned_tokens: reported(self.pinned_tokens),
+            pinned_tokens: saturate(self.pinned_tokens),
             available,
         })
     }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::Policy;
 use super::ledger::{Cause, Ledger};
 use crate::error::{ContractViolation, StrategyRole};
-use crate::model::reported;
+use crate::model::saturate;
 use crate::slicer::check_distinct_positions;
 use crate::{ContextBudget, CupelError, OverflowStrategy};
 
@@ -36,19 +36,19 @@ pub(super) fn merge<'m>(
     let mut merge = Merge {
         kept: merged.into(),
         dropped: Vec::new(),
-        left: reported(-over),
+        left: saturate(-over),
         tokens_over: None,
     };
     if over > 0 {
         match strategy {
             OverflowStrategy::Throw => {
                 return Err(CupelError::Overflow {
-                    merged_tokens: reported(merged_tokens),
+                    merged_tokens: saturate(merged_tokens),
                     target_tokens: limit,
                 });
             }
             OverflowStrategy::Truncate => merge.truncate(ledger, limit),
-            OverflowStrategy::Proceed => merge.tokens_over = Some(reported(over)),
+            OverflowStrategy::Proceed => merge.tokens_over = Some(saturate(over)),
         }
     }
     Ok(merge)
@@ -81,7 +81,7 @@ impl Merge<'_> {
             dropped.push((candidate, cause));
             false
         });
-        self.left = reported(limit - pinned_tokens - other_tokens);
+        self.left = saturate(limit - pinned_tokens - other_tokens);
     }
 }
 

@@ -4,7 +4,7 @@ use super::ledger::{Cause, Ledger};
 use super::positions::Positions;
 use super::sort::sort;
 use crate::error::StrategyRole;
-use crate::model::reported;
+use crate::model::saturate;
 use crate::slicer::{Refusal, check_distinct_positions};
 use crate::{ContextBudget, CountRequirementShortfall, CupelError, Slicer};
 
@@ -93,7 +93,7 @@ impl Sliced {
                 },
             );
         }
-        ledger.left_by_slice = reported(i128::from(room) - kept_tokens);
+        ledger.left_by_slice = saturate(i128::from(room) - kept_tokens);
         (ledger.refusals, ledger.shortfalls) = (self.refusals, self.shortfalls);
         self.kept
     }

@@ -252,15 +252,15 @@ struct Now(DateTime<Utc>, i64);
 
 impl Now {
     fn new(now: DateTime<Utc>) -> Self {
-        Self(now, number::held_time(Some(now)))
+        Self(now, number::inline_time(Some(now)))
     }
 
     /// Returns the age of an item, or `None` without a timestamp.
     #[inline]
     fn age(&self, item: &ContextItem) -> Option<Duration> {
         let time = item.time_number();
-        if self.1 < number::ELSEWHERE
-            && time < number::ELSEWHERE
+        if self.1 < number::OUT_OF_LINE
+            && time < number::OUT_OF_LINE
             && let Some(age) = self.1.checked_sub(time)
         {
             return Some(Duration::nanoseconds(age));

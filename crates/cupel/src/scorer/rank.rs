@@ -2,7 +2,7 @@
 
 use super::{Among, BuiltinScorer, Scorer};
 use crate::fast::parallel;
-use crate::model::number::{ABSENT, ELSEWHERE};
+use crate::model::number::{ABSENT, OUT_OF_LINE};
 use crate::order::low_bits;
 use crate::{ContextItem, CupelError};
 
@@ -128,7 +128,7 @@ fn rank_all<K: Ord + Copy>(
     if least == ABSENT {
         return vec![0.0; items.len()];
     }
-    if greatest == ELSEWHERE {
+    if greatest == OUT_OF_LINE {
         return rank_by_comparing(items, |item| key(item).filter(|_| among.includes(item)));
     }
     let range = above(greatest, least);

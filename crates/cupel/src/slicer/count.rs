@@ -17,7 +17,7 @@ use super::{
     slice_by_selection,
 };
 use crate::diagnostics::CountRequirementShortfall;
-use crate::model::reported;
+use crate::model::saturate;
 use crate::order::descending;
 use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredItem, ScoredRef};
 
@@ -489,7 +489,7 @@ impl Counts {
         }
         let rest: Vec<usize> = (0..ranked.len()).filter(|&rank| !committed[rank]).collect();
         let part: Vec<_> = rest.iter().map(|&rank| ranked[rank]).collect();
-        let left = reported((i128::from(budget.target_tokens()) - committed_tokens).max(0));
+        let left = saturate((i128::from(budget.target_tokens()) - committed_tokens).max(0));
         let part_budget = ContextBudget::limits(budget.max_tokens(), left.min(budget.max_tokens()));
         let mut chosen = select_in(inner, partition, &part, &part_budget)?;
         chosen.lower_shortfalls();

@@ -11,7 +11,7 @@ use super::{
     slice_by_selection,
 };
 use crate::diagnostics::ExclusionReason;
-use crate::model::reported;
+use crate::model::saturate;
 use crate::order::descending;
 use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredItem, ScoredRef};
 
@@ -383,8 +383,8 @@ impl Groups {
             if group.candidate.is_some() {
                 let reason = ExclusionReason::GroupExcluded {
                     group_size: group.members.len(),
-                    group_tokens: reported(group.tokens),
-                    available_tokens: reported(left),
+                    group_tokens: saturate(group.tokens),
+                    available_tokens: saturate(left),
                 };
                 group.refuse(&mut selection, &Refusal::Because(reason));
             }
@@ -406,7 +406,7 @@ impl Group {
                     largest
                 }
             });
-            first.stand_in(reported(tokens), largest.kind(), GroupSlice::KEY)
+            first.representative(saturate(tokens), largest.kind(), GroupSlice::KEY)
         });
         Self {
             tokens,

@@ -11,7 +11,7 @@ use super::{
     BuiltinSlicer, GroupScore, PreparedChoice, QuotaConstraint, QuotaConstraintMode, QuotaPolicy,
     Selection, Slicer, SweepVisitor, Unsorted, check_distinct, ranks_by_kind, slice_by_selection,
 };
-use crate::model::{floor_tokens, reported};
+use crate::model::{floor_tokens, saturate};
 use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredItem, ScoredRef};
 
 /// The least and the largest share of the target for one kind, in percent.
@@ -210,7 +210,7 @@ impl QuotaSlice {
                 } else {
                     0
                 };
-                let budget = reported(i128::from(require) + proportional).min(cap);
+                let budget = saturate(i128::from(require) + proportional).min(cap);
                 (budget, cap)
             })
             .collect()

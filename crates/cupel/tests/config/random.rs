@@ -1,4 +1,4 @@
-//! Random policies and requests, there and back.
+//! Random policies and requests: round-trips and damaged documents.
 
 use cupel::config::{Document, Format, PolicyConfig, ScorerConfig, policy_schema, request_schema};
 use cupel::{ContextBudget, ContextItem};
@@ -26,8 +26,8 @@ fn check<T: std::fmt::Debug>(
         .unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// What a built policy remembers: tags compared without case are kept in lower case.
-fn remembered(scorer: &mut ScorerConfig) {
+/// Lowercases tags that ignore case, as a built policy does.
+fn lowercase_tags(scorer: &mut ScorerConfig) {
     match scorer {
         ScorerConfig::Tag {
             tag_weights,
@@ -40,17 +40,17 @@ fn remembered(scorer: &mut ScorerConfig) {
         }
         ScorerConfig::Composite { entries } => {
             for entry in entries {
-                remembered(&mut entry.scorer);
+                lowercase_tags(&mut entry.scorer);
             }
         }
-        ScorerConfig::Product { scorers } => scorers.iter_mut().for_each(remembered),
-        ScorerConfig::Scaled { inner } => remembered(inner),
+        ScorerConfig::Product { scorers } => scorers.iter_mut().for_each(lowercase_tags),
+        ScorerConfig::Scaled { inner } => lowercase_tags(inner),
         _ => {}
     }
 }
 
 #[test]
-fn a_policy_built_from_data_gives_the_data_back() {
+fn a_policy_round_trips_through_its_data() {
     let schema = validator(&policy_schema());
     check(500, arbitrary::run(), |task| {
         let Task::Run { policy, .. } = &task else {
@@ -60,7 +60,7 @@ fn a_policy_built_from_data_gives_the_data_back() {
             return Ok(());
         };
         let mut expected = config.clone();
-        remembered(&mut expected.scorer);
+        lowercase_tags(&mut expected.scorer);
         prop_assert_eq!(PolicyConfig::of(&config.build().unwrap()), Ok(expected));
 
         let json = serde_json::to_value(&config).unwrap();
@@ -72,7 +72,7 @@ fn a_policy_built_from_data_gives_the_data_back() {
 }
 
 #[test]
-fn a_request_is_read_as_its_parts_are() {
+fn a_request_round_trips() {
     let schema = validator(&request_schema());
     check(300, arbitrary::run(), |task| {
         let Task::Run { budget, items, .. } = &task else {
@@ -87,7 +87,7 @@ fn a_request_is_read_as_its_parts_are() {
         let text = json.to_string();
         let request = Document::parse(&text, Format::Json).and_then(|it| it.request());
         let request = request.map_err(|error| TestCaseError::fail(error.to_string()))?;
-        // Numbers that are not equal to themselves are compared as texts.
+        // NaN is not equal to itself, so the JSON is compared.
         let written = |items: &[ContextItem], budget: &ContextBudget| {
             serde_json::json!({"items": items, "budget": budget}).to_string()
         };
@@ -98,7 +98,7 @@ fn a_request_is_read_as_its_parts_are() {
 }
 
 #[test]
-fn a_damaged_document_is_refused_within_its_text() {
+fn the_error_of_a_damaged_document_has_a_position_in_its_text() {
     let texts = [
         (Format::Json, super::documents::JSON),
         (Format::Toml, super::documents::TOML),

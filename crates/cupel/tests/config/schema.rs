@@ -1,4 +1,4 @@
-//! The schemas and the reader refuse the same documents, as far as a schema can.
+//! The schemas and the reader reject the same documents, as far as a schema can express the rules.
 
 use cupel::config::{
     Document, Format, PolicyConfig, Preset, policy_schema, presets, request_schema,
@@ -16,7 +16,7 @@ pub(super) fn validator(schema: &str) -> Validator {
         .unwrap()
 }
 
-/// A document of any format as JSON has it, if it can be read at all.
+/// Converts a document of any format to JSON with independent parsers; `None` on a syntax error.
 fn as_json(format: Format, text: &str) -> Option<Value> {
     match format {
         Format::Json => serde_json::from_str(text).ok(),
@@ -38,23 +38,23 @@ fn check(validator: &Validator, faults: &[Fault]) {
             assert!(!fault.in_schema, "{}", fault.text);
             continue;
         };
-        let refused = !validator.is_valid(&document);
-        assert!(refused >= fault.in_schema, "accepted: {}", fault.text);
+        let is_rejected = !validator.is_valid(&document);
+        assert!(is_rejected >= fault.in_schema, "accepted: {}", fault.text);
     }
 }
 
 #[test]
-fn what_the_policy_reader_refuses_the_schema_refuses() {
+fn the_schema_rejects_policies_that_the_reader_rejects() {
     check(&validator(&policy_schema()), POLICIES);
 }
 
 #[test]
-fn what_the_request_reader_refuses_the_schema_refuses() {
+fn the_schema_rejects_requests_that_the_reader_rejects() {
     check(&validator(&request_schema()), REQUESTS);
 }
 
-/// Documents with every field of every row.
-const GOOD: &[&str] = &[
+/// Valid policies that together have every field of every row.
+const VALID: &[&str] = &[
     r#"{"$schema": "x", "name": "a", "version": 3, "description": "", "scorer": {"type": "recency"}, "slicer": {"type": "greedy"},
         "placer": {"type": "chronological"}, "deduplication": false, "overflow_strategy": "proceed"}"#,
     r#"{"scorer": {"type": "priority"}, "placer": {"type": "u-shaped"}, "overflow_strategy": "throw"}"#,
@@ -80,7 +80,7 @@ const GOOD: &[&str] = &[
     r#"{"scorer": {"type": "decay", "curve": {"type": "step", "windows": [{"max_age": "1h30m", "score": -1}, {"max_age": "1.5d", "score": 0.5}]}}}"#,
 ];
 
-const GOOD_REQUESTS: &[&str] = &[
+const VALID_REQUESTS: &[&str] = &[
     "[]",
     r#"[{"content": "a", "tokens": -1}]"#,
     r#"{"items": [], "budget": {"max_tokens": 0}, "policy": "chat", "$schema": "x"}"#,
@@ -103,9 +103,9 @@ fn check_valid(validator: &Validator, text: &str) {
 }
 
 #[test]
-fn what_the_policy_reader_accepts_the_schema_accepts() {
+fn the_schema_accepts_policies_that_the_reader_accepts() {
     let validator = validator(&policy_schema());
-    for text in GOOD
+    for text in VALID
         .iter()
         .copied()
         .chain(presets().iter().map(Preset::text))
@@ -117,8 +117,8 @@ fn what_the_policy_reader_accepts_the_schema_accepts() {
 }
 
 #[test]
-fn every_row_of_the_table_goes_there_and_back() {
-    for text in GOOD {
+fn every_row_of_the_registry_round_trips() {
+    for text in VALID {
         let config = Document::parse(text, Format::Json).and_then(|it| it.policy_config());
         let config = config.unwrap();
         for format in [Format::Json, Format::Toml, Format::Yaml] {
@@ -137,9 +137,9 @@ fn every_row_of_the_table_goes_there_and_back() {
 }
 
 #[test]
-fn what_the_request_reader_accepts_the_schema_accepts() {
+fn the_schema_accepts_requests_that_the_reader_accepts() {
     let validator = validator(&request_schema());
-    for text in GOOD_REQUESTS {
+    for text in VALID_REQUESTS {
         let request = Document::parse(text, Format::Json).and_then(|it| it.request());
         request.unwrap_or_else(|error| panic!("{error} in {text}"));
         check_valid(&validator, text);
@@ -147,12 +147,12 @@ fn what_the_request_reader_accepts_the_schema_accepts() {
 }
 
 #[test]
-fn every_row_of_the_table_is_in_a_good_document() {
+fn every_row_of_the_registry_is_in_a_valid_document() {
     use cupel::config::registry::Role;
     for role in Role::ALL {
         for record in role.family().types {
             let tag = format!("\"type\": \"{}\"", record.name);
-            let with_tag = GOOD.iter().filter(|text| text.contains(&tag));
+            let with_tag = VALID.iter().filter(|text| text.contains(&tag));
             let text: String = with_tag.copied().collect();
             assert!(!text.is_empty(), "{tag}");
             for field in record.fields {

@@ -1,4 +1,4 @@
-//! The policies of vectors as documents: written by hand from the vector, read back from the text.
+//! Writes the policies of the vectors as documents and parses them.
 
 use cupel::RawValue;
 use cupel::config::{
@@ -6,9 +6,9 @@ use cupel::config::{
 };
 use cupel_conformance::model::{self, Curve, Placer, Scorer, Slicer, Task};
 
-/// The policy that is read from the document of a vector's policy.
+/// Parses the document of a vector's policy.
 pub(crate) fn policy(policy: &model::Policy) -> Result<PolicyConfig, model::Failure> {
-    // Constructors are called in this order, so its first fault is the one to report.
+    // Vectors expect the error of the scorer before that of the slicer.
     read(&map([("scorer", scorer_data(&policy.scorer))]))?;
     let overflow = match policy.overflow_strategy {
         model::OverflowStrategy::Throw => "throw",
@@ -38,9 +38,9 @@ pub(crate) fn placer(placer: Placer) -> Result<PlacerConfig, model::Failure> {
     Ok(read(&map([scorer, ("placer", placer_data(placer))]))?.placer)
 }
 
-/// Whether there is a document that is to the last bit what the task asks for: the weights of tags are
-/// summed in the order of a map.
-pub(crate) fn can_be_written(task: &Task) -> bool {
+/// Returns whether a document gives the same sum of tag weights to the last bit: documents sum them in
+/// key order.
+pub(crate) fn is_expressible(task: &Task) -> bool {
     match task {
         Task::Score { scorer, .. } => is_sorted(scorer),
         Task::Run { policy, .. } => is_sorted(&policy.scorer),
@@ -58,13 +58,13 @@ fn is_sorted(scorer: &Scorer) -> bool {
     }
 }
 
-/// Read as JSON, and the same from what is written in one of the formats.
+/// Parses the document as JSON and checks the round-trip through one of the formats.
 fn read(document: &RawValue) -> Result<PolicyConfig, model::Failure> {
     let text = document.to_string();
     let config = Document::parse(&text, Format::Json)
         .and_then(|document| document.policy_config())
         .map_err(|error| failure(&error))?;
-    // Any choice will do, as long as it is the same every time.
+    // The choice is deterministic and covers all formats.
     let format = [Format::Json, Format::Toml, Format::Yaml][text.len() % 3];
     let written = config.to_text(format).unwrap();
     let again = Document::parse(&written, format).and_then(|it| it.policy_config());
@@ -244,14 +244,14 @@ fn list<T>(values: &[T], write: impl Fn(&T) -> RawValue) -> RawValue {
     RawValue::List(values.iter().map(write).collect())
 }
 
-/// A map that may have a key twice.
+/// Returns an object that may have duplicate keys.
 fn numbers(weights: &[(String, f64)]) -> RawValue {
     let entries = weights.iter();
     let entry = |(key, weight): &(String, f64)| (key.clone(), number(*weight));
     RawValue::Map(entries.map(entry).collect())
 }
 
-/// JSON has no notation for what is not finite; a text is refused at the same place.
+/// Returns a number. JSON has no NaN or infinity; a string fails at the same path.
 fn number(number: f64) -> RawValue {
     if number.is_finite() {
         RawValue::Float(number)
@@ -264,7 +264,7 @@ fn text(text: &str) -> RawValue {
     RawValue::Text(text.to_owned())
 }
 
-/// In nanoseconds, which every duration is a whole number of.
+/// Returns a duration in nanoseconds, which is exact.
 fn duration(duration: chrono::TimeDelta) -> RawValue {
     let seconds = i128::from(duration.num_seconds());
     let nanos = seconds * 1_000_000_000 + i128::from(duration.subsec_nanos());

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::model::reported;
+use crate::model::saturate;
 use crate::pipeline::PreparedRun;
 use crate::{ContextBudget, CupelError};
 
@@ -55,7 +55,7 @@ impl<'a> Axis<'a> {
     /// Returns the effective target of the budget with this target.
     pub(super) fn effective(&self, target: i64) -> i64 {
         let left = (i128::from(target) - self.taken).max(0);
-        self.budget.less_margin(reported(left))
+        self.budget.less_margin(saturate(left))
     }
 
     pub(super) fn effective_targets(&self) -> RangeInclusive<i64> {
@@ -71,7 +71,7 @@ impl<'a> Axis<'a> {
         } else if self.budget.estimation_safety_margin_percent() > 0.0 {
             self.first(|target| self.effective(target) >= wanted)
         } else {
-            let enough = reported(i128::from(wanted) + self.taken);
+            let enough = saturate(i128::from(wanted) + self.taken);
             enough.clamp(self.from, self.to + 1)
         }
     }

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use super::axis::Axis;
 use super::{BudgetSweep, ItemIntervals, Observer, SweepProgress, SweepStep};
-use crate::model::reported;
+use crate::model::saturate;
 use crate::pipeline::PreparedRun;
 use crate::slicer::SweepVisitor;
 use crate::{ContextItem, CupelError};
@@ -174,7 +174,7 @@ impl<'s, 'a> SweepBuilder<'s, 'a> {
             self.steps.push(SweepStep {
                 from: self.at,
                 to: budget - 1,
-                tokens_used: reported(self.window.tokens),
+                tokens_used: saturate(self.window.tokens),
                 total_score: self.total_score(),
                 included: self.window.items,
                 excluded: self.candidates.len() - self.window.items,
