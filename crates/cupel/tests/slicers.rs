@@ -131,6 +131,10 @@ const BUILTINS: [(&str, Build); 7] = [
 
 /// What a decorator adds to the slicer it wraps.
 #[derive(Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts of a test table"
+)]
 struct Adds {
     name: Option<&'static str>,
     quota: bool,
@@ -345,9 +349,10 @@ fn a_sweep_can_be_watched_and_stopped() {
     let stop_at = |last: i64| {
         let sweep = pipeline.sweep_observed(&items, &budget(100), 10..=49, 40, |progress| {
             assert!(progress.fraction() > 0.0 && progress.fraction() <= 1.0);
-            match progress.reached < last {
-                true => ControlFlow::Continue(()),
-                false => ControlFlow::Break(()),
+            if progress.reached < last {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
             }
         });
         sweep.unwrap()

@@ -138,7 +138,7 @@ fn item(content: &str, tokens: i64) -> ContextItem {
 }
 
 #[test]
-fn every_serialisable_type_is_expressible_and_read() {
+fn every_serializable_type_can_be_written_and_read() {
     fn assert_serde<T: Serialize + DeserializeOwned>() {}
 
     assert_serde::<ContextBudget>();

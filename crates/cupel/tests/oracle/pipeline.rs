@@ -61,7 +61,7 @@ pub(super) fn run(policy: &Policy, budget: &Budget, items: &[Candidate]) -> Resu
 
     Ok(Run {
         output: placed.iter().map(|entry| entry.index).collect(),
-        report: Some(build_report(&placed, items, trace, sliced)),
+        report: Some(build_report(&placed, items, trace, &sliced)),
         overflow: Some(overflow),
     })
 }
@@ -417,7 +417,7 @@ fn notify_overflow(tokens_over_budget: i128, merged: &[Scored]) -> Overflow {
 }
 
 // BUILD-REPORT()
-fn build_report(placed: &[Scored], items: &[Candidate], trace: Trace, sliced: Sliced) -> Report {
+fn build_report(placed: &[Scored], items: &[Candidate], trace: Trace, sliced: &Sliced) -> Report {
     let mut included = Vec::new();
     for entry in placed {
         included.push(Included {
