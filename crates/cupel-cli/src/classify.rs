@@ -322,7 +322,7 @@ mod tests {
                 "a.json",
                 r#"[{"type": "human", "content": "a"}]"#,
                 Chat,
-                "the type human",
+                "the type `human`",
             ),
             (
                 "a.json",

@@ -174,7 +174,7 @@ fn every_command_refuses_the_same_inputs_for_the_same_reason() {
         (
             "cut.json",
             r#"{"messages": [{"role": "user", "con"#,
-            "the text ends",
+            "unterminated string",
         ),
     ];
     let commands: [&[&str]; 7] = [
