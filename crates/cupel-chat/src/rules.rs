@@ -71,7 +71,7 @@ struct Rules {
 struct MessageRules {
     /// The first message of its group.
     group: usize,
-    /// Why it is never valid.
+    /// The reason if it is an orphan.
     orphan: Option<&'static str>,
     is_user_turn: bool,
     /// Whether a chat can start on it.
@@ -108,7 +108,7 @@ impl Rules {
     }
 }
 
-/// The reason of messages before the user turn that the chat starts on.
+/// The filter name of messages dropped before the user turn on which the chat starts.
 const BEFORE_USER: &str = "starts on a user turn";
 
 /// Selects whole groups by the rules.
@@ -174,7 +174,7 @@ impl ChatSlice {
         kept.into_iter().chain(self.rules.first_pinned).min()
     }
 
-    /// Returns the message to start on, if a selection must start on a user turn and `first` is none:
+    /// Returns the message to start on, if a selection must start on a user turn and `first` is not one:
     /// the last one before `first` that fits, otherwise the first one after it.
     fn start(&self, first: Option<usize>, tokens: &[i128], target: i64) -> Option<usize> {
         let first = first?;
@@ -248,17 +248,17 @@ impl Slicer for ChatSlice {
             return Ok(selection);
         };
 
-        let from = self.split_at_start(ranked, &complete, start);
-        for rank in from.before {
+        let split = self.split_at_start(ranked, &complete, start);
+        for rank in split.before {
             selection.refuse(rank, filtered(BEFORE_USER));
         }
-        selection.extend(from.own);
+        selection.extend(split.own);
         let left = ContextBudget::with_target(
-            (budget.max_tokens() - from.tokens).max(0),
-            (budget.target_tokens() - from.tokens).max(0),
+            (budget.max_tokens() - split.tokens).max(0),
+            (budget.target_tokens() - split.tokens).max(0),
         )?;
-        let chosen = self.groups.select(&from.after.view, &left)?;
-        let kept = selection.adopt(chosen, &from.after.ranks)?;
+        let chosen = self.groups.select(&split.after.view, &left)?;
+        let kept = selection.adopt(chosen, &split.after.ranks)?;
         selection.extend(kept);
         Ok(selection)
     }
@@ -305,7 +305,7 @@ impl BuiltinSlicer for ChatSlice {
         let fits_from: BTreeSet<i64> = user_turns
             .filter_map(|(_, &tokens)| i64::try_from(tokens).ok())
             .collect();
-        let mut starts = Starts {
+        let mut starts = StartFinder {
             slicer: self,
             tokens,
             fits_from: fits_from.into_iter().collect(),
@@ -365,11 +365,11 @@ impl BuiltinSlicer for ChatSlice {
 const MAX_WORK: usize = 1 << 22;
 
 /// Finds the targets at which the start of the selection changes.
-struct Starts<'a> {
+struct StartFinder<'a> {
     slicer: &'a ChatSlice,
     part: &'a Part<'a>,
     tokens: Vec<i128>,
-    /// The targets from which on a user turn fits, in ascending order.
+    /// The least target at which each user turn fits, in ascending order.
     fits_from: Vec<i64>,
     /// The positions of the kept messages.
     kept: BTreeSet<usize>,
@@ -380,7 +380,7 @@ struct Starts<'a> {
     left: usize,
 }
 
-impl Starts<'_> {
+impl StartFinder<'_> {
     /// Adds the segments of the targets before `end`, for which the same messages are kept.
     fn advance(&mut self, end: i64) {
         let first = self.slicer.first(self.kept.first().copied());
@@ -398,7 +398,7 @@ impl Starts<'_> {
     }
 }
 
-impl SweepVisitor for Starts<'_> {
+impl SweepVisitor for StartFinder<'_> {
     fn change(&mut self, target: i64, ranks: &[u32]) -> ControlFlow<()> {
         self.advance(target);
         if self.left == 0 {
@@ -418,7 +418,7 @@ impl SweepVisitor for Starts<'_> {
     }
 }
 
-/// The changes of a sweep in order, and the ranks that are in at its end.
+/// The changes of a sweep in order, and the ranks selected at its end.
 #[derive(Default)]
 struct Changes {
     steps: Vec<(i64, Vec<u32>)>,
@@ -445,7 +445,7 @@ impl Changes {
         }
     }
 
-    /// Visits the changes; ranks that change twice at a target do not change.
+    /// Visits the changes; two changes of a rank at one target cancel out.
     fn replay(self, visitor: &mut dyn SweepVisitor) -> ControlFlow<()> {
         for (target, mut ranks) in self.steps {
             ranks.sort_unstable();

@@ -1,17 +1,18 @@
 //! MSD radix sort (Knuth, The Art of Computer Programming, volume 3, section 5.2.5): one counting pass
 //! over the leading bits, then comparison sorts within buckets.
 //!
-//! Keys are distinct, so the result is that of `sort_unstable`. Buckets are as many as keys, up to
-//! 8,192; those above 8 keys are sorted one by one, and one insertion pass finishes the others.
+//! Keys are distinct, so the result is that of `sort_unstable`. There are at most as many buckets as
+//! keys, a power of two up to 8,192. Those above 8 keys are sorted one by one, and one insertion pass
+//! finishes the others.
 //!
 //! Without it a composite run takes 1.14 times as long hot and 1.0 times cold at 10,000 items, 1.09 and
 //! 1.17 times at 1,000.
 
 use crate::order::low_bits;
 
-/// A key that orders by a number first.
+/// A key that is ordered by a `u64` first.
 pub(crate) trait RadixKey: Ord + Copy + Send {
-    /// Returns the number.
+    /// Returns that `u64`.
     fn radix(self) -> u64;
 }
 
@@ -42,6 +43,7 @@ pub(crate) fn sort<K: RadixKey>(keys: &mut Vec<K>) {
     for key in &*keys {
         ends[bucket(key)] += 1;
     }
+    // Exclusive prefix sum. After the scatter below, each entry is the end of its bucket.
     let mut end = 0;
     for count in &mut ends {
         end += std::mem::replace(count, end);
@@ -63,7 +65,7 @@ pub(crate) fn sort<K: RadixKey>(keys: &mut Vec<K>) {
     *keys = sorted;
 }
 
-/// Sorts keys of which none is far from its place.
+/// Sorts keys that are at most 7 places from their final position.
 fn insertion_sort<K: Ord + Copy>(keys: &mut [K]) {
     for next in 1..keys.len() {
         let key = keys[next];

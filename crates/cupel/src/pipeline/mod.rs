@@ -341,8 +341,8 @@ enum Recording {
     EveryCandidate,
 }
 
-/// Runs stages 1 to 4. They do not depend on the budget, except that the pinned items of a run must
-/// fit it (CLASSIFY-5); without a budget that is checked by [`finish`].
+/// Runs stages 1 to 4, which do not depend on the budget. If one is given, fails early when the pinned
+/// items exceed it (CLASSIFY-5); [`finish`] checks again.
 fn prepare<'a, C: TraceCollector + ?Sized>(
     policy: &Policy,
     items: &'a [ContextItem],
@@ -376,6 +376,7 @@ fn prepare<'a, C: TraceCollector + ?Sized>(
     }
 
     let prepared = Prepared::new(ledger, classes, candidates);
+    // Sort: a trace lists exclusions by rank. Other runs sort only if the slicer needs a ranking.
     if trace.is_enabled() {
         prepared.ranked();
     }

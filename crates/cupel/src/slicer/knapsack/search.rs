@@ -1,4 +1,4 @@
-//! Solves an expanding core (Balas and Zemel 1980): rows with a large reduced cost are fixed, the
+//! Solves the 0/1 knapsack with an expanding core (Balas and Zemel 1980): rows with a large reduced cost are fixed, the
 //! dynamic program decides the others.
 
 use super::bound::Multiplier;
