@@ -634,6 +634,7 @@ fn a_metadata_key_has_key_value_and_boost() {
 #[test]
 fn every_slicer_is_known_by_its_name() {
     check_slicer("greedy", "", &Slicer::Greedy);
+    check_slicer("rank", "", &Slicer::Rank);
     check_slicer("knapsack", "", &Slicer::Knapsack { bucket_size: None });
     check_slicer(
         "knapsack",
@@ -657,7 +658,7 @@ fn every_slicer_is_known_by_its_name() {
     );
     check_error(
         &slicing("magic", ""),
-        "case.toml: test.slicer: unknown slicer `magic`, expected one of: greedy, knapsack, quota, \
+        "case.toml: test.slicer: unknown slicer `magic`, expected one of: greedy, rank, knapsack, quota, \
          count_quota, count_constrained_knapsack",
     );
 }
