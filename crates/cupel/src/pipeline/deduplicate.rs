@@ -57,8 +57,11 @@ fn contest(
     candidates: &Positions,
     mut number: impl FnMut(usize) -> usize,
 ) -> Vec<(usize, usize)> {
-    let mut survivors = Vec::with_capacity(candidates.len());
-    let mut losses = Vec::with_capacity(candidates.len() / 2);
+    // Rounded up, so that false positives of the filter, which differ from process to process, do not
+    // change the memory of a run.
+    let capacity = candidates.len().next_power_of_two();
+    let mut survivors = Vec::with_capacity(capacity);
+    let mut losses = Vec::with_capacity(capacity / 2);
     for candidate in candidates.iter() {
         let number = number(candidate);
         let Some(survivor) = survivors.get_mut(number) else {
