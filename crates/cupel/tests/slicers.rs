@@ -142,6 +142,10 @@ struct Adds {
     /// The choice is the inner slicer's own, for items without groups.
     is_transparent: bool,
     /// A document can name it.
+    #[cfg_attr(
+        not(feature = "serde"),
+        expect(dead_code, reason = "read with the feature serde")
+    )]
     is_data: bool,
     /// `sweep` and `min_budgets` keep the inner slicer's shortcuts.
     keeps_shortcuts: bool,
