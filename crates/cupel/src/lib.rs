@@ -107,7 +107,9 @@ pub use model::{
     ContextBudget, ContextBudgetBuilder, ContextItem, ContextItemBuilder, ContextKind,
     ContextSource, OverflowStrategy, ParseContextKindError, ScoredItem, ScoredRef, total_tokens,
 };
-pub use pipeline::{Decision, Decisions, Pipeline, PipelineBuilder, Policy, PolicyBuilder};
+pub use pipeline::{
+    ChatSettings, Decision, Decisions, Pipeline, PipelineBuilder, Policy, PolicyBuilder, Shorten,
+};
 pub use placer::{ChronologicalPlacer, Placer, UShapedPlacer};
 pub use scorer::{
     CompositeScorer, CompositeScorerBuilder, DecayCurve, DecayScorer, FrequencyScorer, KindScorer,

@@ -2,10 +2,10 @@
 
 use super::data::{Data, Fields, object};
 use super::error::ConfigError;
-use super::registry::{POLICY, Shape};
+use super::registry::{CHAT, POLICY, Shape};
 use super::strategies::{PlacerConfig, ScorerConfig, SlicerConfig};
 use super::tree::Node;
-use crate::{OverflowStrategy, Policy, RawValue};
+use crate::{ChatSettings, OverflowStrategy, Policy, RawValue};
 
 /// A policy as data.
 ///
@@ -34,6 +34,8 @@ pub struct PolicyConfig {
     pub deduplication: bool,
     /// What happens if pinned and selected items exceed the target.
     pub overflow_strategy: OverflowStrategy,
+    /// How a chat is treated.
+    pub chat: ChatSettings,
 }
 
 impl PolicyConfig {
@@ -49,6 +51,7 @@ impl PolicyConfig {
             placer: PlacerConfig::Chronological,
             deduplication: true,
             overflow_strategy: OverflowStrategy::default(),
+            chat: ChatSettings::default(),
         }
     }
 
@@ -85,6 +88,7 @@ impl PolicyConfig {
             placer: placer.map_err(|error| error.within("placer"))?,
             deduplication: policy.deduplication(),
             overflow_strategy: policy.overflow_strategy(),
+            chat: policy.chat().clone(),
             ..Self::new(scorer.map_err(|error| error.within("scorer"))?)
         })
     }
@@ -105,6 +109,7 @@ impl PolicyConfig {
             .placer(placer)
             .deduplication(self.deduplication)
             .overflow_strategy(self.overflow_strategy)
+            .chat(self.chat.clone())
             .build()
             .map_err(ConfigError::invalid)
     }
@@ -131,6 +136,7 @@ impl PolicyConfig {
             deduplication: fields.read_or("deduplication", base.map(|base| base.deduplication))?,
             overflow_strategy: fields
                 .read_or("overflow_strategy", base.map(|base| base.overflow_strategy))?,
+            chat: fields.read_or("chat", base.map(|base| base.chat.clone()))?,
         })
     }
 }
@@ -150,6 +156,46 @@ impl Data for PolicyConfig {
             ("placer", self.placer.write()),
             ("deduplication", self.deduplication.write()),
             ("overflow_strategy", self.overflow_strategy.write()),
+            ("chat", self.chat.write()),
+        ])
+    }
+}
+
+impl Data for ChatSettings {
+    fn read(node: &Node<'_>, _: Shape) -> Result<Self, ConfigError> {
+        let fields = Fields::of(node, &CHAT)?;
+        Ok(Self {
+            pin: fields.read("pin")?,
+            keep_task: fields.read("keep_task")?,
+            max_result: fields.read("max_result")?,
+            shorten: fields.read("shorten")?,
+            marker: fields.read("marker")?,
+            step: fields.read("step")?,
+        })
+    }
+
+    /// Writes the settings that differ from the defaults, and nothing if there are none.
+    fn write(&self) -> RawValue {
+        let defaults = Self::default();
+        if *self == defaults {
+            return RawValue::Null;
+        }
+        let unless = |is_default: bool, value: RawValue| {
+            if is_default { RawValue::Null } else { value }
+        };
+        object([
+            ("pin", unless(self.pin.is_empty(), self.pin.write())),
+            (
+                "keep_task",
+                unless(self.keep_task == defaults.keep_task, self.keep_task.write()),
+            ),
+            ("max_result", self.max_result.write()),
+            (
+                "shorten",
+                unless(self.shorten == defaults.shorten, self.shorten.write()),
+            ),
+            ("marker", self.marker.write()),
+            ("step", self.step.write()),
         ])
     }
 }

@@ -11,10 +11,10 @@
 //! assert_eq!(decay.fields[0].name, "curve");
 //! ```
 
-use super::strategies::OVERFLOW;
 pub use super::strategies::{
     COUNT_ENTRY, CURVES, PLACERS, QUOTA, SCORER_ENTRY, SCORERS, SLICERS, STEP_WINDOW,
 };
+use super::strategies::{OVERFLOW, SHORTEN};
 
 /// A set of object types, told apart by the member `type`.
 #[non_exhaustive]
@@ -278,6 +278,41 @@ pub static POLICY: Record = Record {
         default(OVERFLOW, Literal::String("throw")).named(
             "overflow_strategy",
             "If pinned and selected items exceed the target: fail, keep what still fits, keep everything.",
+        ),
+        default(Shape::Record(&CHAT), Literal::EmptyObject)
+            .named("chat", "How a chat is treated; items ignore it."),
+    ],
+    nullable: false,
+};
+
+/// How a chat is treated.
+pub static CHAT: Record = Record {
+    name: "chat",
+    doc: "How a chat is treated.",
+    fields: &[
+        default(Shape::Array(&Shape::Label, 0), Literal::EmptyArray).named(
+            "pin",
+            "Messages that are always kept: positions (\"3\"), ranges (\"3-5\") and roles (\"role:user\").",
+        ),
+        default(Shape::Bool, Literal::Bool(true)).named(
+            "keep_task",
+            "Whether a ladder always keeps the first user turn.",
+        ),
+        optional(Shape::Integer(1, i64::MAX)).named(
+            "max_result",
+            "The most tokens of a tool result; longer ones are shortened even if the chat fits.",
+        ),
+        default(Shape::Choice(SHORTEN), Literal::String("all")).named(
+            "shorten",
+            "Which texts a ladder may shorten: none, old ones, or also the task and the newest step's results.",
+        ),
+        optional(Shape::String).named(
+            "marker",
+            "The text in the place of dropped messages, where {n} is their number; empty for none. By default a marker stands only between two user turns.",
+        ),
+        optional(Shape::Integer(1, i64::MAX)).named(
+            "step",
+            "The granularity of a cut in tokens, so that the windows of a growing chat share a longer prefix.",
         ),
     ],
     nullable: false,

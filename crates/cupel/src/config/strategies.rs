@@ -21,8 +21,8 @@ use crate::{
     CountQuotaEntry, CountQuotaSlice, DecayCurve, DecayScorer, FrequencyScorer, GreedySlice,
     GroupScore, GroupSlice, KindScorer, KnapsackSlice, MetadataKeyScorer, MetadataTrustScorer,
     OverflowStrategy, Placer, PriorityScorer, ProductScorer, QuotaEntry, QuotaSlice, RankSlice,
-    RawValue, RecencyScorer, ReflexiveScorer, ScaledScorer, ScarcityBehavior, Scorer, Slicer,
-    TagScorer, UShapedPlacer,
+    RawValue, RecencyScorer, ReflexiveScorer, ScaledScorer, ScarcityBehavior, Scorer, Shorten,
+    Slicer, TagScorer, UShapedPlacer,
 };
 
 const SCORER: Shape = Shape::Family(Role::Scorer);
@@ -45,6 +45,9 @@ choice!(OverflowStrategy, OVERFLOW_STRATEGIES: "throw" => Throw, "truncate" => T
 choice!(ScarcityBehavior, SCARCITY_BEHAVIORS: "degrade" => Degrade, "throw" => Throw);
 choice!(GroupScore, GROUP_SCORES: "max" => Max, "mean" => Mean, "sum" => Sum);
 
+choice!(Shorten, SHORTEN_CHOICES: "off" => Off, "old" => Old, "all" => All);
+
+pub(super) const SHORTEN: &[&str] = SHORTEN_CHOICES;
 pub(super) const OVERFLOW: Shape = Shape::Choice(OVERFLOW_STRATEGIES);
 
 family! {

@@ -13,6 +13,7 @@
 //!
 //! The other entry points are for compatibility with 1.2 or return one of these in another form.
 
+mod chat;
 mod classify;
 mod decisions;
 mod deduplicate;
@@ -28,6 +29,7 @@ mod stages;
 
 use std::fmt;
 
+pub use chat::{ChatSettings, Shorten};
 pub use decisions::{Decision, Decisions};
 pub use policy::{Policy, PolicyBuilder};
 pub(crate) use prepared::PreparedRun;

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::chat::ChatSettings;
 use super::{Decisions, EventLog, Recording, execute};
 use crate::fast::{parallel, prefetch};
 use crate::{
@@ -39,6 +40,7 @@ pub struct Policy {
     deduplication: bool,
     overflow_strategy: OverflowStrategy,
     overflow_observer: Option<OverflowObserver>,
+    chat: ChatSettings,
 }
 
 /// Called with each accepted overflow.
@@ -58,6 +60,7 @@ impl Policy {
             deduplication: true,
             overflow_strategy: OverflowStrategy::default(),
             overflow_observer: None,
+            chat: ChatSettings::default(),
         }
     }
 
@@ -84,6 +87,7 @@ impl Policy {
             deduplication: self.deduplication,
             overflow_strategy: self.overflow_strategy,
             overflow_observer: self.overflow_observer.clone(),
+            chat: self.chat.clone(),
         }
     }
 
@@ -110,6 +114,11 @@ impl Policy {
     /// Returns what happens if the selection exceeds the target.
     pub fn overflow_strategy(&self) -> OverflowStrategy {
         self.overflow_strategy
+    }
+
+    /// Returns how a chat is treated.
+    pub fn chat(&self) -> &ChatSettings {
+        &self.chat
     }
 
     /// Returns the function that is called with each accepted overflow.
@@ -258,6 +267,7 @@ impl Policy {
             .field("placer", &self.placer)
             .field("deduplication", &self.deduplication)
             .field("overflow_strategy", &self.overflow_strategy)
+            .field("chat", &self.chat)
             .finish()
     }
 }
@@ -284,6 +294,7 @@ pub struct PolicyBuilder {
     deduplication: bool,
     overflow_strategy: OverflowStrategy,
     overflow_observer: Option<OverflowObserver>,
+    chat: ChatSettings,
 }
 
 impl PolicyBuilder {
@@ -296,6 +307,7 @@ impl PolicyBuilder {
             deduplication: true,
             overflow_strategy: OverflowStrategy::default(),
             overflow_observer: None,
+            chat: ChatSettings::default(),
         }
     }
 
@@ -350,6 +362,12 @@ impl PolicyBuilder {
         self
     }
 
+    /// Sets how a chat is treated.
+    pub fn chat(mut self, chat: ChatSettings) -> Self {
+        self.chat = chat;
+        self
+    }
+
     /// Builds the policy.
     ///
     /// # Errors
@@ -364,6 +382,7 @@ impl PolicyBuilder {
             deduplication: self.deduplication,
             overflow_strategy: self.overflow_strategy,
             overflow_observer: self.overflow_observer,
+            chat: self.chat,
         })
     }
 
@@ -375,6 +394,7 @@ impl PolicyBuilder {
             .field("placer", or_false(self.placer.as_ref()))
             .field("deduplication", &self.deduplication)
             .field("overflow_strategy", &self.overflow_strategy)
+            .field("chat", &self.chat)
             .finish()
     }
 }
