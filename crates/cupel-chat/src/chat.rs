@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::error::{ChatError, Place};
 use crate::groups::Groups;
 use crate::layout::Layout;
-use crate::message::{ParsedMessage, Role};
+use crate::message::{ContentPart, ParsedMessage, Role};
 use crate::shape::{Shape, detect, read, responses};
 use crate::tokens::{TokenCounter, cost};
 
@@ -42,6 +42,18 @@ pub struct Chat {
 pub struct Message<'a> {
     chat: &'a Chat,
     index: usize,
+}
+
+/// A tool call; see [`Message::calls`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ToolCall<'a> {
+    /// The id that its result refers to.
+    pub id: &'a str,
+    /// The name of the tool.
+    pub name: &'a str,
+    /// The arguments, usually JSON.
+    pub arguments: &'a str,
 }
 
 impl Chat {
@@ -230,7 +242,7 @@ impl Chat {
     }
 }
 
-impl Message<'_> {
+impl<'a> Message<'a> {
     /// Returns its position in the chat.
     pub fn index(self) -> usize {
         self.index
@@ -252,6 +264,42 @@ impl Message<'_> {
             Some((item, _)) => item.content().to_owned(),
             None => self.chat.messages[self.index].text(),
         }
+    }
+
+    /// Returns its tool calls in order.
+    ///
+    /// ```
+    /// use cupel_chat::{Chat, Shape};
+    ///
+    /// let chat = Chat::parse(r#"[{"role": "assistant", "content": [
+    ///   {"type": "tool_use", "id": "c1", "name": "weather", "input": {"city": "Paris"}}
+    /// ]}]"#, Some(Shape::Anthropic))?;
+    /// let call = chat.message(0).calls().next().unwrap();
+    /// assert_eq!((call.id, call.name, call.arguments), ("c1", "weather", r#"{"city":"Paris"}"#));
+    /// # Ok::<(), cupel_chat::ChatError>(())
+    /// ```
+    pub fn calls(self) -> impl Iterator<Item = ToolCall<'a>> {
+        let message = &self.chat.messages[self.index];
+        let calls = message.parts.iter().filter_map(|part| match part {
+            ContentPart::Call(name, arguments) => Some((name, arguments)),
+            _ => None,
+        });
+        let calls = message.calls.iter().zip(calls);
+        calls.map(|(id, (name, arguments))| ToolCall {
+            id,
+            name,
+            arguments,
+        })
+    }
+
+    /// Returns the ids of the tool calls whose results it contains.
+    pub fn results(self) -> &'a [String] {
+        &self.chat.messages[self.index].results
+    }
+
+    /// Returns whether it is a user message with content other than tool results.
+    pub fn is_user_turn(self) -> bool {
+        self.chat.messages[self.index].is_user_turn()
     }
 
     /// Returns its JSON as written.

@@ -43,7 +43,7 @@ mod shape;
 mod tokens;
 
 pub use budget::{BudgetError, parse_budget};
-pub use chat::{Chat, Message};
+pub use chat::{Chat, Message, ToolCall};
 pub use error::{ChatError, Place};
 pub use fit::{Dropped, FitError, Fitted, MandatoryMessage, default_policy};
 pub use message::Role;

@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     batch::Batch, compare::Compare, completions::Completions, conform::Conform, count::Count,
-    explain::Explain, fit::Fit, man::Man, marginal::Marginal, min_budget::MinBudget,
+    eval::Eval, explain::Explain, fit::Fit, man::Man, marginal::Marginal, min_budget::MinBudget,
     policy::Policy, select::Select, sweep::Sweep,
 };
 use crate::failure::{Exit, Failure};
@@ -58,6 +58,7 @@ pub(crate) enum Command {
     Count(Count),
     Policy(Policy),
     Batch(Batch),
+    Eval(Eval),
     Conform(Conform),
     Completions(Completions),
     Man(Man),
@@ -76,6 +77,7 @@ impl Command {
             Self::Count(command) => command.run(output),
             Self::Policy(command) => command.run(output),
             Self::Batch(command) => command.run(output),
+            Self::Eval(command) => command.run(output),
             Self::Conform(command) => command.run(output),
             Self::Completions(command) => command.run(output),
             Self::Man(command) => command.run(output),

@@ -156,6 +156,14 @@ impl NamedPolicy {
         Self::of_config(name, &Named::find(name)?.config()?)
     }
 
+    /// Returns the default for chats.
+    pub(crate) fn for_chats() -> Self {
+        Self {
+            name: "newest first".to_owned(),
+            policy: default_policy(),
+        }
+    }
+
     fn of_request(config: &PolicyConfig) -> Result<Self, Failure> {
         Self::of_config(config.name.as_deref().unwrap_or("of the request"), config)
     }
@@ -189,10 +197,7 @@ impl<'a> Settings<'a> {
                 .as_deref()
                 .map(NamedPolicy::find)
                 .transpose()?,
-            for_chats: NamedPolicy {
-                name: "newest first".to_owned(),
-                policy: default_policy(),
-            },
+            for_chats: NamedPolicy::for_chats(),
             for_items: NamedPolicy::find(ITEMS_POLICY)?,
         })
     }

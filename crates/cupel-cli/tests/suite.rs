@@ -7,5 +7,6 @@ mod chats;
 mod commands;
 mod conform;
 mod docs;
+mod eval;
 mod sandbox;
 mod streams;

@@ -5,6 +5,7 @@ pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod conform;
 pub(crate) mod count;
+pub(crate) mod eval;
 pub(crate) mod explain;
 pub(crate) mod fit;
 pub(crate) mod man;

@@ -1,0 +1,146 @@
+//! `cupel eval agent`
+
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
+
+use clap::Args;
+use cupel_chat::{Chat, TokenCounter};
+use rayon::prelude::*;
+
+use super::replay::{Method, Setting, replay};
+use super::table::{Results, Row};
+use super::tally::Tally;
+use crate::budget::tokens;
+use crate::classify::{Classified, Input};
+use crate::counting::ChatArgs;
+use crate::failure::{Exit, Failure};
+use crate::input::Source;
+use crate::output::Output;
+use crate::task::NamedPolicy;
+use crate::text::counted;
+
+/// Replay recorded agent runs and measure their windows
+///
+/// Trims the history before each answer of a run to the budget and measures the window: the share
+/// of the next tool call's argument values that it still contains (grounding recall), the prefix
+/// it shares with the window before, its cost, and faults. docs/agents.md defines the measures.
+/// Every value has a 95 % bootstrap interval over runs.
+#[derive(Debug, Args)]
+#[command(after_help = AGENT_EXAMPLES)]
+pub(super) struct Agent {
+    /// Recorded runs, one chat from any provider per line; `-` reads standard input
+    #[arg(value_name = "RUNS")]
+    runs: PathBuf,
+
+    /// Token limits, without system messages and request overhead: 1000,2k
+    #[arg(long, value_name = "TOKENS", value_parser = tokens, value_delimiter = ',', required = true)]
+    budget: Vec<i64>,
+
+    /// Policies: presets, files, or `suffix`, the newest messages that fit; repeatable. Default:
+    /// `suffix` and the default for chats
+    #[arg(long, value_name = "NAME|FILE")]
+    policy: Vec<String>,
+
+    #[command(flatten)]
+    chat: ChatArgs,
+}
+
+const AGENT_EXAMPLES: &str = "\
+Examples:
+  cupel eval agent runs.jsonl --budget 1000,2000,4000
+  cupel eval agent runs.jsonl --budget 8k --policy suffix --policy mine.toml
+  cupel eval agent runs.jsonl --budget 8k --json | jq '.results[].cost'
+
+A line: {\"id\": \"run-1\", \"messages\": [...]}";
+
+impl Agent {
+    pub(super) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
+        let methods = self.methods()?;
+        let mut settings = Vec::new();
+        for &budget in &self.budget {
+            for method in &methods {
+                let method = method.clone();
+                settings.push(Setting { method, budget });
+            }
+        }
+        let counter = self.chat.counter(None)?;
+        let runs = self.read()?;
+        let tallies = replay_all(&runs, &settings, &*counter, output)?;
+        let rows = settings.iter().enumerate().map(|(position, setting)| {
+            let tallies = tallies.iter().map(|tallies| &tallies[position]);
+            Row::new(setting, &tallies.collect::<Vec<_>>())
+        });
+        let results = Results {
+            runs: runs.len(),
+            counter: counter.name(),
+            rows: rows.collect(),
+        };
+        if results.requests() == 0 {
+            return Err(Failure::input("the runs have no answer to replay")
+                .in_file(&crate::input::name(&self.runs))
+                .help(LINE));
+        }
+        if output.is_json() {
+            output.json(&results.document())?;
+        } else {
+            results.write(output)?;
+        }
+        Ok(Exit::Success)
+    }
+
+    fn methods(&self) -> Result<Vec<Method>, Failure> {
+        if self.policy.is_empty() {
+            return Ok(vec![Method::Suffix, Method::Fit(NamedPolicy::for_chats())]);
+        }
+        let method = |name: &String| match name.as_str() {
+            Method::SUFFIX => Ok(Method::Suffix),
+            name => NamedPolicy::find(name).map(Method::Fit),
+        };
+        self.policy.iter().map(method).collect()
+    }
+
+    /// Reads the runs. Blank lines are skipped.
+    fn read(&self) -> Result<Vec<Chat>, Failure> {
+        let source = Source::read(&self.runs)?;
+        let lines = source.text.lines().enumerate();
+        let lines = lines.filter(|(_, line)| !line.trim().is_empty());
+        let run = |(index, line): (usize, &str)| {
+            let line = Source::line(&source.name, index + 1, line.into())?;
+            let classified = Classified::of(&line, self.chat.shape);
+            match Input::read(&line, &classified, self.chat.shape, &|_| 0)? {
+                Input::Chat(chat) => Ok(*chat),
+                Input::Items { .. } => Err(Failure::input("this is not a chat")
+                    .at(line.whole())
+                    .help(LINE)),
+            }
+        };
+        lines.map(run).collect()
+    }
+}
+
+/// The format of the input, for errors.
+const LINE: &str = "each line holds one run: {\"id\": \"run-1\", \"messages\": [...]}";
+
+/// Replays the runs on all cores and returns the tallies of each run. Reports progress on a terminal.
+fn replay_all(
+    runs: &[Chat],
+    settings: &[Setting],
+    counter: &dyn TokenCounter,
+    output: &mut Output,
+) -> Result<Vec<Vec<Tally>>, Failure> {
+    let is_terminal = std::io::stderr().is_terminal();
+    let mut tallies = Vec::with_capacity(runs.len());
+    for chunk in runs.chunks(4 * rayon::current_num_threads()) {
+        let chunk = chunk.par_iter().map(|run| replay(run, settings, counter));
+        let chunk: Result<Vec<_>, _> = chunk.collect();
+        tallies.extend(chunk.map_err(|error| Failure::internal(error.to_string()))?);
+        if is_terminal {
+            let all = counted(runs.len(), "run");
+            output.note_part(format_args!("\r\u{1b}[K{} of {all}", tallies.len()));
+        }
+    }
+    if is_terminal {
+        output.note_part("\r\u{1b}[K");
+    }
+    Ok(tallies)
+}

@@ -1,0 +1,318 @@
+//! Replays a recorded run: trims the history before each answer and measures the window.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use cupel::{ContextBudget, ContextItem, GroupSlice};
+use cupel_chat::{Chat, ChatError, FitError, Role, Shape, TokenCounter};
+
+use super::metric::{self, Author, Message, Window};
+use super::tally::{Measure, Tally};
+use crate::task::NamedPolicy;
+
+/// The price of a cached token; a token that is not cached costs 1.
+const CACHED_PRICE: f64 = 0.1;
+
+/// How a history is trimmed.
+#[derive(Debug, Clone)]
+pub(super) enum Method {
+    /// Keeps the longest suffix of whole groups, as most trimming functions do.
+    Suffix,
+    /// Fits the history by a policy.
+    Fit(NamedPolicy),
+}
+
+/// A method and its budget: the tokens of a request without system messages and request overhead.
+#[derive(Debug, Clone)]
+pub(super) struct Setting {
+    pub(super) method: Method,
+    pub(super) budget: i64,
+}
+
+impl Method {
+    /// The name of the contiguous suffix on the command line.
+    pub(super) const SUFFIX: &str = "suffix";
+
+    /// Returns the name.
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::Suffix => Self::SUFFIX,
+            Self::Fit(policy) => &policy.name,
+        }
+    }
+
+    /// Trims a history to a budget for the whole request.
+    fn trim(&self, history: &Request, budget: i64) -> Result<Trimmed, FitError> {
+        let kept = match self {
+            Self::Suffix => suffix(history, budget),
+            Self::Fit(policy) => {
+                let limits =
+                    ContextBudget::with_target(budget, budget).map_err(FitError::Policy)?;
+                let candidates = &history.candidates;
+                let fitted = history
+                    .chat
+                    .fit_candidates(&policy.policy, &limits, candidates)?;
+                fitted.kept
+            }
+        };
+        Ok(Trimmed {
+            text: history.chat.write(&kept),
+            origins: kept.into_iter().map(Some).collect(),
+        })
+    }
+}
+
+/// A trimmed request as written.
+struct Trimmed {
+    text: String,
+    /// The position of each message in the history; `None` for an added message.
+    origins: Vec<Option<usize>>,
+}
+
+/// Returns the system messages and the longest suffix that fits and does not split a group.
+fn suffix(history: &Request, budget: i64) -> Vec<usize> {
+    let messages = &history.messages;
+    let body = budget - history.fixed_tokens();
+    let group = |index: usize| history.candidates[index].metadata().get(GroupSlice::KEY);
+    let mut start = messages.len();
+    let mut tokens = 0;
+    for index in (0..messages.len()).rev() {
+        if messages[index].author != Author::System {
+            tokens += messages[index].tokens;
+        }
+        if tokens > body {
+            break;
+        }
+        let after: BTreeSet<_> = (index..messages.len()).filter_map(group).collect();
+        let is_split = (0..index)
+            .filter_map(group)
+            .any(|group| after.contains(group));
+        if !is_split {
+            start = index;
+        }
+    }
+    let is_kept = |index: &usize| *index >= start || messages[*index].author == Author::System;
+    (0..messages.len()).filter(is_kept).collect()
+}
+
+/// A request: a chat and its messages as the measures see them.
+struct Request {
+    chat: Chat,
+    candidates: Vec<ContextItem>,
+    messages: Vec<Message>,
+    overhead: i64,
+}
+
+impl Request {
+    fn parse(text: &str, shape: Shape, counter: &dyn TokenCounter) -> Result<Self, ChatError> {
+        let chat = Chat::parse(text, Some(shape))?;
+        let candidates = chat.candidates(counter);
+        let messages = chat.messages().zip(&candidates);
+        let messages = messages.map(|(message, item)| Message {
+            author: match message.role() {
+                Role::System => Author::System,
+                Role::Assistant => Author::Assistant,
+                _ if message.is_user_turn() => Author::User,
+                _ => Author::Other,
+            },
+            json: message.json().to_owned(),
+            text: message.text(),
+            tokens: item.tokens(),
+            calls: message.calls().map(|call| call.id.to_owned()).collect(),
+            results: message.results().to_vec(),
+        });
+        Ok(Self {
+            messages: messages.collect(),
+            overhead: chat.overhead(counter),
+            candidates,
+            chat,
+        })
+    }
+
+    fn body_tokens(&self) -> i64 {
+        metric::body_tokens(&self.messages)
+    }
+
+    /// Returns the tokens of the system messages and the request overhead.
+    fn fixed_tokens(&self) -> i64 {
+        self.tokens() - self.body_tokens()
+    }
+
+    fn tokens(&self) -> i64 {
+        let messages = self.messages.iter().map(|message| message.tokens);
+        self.overhead + messages.sum::<i64>()
+    }
+}
+
+/// Replays a run and returns the tally of each setting.
+///
+/// # Errors
+///
+/// A history or a window that cannot be parsed, although the run can.
+pub(super) fn replay(
+    run: &Chat,
+    settings: &[Setting],
+    counter: &dyn TokenCounter,
+) -> Result<Vec<Tally>, ChatError> {
+    let counter = Memo::new(counter);
+    let mut sessions: Vec<Session> = settings.iter().map(|_| Session::default()).collect();
+    let mut cached = 0;
+    for answer in answers(run) {
+        let before: Vec<usize> = (0..answer.start).collect();
+        let history = Request::parse(&run.write(&before), run.shape(), &counter)?;
+        if history.messages.iter().all(|m| m.author == Author::System) {
+            continue;
+        }
+        let calls = answer.flat_map(|index| run.message(index).calls());
+        let values: BTreeSet<String> = calls
+            .flat_map(|call| metric::argument_values(call.arguments))
+            .collect();
+        let step = Step {
+            evidence: metric::evidence(&values, &history.messages),
+            price: price(history.tokens(), cached),
+            history,
+        };
+        for (session, setting) in sessions.iter_mut().zip(settings) {
+            session.request(&step, setting, &counter)?;
+        }
+        cached = step.history.tokens();
+    }
+    Ok(sessions.into_iter().map(|session| session.tally).collect())
+}
+
+/// Returns the answers of the model: the longest runs of assistant messages.
+fn answers(run: &Chat) -> impl Iterator<Item = Range<usize>> {
+    let is_answer = |index: usize| run.message(index).role() == Role::Assistant;
+    let starts = (0..run.len()).filter(move |&at| is_answer(at) && (at == 0 || !is_answer(at - 1)));
+    starts.map(move |start| {
+        let end = (start..run.len()).find(|&index| !is_answer(index));
+        start..end.unwrap_or(run.len())
+    })
+}
+
+/// The history before an answer and what the answer takes from it.
+struct Step {
+    history: Request,
+    /// The argument values of the answer's tool calls that occur in the history.
+    evidence: Vec<String>,
+    /// The price of the request without trimming.
+    price: f64,
+}
+
+/// The requests of a run under one setting.
+#[derive(Default)]
+struct Session {
+    tally: Tally,
+    /// The last request that was sent.
+    previous: Option<Request>,
+}
+
+impl Session {
+    /// Trims the history, and measures the window if the history exceeds the budget.
+    fn request(
+        &mut self,
+        step: &Step,
+        setting: &Setting,
+        counter: &dyn TokenCounter,
+    ) -> Result<(), ChatError> {
+        let history = &step.history;
+        let is_trimmed = history.body_tokens() > setting.budget;
+        self.tally.requests += 1;
+        let budget = setting.budget.saturating_add(history.fixed_tokens());
+        let trimmed = setting.method.trim(history, budget);
+        if is_trimmed {
+            self.tally.trimmed += 1;
+            self.tally.count(Measure::Failed, trimmed.is_err());
+        }
+        let Ok(Trimmed { text, origins }) = trimmed else {
+            self.add_recall(step, is_trimmed, 0.0, 0.0);
+            return Ok(());
+        };
+        let sent = Request::parse(&text, history.chat.shape(), counter)?;
+        let window = Window {
+            messages: &sent.messages,
+            origins,
+        };
+        let evidence = &step.evidence;
+        let grounded = metric::grounding_recall(evidence, &window);
+        let supported = metric::supported_recall(evidence, &history.messages, &window);
+        self.add_recall(step, is_trimmed, grounded, supported);
+        if is_trimmed {
+            self.measure_prefix(&sent, step.price);
+            let tally = &mut self.tally;
+            let messages = &history.messages;
+            let breaks = metric::breaks_alternation(messages, &window);
+            tally.count(Measure::Orphans, metric::has_orphan(&sent.messages));
+            tally.count(Measure::OverBudget, sent.body_tokens() > setting.budget);
+            tally.count(Measure::Holes, metric::has_hole(messages, &window));
+            tally.count(Measure::Breaks, breaks);
+        }
+        self.previous = Some(sent);
+        Ok(())
+    }
+
+    fn add_recall(&mut self, step: &Step, is_trimmed: bool, grounded: f64, supported: f64) {
+        if is_trimmed && !step.evidence.is_empty() {
+            self.tally.steps += 1;
+            self.tally.add(Measure::Grounding, grounded, 1.0);
+            self.tally.add(Measure::Supported, supported, 1.0);
+        }
+    }
+
+    fn measure_prefix(&mut self, sent: &Request, price_untrimmed: f64) {
+        let mut cached = 0;
+        if let Some(previous) = &self.previous {
+            let body = metric::shared_body(&previous.messages, &sent.messages);
+            cached = previous.overhead + metric::shared_prefix(&previous.messages, &sent.messages);
+            for (measure, shared, all) in [
+                (Measure::BodyReuse, body, previous.body_tokens()),
+                (Measure::RequestReuse, cached, previous.tokens()),
+            ] {
+                self.tally.add(measure, shared as f64, all as f64);
+            }
+        }
+        let price = price(sent.tokens(), cached);
+        self.tally.add(Measure::Cost, price, price_untrimmed);
+    }
+}
+
+/// Returns the price of a request of which `cached` tokens are the prefix of the one before.
+fn price(tokens: i64, cached: i64) -> f64 {
+    (tokens - cached) as f64 + CACHED_PRICE * cached as f64
+}
+
+/// A counter that counts each text once: the histories of a run have most texts in common.
+struct Memo<'c> {
+    counter: &'c dyn TokenCounter,
+    known: Mutex<HashMap<String, i64>>,
+}
+
+impl<'c> Memo<'c> {
+    fn new(counter: &'c dyn TokenCounter) -> Self {
+        Self {
+            counter,
+            known: Mutex::default(),
+        }
+    }
+}
+
+impl TokenCounter for Memo<'_> {
+    fn count(&self, text: &str) -> i64 {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(&tokens) = known.get(text) {
+            return tokens;
+        }
+        let tokens = self.counter.count(text);
+        known.insert(text.to_owned(), tokens);
+        tokens
+    }
+
+    fn name(&self) -> &str {
+        self.counter.name()
+    }
+
+    fn is_estimate(&self) -> bool {
+        self.counter.is_estimate()
+    }
+}

@@ -1,0 +1,174 @@
+//! `cupel eval agent` on the recorded runs in `runs.jsonl`, and on invalid ones.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::sandbox::{Ran, Sandbox};
+
+/// Three runs: OpenAI Chat, Anthropic Messages and OpenAI Responses.
+fn runs() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/runs.jsonl");
+    std::fs::read_to_string(path).expect("the runs")
+}
+
+/// Keeps the newest messages that fit and skips those that do not.
+const NEWEST: &str = r#"{"scorer": {"type": "recency"}, "slicer": {"type": "rank"}, "placer": {"type": "chronological"}}"#;
+
+fn run(runs: &str, args: &[&str]) -> Ran {
+    let policies = ["--policy", "suffix", "--policy", "newest.json"];
+    let sandbox = Sandbox::with(&[("newest.json", NEWEST.as_bytes())]);
+    let args = [&["eval", "agent", "-"], args, &policies].concat();
+    sandbox.run_with_input(&args, runs.as_bytes())
+}
+
+fn results(runs: &str, args: &[&str]) -> Value {
+    run(runs, &[args, &["--json"]].concat()).json()
+}
+
+fn value(results: &Value, row: usize, measure: &str) -> f64 {
+    let value = &results["results"][row][measure]["value"];
+    value
+        .as_f64()
+        .unwrap_or_else(|| panic!("{measure}: {results}"))
+}
+
+#[test]
+fn the_table_shows_each_budget_and_policy() {
+    let ran = run(&runs(), &["--budget", "150,100k"]);
+    insta::assert_snapshot!("eval_agent", format!("{}{}", ran.ok(), ran.err));
+    for line in ran.out.lines() {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+}
+
+#[test]
+fn help_fits_80_columns() {
+    for args in [&["eval", "--help"][..], &["eval", "agent", "--help"]] {
+        let mut command = assert_cmd::Command::cargo_bin("cupel").expect("the command");
+        let command = command.env("COLUMNS", "80").args(args);
+        let ran = Ran::from(command.output().expect("the command runs"));
+        for line in ran.ok().lines() {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+        assert!(ran.out.contains("Examples:"), "{}", ran.out);
+    }
+}
+
+/// The result of the first call of the first run does not fit 200 tokens. Three of its requests over
+/// the budget have evidence:
+///
+/// | call | evidence | suffix | newest |
+/// |---|---|---|---|
+/// | `track_parcel` | the parcel, in the large result | 0 | 0 |
+/// | `get_account` | the account, in the first user turn | 0 | 1 |
+/// | `redirect_parcel` | the parcel and the address, in later results | 1 | 1 |
+#[test]
+fn recall_is_the_mean_over_the_steps() {
+    let runs = runs();
+    let first = runs.lines().next().expect("a run");
+    let results = results(first, &["--budget", "200"]);
+    assert_eq!(
+        (&results["runs"], &results["requests"]),
+        (&1.into(), &6.into())
+    );
+    for row in 0..2 {
+        assert_eq!(results["results"][row]["steps"], 3);
+        assert_eq!(results["results"][row]["trimmed"], 5);
+    }
+    assert_eq!(results["results"][0]["policy"], "suffix");
+    assert_eq!(value(&results, 0, "grounding_recall"), 1.0 / 3.0);
+    assert_eq!(value(&results, 1, "grounding_recall"), 2.0 / 3.0);
+    for row in 0..2 {
+        let supported = value(&results, row, "supported_recall");
+        assert_eq!(supported, value(&results, row, "grounding_recall"));
+        for fault in ["orphans", "over_budget", "failed"] {
+            assert_eq!(value(&results, row, fault), 0.0, "{fault}");
+        }
+    }
+}
+
+#[test]
+fn a_budget_for_everything_trims_nothing() {
+    let results = results(&runs(), &["--budget", "100k"]);
+    for row in 0..2 {
+        let result = &results["results"][row];
+        assert_eq!(
+            (&result["trimmed"], &result["steps"]),
+            (&0.into(), &0.into())
+        );
+        assert!(result["grounding_recall"].is_null());
+        assert!(result["cost"].is_null());
+    }
+}
+
+#[test]
+fn the_same_runs_have_the_same_answer_to_the_byte() {
+    let answer = || results(&runs(), &["--budget", "150,300"]).to_string();
+    assert_eq!(answer(), answer());
+}
+
+#[test]
+fn the_suffix_is_compared_with_the_default_policy() {
+    let args = ["eval", "agent", "-", "--budget", "150", "--json"];
+    let results = Sandbox::new().run_with_input(&args, runs().as_bytes());
+    let results = &results.json()["results"];
+    assert_eq!(results.as_array().map(Vec::len), Some(2));
+    assert_eq!(results[0]["policy"], "suffix");
+    assert_ne!(results[1]["policy"], "suffix");
+}
+
+#[test]
+fn invalid_runs_are_reported_with_their_line_and_field() {
+    let good = runs();
+    let good = good.lines().next().expect("a run");
+    let cases = [
+        ("cut off", format!("{good}\n\n{{\"messages\": [\n")),
+        (
+            "unknown role",
+            format!(
+                "{good}\n{}\n",
+                r#"{"messages": [{"role": "user", "content": "a"}, {"role": "robot", "content": "b"}]}"#
+            ),
+        ),
+        (
+            "missing arguments",
+            format!(
+                "{good}\n{}\n",
+                r#"{"messages": [{"role": "assistant", "tool_calls": [{"id": 7}]}]}"#
+            ),
+        ),
+        (
+            "items",
+            format!(
+                "{good}\n{}\n",
+                r#"{"items": [{"content": "a", "tokens": 1}]}"#
+            ),
+        ),
+        (
+            "one message per line",
+            "{\"role\": \"user\", \"content\": \"a\"}\n".repeat(2),
+        ),
+        ("empty", String::new()),
+    ];
+    let mut shown = String::new();
+    for (name, runs) in cases {
+        let sandbox = Sandbox::with(&[("runs.jsonl", runs.as_bytes())]);
+        let ran = sandbox.run(&["eval", "agent", "runs.jsonl", "--budget", "100"]);
+        assert_eq!((ran.exit, ran.out.as_str()), (2, ""), "{name}");
+        let _ = writeln!(shown, "# {name}\n{}", ran.err);
+    }
+    for args in [
+        &["--budget", "1.5"][..],
+        &["--budget", "10%"],
+        &[],
+        &["--budget", "9", "--policy", "sufix"],
+    ] {
+        let ran = Sandbox::with(&[("runs.jsonl", good.as_bytes())])
+            .run(&[&["eval", "agent", "runs.jsonl"], args].concat());
+        assert_eq!((ran.exit, ran.out.as_str()), (2, ""), "{args:?}");
+        let _ = writeln!(shown, "# {}\n{}", args.join(" "), ran.err);
+    }
+    insta::assert_snapshot!("eval_errors", shown);
+}
