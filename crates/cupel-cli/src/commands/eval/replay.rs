@@ -74,8 +74,16 @@ struct Trimmed {
 fn suffix(history: &Request, budget: i64) -> Vec<usize> {
     let messages = &history.messages;
     let body = budget - history.fixed_tokens();
-    let group = |index: usize| history.candidates[index].metadata().get(GroupSlice::KEY);
+    // The first message of each message's group.
+    let mut groups: HashMap<&str, usize> = HashMap::new();
+    let items = history.candidates.iter().enumerate();
+    let firsts = items.map(|(index, item)| match item.metadata().get(GroupSlice::KEY) {
+        Some(group) => *groups.entry(group).or_insert(index),
+        None => index,
+    });
+    let firsts: Vec<usize> = firsts.collect();
     let mut start = messages.len();
+    let mut earliest = messages.len();
     let mut tokens = 0;
     for index in (0..messages.len()).rev() {
         if messages[index].author != Author::System {
@@ -84,11 +92,8 @@ fn suffix(history: &Request, budget: i64) -> Vec<usize> {
         if tokens > body {
             break;
         }
-        let after: BTreeSet<_> = (index..messages.len()).filter_map(group).collect();
-        let is_split = (0..index)
-            .filter_map(group)
-            .any(|group| after.contains(group));
-        if !is_split {
+        earliest = earliest.min(firsts[index]);
+        if earliest == index {
             start = index;
         }
     }
@@ -314,5 +319,59 @@ impl TokenCounter for Memo<'_> {
 
     fn is_estimate(&self) -> bool {
         self.counter.is_estimate()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cupel_chat::Encoding;
+
+    /// A user turn of 5 tokens, a call of 10 with two results of 5, and an answer of 5.
+    const RUN: &str = r#"[
+      {"role": "system", "content": "one"},
+      {"role": "user", "content": "one"},
+      {"role": "assistant", "tool_calls": [
+        {"id": "a", "function": {"name": "one", "arguments": ""}},
+        {"id": "b", "function": {"name": "", "arguments": ""}}]},
+      {"role": "tool", "tool_call_id": "a", "content": "one"},
+      {"role": "tool", "tool_call_id": "b", "content": "one"},
+      {"role": "assistant", "content": "one"},
+      {"role": "assistant", "content": "one"},
+      {"role": "user", "content": "one"},
+      {"role": "assistant", "content": "one"}
+    ]"#;
+
+    fn request() -> Request {
+        Request::parse(RUN, Shape::OpenAi, &Encoding::O200k).expect("a chat")
+    }
+
+    #[test]
+    fn the_suffix_does_not_split_a_group() {
+        let request = request();
+        let tokens: Vec<i64> = request.messages.iter().map(|it| it.tokens).collect();
+        assert_eq!(tokens, [5, 5, 11, 5, 5, 5, 5, 5, 5]);
+        let suffix = |body| suffix(&request, body + request.fixed_tokens());
+        assert_eq!(suffix(46), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(suffix(45), [0, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(suffix(41), [0, 2, 3, 4, 5, 6, 7, 8]);
+        // The results fit, their call does not.
+        assert_eq!(suffix(40), [0, 5, 6, 7, 8]);
+        assert_eq!(suffix(20), [0, 5, 6, 7, 8]);
+        assert_eq!(suffix(19), [0, 6, 7, 8]);
+        assert_eq!(suffix(4), [0]);
+    }
+
+    #[test]
+    fn consecutive_assistant_messages_are_one_answer() {
+        let run = Chat::parse(RUN, None).expect("a chat");
+        assert_eq!(answers(&run).collect::<Vec<_>>(), [2..3, 5..7, 8..9]);
+    }
+
+    /// 0.1 for 60 cached tokens and 1 for the other 40.
+    #[test]
+    fn a_cached_token_costs_a_tenth() {
+        assert_eq!(price(100, 60), 46.0);
+        assert_eq!(price(100, 0), 100.0);
     }
 }

@@ -89,6 +89,10 @@ impl Results<'_> {
                 counted(*trimmed, "request"),
                 counted(*steps, "step"),
             ))?;
+            if *trimmed == 0 {
+                output.line("")?;
+                continue;
+            }
             let room = columns().unwrap_or(80).saturating_sub(LABEL);
             for rows in rows.chunks((room / CELL).max(1)) {
                 write_block(rows, output)?;
@@ -107,8 +111,8 @@ impl Results<'_> {
 }
 
 /// The columns of a label, and of a cell with the space before it.
-const LABEL: usize = 24;
-const CELL: usize = 21;
+const LABEL: usize = 22;
+const CELL: usize = 19;
 
 /// Writes a table with one column per row of results.
 fn write_block(rows: &[Row], output: &mut Output) -> Result<(), Failure> {
@@ -139,13 +143,16 @@ fn cell(text: &str) -> String {
 /// Formats a cost as a factor and every other measure in percent.
 fn shown(measure: Measure, estimate: Estimate) -> String {
     let Estimate { value, low, high } = estimate;
-    match measure {
-        Measure::Cost => format!("{value:.2} [{low:.2}, {high:.2}]"),
-        _ => format!(
-            "{:.1} [{:.1}, {:.1}]",
-            100.0 * value,
-            100.0 * low,
-            100.0 * high
-        ),
+    let [value, low, high] = [value, low, high].map(|number| match measure {
+        Measure::Cost => format!("{number:.2}"),
+        _ => percent(number),
+    });
+    format!("{value} [{low}, {high}]")
+}
+
+fn percent(share: f64) -> String {
+    match format!("{:.1}", 100.0 * share) {
+        percent if percent == "100.0" => "100".to_owned(),
+        percent => percent,
     }
 }

@@ -20,12 +20,8 @@ impl Measure {
     pub(super) const ALL: [(Self, &'static str, &'static str); 10] = [
         (Self::Grounding, "grounding_recall", "grounding recall, %"),
         (Self::Supported, "supported_recall", "supported recall, %"),
-        (Self::BodyReuse, "body_reuse", "prefix reuse, body, %"),
-        (
-            Self::RequestReuse,
-            "request_reuse",
-            "prefix reuse, request, %",
-        ),
+        (Self::BodyReuse, "body_reuse", "reuse, body, %"),
+        (Self::RequestReuse, "request_reuse", "reuse, request, %"),
         (Self::Cost, "cost", "cost / no trimming"),
         (Self::Orphans, "orphans", "orphans, %"),
         (Self::OverBudget, "over_budget", "over budget, %"),
