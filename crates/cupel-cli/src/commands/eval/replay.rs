@@ -43,23 +43,31 @@ impl Method {
     }
 
     /// Trims a history to a budget for the whole request.
-    fn trim(&self, history: &Request, budget: i64) -> Result<Trimmed, FitError> {
-        let kept = match self {
-            Self::Suffix => suffix(history, budget),
+    fn trim(
+        &self,
+        history: &Request,
+        budget: i64,
+        counter: &dyn TokenCounter,
+    ) -> Result<Trimmed, FitError> {
+        let chat = &history.chat;
+        match self {
+            Self::Suffix => {
+                let kept = suffix(history, budget);
+                Ok(Trimmed {
+                    text: chat.write(&kept),
+                    origins: kept.into_iter().map(Some).collect(),
+                })
+            }
             Self::Fit(policy) => {
                 let limits =
                     ContextBudget::with_target(budget, budget).map_err(FitError::Policy)?;
-                let candidates = &history.candidates;
-                let fitted = history
-                    .chat
-                    .fit_candidates(&policy.policy, &limits, candidates)?;
-                fitted.kept
+                let fitted = chat.fit(&policy.policy, &limits, counter)?;
+                Ok(Trimmed {
+                    text: fitted.to_json(),
+                    origins: fitted.kept.into_iter().map(Some).collect(),
+                })
             }
-        };
-        Ok(Trimmed {
-            text: history.chat.write(&kept),
-            origins: kept.into_iter().map(Some).collect(),
-        })
+        }
     }
 }
 
@@ -225,7 +233,7 @@ impl Session {
         let is_trimmed = history.body_tokens() > setting.budget;
         self.tally.requests += 1;
         let budget = setting.budget.saturating_add(history.fixed_tokens());
-        let trimmed = setting.method.trim(history, budget);
+        let trimmed = setting.method.trim(history, budget, counter);
         if is_trimmed {
             self.tally.trimmed += 1;
             self.tally.count(Measure::Failed, trimmed.is_err());
