@@ -44,9 +44,9 @@
 //! |---|---|---|---|---|
 //! | `StageOnly` | root | `cupel.budget.max_tokens` | int | `max_tokens` of the budget |
 //! | | root | `cupel.verbosity` | string | the tier's name |
-//! | | root, if items were excluded | `gen_ai.conversation.compacted` | bool | `true`, never `false` |
-//! | | root, if items were excluded | `cupel.tokens.before` | int | tokens of all candidates |
-//! | | root, if items were excluded | `cupel.tokens.after` | int | tokens of the window |
+//! | | root, if items were excluded or shortened | `gen_ai.conversation.compacted` | bool | `true`, never `false` |
+//! | | root, if items were excluded or shortened | `cupel.tokens.before` | int | tokens of all candidates |
+//! | | root, if items were excluded or shortened | `cupel.tokens.after` | int | tokens of the window |
 //! | | root of a failed run | `error.type` | string | [`CupelError::code`](cupel::CupelError::code) |
 //! | | stage | `cupel.stage.name` | string | `classify`, `score`, `deduplicate`, `slice`, `place` |
 //! | | stage | `cupel.stage.item_count_in` | int | number of items that entered |
@@ -58,6 +58,7 @@
 //! | `Full` | `place`, event `cupel.item.included` per item of the window, in order | `cupel.item.kind` | string | the item's kind |
 //! | | | `cupel.item.tokens` | int | the item's tokens |
 //! | | | `cupel.item.score` | double | the item's score |
+//! | | the same, if the item is shortened | `cupel.item.original_tokens` | int | the item's tokens in full |
 //!
 //! Events have the time at which their stage ended. The content of an item is never written.
 //!

@@ -26,6 +26,7 @@ pub(crate) const INCLUDED: &str = "cupel.item.included";
 pub(crate) const ITEM_KIND: &str = "cupel.item.kind";
 pub(crate) const ITEM_TOKENS: &str = "cupel.item.tokens";
 pub(crate) const ITEM_SCORE: &str = "cupel.item.score";
+pub(crate) const ITEM_ORIGINAL_TOKENS: &str = "cupel.item.original_tokens";
 
 /// Returns the stage's name in lower case (OTEL-5).
 pub(crate) fn stage(stage: PipelineStage) -> &'static str {

@@ -3,8 +3,8 @@
 use std::time::{Duration, SystemTime};
 
 use cupel::{
-    CupelError, ExcludedItem, IncludedItem, PipelineStage, SelectionReport, StageTraceSnapshot,
-    total_tokens,
+    CupelError, ExcludedItem, IncludedItem, InclusionReason, PipelineStage, SelectionReport,
+    StageTraceSnapshot, total_tokens,
 };
 use opentelemetry::global::BoxedTracer;
 use opentelemetry::trace::{Span, SpanBuilder, Status, TraceContextExt, Tracer};
@@ -91,15 +91,19 @@ impl FinishedRun<'_> {
             KeyValue::new(names::VERBOSITY, self.verbosity.name()),
         ];
         match self.outcome {
-            Ok(report) if !report.excluded.is_empty() => attributes.extend([
-                KeyValue::new(names::COMPACTED, true),
-                KeyValue::new(names::TOKENS_BEFORE, report.total_tokens_considered),
-                KeyValue::new(
-                    names::TOKENS_AFTER,
-                    total_tokens(report.included.iter().map(|entry| &entry.item)),
-                ),
-            ]),
-            Ok(_) => {}
+            Ok(report) => {
+                let is_shortened = |entry: &IncludedItem| {
+                    matches!(entry.reason, InclusionReason::Shortened { .. })
+                };
+                if !report.excluded.is_empty() || report.included.iter().any(is_shortened) {
+                    let items = report.included.iter().map(|entry| &entry.item);
+                    attributes.extend([
+                        KeyValue::new(names::COMPACTED, true),
+                        KeyValue::new(names::TOKENS_BEFORE, report.total_tokens_considered),
+                        KeyValue::new(names::TOKENS_AFTER, total_tokens(items)),
+                    ]);
+                }
+            }
             Err(error) => attributes.push(KeyValue::new(names::ERROR_TYPE, error.code())),
         }
         attributes
@@ -155,11 +159,18 @@ fn exclusion(excluded: &ExcludedItem) -> Vec<KeyValue> {
 
 fn inclusion(included: &IncludedItem) -> Vec<KeyValue> {
     let item = &included.item;
-    vec![
+    let mut attributes = vec![
         KeyValue::new(names::ITEM_KIND, item.kind().as_str().to_owned()),
         KeyValue::new(names::ITEM_TOKENS, item.tokens()),
         KeyValue::new(names::ITEM_SCORE, included.score),
-    ]
+    ];
+    if let InclusionReason::Shortened {
+        original_tokens, ..
+    } = included.reason
+    {
+        attributes.push(KeyValue::new(names::ITEM_ORIGINAL_TOKENS, original_tokens));
+    }
+    attributes
 }
 
 fn count(items: usize) -> i64 {

@@ -29,6 +29,10 @@ pub enum CupelError {
     /// A source is empty or whitespace (ENUM-10).
     #[error("source must be a non-empty, non-whitespace-only string")]
     EmptySource,
+    /// A view of an item breaks one of the rules of
+    /// [`ContextItemBuilder::build`](crate::ContextItemBuilder::build).
+    #[error("invalid view: {0}")]
+    InvalidView(String),
     /// A budget breaks one of its rules (BUDGET-1 to BUDGET-7).
     #[error("invalid budget: {0}")]
     InvalidBudget(String),
@@ -38,6 +42,18 @@ pub enum CupelError {
         /// The tokens of the pinned items.
         pinned_tokens: i64,
         /// The limit: `max_tokens - output_reserve`.
+        available: i64,
+    },
+    /// The items that [`LadderSlice`](crate::LadderSlice) must keep exceed the budget, shortened as far as
+    /// its steps allow.
+    #[error(
+        "mandatory items need {needed_tokens} tokens, {} over the budget of {available}",
+        needed_tokens.saturating_sub(*available)
+    )]
+    MandatoryExceedsBudget {
+        /// The tokens of the mandatory items.
+        needed_tokens: i64,
+        /// The budget of the slicer.
         available: i64,
     },
     /// Pinned and sliced items together exceed the target under
@@ -101,8 +117,10 @@ impl CupelError {
             Self::EmptyContent => "EmptyContent",
             Self::EmptyKind => "EmptyKind",
             Self::EmptySource => "EmptySource",
+            Self::InvalidView(_) => "InvalidView",
             Self::InvalidBudget(_) => "InvalidBudget",
             Self::PinnedExceedsBudget { .. } => "PinnedExceedsBudget",
+            Self::MandatoryExceedsBudget { .. } => "MandatoryExceedsBudget",
             Self::Overflow { .. } => "Overflow",
             Self::PipelineConfig(_) => "PipelineConfig",
             Self::ScorerConfig(_) => "ScorerConfig",
@@ -156,6 +174,12 @@ pub enum ContractViolation {
         /// The position of the duplicate in its result.
         position: usize,
     },
+    /// It shortened an item that it did not keep, shortened an item twice, or named a view that the
+    /// item does not offer.
+    UnknownView {
+        /// The position among its shortened items.
+        position: usize,
+    },
     /// It returned fewer or more values than it received items.
     WrongLength {
         /// The number of items it received.
@@ -175,6 +199,10 @@ impl fmt::Display for ContractViolation {
             Self::RepeatedItem { position } => write!(
                 f,
                 "the item at position {position} of its result was already returned; return every item at most once"
+            ),
+            Self::UnknownView { position } => write!(
+                f,
+                "the view at position {position} of its result is not a view of a kept item; shorten kept items only, each once, to one of their views"
             ),
             Self::WrongLength { expected, returned } => {
                 write!(

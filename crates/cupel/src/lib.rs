@@ -53,6 +53,7 @@
 //! - **window**: the selected items in their final order.
 //! - **effective budget**: the budget minus pinned items, reserve, slots and margin; see
 //!   [`ContextBudget::effective`].
+//! - **view**: a shorter form of an item; see [`ContextView`].
 //! - **rank**: a position in the list sorted by score.
 //! - **shortfall**: a count requirement that was not met.
 //!
@@ -105,7 +106,8 @@ pub use diagnostics::{
 pub use error::{ContractViolation, CupelError, StrategyRole};
 pub use model::{
     ContextBudget, ContextBudgetBuilder, ContextItem, ContextItemBuilder, ContextKind,
-    ContextSource, OverflowStrategy, ParseContextKindError, ScoredItem, ScoredRef, total_tokens,
+    ContextSource, ContextView, OverflowStrategy, ParseContextKindError, ScoredItem, ScoredRef,
+    total_tokens,
 };
 pub use pipeline::{
     ChatSettings, Decision, Decisions, Pipeline, PipelineBuilder, Policy, PolicyBuilder, Shorten,
@@ -121,8 +123,8 @@ pub use scorer::{
 pub use slicer::StreamSlice;
 pub use slicer::{
     CountConstrainedKnapsackSlice, CountQuotaEntry, CountQuotaSlice, GreedySlice, GroupScore,
-    GroupSlice, KnapsackSlice, QuotaConstraint, QuotaConstraintMode, QuotaEntry, QuotaPolicy,
-    QuotaSlice, RankSlice, Refusal, ScarcityBehavior, Selection, Slicer,
+    GroupSlice, KnapsackSlice, LadderSlice, LadderStep, QuotaConstraint, QuotaConstraintMode,
+    QuotaEntry, QuotaPolicy, QuotaSlice, RankSlice, Refusal, ScarcityBehavior, Selection, Slicer,
 };
 
 /// Compiles and runs the example in the README.

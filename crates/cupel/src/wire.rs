@@ -13,10 +13,10 @@ use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};
 
 use crate::diagnostics::totals;
 use crate::{
-    ContextBudget, ContextItem, ContextItemBuilder, ContextKind, ContextSource,
+    ContextBudget, ContextItem, ContextItemBuilder, ContextKind, ContextSource, ContextView,
     CountRequirementShortfall, DiagnosticTraceCollector, ExcludedItem, ExclusionReason,
     IncludedItem, InclusionReason, PipelineStage, QuotaEntry, RawValue, SelectionReport,
-    TraceDetailLevel, TraceEvent, UnknownReason,
+    TraceDetailLevel, TraceEvent, UnknownName, UnknownReason,
 };
 
 /// A binary64 number. NaN and infinities are written as the strings `NaN`, `inf` and `-inf`.
@@ -87,6 +87,7 @@ impl Serialize for ContextItem {
             self.timestamp().is_some(),
             self.future_relevance_hint().is_some(),
             self.original_tokens().is_some(),
+            !self.views().is_empty(),
         ];
         let present = optional.into_iter().filter(|present| *present).count();
         let metadata: BTreeMap<_, _> = self.metadata().iter().collect();
@@ -103,6 +104,8 @@ impl Serialize for ContextItem {
         optional_field(&mut fields, "future_relevance_hint", hint)?;
         fields.serialize_field("pinned", &self.pinned())?;
         optional_field(&mut fields, "original_tokens", self.original_tokens())?;
+        let views = (!self.views().is_empty()).then(|| self.views());
+        optional_field(&mut fields, "views", views)?;
         fields.end()
     }
 }
@@ -143,6 +146,8 @@ impl<'de> Deserialize<'de> for ContextItem {
             pinned: Option<bool>,
             #[serde(default, alias = "originalTokens")]
             original_tokens: Option<i64>,
+            #[serde(default)]
+            views: Option<Vec<ContextView>>,
         }
         let fields = Fields::deserialize(deserializer)?;
         let metadata = fields.metadata.unwrap_or_default().into_iter();
@@ -151,6 +156,7 @@ impl<'de> Deserialize<'de> for ContextItem {
             .source(fields.source.unwrap_or_default())
             .tags(fields.tags.unwrap_or_default())
             .pinned(fields.pinned.unwrap_or_default())
+            .views(fields.views.unwrap_or_default())
             .metadata(
                 metadata
                     .filter_map(|(key, value)| Some((key, value.into_text()?)))
@@ -169,6 +175,30 @@ impl<'de> Deserialize<'de> for ContextItem {
             builder = builder.original_tokens(tokens);
         }
         builder.build().map_err(de::Error::custom)
+    }
+}
+
+impl<'de> Deserialize<'de> for ContextView {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(serde::Deserialize)]
+        #[serde(rename = "ContextView", deny_unknown_fields)]
+        struct Fields {
+            content: String,
+            tokens: i64,
+            #[serde(default)]
+            level: Option<i64>,
+            #[serde(default)]
+            value: Option<f64>,
+        }
+        let fields = Fields::deserialize(deserializer)?;
+        let mut view = Self::new(fields.content, fields.tokens);
+        if let Some(level) = fields.level {
+            view = view.with_level(level);
+        }
+        if let Some(value) = fields.value {
+            view = view.with_value(value);
+        }
+        Ok(view)
     }
 }
 
@@ -255,21 +285,20 @@ impl<'de> Deserialize<'de> for PipelineStage {
 
 impl Serialize for InclusionReason {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("InclusionReason", 1)?;
-        fields.serialize_field("reason", self.name())?;
-        fields.end()
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("reason", self.name())?;
+        for (key, value) in self.fields() {
+            map.serialize_entry(key, &value)?;
+        }
+        map.end()
     }
 }
 
 impl<'de> Deserialize<'de> for InclusionReason {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(serde::Deserialize)]
-        #[serde(rename = "InclusionReason")]
-        struct Fields {
-            reason: String,
-        }
-        let name = Fields::deserialize(deserializer)?.reason;
-        Ok(Self::from_name(&name))
+        let (name, mut fields) = ReasonFields::read(deserializer)?;
+        let known = Self::from_fields(&name, |key| fields.take(key))?;
+        Ok(known.unwrap_or_else(|| Self::Unknown(UnknownName::new(&name))))
     }
 }
 
@@ -286,12 +315,7 @@ impl Serialize for ExclusionReason {
 
 impl<'de> Deserialize<'de> for ExclusionReason {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut fields = ReasonFields(Vec::<(String, RawValue)>::from(Entries::deserialize(
-            deserializer,
-        )?));
-        let RawValue::Text(name) = fields.take("reason")? else {
-            return Err(de::Error::custom("field `reason` must be a string"));
-        };
+        let (name, mut fields) = ReasonFields::read(deserializer)?;
         let known = Self::from_fields(&name, |key| fields.take(key))?;
         Ok(known.unwrap_or_else(|| Self::Unknown(UnknownReason::new(name, fields.0))))
     }
@@ -301,6 +325,16 @@ impl<'de> Deserialize<'de> for ExclusionReason {
 struct ReasonFields(Vec<(String, RawValue)>);
 
 impl ReasonFields {
+    /// Reads an object and takes the name of the reason.
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(String, Self), D::Error> {
+        let entries = Entries::deserialize(deserializer)?;
+        let mut fields = Self(entries.into());
+        match fields.take("reason")? {
+            RawValue::Text(name) => Ok((name, fields)),
+            _ => Err(de::Error::custom("field `reason` must be a string")),
+        }
+    }
+
     fn take<E: de::Error>(&mut self, key: &'static str) -> Result<RawValue, E> {
         let named = |spelling: &str| spelling == key || is_camel_case_of(spelling, key);
         match self.0.iter().position(|(spelling, _)| named(spelling)) {

@@ -12,8 +12,10 @@ mod conformance;
 mod frequency;
 mod groups;
 mod knapsack;
+mod ladder;
 mod oracle;
 mod properties;
 mod slicers;
+mod views;
 #[cfg(feature = "serde")]
 mod wire;

@@ -5,7 +5,7 @@ use crate::{ContextBudget, ContextItem, CupelError, Pipeline};
 
 impl Pipeline {
     /// Returns the items that a budget smaller by `slack_tokens` would lose, in the order of the
-    /// window.
+    /// window. An item that the smaller budget keeps as a view is not lost.
     ///
     /// The smaller budget has both limits lowered and keeps reserve, slots and margin. A slicer may
     /// drop an item at a larger budget, so the result is the difference between two runs. It says
@@ -57,11 +57,12 @@ impl Pipeline {
             budget.target_tokens().saturating_sub(slack_tokens),
         )?;
         let mut is_kept = vec![false; items.len()];
-        for candidate in prepared.select(&reduced)? {
+        for candidate in prepared.select(&reduced)?.kept {
             is_kept[candidate] = true;
         }
-        let lost = window.into_iter().filter(|&candidate| !is_kept[candidate]);
-        Ok(lost.map(|candidate| items[candidate].clone()).collect())
+        let lost = window.kept.iter().filter(|&&candidate| !is_kept[candidate]);
+        let lost = lost.map(|&candidate| window.shortened.item(items, candidate).clone());
+        Ok(lost.collect())
     }
 
     /// Returns the items that a smaller budget would lose, for compatibility with 1.2. New code should

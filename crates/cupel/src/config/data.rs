@@ -487,6 +487,7 @@ impl Display for Range {
             (f64::MIN, f64::MAX) => f.write_str("a finite number"),
             (_, f64::MAX) if self.exclusive => write!(f, "a finite number above {min}"),
             (_, f64::MAX) => write!(f, "a finite number of at least {min}"),
+            _ if self.exclusive => write!(f, "a number above {min} and at most {max}"),
             _ => write!(f, "a number from {min} to {max}"),
         }
     }

@@ -12,7 +12,7 @@
 //! ```
 
 pub use super::strategies::{
-    COUNT_ENTRY, CURVES, PLACERS, QUOTA, SCORER_ENTRY, SCORERS, SLICERS, STEP_WINDOW,
+    COUNT_ENTRY, CURVES, LADDER_STEPS, PLACERS, QUOTA, SCORER_ENTRY, SCORERS, SLICERS, STEP_WINDOW,
 };
 use super::strategies::{OVERFLOW, SHORTEN};
 
@@ -50,11 +50,19 @@ pub enum Role {
     Placer,
     /// [`CURVES`].
     Curve,
+    /// [`LADDER_STEPS`].
+    LadderStep,
 }
 
 impl Role {
     /// All families.
-    pub const ALL: [Self; 4] = [Self::Scorer, Self::Slicer, Self::Placer, Self::Curve];
+    pub const ALL: [Self; 5] = [
+        Self::Scorer,
+        Self::Slicer,
+        Self::Placer,
+        Self::Curve,
+        Self::LadderStep,
+    ];
 
     /// Returns the family.
     pub fn family(self) -> &'static Family {
@@ -63,6 +71,7 @@ impl Role {
             Self::Slicer => &SLICERS,
             Self::Placer => &PLACERS,
             Self::Curve => &CURVES,
+            Self::LadderStep => &LADDER_STEPS,
         }
     }
 }
@@ -197,11 +206,13 @@ pub(super) const POSITIVE: Shape = range(0.0, true, f64::MAX);
 pub(super) const NOT_NEGATIVE: Shape = range(0.0, false, f64::MAX);
 pub(super) const FINITE: Shape = range(f64::MIN, false, f64::MAX);
 pub(super) const UNIT: Shape = range(0.0, false, 1.0);
+pub(super) const SHARE: Shape = range(0.0, true, 1.0);
 pub(super) const PERCENT: Shape = range(0.0, false, 100.0);
 pub(super) const COUNT: Shape = Shape::Integer(0, i64::MAX);
 const INTEGER: Shape = Shape::Integer(i64::MIN, i64::MAX);
 pub(super) const ITEMS: Shape = Shape::Array(&EACH_ITEM, 0);
 const EACH_ITEM: Shape = Shape::Record(&ITEM);
+const EACH_VIEW: Shape = Shape::Record(&VIEW);
 
 /// A field without its name and description.
 #[derive(Clone, Copy)]
@@ -364,6 +375,29 @@ pub static ITEM: Record = Record {
                 "The token count before the text was shortened.",
             )
             .or("originalTokens"),
+        default(Shape::Array(&EACH_VIEW, 0), Literal::EmptyArray).named(
+            "views",
+            "Shorter forms of the item: each with its own level, and with fewer tokens than the item.",
+        ),
+    ],
+    nullable: true,
+};
+
+/// A view of an item.
+pub static VIEW: Record = Record {
+    name: "view",
+    doc: "A shorter form of an item: an extract, a title, a placeholder.",
+    fields: &[
+        required(Shape::String).named("content", "The text, not empty."),
+        required(COUNT).named("tokens", "The token count, below the item's."),
+        optional(INTEGER).named(
+            "level",
+            "The nominal size in tokens that the view was made for. Defaults to `tokens`.",
+        ),
+        optional(UNIT).named(
+            "value",
+            "The share of the item's score that the view keeps. Defaults to `tokens` divided by the item's tokens.",
+        ),
     ],
     nullable: true,
 };

@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::data::{Data, Fields, as_str, blank, elements, out_of_range, wrong_type};
 use super::error::ConfigError;
-use super::registry::{BUDGET, ITEM, ITEMS, REQUEST, Shape};
+use super::registry::{BUDGET, ITEM, ITEMS, REQUEST, Shape, VIEW};
 use super::tree::{Node, Value};
 use super::{PolicyConfig, preset};
 use crate::wire::float;
-use crate::{ContextBudget, ContextItem, ContextKind, ContextSource, RawValue};
+use crate::{
+    ContextBudget, ContextItem, ContextKind, ContextSource, ContextView, CupelError, RawValue,
+};
 
 type Result<T> = std::result::Result<T, ConfigError>;
 
@@ -90,12 +92,7 @@ fn policy_or_preset(node: &Node<'_>, shape: Shape) -> Result<PolicyConfig> {
 pub(super) fn item(node: &Node<'_>, count: Count<'_>) -> Result<ContextItem> {
     let fields = Fields::of(node, &ITEM)?;
     let content: String = fields.read("content")?;
-    let tokens = match (fields.read("tokens"), count) {
-        (Ok(Some(tokens)), _) => tokens,
-        (Ok(None), Some(count)) => count(&content),
-        (Ok(None), None) => fields.read("tokens")?,
-        (Err(error), _) => return Err(error),
-    };
+    let tokens = tokens(&fields, &content, count)?;
     let mut builder = ContextItem::builder(content, tokens)
         .kind(fields.read::<ContextKind>("kind")?)
         .source(fields.read::<ContextSource>("source")?)
@@ -116,9 +113,40 @@ pub(super) fn item(node: &Node<'_>, count: Count<'_>) -> Result<ContextItem> {
     if let Some(tokens) = fields.read("original_tokens")? {
         builder = builder.original_tokens(tokens);
     }
-    builder
-        .build()
-        .map_err(|error| ConfigError::invalid(error).within("content"))
+    let views = |node: &Node<'_>, shape| elements(node, shape, |node, _| view(node, count));
+    if let Some(views) = fields.read_by("views", views) {
+        builder = builder.views(views?);
+    }
+    builder.build().map_err(|error| {
+        let key = match error {
+            CupelError::InvalidView(_) => "views",
+            _ => "content",
+        };
+        ConfigError::invalid(error).within(key)
+    })
+}
+
+/// Reads the token count of a content, or counts the tokens if it is left out.
+fn tokens(fields: &Fields<'_, '_>, content: &str, count: Count<'_>) -> Result<i64> {
+    match (fields.read("tokens")?, count) {
+        (Some(tokens), _) => Ok(tokens),
+        (None, Some(count)) => Ok(count(content)),
+        (None, None) => Err(fields.missing("tokens")),
+    }
+}
+
+fn view(node: &Node<'_>, count: Count<'_>) -> Result<ContextView> {
+    let fields = Fields::of(node, &VIEW)?;
+    let content: String = fields.read("content")?;
+    let tokens = tokens(&fields, &content, count)?;
+    let mut view = ContextView::new(content, tokens);
+    if let Some(level) = fields.read("level")? {
+        view = view.with_level(level);
+    }
+    if let Some(value) = fields.read("value")? {
+        view = view.with_value(value);
+    }
+    Ok(view)
 }
 
 impl Data for ContextSource {

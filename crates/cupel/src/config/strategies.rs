@@ -12,17 +12,17 @@ use super::data::{Data, Fields, as_str, object, unknown_choice};
 use super::define::{choice, family, record};
 use super::error::ConfigError;
 use super::registry::{
-    COUNT, FINITE, Family, Literal, NOT_NEGATIVE, PERCENT, POSITIVE, Record, Role, Shape, Spec,
-    UNIT, default, optional, required,
+    COUNT, FINITE, Family, Literal, NOT_NEGATIVE, PERCENT, POSITIVE, Record, Role, SHARE, Shape,
+    Spec, UNIT, default, optional, required,
 };
 use super::tree::Node;
 use crate::{
     ChronologicalPlacer, CompositeScorer, ContextKind, CountConstrainedKnapsackSlice,
     CountQuotaEntry, CountQuotaSlice, DecayCurve, DecayScorer, FrequencyScorer, GreedySlice,
-    GroupScore, GroupSlice, KindScorer, KnapsackSlice, MetadataKeyScorer, MetadataTrustScorer,
-    OverflowStrategy, Placer, PriorityScorer, ProductScorer, QuotaEntry, QuotaSlice, RankSlice,
-    RawValue, RecencyScorer, ReflexiveScorer, ScaledScorer, ScarcityBehavior, Scorer, Shorten,
-    Slicer, TagScorer, UShapedPlacer,
+    GroupScore, GroupSlice, KindScorer, KnapsackSlice, LadderSlice, LadderStep, MetadataKeyScorer,
+    MetadataTrustScorer, OverflowStrategy, Placer, PriorityScorer, ProductScorer, QuotaEntry,
+    QuotaSlice, RankSlice, RawValue, RecencyScorer, ReflexiveScorer, ScaledScorer,
+    ScarcityBehavior, Scorer, Shorten, Slicer, TagScorer, UShapedPlacer,
 };
 
 const SCORER: Shape = Shape::Family(Role::Scorer);
@@ -31,6 +31,7 @@ const A_SCORER_ENTRY: &Shape = &Shape::Record(&SCORER_ENTRY);
 const A_STEP_WINDOW: &Shape = &Shape::Record(&STEP_WINDOW);
 const A_QUOTA: &Shape = &Shape::Record(&QUOTA);
 const A_COUNT_ENTRY: &Shape = &Shape::Record(&COUNT_ENTRY);
+const A_LADDER_STEP: &Shape = &Shape::Family(Role::LadderStep);
 const INNER_SLICER: Spec = default(SLICER, Literal::Type("greedy"));
 const BUCKET_SIZE: Spec = default(Shape::Integer(1, i64::MAX), Literal::Integer(100));
 const CELL_LIMIT: Spec = optional(Shape::Integer(50_000_001, i64::MAX));
@@ -242,6 +243,18 @@ family! {
         inner: Box<SlicerConfig> = INNER_SLICER,
             "The slicer that chooses among the groups.";
     }
+
+    "ladder" Ladder LadderSlice::from_config
+    "Shortens items to their views, then drops items, until the rest fits." {
+        steps: Vec<LadderStep> = required(Shape::Array(A_LADDER_STEP, 0)),
+            "What is given up, in order.";
+        shorten_to: f64 = default(SHARE, Literal::Number(1.0)),
+            "The share of the target down to which items are shortened once they exceed it.";
+        drop_to: f64 = default(SHARE, Literal::Number(1.0)),
+            "The share of the target down to which items are dropped once shortening is not enough.";
+        marker_tokens: i64 = default(COUNT, Literal::Integer(0)),
+            "The tokens reserved for a marker if an item is dropped.";
+    }
 }
 
 impl SlicerConfig {
@@ -280,6 +293,63 @@ impl Data for QuotaEntry {
             ("require", self.require().write()),
             ("cap", self.cap().write()),
         ])
+    }
+}
+
+/// The steps of the slicer `ladder`.
+pub static LADDER_STEPS: Family = Family {
+    name: "ladder_step",
+    types: &[
+        Record {
+            name: "shorten",
+            doc: "Caps the items of a kind: each is kept as its largest view within the cap.",
+            fields: &[
+                required(Shape::Label).named("kind", "The kind."),
+                default(Shape::Bool, Literal::Bool(false)).named(
+                    "mandatory",
+                    "Whether the items with the metadata `cupel:mandatory` are capped, one at a time, or the others, all at once.",
+                ),
+                required(Shape::Array(&COUNT, 1)).named("levels", "The caps in tokens, in order."),
+            ],
+            nullable: false,
+        },
+        Record {
+            name: "drop",
+            doc: "Drops the items without the metadata `cupel:mandatory`, group by group, lowest rank first.",
+            fields: &[],
+            nullable: false,
+        },
+    ],
+};
+
+impl Data for LadderStep {
+    fn read(node: &Node<'_>, _: Shape) -> Result<Self, ConfigError> {
+        let fields = Fields::of_family(node, &LADDER_STEPS)?;
+        match fields.record_name() {
+            "shorten" => Ok(Self::Shorten {
+                kind: fields.read("kind")?,
+                mandatory: fields.read("mandatory")?,
+                levels: fields.read("levels")?,
+            }),
+            _ => Ok(Self::Drop),
+        }
+    }
+
+    fn write(&self) -> RawValue {
+        let tag = |name: &str| ("type", RawValue::Text(name.to_owned()));
+        match self {
+            Self::Shorten {
+                kind,
+                mandatory,
+                levels,
+            } => object([
+                tag("shorten"),
+                ("kind", kind.write()),
+                ("mandatory", mandatory.write()),
+                ("levels", levels.write()),
+            ]),
+            Self::Drop => object([tag("drop")]),
+        }
     }
 }
 

@@ -544,9 +544,14 @@ pub enum RawValue {
     Map(Vec<(String, RawValue)>),
 }
 
-/// Declares [`InclusionReason`] from one row per reason: the variant and its phrase.
+/// Declares [`InclusionReason`] from one row per reason: the variant with its fields, and its phrase
+/// as arguments of `format!`. The fields are in scope by name.
 macro_rules! inclusion_reasons {
-    ($($(#[$doc:meta])* $name:ident phrase($phrase:literal))*) => {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident $({ $($(#[$field_doc:meta])* $field:ident: $type:ty,)+ })?
+        phrase($($phrase:tt)*)
+    )*) => {
         /// Why an item is in the window.
         ///
         /// ```
@@ -554,11 +559,13 @@ macro_rules! inclusion_reasons {
         ///
         /// assert_eq!(InclusionReason::ZeroToken.name(), "ZeroToken");
         /// assert_eq!(InclusionReason::ZeroToken.phrase(), "needs no tokens");
+        /// let shortened = InclusionReason::Shortened { tokens: 96, original_tokens: 1310 };
+        /// assert_eq!(shortened.phrase(), "shortened to 96 of 1,310 tokens");
         /// ```
         #[non_exhaustive]
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum InclusionReason {
-            $($(#[$doc])* $name,)*
+            $($(#[$doc])* $name $({ $($(#[$field_doc])* $field: $type,)+ })?,)*
             /// A reason of another version or implementation.
             Unknown(UnknownName),
         }
@@ -567,24 +574,41 @@ macro_rules! inclusion_reasons {
             /// Returns the variant's name on the wire.
             pub fn name(&self) -> &'static str {
                 match self {
-                    $(Self::$name => stringify!($name),)*
+                    $(Self::$name { .. } => stringify!($name),)*
                     Self::Unknown(name) => name.as_str(),
                 }
             }
 
-            /// Returns the reason of that name.
-            pub fn from_name(name: &str) -> Self {
-                match name {
-                    $(stringify!($name) => Self::$name,)*
-                    _ => Self::Unknown(UnknownName::new(name)),
-                }
-            }
-
-            /// Returns a few words, for a table cell.
-            pub fn phrase(&self) -> &'static str {
+            /// Returns the names and values of the fields, in the order of the wire format.
+            pub fn fields(&self) -> Vec<(&'static str, RawValue)> {
                 match self {
-                    $(Self::$name => $phrase,)*
-                    Self::Unknown(name) => name.as_str(),
+                    $(Self::$name $({ $($field),+ })? => {
+                        vec![$($((stringify!($field), $field.to_raw())),+)?]
+                    })*
+                    Self::Unknown(_) => Vec::new(),
+                }
+            }
+
+            /// Builds the reason of that name from fields that `take` looks up; `None` for a name
+            /// that this version does not know.
+            #[cfg(feature = "serde")]
+            pub(crate) fn from_fields<E: serde::de::Error>(
+                name: &str,
+                mut take: impl FnMut(&'static str) -> Result<RawValue, E>,
+            ) -> Result<Option<Self>, E> {
+                Ok(match name {
+                    $(stringify!($name) => Some(Self::$name $({
+                        $($field: field(stringify!($field), take(stringify!($field))?)?,)+
+                    })?),)*
+                    _ => None,
+                })
+            }
+
+            /// Returns a few words with the numbers, for a table cell.
+            pub fn phrase(&self) -> String {
+                match self {
+                    $(Self::$name $({ $($field),+ })? => format!($($phrase)*),)*
+                    Self::Unknown(name) => name.as_str().to_owned(),
                 }
             }
         }
@@ -598,6 +622,14 @@ inclusion_reasons! {
     Pinned phrase("pinned")
     /// The item has no tokens.
     ZeroToken phrase("needs no tokens")
+    /// The slicer selected a view of the item.
+    Shortened {
+        /// The tokens of the view.
+        tokens: i64,
+        /// The tokens of the item in full.
+        original_tokens: i64,
+    }
+    phrase("shortened to {} of {} tokens", Grouped(*tokens), Grouped(*original_tokens))
 }
 
 impl fmt::Display for InclusionReason {

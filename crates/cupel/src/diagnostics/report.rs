@@ -2,8 +2,8 @@
 
 use super::{ExclusionReason, InclusionReason, TraceEvent};
 use crate::ContextItem;
+use crate::model::saturate;
 use crate::order::descending_key;
-use crate::total_tokens;
 
 /// What a run decided about every candidate.
 ///
@@ -44,7 +44,7 @@ pub struct SelectionReport {
     pub excluded: Vec<ExcludedItem>,
     /// The number of items in both lists.
     pub total_candidates: usize,
-    /// The tokens of both lists.
+    /// The tokens of both lists. A shortened item counts with its original tokens.
     pub total_tokens_considered: i64,
     /// Count requirements that were not met.
     pub count_requirement_shortfalls: Vec<CountRequirementShortfall>,
@@ -118,11 +118,17 @@ impl SelectionReport {
     }
 }
 
-/// Returns the number of items in both lists, and their tokens.
+/// Returns the number of items in both lists, and their tokens in full.
 pub(crate) fn totals(included: &[IncludedItem], excluded: &[ExcludedItem]) -> (usize, i64) {
-    let items = included.iter().map(|included| &included.item);
-    let items = items.chain(excluded.iter().map(|excluded| &excluded.item));
-    (included.len() + excluded.len(), total_tokens(items))
+    let included_tokens = included.iter().map(|included| match included.reason {
+        InclusionReason::Shortened {
+            original_tokens, ..
+        } => original_tokens,
+        _ => included.item.tokens(),
+    });
+    let tokens = included_tokens.chain(excluded.iter().map(|excluded| excluded.item.tokens()));
+    let total = saturate(tokens.map(i128::from).sum());
+    (included.len() + excluded.len(), total)
 }
 
 /// An item in the window.
@@ -130,7 +136,7 @@ pub(crate) fn totals(included: &[IncludedItem], excluded: &[ExcludedItem]) -> (u
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct IncludedItem {
-    /// The item.
+    /// The item as it is in the window: in full, or as one of its views.
     pub item: ContextItem,
     /// The item's score; 1.0 for pinned items.
     #[cfg_attr(feature = "serde", serde(with = "crate::wire::float"))]

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 
 use super::tag::Tags;
-use super::{ContextKind, ContextSource, KnownKind, number};
+use super::view::finish_views;
+use super::{ContextKind, ContextSource, ContextView, KnownKind, number};
 use crate::CupelError;
 use crate::fast::hash::hash;
 use crate::fast::tag_key::TagKey;
@@ -60,6 +61,8 @@ struct Fields {
     future_relevance_hint: Option<f64>,
     pinned: bool,
     original_tokens: Option<i64>,
+    /// By level, largest first.
+    views: Vec<ContextView>,
 }
 
 impl ContextItem {
@@ -68,20 +71,28 @@ impl ContextItem {
         ContextItemBuilder::new(content, tokens)
     }
 
-    /// Returns the item with another content, which must not be empty.
-    pub(crate) fn with_content(&self, content: &str) -> Self {
-        let fields = Fields {
-            content: content.to_owned(),
-            ..(*self.fields).clone()
-        };
-        let content_hash = hash(content);
+    fn new(fields: Fields) -> Self {
         Self {
             inline: Inline {
-                content_hash,
-                ..self.inline
+                tokens: fields.tokens,
+                content_hash: hash(&fields.content),
+                priority: number::inline(fields.priority),
+                time: number::inline_time(fields.timestamp),
+                kind: fields.kind.known(),
+                pinned: fields.pinned,
             },
             fields: Arc::new(fields),
         }
+    }
+
+    /// Returns the item with another content, which must not be empty, for itself and for its views.
+    pub(crate) fn with_content(&self, content: &str) -> Self {
+        let mut fields = (*self.fields).clone();
+        content.clone_into(&mut fields.content);
+        for view in &mut fields.views {
+            view.set_content(content);
+        }
+        Self::new(fields)
     }
 
     /// Creates a builder with all fields of this item.
@@ -125,7 +136,8 @@ impl ContextItem {
 
     /// Returns the caller's own data.
     ///
-    /// Three strategies read an entry: [`GroupSlice`](crate::GroupSlice) reads `cupel:group`,
+    /// Four strategies read an entry: [`GroupSlice`](crate::GroupSlice) reads `cupel:group`,
+    /// [`LadderSlice`](crate::LadderSlice) also reads `cupel:mandatory`,
     /// [`MetadataTrustScorer`](crate::MetadataTrustScorer) reads `cupel:trust`, and
     /// [`MetadataKeyScorer`](crate::MetadataKeyScorer) reads the key it is given. Nothing else in a
     /// run reads metadata.
@@ -152,9 +164,38 @@ impl ContextItem {
         self.inline.pinned
     }
 
-    /// Returns the token count before the caller shortened the content.
+    /// Returns the token count before the content was shortened, by the caller or by
+    /// [`as_view`](Self::as_view).
     pub fn original_tokens(&self) -> Option<i64> {
         self.fields.original_tokens
+    }
+
+    /// Returns the shorter forms that the item offers, by level, largest first.
+    pub fn views(&self) -> &[ContextView] {
+        &self.fields.views
+    }
+
+    /// Returns the item with the content and the tokens of the view at `index` of
+    /// [`views`](Self::views). Its [`original_tokens`](Self::original_tokens) are the tokens of this
+    /// item, and it has no views. Returns `None` if there is no such view.
+    pub fn as_view(&self, index: usize) -> Option<Self> {
+        let view = self.views().get(index)?;
+        let full = &*self.fields;
+        // Field by field: a clone of all fields would copy the long content.
+        Some(Self::new(Fields {
+            content: view.content().to_owned(),
+            tokens: view.tokens(),
+            kind: full.kind.clone(),
+            source: full.source.clone(),
+            priority: full.priority,
+            tags: full.tags.clone(),
+            metadata: full.metadata.clone(),
+            timestamp: full.timestamp,
+            future_relevance_hint: full.future_relevance_hint,
+            pinned: full.pinned,
+            original_tokens: Some(full.tokens),
+            views: Vec::new(),
+        }))
     }
 
     /// Returns whether both handles point to the same item, as [`Arc::ptr_eq`].
@@ -179,7 +220,7 @@ impl ContextItem {
     }
 
     /// Returns an item that represents a group: this one with other tokens, another kind, and without
-    /// the metadata entry `removed_key`.
+    /// views and the metadata entry `removed_key`.
     pub(crate) fn representative(
         &self,
         tokens: i64,
@@ -190,6 +231,7 @@ impl ContextItem {
         fields.tokens = tokens;
         fields.kind = kind.clone();
         fields.metadata.remove(removed_key);
+        fields.views.clear();
         Self {
             inline: Inline {
                 tokens,
@@ -275,7 +317,8 @@ impl fmt::Debug for ContextItem {
 
 impl Fields {
     fn debug(&self, f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
-        f.debug_struct(name)
+        let mut debug = f.debug_struct(name);
+        debug
             .field("content", &self.content)
             .field("tokens", &self.tokens)
             .field("kind", &self.kind)
@@ -289,8 +332,11 @@ impl Fields {
             .field("timestamp", &self.timestamp)
             .field("future_relevance_hint", &self.future_relevance_hint)
             .field("pinned", &self.pinned)
-            .field("original_tokens", &self.original_tokens)
-            .finish()
+            .field("original_tokens", &self.original_tokens);
+        if !self.views.is_empty() {
+            debug.field("views", &self.views);
+        }
+        debug.finish()
     }
 }
 
@@ -325,6 +371,7 @@ impl ContextItemBuilder {
             future_relevance_hint: None,
             pinned: false,
             original_tokens: None,
+            views: Vec::new(),
         })
     }
 
@@ -394,27 +441,31 @@ impl ContextItemBuilder {
         self
     }
 
+    /// Adds a view: a shorter form of the item.
+    pub fn view(mut self, view: ContextView) -> Self {
+        self.0.views.push(view);
+        self
+    }
+
+    /// Replaces the views.
+    pub fn views(mut self, views: Vec<ContextView>) -> Self {
+        self.0.views = views;
+        self
+    }
+
     /// Builds the item.
     ///
     /// # Errors
     ///
-    /// Returns [`CupelError::EmptyContent`] if the content is empty. Whitespace is valid content.
-    pub fn build(self) -> Result<ContextItem, CupelError> {
+    /// Returns [`CupelError::EmptyContent`] if the content is empty. Whitespace is valid content. Returns
+    /// [`CupelError::InvalidView`] if a view has no content, has negative tokens or not fewer than the
+    /// item, has a value outside `[0, 1]`, or has the level of another view.
+    pub fn build(mut self) -> Result<ContextItem, CupelError> {
         if self.0.content.is_empty() {
             return Err(CupelError::EmptyContent);
         }
-        let fields = self.0;
-        Ok(ContextItem {
-            inline: Inline {
-                tokens: fields.tokens,
-                content_hash: hash(&fields.content),
-                priority: number::inline(fields.priority),
-                time: number::inline_time(fields.timestamp),
-                kind: fields.kind.known(),
-                pinned: fields.pinned,
-            },
-            fields: Arc::new(fields),
-        })
+        finish_views(&mut self.0.views, self.0.tokens)?;
+        Ok(ContextItem::new(self.0))
     }
 }
 

@@ -10,6 +10,7 @@ mod overflow;
 mod scored;
 mod tag;
 mod tokens;
+mod view;
 
 pub use budget::{ContextBudget, ContextBudgetBuilder};
 pub use item::{ContextItem, ContextItemBuilder};
@@ -17,6 +18,7 @@ pub use label::{ContextKind, ContextSource, ParseContextKindError};
 pub use overflow::OverflowStrategy;
 pub use scored::{ScoredItem, ScoredRef};
 pub use tokens::total_tokens;
+pub use view::ContextView;
 
 pub(crate) use budget::floor_tokens;
 pub(crate) use label::KnownKind;

@@ -92,6 +92,25 @@ impl<'a> Decisions<'a> {
         self.ledger.items()
     }
 
+    /// Returns a candidate as it is in the window: in full, or as one of its views. An excluded one is
+    /// returned in full.
+    ///
+    /// # Panics
+    ///
+    /// If `candidate` is out of range.
+    pub fn item(&self, candidate: usize) -> &ContextItem {
+        match self.view(candidate) {
+            Some(_) => self.ledger.item(candidate),
+            None => &self.items()[candidate],
+        }
+    }
+
+    /// Returns the index of the view as which a candidate is in the window; `None` for one in full and
+    /// for an excluded one.
+    pub fn view(&self, candidate: usize) -> Option<usize> {
+        self.ledger.view(candidate)
+    }
+
     /// Returns the candidates in the window, in its order.
     ///
     /// These are the positions of the entries of [`SelectionReport::included`].
@@ -219,10 +238,10 @@ impl<'a> Decisions<'a> {
         &self.ledger.shortfalls
     }
 
-    /// Returns the tokens of the window.
+    /// Returns the tokens of the window. A shortened item counts with the tokens of its view.
     pub fn tokens_used(&self) -> i64 {
         let window = self.window().iter();
-        total_tokens(window.map(|&candidate| &self.items()[candidate]))
+        total_tokens(window.map(|&candidate| self.item(candidate)))
     }
 
     /// Returns the tokens of the target that the window does not use; negative after an overflow.

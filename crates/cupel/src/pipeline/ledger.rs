@@ -1,6 +1,7 @@
 //! [`Ledger`]: the record of a run.
 
 use super::positions::Positions;
+use super::shortened::Shortened;
 use super::sort::sort;
 use crate::diagnostics::{BudgetExceededMessages, Excerpt};
 use crate::fast::prefetch;
@@ -27,6 +28,8 @@ pub(crate) struct Ledger<'a> {
     ranking: Positions,
     /// The candidates of the window, in order.
     window: Vec<usize>,
+    /// The candidates that the slicer keeps as views.
+    pub(super) shortened: Shortened,
     /// The first pinned candidate that has tokens.
     pub(super) first_pinned: Option<usize>,
     /// The slicer's own reasons; [`Cause::Refused`] points here.
@@ -88,6 +91,7 @@ impl<'a> Ledger<'a> {
             exclusions: vec![None; items.len()],
             ranking: Positions::default(),
             window: Vec::new(),
+            shortened: Shortened::default(),
             first_pinned: None,
             refusals: Vec::new(),
             shortfalls: Vec::new(),
@@ -100,6 +104,17 @@ impl<'a> Ledger<'a> {
 
     pub(super) fn items(&self) -> &'a [ContextItem] {
         self.items
+    }
+
+    /// Returns a candidate as the slicer keeps it: in full, or as a view.
+    pub(crate) fn item(&self, candidate: usize) -> &ContextItem {
+        self.shortened.item(self.items, candidate)
+    }
+
+    /// Returns the view as which a candidate is in the window.
+    pub(super) fn view(&self, candidate: usize) -> Option<usize> {
+        let view = self.shortened.view(candidate)?;
+        (!self.is_excluded(candidate)).then_some(view)
     }
 
     pub(crate) fn score(&self, candidate: usize) -> f64 {
@@ -190,7 +205,7 @@ impl<'a> Ledger<'a> {
 
     /// Returns the report entry of a candidate of the window.
     pub(super) fn included(&self, candidate: usize) -> IncludedItem {
-        let item = self.items[candidate].clone();
+        let item = self.item(candidate).clone();
         IncludedItem::new(item, self.scores[candidate], self.inclusion(candidate))
     }
 
@@ -199,6 +214,11 @@ impl<'a> Ledger<'a> {
         let item = &self.items[candidate];
         if item.pinned() {
             InclusionReason::Pinned
+        } else if self.shortened.view(candidate).is_some() {
+            InclusionReason::Shortened {
+                tokens: self.item(candidate).tokens(),
+                original_tokens: item.tokens(),
+            }
         } else if item.tokens() == 0 {
             InclusionReason::ZeroToken
         } else {
@@ -284,7 +304,7 @@ impl<'a> Ledger<'a> {
             let reason = match self.exclusions[candidate] {
                 None => return String::new(),
                 Some(Cause::NoRoom | Cause::Truncated) => {
-                    return too_large.message(self.items[candidate].tokens());
+                    return too_large.message(self.item(candidate).tokens());
                 }
                 // Contents may be long, and a message has their beginning only.
                 Some(Cause::CopyOf(survivor)) => {
@@ -315,7 +335,7 @@ impl<'a> Ledger<'a> {
     fn reason_of(&self, candidate: usize, cause: Cause) -> ExclusionReason {
         let item = &self.items[candidate];
         let too_large = |available_tokens| ExclusionReason::BudgetExceeded {
-            item_tokens: item.tokens(),
+            item_tokens: self.item(candidate).tokens(),
             available_tokens,
         };
         match cause {

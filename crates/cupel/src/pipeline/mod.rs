@@ -23,6 +23,7 @@ mod policy;
 mod positions;
 mod prepared;
 mod score;
+mod shortened;
 mod slice;
 mod sort;
 mod stages;
@@ -398,7 +399,10 @@ fn finish<'a, C: TraceCollector + ?Sized>(
     let sliced = prepared.slice(policy, &effective)?;
     let (mut ledger, pinned, candidates, ranked) = prepared.into_parts();
     let kept = match recording {
-        Recording::WindowOnly => sliced.kept,
+        Recording::WindowOnly => {
+            ledger.shortened = sliced.shortened;
+            sliced.kept
+        }
         Recording::EveryCandidate => {
             ledger.kind_quotas = policy.slicer().is_quota();
             sliced.write(&mut ledger, &candidates, &effective, &budget.effective(0))
@@ -414,12 +418,13 @@ fn finish<'a, C: TraceCollector + ?Sized>(
     let stage = trace.enter(PipelineStage::Place);
     let mut merged = pinned;
     merged.extend(kept.iter());
-    let merge = place::merge(&ledger, &merged, budget, policy.overflow_strategy())?;
+    let strategy = policy.overflow_strategy();
+    let merge = place::merge(&ledger, &ledger.shortened, &merged, budget, strategy)?;
     if let Some(tokens_over) = merge.tokens_over {
         trace.overflowed(|| {
             let merged = merged
                 .iter()
-                .map(|&candidate| ledger.items()[candidate].clone());
+                .map(|&candidate| ledger.item(candidate).clone());
             OverflowEvent::new(tokens_over, merged.collect(), budget.clone())
         });
     }

@@ -4,10 +4,11 @@ use std::borrow::Cow;
 
 use super::Policy;
 use super::ledger::{Cause, Ledger};
+use super::shortened::Shortened;
 use crate::error::{ContractViolation, StrategyRole};
 use crate::model::saturate;
 use crate::slicer::check_distinct_positions;
-use crate::{ContextBudget, CupelError, OverflowStrategy};
+use crate::{ContextBudget, CupelError, OverflowStrategy, ScoredRef};
 
 /// The merged candidates after the overflow strategy.
 pub(super) struct Merge<'m> {
@@ -25,13 +26,16 @@ pub(super) struct Merge<'m> {
 /// The limit is the target, or the hard ceiling where a slicer went beyond its budget (BUDGET-11).
 pub(super) fn merge<'m>(
     ledger: &Ledger<'_>,
+    shortened: &Shortened,
     merged: &'m [usize],
     budget: &ContextBudget,
     strategy: OverflowStrategy,
 ) -> Result<Merge<'m>, CupelError> {
     let limit = budget.window_limit();
-    let tokens = merged.iter().map(|&index| ledger.items()[index].tokens());
-    let merged_tokens: i128 = tokens.map(i128::from).sum();
+    let items = merged
+        .iter()
+        .map(|&candidate| shortened.item(ledger.items(), candidate));
+    let merged_tokens: i128 = items.map(|item| i128::from(item.tokens())).sum();
     let over = merged_tokens - i128::from(limit);
     let mut merge = Merge {
         kept: merged.into(),
@@ -47,7 +51,7 @@ pub(super) fn merge<'m>(
                     target_tokens: limit,
                 });
             }
-            OverflowStrategy::Truncate => merge.truncate(ledger, limit),
+            OverflowStrategy::Truncate => merge.truncate(ledger, shortened, limit),
             OverflowStrategy::Proceed => merge.tokens_over = Some(saturate(over)),
         }
     }
@@ -56,13 +60,13 @@ pub(super) fn merge<'m>(
 
 impl Merge<'_> {
     /// Keeps the pinned items, and the others in order if they fit.
-    fn truncate(&mut self, ledger: &Ledger<'_>, limit: i64) {
+    fn truncate(&mut self, ledger: &Ledger<'_>, shortened: &Shortened, limit: i64) {
         let limit = i128::from(limit);
         let dropped = &mut self.dropped;
         let mut pinned_tokens: i128 = 0;
         let mut other_tokens: i128 = 0;
         self.kept.to_mut().retain(|&candidate| {
-            let item = &ledger.items()[candidate];
+            let item = shortened.item(ledger.items(), candidate);
             let tokens = i128::from(item.tokens());
             if item.pinned() {
                 pinned_tokens += tokens;
@@ -96,7 +100,7 @@ pub(super) fn place(
     for (candidate, cause) in merge.dropped {
         ledger.exclude(candidate, cause);
     }
-    let window = arrange(ledger, policy, &merge.kept)?;
+    let window = arrange(ledger, &ledger.shortened, policy, &merge.kept)?;
     ledger.set_window(window);
     Ok(())
 }
@@ -104,12 +108,16 @@ pub(super) fn place(
 /// Returns the candidates in the placer's order.
 pub(super) fn arrange(
     ledger: &Ledger<'_>,
+    shortened: &Shortened,
     policy: &Policy,
     candidates: &[usize],
 ) -> Result<Vec<usize>, CupelError> {
-    let order = policy
-        .placer()
-        .arrange(&ledger.scored(candidates.iter().copied()))?;
+    let scored = |&candidate: &usize| {
+        let item = shortened.item(ledger.items(), candidate);
+        ScoredRef::new(item, ledger.score(candidate), candidate)
+    };
+    let scored: Vec<ScoredRef<'_>> = candidates.iter().map(scored).collect();
+    let order = policy.placer().arrange(&scored)?;
     if order.len() != candidates.len() {
         return Err(CupelError::Contract {
             strategy: StrategyRole::Placer,

@@ -128,7 +128,8 @@ impl Policy {
             .map(|observer| &**observer as &dyn Fn(&OverflowEvent))
     }
 
-    /// Runs the policy and returns the window: the selected items in order.
+    /// Runs the policy and returns the window: the selected items in order, shortened ones as their
+    /// views.
     ///
     /// # Errors
     ///
@@ -141,7 +142,8 @@ impl Policy {
         self.run_traced(items, budget, &mut NullTraceCollector)
     }
 
-    /// Runs the policy and returns the window as positions in `items`.
+    /// Runs the policy and returns the window as positions in `items`. [`decide`](Self::decide) also tells
+    /// which of them are shortened.
     ///
     /// # Errors
     ///
@@ -176,7 +178,7 @@ impl Policy {
         Ok(prefetch::map(
             ledger.window(),
             |&candidate| items[candidate].reference_count(),
-            |&candidate| items[candidate].clone(),
+            |&candidate| ledger.item(candidate).clone(),
         ))
     }
 

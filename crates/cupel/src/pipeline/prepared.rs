@@ -6,6 +6,7 @@ use std::cell::OnceCell;
 use super::classify::Classes;
 use super::ledger::Ledger;
 use super::positions::Positions;
+use super::shortened::Shortened;
 use super::stages::Trace;
 use super::{Decisions, Policy, Recording, finish, place, prepare, slice, sort};
 use crate::{ContextBudget, ContextItem, CupelError, NullTraceCollector, ScoredRef};
@@ -58,6 +59,15 @@ impl<'a> Prepared<'a> {
     }
 }
 
+/// What a run selects. It is not placed.
+#[derive(Clone, Default, PartialEq)]
+pub(crate) struct Choice {
+    /// The selected candidates: pinned, then by rank.
+    pub(crate) kept: Vec<usize>,
+    /// Those of them that are kept as views. May have others, which the overflow strategy dropped.
+    pub(crate) shortened: Shortened,
+}
+
 /// Stages 1 to 4 done once, for questions about many budgets. The policy's overflow observer is not
 /// called.
 pub(crate) struct PreparedRun<'a> {
@@ -75,14 +85,17 @@ impl<'a> PreparedRun<'a> {
         })
     }
 
-    /// Returns the candidates a run with this budget selects: pinned, then by rank. They are not
-    /// placed.
-    pub(crate) fn select(&self, budget: &ContextBudget) -> Result<Vec<usize>, CupelError> {
+    /// Returns what a run with this budget selects.
+    pub(crate) fn select(&self, budget: &ContextBudget) -> Result<Choice, CupelError> {
         let effective = self.prepared.effective(budget)?;
         let sliced = self.prepared.slice(self.policy, &effective)?;
         let pinned = self.pinned().iter().copied();
         let merged: Vec<usize> = pinned.chain(sliced.kept.iter()).collect();
-        Ok(self.merge(&merged, budget)?.kept.into_owned())
+        let merge = self.merge(&sliced.shortened, &merged, budget)?;
+        Ok(Choice {
+            kept: merge.kept.into_owned(),
+            shortened: sliced.shortened,
+        })
     }
 
     /// Returns whether a run with this budget selects the candidate.
@@ -100,7 +113,7 @@ impl<'a> PreparedRun<'a> {
         move |budget| match &prepared {
             // There is no overflow then, or nothing left for the slicer.
             Some(is_chosen) => Ok(is_chosen(&self.prepared.effective(budget)?)),
-            None => Ok(self.select(budget)?.contains(&candidate)),
+            None => Ok(self.select(budget)?.kept.contains(&candidate)),
         }
     }
 
@@ -108,17 +121,18 @@ impl<'a> PreparedRun<'a> {
     /// the window, and must not overflow the target where that is an error.
     pub(crate) fn check_pinned(&self, budget: &ContextBudget) -> Result<(), CupelError> {
         self.prepared.effective(budget)?;
-        self.merge(self.pinned(), budget)?;
+        self.merge(&Shortened::default(), self.pinned(), budget)?;
         Ok(())
     }
 
     fn merge<'m>(
         &self,
+        shortened: &Shortened,
         merged: &'m [usize],
         budget: &ContextBudget,
     ) -> Result<place::Merge<'m>, CupelError> {
         let strategy = self.policy.overflow_strategy();
-        place::merge(&self.prepared.ledger, merged, budget, strategy)
+        place::merge(&self.prepared.ledger, shortened, merged, budget, strategy)
     }
 
     /// Returns what a run with this budget decides about every candidate.
@@ -130,9 +144,11 @@ impl<'a> PreparedRun<'a> {
         Ok(Decisions::new(ledger, self.policy, budget))
     }
 
-    /// Returns the window of a run with this budget.
-    pub(crate) fn window(&self, budget: &ContextBudget) -> Result<Vec<usize>, CupelError> {
-        place::arrange(&self.prepared.ledger, self.policy, &self.select(budget)?)
+    /// Returns the window of a run with this budget: what it selects, in order.
+    pub(crate) fn window(&self, budget: &ContextBudget) -> Result<Choice, CupelError> {
+        let Choice { kept, shortened } = self.select(budget)?;
+        let kept = place::arrange(&self.prepared.ledger, &shortened, self.policy, &kept)?;
+        Ok(Choice { kept, shortened })
     }
 
     pub(crate) fn pinned(&self) -> &[usize] {

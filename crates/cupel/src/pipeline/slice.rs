@@ -2,6 +2,7 @@
 
 use super::ledger::{Cause, Ledger};
 use super::positions::Positions;
+use super::shortened::Shortened;
 use super::sort::sort;
 use crate::error::StrategyRole;
 use crate::model::saturate;
@@ -13,6 +14,8 @@ use crate::{ContextBudget, CountRequirementShortfall, CupelError, Slicer};
 pub(super) struct Sliced {
     /// The selected candidates by rank, in whatever order the slicer returned them (PLACE-2).
     pub(super) kept: Positions,
+    /// Those of them that are kept as views.
+    pub(super) shortened: Shortened,
     /// Candidates with the slicer's reasons. If a candidate has several, the last one counts.
     refusals: Vec<(usize, Refusal)>,
     shortfalls: Vec<CountRequirementShortfall>,
@@ -44,11 +47,15 @@ pub(super) fn slice<'r>(
     selection.check(ranked.len())?;
     let mut ranks = selection.kept().to_vec();
     ranks.sort_unstable();
+    let views = selection.views().iter();
+    let views = views.map(|&(rank, view)| (ranked.at(rank), view));
+    let shortened = Shortened::new(ledger.items(), views)?;
     let (refusals, shortfalls) = selection.into_remarks();
     let refusals = refusals.into_iter();
     let refusals = refusals.map(|(rank, refusal)| (ranked.at(rank), refusal));
     Ok(Sliced {
         kept: ranks.into_iter().map(|rank| ranked.at(rank)).collect(),
+        shortened,
         refusals: refusals.collect(),
         shortfalls,
     })
@@ -64,11 +71,12 @@ impl Sliced {
         effective: &ContextBudget,
         without_pinned: &ContextBudget,
     ) -> Positions {
+        ledger.shortened = self.shortened;
         let mut is_kept = vec![false; ledger.items().len()];
         let mut kept_tokens: i128 = 0;
         for candidate in self.kept.iter() {
             is_kept[candidate] = true;
-            kept_tokens += i128::from(ledger.items()[candidate].tokens());
+            kept_tokens += i128::from(ledger.item(candidate).tokens());
         }
         for (index, (candidate, _)) in (0..).zip(&self.refusals) {
             if !is_kept[*candidate] {

@@ -507,6 +507,7 @@ impl Counts {
             match caps.get(kind) {
                 Some(&cap) if *count >= cap => {
                     selection.refuse(rank, Refusal::CountCap { cap, count: *count });
+                    selection.forget_view(rank);
                 }
                 _ => {
                     *count += 1;

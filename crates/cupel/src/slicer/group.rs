@@ -11,6 +11,7 @@ use super::{
     slice_by_selection,
 };
 use crate::diagnostics::ExclusionReason;
+use crate::error::{ContractViolation, StrategyRole};
 use crate::model::saturate;
 use crate::order::descending;
 use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredItem, ScoredRef};
@@ -26,6 +27,7 @@ use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredItem, Sco
 ///   from it, ties by the rank of the best member;
 /// - its kind is that of its largest member, so that a call and its long result count toward the
 ///   share of tool outputs, and it counts as one item;
+/// - it has no views;
 /// - everything else is its best member's.
 ///
 /// If every group has one item, the choice is the inner slicer's own. Inside [`QuotaSlice`] and
@@ -287,7 +289,7 @@ pub(super) fn select_groups(
     match score.and_then(|score| Groups::find(score, ranked)) {
         Some(groups) => {
             let chosen = select(&groups.candidates(ranked))?;
-            groups.expand(chosen, budget)
+            groups.expand(chosen, ranked, budget)
         }
         None => select(ranked),
     }
@@ -361,6 +363,7 @@ impl Groups {
     fn expand(
         self,
         mut chosen: Selection,
+        ranked: &[ScoredRef<'_>],
         budget: &ContextBudget,
     ) -> Result<Selection, CupelError> {
         chosen.check(self.offered.len())?;
@@ -371,6 +374,23 @@ impl Groups {
             unexplained[group] = false;
             left -= self.offered[group].tokens;
             selection.extend(self.offered[group].members.iter().copied());
+        }
+        for (position, &(group, view)) in chosen.views().iter().enumerate() {
+            let group = &self.offered[group];
+            let rank = group.members[0];
+            let shortened = match group.candidate {
+                // A group of several has no views.
+                Some(_) => None,
+                None => ranked[rank].item.views().get(view),
+            };
+            let Some(shortened) = shortened else {
+                return Err(CupelError::Contract {
+                    strategy: StrategyRole::Slicer,
+                    violation: ContractViolation::UnknownView { position },
+                });
+            };
+            left += group.tokens - i128::from(shortened.tokens());
+            selection.shorten(rank, view);
         }
         selection.take_shortfalls(&mut chosen);
         for (group, refusal) in chosen.into_remarks().0 {

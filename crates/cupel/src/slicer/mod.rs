@@ -9,9 +9,10 @@
 //! | [`CountQuotaSlice`] | with item counts per kind, through an inner slicer | one sort and the inner slicer |
 //! | [`CountConstrainedKnapsackSlice`] | with item counts per kind, through a knapsack | one sort and the knapsack |
 //! | [`GroupSlice`] | whole groups of items, through an inner slicer | one sort and the inner slicer |
+//! | [`LadderSlice`] | items in full, then their views, then fewer items | one pass per state |
 //! | `StreamSlice` (feature `stream`) | from an asynchronous stream, batch by batch | one sort per batch |
 //!
-//! [`RankSlice`] and [`GroupSlice`] are additions to the specification.
+//! [`RankSlice`], [`GroupSlice`] and [`LadderSlice`] are additions to the specification.
 
 mod builtin;
 mod count;
@@ -19,6 +20,7 @@ mod fill;
 mod greedy;
 mod group;
 mod knapsack;
+mod ladder;
 mod quota;
 mod rank;
 mod selection;
@@ -40,6 +42,7 @@ pub use count::{
 pub use greedy::GreedySlice;
 pub use group::{GroupScore, GroupSlice};
 pub use knapsack::KnapsackSlice;
+pub use ladder::{LadderSlice, LadderStep};
 pub use quota::{QuotaEntry, QuotaSlice};
 pub use rank::RankSlice;
 pub use selection::{Refusal, Selection};
@@ -54,8 +57,9 @@ use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredItem, Sco
 
 /// Chooses a subset of the ranked items that fits a budget.
 ///
-/// Only [`slice`](Self::slice) is required. It returns some of the items it received: no
-/// others, none twice (SLICER-1); their tokens stay within `budget.target_tokens()`;
+/// Only [`slice`](Self::slice) is required. It returns some of the items it received, or views of
+/// them ([`ContextItem::as_view`]): no others, none twice (SLICER-1); their tokens stay within
+/// `budget.target_tokens()`;
 /// an empty list or a target of zero gives an empty list (SLICER-4). A run whose slicer
 /// breaks the first rule ends with [`CupelError::Contract`].
 ///
@@ -110,7 +114,7 @@ pub trait Slicer: Send + Sync {
     /// Returns the choice by rank, with the slicer's own reasons. The pipeline calls this method.
     ///
     /// The provided method calls [`slice`](Self::slice) and finds the chosen items by their
-    /// handles. A slicer that implements this one saves that work and can say why an item was refused
+    /// handles, and views by their content. A slicer that implements this one saves that work and can say why an item was refused
     /// and which requirements were not met. It implements `slice` with [`slice_by_selection`].
     ///
     /// # Errors

@@ -1,15 +1,16 @@
 //! [`Selection`]: a slicer's choice by rank.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::diagnostics::{CountRequirementShortfall, ExclusionReason};
 use crate::error::{ContractViolation, StrategyRole};
 use crate::{ContextItem, CupelError, ScoredRef};
 
-/// A slicer's choice from a ranked list, with refusals and shortfalls.
+/// A slicer's choice from a ranked list, with views, refusals and shortfalls.
 ///
-/// Items are identified by rank: their index in the list the slicer received. An item that is
-/// neither kept nor refused did not fit.
+/// Items are identified by rank: their index in the list the slicer received. A kept item stays as it
+/// is, or as one of its [views](crate::ContextView). An item that is neither kept nor refused did not
+/// fit.
 ///
 /// ```
 /// use cupel::{Refusal, Selection};
@@ -22,6 +23,8 @@ use crate::{ContextItem, CupelError, ScoredRef};
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Selection {
     kept: Vec<usize>,
+    /// Kept ranks with the indices of their views.
+    views: Vec<(usize, usize)>,
     refusals: Vec<(usize, Refusal)>,
     shortfalls: Vec<CountRequirementShortfall>,
     /// For every shortfall the number of count slicers around its own.
@@ -62,6 +65,23 @@ impl Selection {
         self.kept.extend(ranks);
     }
 
+    /// Records that the kept item of this rank stays as the view at this index of
+    /// [`ContextItem::views`].
+    ///
+    /// ```
+    /// use cupel::{ContextItem, ContextView, ScoredRef, Selection};
+    ///
+    /// let view = ContextView::new("short", 2);
+    /// let item = ContextItem::builder("a long text", 40).view(view).build()?;
+    /// let mut selection = Selection::keep(vec![0]);
+    /// selection.shorten(0, 0);
+    /// assert_eq!(selection.items(&[ScoredRef::new(&item, 0.5, 0)])[0].content(), "short");
+    /// # Ok::<(), cupel::CupelError>(())
+    /// ```
+    pub fn shorten(&mut self, rank: usize, view: usize) {
+        self.views.push((rank, view));
+    }
+
     /// Records why an item was refused.
     pub fn refuse(&mut self, rank: usize, refusal: Refusal) {
         self.refusals.push((rank, refusal));
@@ -78,6 +98,11 @@ impl Selection {
         &self.kept
     }
 
+    /// Returns the kept ranks that stay as a view, with the indices of their views.
+    pub fn views(&self) -> &[(usize, usize)] {
+        &self.views
+    }
+
     /// Returns the refused ranks with the slicer's reasons.
     pub fn refusals(&self) -> &[(usize, Refusal)] {
         &self.refusals
@@ -88,16 +113,20 @@ impl Selection {
         &self.shortfalls
     }
 
-    /// Returns the kept items of `ranked`, the list the choice was made from.
+    /// Returns the kept items of `ranked`, the list the choice was made from, shortened ones as their
+    /// views.
     ///
     /// # Panics
     ///
     /// If a kept rank is beyond the list.
     pub fn items(&self, ranked: &[ScoredRef<'_>]) -> Vec<ContextItem> {
-        self.kept
-            .iter()
-            .map(|&rank| ranked[rank].item.clone())
-            .collect()
+        let views: HashMap<usize, usize> = self.views.iter().copied().collect();
+        let kept = self.kept.iter().map(|&rank| {
+            let item = ranked[rank].item;
+            let view = views.get(&rank).and_then(|&view| item.as_view(view));
+            view.unwrap_or_else(|| item.clone())
+        });
+        kept.collect()
     }
 
     /// Returns the refusals and shortfalls.
@@ -105,21 +134,29 @@ impl Selection {
         (self.refusals, self.shortfalls)
     }
 
-    /// Adds the refusals and shortfalls of a wrapped slicer's choice from a part of the list, and returns
-    /// the kept items as ranks of the whole list. `ranks` holds the part's ranks.
+    /// Adds the views, refusals and shortfalls of a wrapped slicer's choice from a part of the list, and
+    /// returns the kept items as ranks of the whole list. `ranks` holds the part's ranks.
     ///
     /// # Errors
     ///
-    /// [`CupelError::Contract`] if the wrapped slicer named a rank it was not offered, or kept one
-    /// twice.
+    /// [`CupelError::Contract`] if the wrapped slicer named a rank it was not offered, kept or shortened
+    /// one twice, or shortened one that it did not keep.
     pub fn adopt(&mut self, part: Self, ranks: &[usize]) -> Result<Vec<usize>, CupelError> {
         part.check(ranks.len())?;
+        let views = part.views.into_iter();
+        self.views
+            .extend(views.map(|(rank, view)| (ranks[rank], view)));
         let refusals = part.refusals.into_iter();
         self.refusals
             .extend(refusals.map(|(rank, refusal)| (ranks[rank], refusal)));
         self.shortfalls.extend(part.shortfalls);
         self.levels.extend(part.levels);
         Ok(part.kept.into_iter().map(|rank| ranks[rank]).collect())
+    }
+
+    /// Forgets the view of a rank that is not kept after all.
+    pub(super) fn forget_view(&mut self, rank: usize) {
+        self.views.retain(|(shortened, _)| *shortened != rank);
     }
 
     /// Moves the shortfalls of another choice to this one.
@@ -149,7 +186,8 @@ impl Selection {
         (self.levels, self.shortfalls) = sorted.into_iter().unzip();
     }
 
-    /// Finds the choice that `items` is of `ranked`, by handle.
+    /// Finds the choice that `items` is of `ranked`: by handle, or by equality for an item that is not
+    /// among them but equals a view of one.
     ///
     /// # Errors
     ///
@@ -158,19 +196,89 @@ impl Selection {
         ranked: &[ScoredRef<'_>],
         items: &[ContextItem],
     ) -> Result<Self, CupelError> {
-        match_handles(ranked, items, StrategyRole::Slicer).map(Self::keep)
+        let matched = match_handles(ranked, items, StrategyRole::Slicer);
+        if matched.is_ok() || ranked.iter().all(|scored| scored.item.views().is_empty()) {
+            return matched.map(Self::keep);
+        }
+        let offered: HashSet<usize> = ranked.iter().map(|s| s.item.identity()).collect();
+        let mut views = ViewFinder::new(ranked);
+        let mut shortened = Vec::new();
+        let mut full = Vec::with_capacity(items.len());
+        for item in items {
+            if !offered.contains(&item.identity())
+                && let Some((rank, view)) = views.find(item)
+            {
+                shortened.push((rank, view));
+                full.push(ranked[rank].item.clone());
+            } else {
+                full.push(item.clone());
+            }
+        }
+        let kept = match_handles(ranked, &full, StrategyRole::Slicer)?;
+        let mut selection = Self::keep(kept);
+        selection.views = shortened;
+        Ok(selection)
     }
 
-    /// Checks that the kept ranks exist and are distinct and that the refused ranks exist.
+    /// Checks that the kept ranks exist and are distinct, that shortened ranks are kept and distinct, and
+    /// that the refused ranks exist. Whether a view exists, [`as_view`](ContextItem::as_view) tells.
     pub(crate) fn check(&self, offered: usize) -> Result<(), CupelError> {
+        let fail = |violation| {
+            Err(CupelError::Contract {
+                strategy: StrategyRole::Slicer,
+                violation,
+            })
+        };
         let mut refused = self.refusals.iter();
         if let Some(position) = refused.position(|(rank, _)| *rank >= offered) {
-            return Err(CupelError::Contract {
-                strategy: StrategyRole::Slicer,
-                violation: ContractViolation::UnknownItem { position },
-            });
+            return fail(ContractViolation::UnknownItem { position });
         }
-        check_distinct_positions(&self.kept, offered, StrategyRole::Slicer)
+        check_distinct_positions(&self.kept, offered, StrategyRole::Slicer)?;
+        if self.views.is_empty() {
+            return Ok(());
+        }
+        let mut unshortened: HashSet<usize> = self.kept.iter().copied().collect();
+        let mut views = self.views.iter();
+        match views.position(|(rank, _)| !unshortened.remove(rank)) {
+            Some(position) => fail(ContractViolation::UnknownView { position }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Finds the ranks and views that items are equal to. Each rank is found once.
+struct ViewFinder<'a> {
+    ranked: &'a [ScoredRef<'a>],
+    /// Ranks and views by the content of the view, best rank last.
+    by_content: HashMap<&'a str, Vec<(usize, usize)>>,
+    found: HashSet<usize>,
+}
+
+impl<'a> ViewFinder<'a> {
+    fn new(ranked: &'a [ScoredRef<'a>]) -> Self {
+        let mut by_content: HashMap<&str, Vec<(usize, usize)>> = HashMap::new();
+        for (rank, scored) in ranked.iter().enumerate().rev() {
+            for (view, offered) in scored.item.views().iter().enumerate() {
+                let views = by_content.entry(offered.content()).or_default();
+                views.push((rank, view));
+            }
+        }
+        Self {
+            ranked,
+            by_content,
+            found: HashSet::new(),
+        }
+    }
+
+    fn find(&mut self, item: &ContextItem) -> Option<(usize, usize)> {
+        let views = self.by_content.get(item.content())?;
+        let mut views = views.iter().rev().copied();
+        let found = views.find(|&(rank, view)| {
+            let is_equal = || self.ranked[rank].item.as_view(view).as_ref() == Some(item);
+            !self.found.contains(&rank) && is_equal()
+        })?;
+        self.found.insert(found.0);
+        Some(found)
     }
 }
 

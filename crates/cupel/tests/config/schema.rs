@@ -63,6 +63,9 @@ const VALID: &[&str] = &[
     r#"{"scorer": {"type": "tag", "tag_weights": {}}, "slicer": {"type": "knapsack", "memory_limit": 0}}"#,
     r#"{"scorer": {"type": "tag", "tag_weights": {"a": 1, "A": 0.5}, "ignore_case": false}, "slicer": {"type": "group"}}"#,
     r#"{"scorer": {"type": "frequency"}, "slicer": {"type": "group", "score": "mean", "inner": {"type": "knapsack"}}}"#,
+    r#"{"scorer": {"type": "reflexive"}, "slicer": {"type": "ladder", "steps": []}}"#,
+    r#"{"scorer": {"type": "reflexive"}, "slicer": {"type": "ladder", "steps": [{"type": "shorten", "kind": "ToolOutput", "levels": [800, 0]}, {"type": "drop"},
+        {"type": "shorten", "kind": "ToolOutput", "mandatory": true, "levels": [25]}], "shorten_to": 0.7, "drop_to": 1, "marker_tokens": 10}}"#,
     r#"{"scorer": {"type": "reflexive"}, "slicer": {"type": "quota", "quotas": [{"kind": "Memory"}, {"kind": "x", "require": 0.5, "cap": 1}]}}"#,
     r#"{"scorer": {"type": "composite", "entries": [{"scorer": {"type": "recency"}}, {"scorer": {"type": "scaled", "inner": {"type": "recency"}}, "weight": 1e-3}]},
         "slicer": {"type": "quota", "quotas": [], "inner": {"type": "rank"}}}"#,
@@ -89,7 +92,8 @@ const VALID_REQUESTS: &[&str] = &[
     r#"{"items": [{"content": "a", "tokens": 1, "kind": "mine", "source": "Tool", "priority": -3, "tags": ["x", ""], "metadata": {"a": [1, {"b": null}], "c": 0.5},
         "timestamp": "2026-01-31T12:00:00Z", "future_relevance_hint": 0.5, "pinned": true, "original_tokens": 9}], "policy": {"scorer": {"type": "recency"}}}"#,
     r#"{"items": [{"content": "a", "tokens": 1, "kind": null, "source": null, "priority": null, "tags": null, "metadata": null, "timestamp": null,
-        "futureRelevanceHint": "NaN", "pinned": null, "originalTokens": null}]}"#,
+        "futureRelevanceHint": "NaN", "pinned": null, "originalTokens": null, "views": null}]}"#,
+    r#"[{"content": "a", "tokens": 9, "views": [{"content": "b", "tokens": 0}, {"content": "c", "tokens": 8, "level": 10, "value": 1}]}]"#,
 ];
 
 #[track_caller]

@@ -134,6 +134,7 @@ impl<'s, 'a> SweepBuilder<'s, 'a> {
             let selected = axis
                 .at(at)
                 .and_then(|budget| self.prepared.select(&budget))
+                .map(|choice| choice.kept)
                 .map_err(|error| error.code());
             if before.as_ref() != Some(&selected) {
                 self.advance(at);

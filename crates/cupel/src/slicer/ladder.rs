@@ -1,0 +1,547 @@
+//! [`LadderSlice`]: shortens first, drops second.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::ops::{ControlFlow, Range, RangeInclusive};
+
+use super::count::Counts;
+use super::{
+    BuiltinSlicer, GroupScore, GroupSlice, PreparedChoice, Refusal, Selection, Slicer,
+    SweepVisitor, Unsorted, slice_by_selection,
+};
+use crate::diagnostics::ExclusionReason;
+use crate::model::{floor_tokens, saturate};
+use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredItem, ScoredRef};
+
+/// Shortens items to their views, then drops items, in one fixed sequence of states.
+///
+/// The first state is all candidates in full. Each [step](LadderStep) adds states, and each state keeps
+/// less than the one before. The slicer takes the first state that fits the target, so a larger budget
+/// never drops or shortens what a smaller one keeps.
+///
+/// A candidate with the metadata key `cupel:mandatory` is never dropped, nor is any member of its group
+/// (the metadata key `cupel:group`, as in [`GroupSlice`]). If no state fits, the run fails with
+/// [`CupelError::MandatoryExceedsBudget`].
+///
+/// [Low-water marks](Self::with_marks) make a slicer that shortens or drops do more of it than the
+/// target needs, so that the window stays the same for some time as the input grows. The
+/// choice is then not monotone in the budget.
+///
+/// ```
+/// use cupel::{ChronologicalPlacer, ContextBudget, ContextItem, ContextKind, ContextView};
+/// use cupel::{LadderSlice, LadderStep, Pipeline, ReflexiveScorer};
+///
+/// let result = |content: &str, tokens, hint| {
+///     ContextItem::builder(content, tokens)
+///         .kind(ContextKind::tool_output())
+///         .future_relevance_hint(hint)
+/// };
+/// let items = [
+///     result("old result", 500, 0.1).view(ContextView::new("extract", 90)).build()?,
+///     result("new result", 700, 0.9).view(ContextView::new("its extract", 95)).build()?,
+/// ];
+/// let shorten = LadderStep::shorten(ContextKind::tool_output(), [400, 100]);
+/// let slicer = LadderSlice::new(vec![shorten, LadderStep::Drop]);
+/// let pipeline = Pipeline::new(ReflexiveScorer, slicer, ChronologicalPlacer);
+/// let tokens = |budget| -> Result<_, cupel::CupelError> {
+///     let window = pipeline.run(&items, &ContextBudget::with_target(budget, budget)?)?;
+///     Ok(window.iter().map(ContextItem::tokens).collect::<Vec<_>>())
+/// };
+/// assert_eq!(tokens(1200)?, [700, 500]);
+/// assert_eq!(tokens(1199)?, [95, 90]);
+/// assert_eq!(tokens(184)?, [95]);
+/// # Ok::<(), cupel::CupelError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct LadderSlice {
+    steps: Vec<LadderStep>,
+    shorten_to: f64,
+    drop_to: f64,
+    marker_tokens: i64,
+}
+
+/// A step of a [`LadderSlice`].
+#[non_exhaustive]
+#[derive(Debug, Clone, PartialEq)]
+pub enum LadderStep {
+    /// Caps the candidates of a kind at each level in order.
+    ///
+    /// At a level, a candidate whose own level is higher becomes its view with the highest level that is
+    /// not above the cap. It stays as it is if it has no such view. The level of an item in full is its
+    /// token count.
+    Shorten {
+        /// The kind.
+        kind: ContextKind,
+        /// Whether mandatory candidates are capped, or the others. The others are capped all at once: one
+        /// state per level. Mandatory ones are capped one at a time, most tokens first, ties by rank: one
+        /// state per candidate and level.
+        mandatory: bool,
+        /// The caps, in tokens.
+        levels: Vec<i64>,
+    },
+    /// Drops the candidates that are not mandatory, lowest rank first: one state per group. A group
+    /// has the rank of its best member.
+    Drop,
+}
+
+impl LadderStep {
+    /// Creates a step that caps the candidates of a kind that are not mandatory.
+    pub fn shorten(kind: ContextKind, levels: impl Into<Vec<i64>>) -> Self {
+        Self::Shorten {
+            kind,
+            mandatory: false,
+            levels: levels.into(),
+        }
+    }
+
+    /// Creates a step that caps the mandatory candidates of a kind.
+    pub fn shorten_mandatory(kind: ContextKind, levels: impl Into<Vec<i64>>) -> Self {
+        Self::Shorten {
+            kind,
+            mandatory: true,
+            levels: levels.into(),
+        }
+    }
+}
+
+impl LadderSlice {
+    /// The metadata key that marks a mandatory item. Its value has no meaning.
+    pub const MANDATORY: &str = "cupel:mandatory";
+
+    /// Creates a slicer from its steps, in order.
+    pub fn new(steps: Vec<LadderStep>) -> Self {
+        Self {
+            steps,
+            shorten_to: 1.0,
+            drop_to: 1.0,
+            marker_tokens: 0,
+        }
+    }
+
+    /// Sets the low-water marks, shares of the target above 0 and at most 1. Both default to 1.
+    ///
+    /// Candidates that fit the target in full stay so. Otherwise a state in which nothing is dropped must
+    /// fit `shorten_to * target`, and one in which something is dropped, `drop_to * target`. The last
+    /// state before the first drop is also accepted if it fits `drop_to * target`. If no state
+    /// satisfies its mark, the first that fits the target is taken.
+    ///
+    /// # Errors
+    ///
+    /// [`CupelError::SlicerConfig`] if a mark is out of range.
+    pub fn with_marks(mut self, shorten_to: f64, drop_to: f64) -> Result<Self, CupelError> {
+        for (name, mark) in [("shorten_to", shorten_to), ("drop_to", drop_to)] {
+            if !(mark > 0.0 && mark <= 1.0) {
+                return Err(CupelError::SlicerConfig(format!(
+                    "{name} ({mark}) must be in (0.0, 1.0]"
+                )));
+            }
+        }
+        (self.shorten_to, self.drop_to) = (shorten_to, drop_to);
+        Ok(self)
+    }
+
+    /// Sets the tokens that every state with a dropped candidate needs in addition, for a marker that the
+    /// caller puts in place of the dropped ones. Defaults to 0; a negative number counts as 0.
+    pub fn with_marker_tokens(mut self, tokens: i64) -> Self {
+        self.marker_tokens = tokens.max(0);
+        self
+    }
+
+    /// Returns the steps.
+    pub fn steps(&self) -> &[LadderStep] {
+        &self.steps
+    }
+
+    /// Returns the low-water marks of shortening and of dropping.
+    pub fn marks(&self) -> (f64, f64) {
+        (self.shorten_to, self.drop_to)
+    }
+
+    /// Returns the tokens of a marker.
+    pub fn marker_tokens(&self) -> i64 {
+        self.marker_tokens
+    }
+
+    /// Returns the index of the state for a target.
+    ///
+    /// # Errors
+    ///
+    /// [`CupelError::MandatoryExceedsBudget`] if no state fits.
+    fn choose(&self, states: &States, target: i64) -> Result<usize, CupelError> {
+        let last = states.tokens.len() - 1;
+        let chosen = if target <= 0 {
+            // Only the state that keeps least, so that nothing but mandatory items is kept (SLICER-4).
+            (states.tokens[last] <= 0).then_some(last)
+        } else {
+            let (shorten, drop) = (mark(self.shorten_to, target), mark(self.drop_to, target));
+            let drops = states.first_drop..last + 1;
+            let before_drops = drops.start - 1;
+            let accepted_before_drops = || {
+                let fits = !drops.is_empty() && states.tokens[before_drops] <= i128::from(drop);
+                fits.then_some(before_drops)
+            };
+            states
+                .first_within(0..1, target)
+                .or_else(|| states.first_within(1..drops.start, shorten))
+                .or_else(accepted_before_drops)
+                .or_else(|| states.first_within(drops.clone(), drop))
+                .or_else(|| states.first_within(0..last + 1, target))
+        };
+        chosen.ok_or_else(|| CupelError::MandatoryExceedsBudget {
+            needed_tokens: saturate(states.least_tokens()),
+            available: target,
+        })
+    }
+}
+
+/// Returns a share of the target, rounded down.
+fn mark(share: f64, target: i64) -> i64 {
+    if share < 1.0 {
+        floor_tokens(share * target as f64).min(target)
+    } else {
+        target
+    }
+}
+
+/// How a candidate is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Full,
+    View(usize),
+    Dropped,
+}
+
+impl Form {
+    fn tokens(self, item: &ContextItem) -> i64 {
+        match self {
+            Self::Full => item.tokens(),
+            Self::View(view) => item.views()[view].tokens(),
+            Self::Dropped => 0,
+        }
+    }
+
+    /// Returns the form under a cap.
+    fn capped(self, item: &ContextItem, level: i64) -> Self {
+        let own = match self {
+            Self::Full => item.tokens(),
+            Self::View(view) => item.views()[view].level(),
+            Self::Dropped => return self,
+        };
+        let mut views = item.views().iter();
+        match views.position(|view| view.level() <= level) {
+            Some(view) if own > level => Self::View(view),
+            _ => self,
+        }
+    }
+}
+
+/// A candidate that one state keeps in another form than the state before.
+struct Change {
+    rank: usize,
+    before: Form,
+    after: Form,
+}
+
+/// The sequence of states. Each is the one before with some changes.
+struct States {
+    /// The tokens of each state, with the marker.
+    tokens: Vec<i128>,
+    /// The number of changes up to each state.
+    ends: Vec<usize>,
+    changes: Vec<Change>,
+    /// The first state in which a candidate is dropped; the number of states if there is none.
+    first_drop: usize,
+    /// Which candidates are dropped together.
+    groups: Vec<Vec<usize>>,
+}
+
+impl States {
+    fn new(slicer: &LadderSlice, ranked: &[ScoredRef<'_>]) -> Self {
+        let mut builder = StatesBuilder::new(slicer.marker_tokens, ranked);
+        builder.end_state();
+        for step in &slicer.steps {
+            match step {
+                LadderStep::Shorten {
+                    kind,
+                    mandatory,
+                    levels,
+                } => builder.shorten(kind, *mandatory, levels),
+                LadderStep::Drop => builder.drop_groups(),
+            }
+        }
+        builder.finish()
+    }
+
+    /// Returns the first state of a range with at most `limit` tokens.
+    fn first_within(&self, mut states: Range<usize>, limit: i64) -> Option<usize> {
+        states.find(|&state| self.tokens[state] <= i128::from(limit))
+    }
+
+    fn least_tokens(&self) -> i128 {
+        self.tokens.iter().copied().min().unwrap_or_default()
+    }
+
+    /// Returns the changes up to a state.
+    fn changes_up_to(&self, state: usize) -> &[Change] {
+        &self.changes[..self.ends[state]]
+    }
+}
+
+struct StatesBuilder<'r, 'a> {
+    ranked: &'r [ScoredRef<'a>],
+    marker_tokens: i64,
+    forms: Vec<Form>,
+    is_mandatory: Vec<bool>,
+    /// The tokens of the candidates in their current forms.
+    kept_tokens: i128,
+    states: States,
+}
+
+impl<'r, 'a> StatesBuilder<'r, 'a> {
+    fn new(marker_tokens: i64, ranked: &'r [ScoredRef<'a>]) -> Self {
+        let mut by_name: HashMap<&str, usize> = HashMap::new();
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        let mut is_mandatory = vec![false; ranked.len()];
+        for (rank, scored) in ranked.iter().enumerate() {
+            let metadata = scored.item.metadata();
+            is_mandatory[rank] = metadata.contains_key(LadderSlice::MANDATORY);
+            let group = match metadata.get(GroupSlice::KEY) {
+                Some(name) => *by_name.entry(name).or_insert(groups.len()),
+                None => groups.len(),
+            };
+            match groups.get_mut(group) {
+                Some(members) => members.push(rank),
+                None => groups.push(vec![rank]),
+            }
+        }
+        for members in &groups {
+            if members.iter().any(|&rank| is_mandatory[rank]) {
+                for &rank in members {
+                    is_mandatory[rank] = true;
+                }
+            }
+        }
+        let tokens = ranked.iter().map(|scored| i128::from(scored.item.tokens()));
+        Self {
+            ranked,
+            marker_tokens,
+            forms: vec![Form::Full; ranked.len()],
+            is_mandatory,
+            kept_tokens: tokens.sum(),
+            states: States {
+                tokens: Vec::new(),
+                ends: Vec::new(),
+                changes: Vec::new(),
+                first_drop: usize::MAX,
+                groups,
+            },
+        }
+    }
+
+    fn shorten(&mut self, kind: &ContextKind, mandatory: bool, levels: &[i64]) {
+        let is_meant = |&rank: &usize| {
+            self.is_mandatory[rank] == mandatory && self.ranked[rank].item.kind() == kind
+        };
+        let mut ranks: Vec<usize> = (0..self.ranked.len()).filter(is_meant).collect();
+        for &level in levels {
+            if mandatory {
+                ranks.sort_by_key(|&rank| (Reverse(self.tokens(rank)), rank));
+            }
+            for &rank in &ranks {
+                let form = self.forms[rank].capped(self.ranked[rank].item, level);
+                self.change(rank, form);
+                if mandatory {
+                    self.end_state();
+                }
+            }
+            self.end_state();
+        }
+    }
+
+    fn drop_groups(&mut self) {
+        for group in (0..self.states.groups.len()).rev() {
+            let members = std::mem::take(&mut self.states.groups[group]);
+            if !self.is_mandatory[members[0]] {
+                let next = self.states.tokens.len();
+                self.states.first_drop = self.states.first_drop.min(next);
+                for &rank in &members {
+                    self.change(rank, Form::Dropped);
+                }
+                self.end_state();
+            }
+            self.states.groups[group] = members;
+        }
+    }
+
+    fn tokens(&self, rank: usize) -> i64 {
+        self.forms[rank].tokens(self.ranked[rank].item)
+    }
+
+    fn change(&mut self, rank: usize, after: Form) {
+        let before = self.forms[rank];
+        if before != after {
+            self.kept_tokens -= i128::from(self.tokens(rank));
+            self.forms[rank] = after;
+            self.kept_tokens += i128::from(self.tokens(rank));
+            self.states.changes.push(Change {
+                rank,
+                before,
+                after,
+            });
+        }
+    }
+
+    /// Ends a state, unless it equals the one before.
+    fn end_state(&mut self) {
+        let States {
+            tokens,
+            ends,
+            changes,
+            first_drop,
+            ..
+        } = &mut self.states;
+        if ends.last() != Some(&changes.len()) {
+            let has_drop = *first_drop <= tokens.len();
+            let marker_tokens = if has_drop { self.marker_tokens } else { 0 };
+            tokens.push(self.kept_tokens + i128::from(marker_tokens));
+            ends.push(changes.len());
+        }
+    }
+
+    fn finish(mut self) -> States {
+        self.states.first_drop = self.states.first_drop.min(self.states.tokens.len());
+        self.states
+    }
+}
+
+impl Slicer for LadderSlice {
+    fn slice(
+        &self,
+        sorted: &[ScoredItem],
+        budget: &ContextBudget,
+    ) -> Result<Vec<ContextItem>, CupelError> {
+        slice_by_selection(self, sorted, budget)
+    }
+
+    fn select(
+        &self,
+        ranked: &[ScoredRef<'_>],
+        budget: &ContextBudget,
+    ) -> Result<Selection, CupelError> {
+        self.select_in(None, ranked, budget)
+    }
+
+    fn builtin(&self) -> Option<&dyn BuiltinSlicer> {
+        Some(self)
+    }
+
+    #[cfg(feature = "serde")]
+    fn to_config(&self) -> Result<super::SlicerConfig, super::ConfigError> {
+        Ok(super::SlicerConfig::Ladder {
+            steps: self.steps.clone(),
+            shorten_to: self.shorten_to,
+            drop_to: self.drop_to,
+            marker_tokens: self.marker_tokens,
+        })
+    }
+}
+
+impl BuiltinSlicer for LadderSlice {
+    fn select_in(
+        &self,
+        _partition: Option<&ContextKind>,
+        ranked: &[ScoredRef<'_>],
+        budget: &ContextBudget,
+    ) -> Result<Selection, CupelError> {
+        let target = budget.target_tokens();
+        let states = States::new(self, ranked);
+        let state = self.choose(&states, target)?;
+        let mut forms = vec![Form::Full; ranked.len()];
+        let mut forms_before_drop = forms.clone();
+        for change in states.changes_up_to(state) {
+            forms[change.rank] = change.after;
+            if change.after == Form::Dropped {
+                forms_before_drop[change.rank] = change.before;
+            }
+        }
+        let mut selection = Selection::default();
+        for (rank, form) in forms.iter().enumerate() {
+            match *form {
+                Form::Full => selection.push(rank),
+                Form::View(view) => {
+                    selection.push(rank);
+                    selection.shorten(rank, view);
+                }
+                Form::Dropped => {}
+            }
+        }
+        let available_tokens = saturate(i128::from(target) - states.tokens[state]);
+        for members in &states.groups {
+            if forms[members[0]] != Form::Dropped {
+                continue;
+            }
+            let tokens = members
+                .iter()
+                .map(|&rank| forms_before_drop[rank].tokens(ranked[rank].item));
+            let tokens = saturate(tokens.map(i128::from).sum());
+            let reason = match members.len() {
+                1 => ExclusionReason::BudgetExceeded {
+                    item_tokens: tokens,
+                    available_tokens,
+                },
+                group_size => ExclusionReason::GroupExcluded {
+                    group_size,
+                    group_tokens: tokens,
+                    available_tokens,
+                },
+            };
+            for &rank in members {
+                selection.refuse(rank, Refusal::Because(reason.clone()));
+            }
+        }
+        Ok(selection)
+    }
+
+    fn select_unsorted(&self, _list: &Unsorted<'_>, _budget: &ContextBudget) -> Option<Vec<usize>> {
+        None
+    }
+
+    fn prepare<'a>(&'a self, _list: &Unsorted<'_>, _wanted: usize) -> Option<PreparedChoice<'a>> {
+        None
+    }
+
+    fn sweep(
+        &self,
+        _ranked: &[ScoredRef<'_>],
+        _targets: RangeInclusive<i64>,
+        _visitor: &mut dyn SweepVisitor,
+    ) -> Option<ControlFlow<()>> {
+        None
+    }
+
+    fn least_targets(&self, _ranked: &[ScoredRef<'_>], _last: i64) -> Option<Vec<Option<i64>>> {
+        None
+    }
+
+    fn group_score(&self) -> Option<GroupScore> {
+        None
+    }
+
+    fn counts(&self) -> Option<&Counts> {
+        None
+    }
+}
+
+#[cfg(feature = "serde")]
+impl LadderSlice {
+    pub(crate) fn from_config(
+        steps: Vec<LadderStep>,
+        shorten_to: f64,
+        drop_to: f64,
+        marker_tokens: i64,
+    ) -> Result<Self, super::ConfigError> {
+        let slicer = Self::new(steps).with_marker_tokens(marker_tokens);
+        let slicer = slicer.with_marks(shorten_to, drop_to);
+        slicer.map_err(crate::config::invalid_in("shorten_to"))
+    }
+}

@@ -1,0 +1,597 @@
+//! The slicer that shortens first and drops second.
+
+use cupel::*;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+fn budget(tokens: i64) -> ContextBudget {
+    ContextBudget::with_target(tokens, tokens).unwrap()
+}
+
+fn tool() -> ContextKind {
+    ContextKind::tool_output()
+}
+
+/// A tool result with views `(level, tokens)`.
+fn result(tokens: i64, views: &[(i64, i64)]) -> ContextItemBuilder {
+    let views = views.iter().map(|&(level, tokens)| {
+        ContextView::new(format!("view of level {level}"), tokens).with_level(level)
+    });
+    ContextItem::builder("result", tokens)
+        .kind(tool())
+        .views(views.collect())
+}
+
+fn ranked(items: &[ContextItem]) -> Vec<ScoredItem> {
+    let scores = (0..items.len()).map(|rank| 1.0 / (rank as f64 + 1.0));
+    let items = items.iter().cloned();
+    items
+        .zip(scores)
+        .map(|(item, score)| ScoredItem { item, score })
+        .collect()
+}
+
+/// The kept ranks with their views.
+fn select(
+    slicer: &LadderSlice,
+    ranked: &[ScoredItem],
+    target: i64,
+) -> Result<Vec<(usize, Option<usize>)>, CupelError> {
+    let selection = slicer.select(&ScoredRef::from_list(ranked), &budget(target))?;
+    let view_of = |rank: usize| {
+        let mut views = selection.views().iter();
+        views.find(|(shortened, _)| *shortened == rank).map(|v| v.1)
+    };
+    let kept = selection.kept().iter();
+    Ok(kept.map(|&rank| (rank, view_of(rank))).collect())
+}
+
+/// Each row: the target, and for every rank the tokens it is kept with, or `None`.
+fn check(slicer: &LadderSlice, items: &[ContextItem], rows: &[(i64, &[Option<i64>])]) {
+    let ranked = ranked(items);
+    for (target, expected) in rows {
+        let mut kept = vec![None; items.len()];
+        for (rank, view) in select(slicer, &ranked, *target).unwrap() {
+            let item = &items[rank];
+            kept[rank] = Some(view.map_or(item.tokens(), |view| item.views()[view].tokens()));
+        }
+        assert_eq!(kept, *expected, "target {target}");
+    }
+}
+
+#[test]
+fn a_level_caps_all_items_of_the_kind_at_once() {
+    let items = [
+        result(500, &[(400, 380), (100, 90)]).build().unwrap(),
+        result(300, &[(400, 290), (100, 80)]).build().unwrap(),
+        result(200, &[]).build().unwrap(),
+        ContextItem::builder("message", 50)
+            .view(ContextView::new("short", 5))
+            .build()
+            .unwrap(),
+    ];
+    let slicer = LadderSlice::new(vec![LadderStep::shorten(tool(), [400, 100])]);
+    check(
+        &slicer,
+        &items,
+        &[
+            (1050, &[Some(500), Some(300), Some(200), Some(50)]),
+            // The second item is below the cap as it is.
+            (1049, &[Some(380), Some(300), Some(200), Some(50)]),
+            (930, &[Some(380), Some(300), Some(200), Some(50)]),
+            (929, &[Some(90), Some(80), Some(200), Some(50)]),
+            (420, &[Some(90), Some(80), Some(200), Some(50)]),
+        ],
+    );
+    assert_eq!(
+        select(&slicer, &ranked(&items), 419).unwrap_err(),
+        CupelError::MandatoryExceedsBudget {
+            needed_tokens: 420,
+            available: 419
+        }
+    );
+}
+
+#[test]
+fn mandatory_items_are_capped_one_at_a_time_most_tokens_first() {
+    let mandatory = |tokens, views: &[(i64, i64)]| {
+        let item = result(tokens, views).meta(LadderSlice::MANDATORY, "");
+        item.build().unwrap()
+    };
+    let items = [
+        mandatory(500, &[(400, 380), (100, 90)]),
+        mandatory(800, &[(400, 350), (100, 95)]),
+        mandatory(500, &[(100, 70)]),
+        result(10, &[(5, 5)]).build().unwrap(),
+    ];
+    let slicer = LadderSlice::new(vec![
+        LadderStep::Drop,
+        LadderStep::shorten_mandatory(tool(), [400, 100]),
+    ]);
+    check(
+        &slicer,
+        &items,
+        &[
+            (1810, &[Some(500), Some(800), Some(500), Some(10)]),
+            (1809, &[Some(500), Some(800), Some(500), None]),
+            (1799, &[Some(500), Some(350), Some(500), None]),
+            // Ties in rank order.
+            (1349, &[Some(380), Some(350), Some(500), None]),
+            (1229, &[Some(380), Some(350), Some(70), None]),
+            // At the next level the third item is at its smallest already.
+            (799, &[Some(90), Some(350), Some(70), None]),
+            (509, &[Some(90), Some(95), Some(70), None]),
+            (255, &[Some(90), Some(95), Some(70), None]),
+        ],
+    );
+    assert_eq!(
+        select(&slicer, &ranked(&items), 254)
+            .unwrap_err()
+            .to_string(),
+        "mandatory items need 255 tokens, 1 over the budget of 254"
+    );
+    assert!(select(&slicer, &ranked(&items), 0).is_err());
+}
+
+#[test]
+fn groups_are_dropped_whole_by_the_rank_of_their_best_member() {
+    let message = |tokens, group: Option<&str>| {
+        let item = ContextItem::builder("message", tokens);
+        match group {
+            Some(group) => item.meta(GroupSlice::KEY, group),
+            None => item,
+        }
+    };
+    let items = [
+        message(10, Some("a")).build().unwrap(),
+        message(20, None).build().unwrap(),
+        message(30, Some("b")).build().unwrap(),
+        message(40, Some("a")).build().unwrap(),
+        message(50, Some("c"))
+            .meta(LadderSlice::MANDATORY, "task")
+            .build()
+            .unwrap(),
+        message(60, Some("c")).build().unwrap(),
+        message(70, Some("b")).build().unwrap(),
+    ];
+    let slicer = LadderSlice::new(vec![LadderStep::Drop]);
+    let all = [10, 20, 30, 40, 50, 60, 70].map(Some);
+    let without_b = [Some(10), Some(20), None, Some(40), Some(50), Some(60), None];
+    let only_c = [None, None, None, None, Some(50), Some(60), None];
+    let with_a = [Some(10), None, None, Some(40), Some(50), Some(60), None];
+    check(
+        &slicer,
+        &items,
+        &[
+            (280, &all),
+            (279, &without_b),
+            (180, &without_b),
+            (179, &with_a),
+            (160, &with_a),
+            (159, &only_c),
+            (110, &only_c),
+        ],
+    );
+    let marked = slicer.clone().with_marker_tokens(7);
+    check(
+        &marked,
+        &items,
+        &[
+            (280, &all),
+            (187, &without_b),
+            (186, &with_a),
+            (117, &only_c),
+        ],
+    );
+    assert!(select(&marked, &ranked(&items), 116).is_err());
+
+    let list = ranked(&items);
+    let selection = marked
+        .select(&ScoredRef::from_list(&list), &budget(170))
+        .unwrap();
+    let reasons: Vec<_> = selection.refusals().to_vec();
+    let group = ExclusionReason::GroupExcluded {
+        group_size: 2,
+        group_tokens: 100,
+        available_tokens: 3,
+    };
+    let single = ExclusionReason::BudgetExceeded {
+        item_tokens: 20,
+        available_tokens: 3,
+    };
+    assert_eq!(
+        reasons,
+        [
+            (1, Refusal::Because(single)),
+            (2, Refusal::Because(group.clone())),
+            (6, Refusal::Because(group)),
+        ]
+    );
+}
+
+#[test]
+fn low_water_marks_shorten_and_drop_further_than_needed() {
+    let items = [
+        result(100, &[(50, 50), (20, 20)]).build().unwrap(),
+        result(100, &[(50, 50), (20, 20)]).build().unwrap(),
+        result(100, &[(50, 50), (20, 20)]).build().unwrap(),
+    ];
+    let slicer = LadderSlice::new(vec![
+        LadderStep::shorten(tool(), [50, 20]),
+        LadderStep::Drop,
+    ]);
+    let slicer = slicer.with_marks(0.5, 0.8).unwrap();
+    check(
+        &slicer,
+        &items,
+        &[
+            (300, &[Some(100); 3]),
+            // 150 <= 299 / 2 fails, 60 fits.
+            (299, &[Some(20); 3]),
+            // Half of 119 is too little for 60, but the last state before a drop needs only 80 %.
+            (119, &[Some(20); 3]),
+            (75, &[Some(20); 3]),
+            // 60 > 0.8 * 74, so one is dropped although 60 <= 74.
+            (74, &[Some(20), Some(20), None]),
+            (50, &[Some(20), Some(20), None]),
+            (49, &[Some(20), None, None]),
+            (25, &[Some(20), None, None]),
+            (24, &[None; 3]),
+        ],
+    );
+    // No state satisfies a mark: the first that fits the target is taken.
+    let keep = result(100, &[(50, 50)])
+        .meta(LadderSlice::MANDATORY, "")
+        .build()
+        .unwrap();
+    let slicer = LadderSlice::new(vec![LadderStep::shorten_mandatory(tool(), [50])]);
+    let slicer = slicer.with_marks(0.5, 0.8).unwrap();
+    check(
+        &slicer,
+        &[keep],
+        &[(100, &[Some(100)]), (99, &[Some(50)]), (50, &[Some(50)])],
+    );
+    for (shorten_to, drop_to) in [(0.0, 1.0), (1.0, 1.1), (f64::NAN, 1.0), (1.0, -0.5)] {
+        let slicer = LadderSlice::new(Vec::new()).with_marks(shorten_to, drop_to);
+        assert_eq!(slicer.unwrap_err().code(), "SlicerConfig");
+    }
+}
+
+#[test]
+fn a_target_of_zero_keeps_nothing_but_free_mandatory_items() {
+    let slicer = LadderSlice::new(vec![LadderStep::Drop]);
+    let free = result(0, &[]).build().unwrap();
+    let mandatory = free.to_builder().meta(LadderSlice::MANDATORY, "");
+    let mandatory = mandatory.build().unwrap();
+    let only_free = std::slice::from_ref(&free);
+    check(&slicer, only_free, &[(0, &[None]), (1, &[Some(0)])]);
+    check(&slicer, &[free, mandatory], &[(0, &[None, Some(0)])]);
+    check(&slicer, &[], &[(0, &[]), (5, &[])]);
+}
+
+#[test]
+fn a_run_names_shortened_and_dropped_items() {
+    let call = |hint, group: &str| {
+        ContextItem::builder(format!("call {group}"), 5)
+            .future_relevance_hint(hint)
+            .meta(GroupSlice::KEY, group)
+    };
+    let items = [
+        call(0.1, "old").build().unwrap(),
+        result(1310, &[(100, 96)])
+            .future_relevance_hint(0.2)
+            .meta(GroupSlice::KEY, "old")
+            .build()
+            .unwrap(),
+        call(0.8, "new").build().unwrap(),
+        result(700, &[(100, 99)])
+            .future_relevance_hint(0.9)
+            .meta(GroupSlice::KEY, "new")
+            .build()
+            .unwrap(),
+    ];
+    let slicer = LadderSlice::new(vec![LadderStep::shorten(tool(), [100]), LadderStep::Drop]);
+    let policy = Policy::builder()
+        .scorer(ReflexiveScorer)
+        .slicer(slicer)
+        .placer(ChronologicalPlacer)
+        .deduplication(false)
+        .build()
+        .unwrap();
+    let phrases = |tokens| {
+        let decisions = policy.decide(&items, &budget(tokens)).unwrap();
+        let phrase = |candidate| match decisions.inclusion(candidate) {
+            Some(reason) => reason.phrase(),
+            None => decisions.phrase(candidate).unwrap(),
+        };
+        (0..items.len()).map(phrase).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        phrases(205),
+        [
+            "selected by score",
+            "shortened to 96 of 1,310 tokens",
+            "selected by score",
+            "shortened to 99 of 700 tokens",
+        ]
+    );
+    assert_eq!(
+        phrases(204),
+        [
+            "its group of 2 does not fit: needs 101, 100 left",
+            "its group of 2 does not fit: needs 101, 100 left",
+            "selected by score",
+            "shortened to 99 of 700 tokens",
+        ]
+    );
+}
+
+/// A naive implementation of the documentation: every state is computed from scratch as a list of
+/// what is kept of each rank.
+mod oracle {
+    use super::*;
+
+    /// For each rank: `None` if it is dropped, else its view or the item in full.
+    pub(super) type State = Vec<Option<Option<usize>>>;
+
+    pub(super) fn is_mandatory(items: &[ScoredItem], rank: usize) -> bool {
+        let group = |rank: usize| items[rank].item.metadata().get("cupel:group");
+        let marked = |rank: usize| items[rank].item.metadata().contains_key("cupel:mandatory");
+        let mates = (0..items.len()).filter(|&o| group(o).is_some() && group(o) == group(rank));
+        marked(rank) || mates.into_iter().any(marked)
+    }
+
+    fn tokens_of(items: &[ScoredItem], state: &State, rank: usize) -> i64 {
+        let item = &items[rank].item;
+        match state[rank] {
+            None => 0,
+            Some(None) => item.tokens(),
+            Some(Some(view)) => item.views()[view].tokens(),
+        }
+    }
+
+    pub(super) fn tokens(items: &[ScoredItem], state: &State, marker: i64) -> i64 {
+        let kept: i64 = (0..items.len()).map(|r| tokens_of(items, state, r)).sum();
+        let has_drop = state.contains(&None);
+        kept + if has_drop { marker } else { 0 }
+    }
+
+    fn cap(items: &[ScoredItem], state: &mut State, rank: usize, level: i64) {
+        let item = &items[rank].item;
+        let own = match state[rank] {
+            None => return,
+            Some(None) => item.tokens(),
+            Some(Some(view)) => item.views()[view].level(),
+        };
+        let fitting = (0..item.views().len()).filter(|&v| item.views()[v].level() <= level);
+        if let Some(view) = fitting.max_by_key(|&v| item.views()[v].level())
+            && own > level
+        {
+            state[rank] = Some(Some(view));
+        }
+    }
+
+    pub(super) fn states(slicer: &LadderSlice, items: &[ScoredItem]) -> Vec<State> {
+        let mut states = vec![vec![Some(None); items.len()]];
+        for step in slicer.steps() {
+            match step {
+                LadderStep::Shorten {
+                    kind,
+                    mandatory,
+                    levels,
+                } => {
+                    for &level in levels {
+                        let meant = (0..items.len()).filter(|&rank| {
+                            items[rank].item.kind() == kind
+                                && is_mandatory(items, rank) == *mandatory
+                        });
+                        let mut meant: Vec<usize> = meant.collect();
+                        let mut state = states.last().unwrap().clone();
+                        let before = state.clone();
+                        meant.sort_by_key(|&rank| -tokens_of(items, &before, rank));
+                        for rank in meant {
+                            cap(items, &mut state, rank, level);
+                            if *mandatory {
+                                states.push(state.clone());
+                            }
+                        }
+                        states.push(state);
+                    }
+                }
+                LadderStep::Drop => {
+                    for rank in (0..items.len()).rev() {
+                        let group = items[rank].item.metadata().get("cupel:group");
+                        let is_mate = |other: usize| {
+                            let name = items[other].item.metadata().get("cupel:group");
+                            other == rank || group.is_some() && name == group
+                        };
+                        let is_best = (0..rank).all(|better| !is_mate(better));
+                        if is_best && !is_mandatory(items, rank) {
+                            let mut state = states.last().unwrap().clone();
+                            for other in (0..items.len()).filter(|&other| is_mate(other)) {
+                                state[other] = None;
+                            }
+                            states.push(state);
+                        }
+                    }
+                }
+                _ => unreachable!(),
+            }
+        }
+        states
+    }
+
+    /// The state for a target, by the rules of `with_marks`.
+    pub(super) fn choose(slicer: &LadderSlice, items: &[ScoredItem], target: i64) -> Option<State> {
+        let states = states(slicer, items);
+        let marker = slicer.marker_tokens();
+        let size = |state: &State| tokens(items, state, marker);
+        if target == 0 {
+            let last = states.last().unwrap();
+            return (size(last) == 0).then(|| last.clone());
+        }
+        let (shorten_to, drop_to) = slicer.marks();
+        let within =
+            |state: &State, mark: f64| size(state) as f64 <= (target as f64 * mark).floor();
+        let drops = |state: &State| state.contains(&None);
+        if size(&states[0]) <= target {
+            return Some(states[0].clone());
+        }
+        for (index, state) in states.iter().enumerate() {
+            let is_last_before_drop = states.get(index + 1).is_some_and(&drops) && !drops(state);
+            let accepted = if drops(state) {
+                within(state, drop_to)
+            } else {
+                within(state, shorten_to) || is_last_before_drop && within(state, drop_to)
+            };
+            if accepted {
+                return Some(state.clone());
+            }
+        }
+        states.into_iter().find(|state| size(state) <= target)
+    }
+}
+
+#[derive(Debug)]
+struct Case {
+    slicer: LadderSlice,
+    items: Vec<ScoredItem>,
+}
+
+fn kinds() -> impl Strategy<Value = ContextKind> {
+    prop::sample::select(vec![tool(), ContextKind::message()])
+}
+
+fn steps() -> impl Strategy<Value = Vec<LadderStep>> {
+    let shorten = (kinds(), any::<bool>(), vec(0_i64..40, 0..4));
+    let shorten = shorten.prop_map(|(kind, mandatory, levels)| {
+        if mandatory {
+            LadderStep::shorten_mandatory(kind, levels)
+        } else {
+            LadderStep::shorten(kind, levels)
+        }
+    });
+    vec(prop_oneof![3 => shorten, 1 => Just(LadderStep::Drop)], 0..6)
+}
+
+fn item() -> impl Strategy<Value = ContextItem> {
+    let views = vec((0_i64..40, 0_i64..40), 0..4);
+    let group = prop::option::weighted(0.4, 0_u8..3);
+    (0_i64..50, kinds(), views, group, prop::bool::weighted(0.2)).prop_map(
+        |(tokens, kind, views, group, mandatory)| {
+            let mut item = ContextItem::builder("item", tokens).kind(kind);
+            let mut levels = Vec::new();
+            for (level, view_tokens) in views {
+                if view_tokens < tokens && !levels.contains(&level) {
+                    levels.push(level);
+                    item = item.view(ContextView::new("view", view_tokens).with_level(level));
+                }
+            }
+            if let Some(group) = group {
+                item = item.meta(GroupSlice::KEY, group.to_string());
+            }
+            if mandatory {
+                item = item.meta(LadderSlice::MANDATORY, "");
+            }
+            item.build().unwrap()
+        },
+    )
+}
+
+fn cases(marks: impl Strategy<Value = (f64, f64)>) -> impl Strategy<Value = Case> {
+    let items = vec(item(), 0..8);
+    (steps(), marks, 0_i64..4, items).prop_map(|(steps, marks, marker, items)| {
+        let slicer = LadderSlice::new(steps).with_marker_tokens(marker);
+        Case {
+            slicer: slicer.with_marks(marks.0, marks.1).unwrap(),
+            items: ranked(&items),
+        }
+    })
+}
+
+fn run<T: std::fmt::Debug>(
+    cases: impl Strategy<Value = T>,
+    check: impl Fn(T) -> Result<(), TestCaseError>,
+) {
+    let config = Config {
+        cases: cupel_conformance::testing::cases(2_000),
+        failure_persistence: None,
+        ..Config::default()
+    };
+    TestRunner::new(config)
+        .run(&cases, check)
+        .unwrap_or_else(|error| panic!("{error}"));
+}
+
+fn as_state(kept: &[(usize, Option<usize>)], items: usize) -> oracle::State {
+    let mut state = vec![None; items];
+    for &(rank, view) in kept {
+        state[rank] = Some(view);
+    }
+    state
+}
+
+#[test]
+fn the_choice_is_the_oracles() {
+    let marks = (1_u8..=10, 1_u8..=10);
+    let marks = marks.prop_map(|(a, b)| (f64::from(a) / 10.0, f64::from(b) / 10.0));
+    let marks = prop_oneof![Just((1.0, 1.0)), marks];
+    run((cases(marks), 0_i64..300), |(case, target)| {
+        let expected = oracle::choose(&case.slicer, &case.items, target);
+        let chosen = select(&case.slicer, &case.items, target);
+        match chosen {
+            Ok(kept) => {
+                let state = as_state(&kept, case.items.len());
+                let tokens = oracle::tokens(&case.items, &state, case.slicer.marker_tokens());
+                prop_assert!(tokens <= target);
+                for (rank, kept) in state.iter().enumerate() {
+                    let is_mandatory = oracle::is_mandatory(&case.items, rank);
+                    prop_assert!(kept.is_some() || !is_mandatory, "rank {}", rank);
+                }
+                prop_assert_eq!(Some(state), expected);
+            }
+            Err(CupelError::MandatoryExceedsBudget {
+                needed_tokens,
+                available,
+            }) => {
+                prop_assert_eq!(expected, None);
+                prop_assert_eq!(available, target);
+                let states = oracle::states(&case.slicer, &case.items);
+                let marker = case.slicer.marker_tokens();
+                let sizes = states.iter();
+                let least = sizes
+                    .map(|state| oracle::tokens(&case.items, state, marker))
+                    .min();
+                prop_assert_eq!(Some(needed_tokens), least);
+            }
+            Err(error) => prop_assert!(false, "{}", error),
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_larger_budget_never_drops_or_shortens_what_a_smaller_one_keeps() {
+    let targets = (0_i64..300, 0_i64..300);
+    run((cases(Just((1.0, 1.0))), targets), |(case, (a, b))| {
+        let kept = |target| select(&case.slicer, &case.items, target);
+        if let Ok(small) = kept(a.min(b)) {
+            let large = kept(a.max(b)).unwrap();
+            for (rank, view) in small {
+                let at_large = large.iter().find(|(other, _)| *other == rank);
+                let Some((_, larger)) = at_large else {
+                    return Err(TestCaseError::fail(format!("rank {rank} is dropped")));
+                };
+                // Views are sorted by level, largest first.
+                let is_shorter = match (larger, view) {
+                    (None, _) => false,
+                    (Some(_), None) => true,
+                    (Some(larger), Some(smaller)) => *larger > smaller,
+                };
+                prop_assert!(!is_shorter, "rank {} is shortened", rank);
+            }
+        }
+        Ok(())
+    });
+}
