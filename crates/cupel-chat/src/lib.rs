@@ -40,6 +40,11 @@ mod message;
 mod models;
 mod rules;
 mod shape;
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "the ladder of the chat calls it")
+)]
+mod shorten;
 mod tokens;
 
 pub use budget::{BudgetError, parse_budget};

@@ -1,0 +1,326 @@
+//! Text: whole lines from the beginning and the end, and the identifiers of the lines between.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::ops::Range;
+
+use super::binary::thousands;
+use super::identifiers;
+use super::search::{Limit, boundary};
+
+/// Texts with fewer lines are cut by characters.
+const FEW_LINES: usize = 4;
+
+/// The share of the kept text that is taken from the beginning; the rest is from the end.
+const HEAD: usize = 60;
+
+/// The most of the kept text that lines with errors take, from the last one backward.
+const ERRORS: usize = 30;
+
+/// The words of a line with an error, in small letters.
+const ERROR_WORDS: [&str; 6] = [
+    "error",
+    "exception",
+    "failed",
+    "fatal",
+    "panicked",
+    "traceback",
+];
+
+/// The search ends at tokens of so many times the usual length. Lines longer than that do not fit.
+const LONG_TOKENS: usize = 8;
+
+/// A cut moves back to white space if there is some within so many bytes.
+const WORD: usize = 40;
+
+/// What the room is used for, in percent.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shares {
+    /// The text itself. The rest is for identifiers of the omitted part.
+    text: i64,
+    /// Lines with errors.
+    errors: usize,
+}
+
+impl Shares {
+    pub(super) const RESULT: Self = Self {
+        text: 65,
+        errors: ERRORS,
+    };
+    pub(super) const PROSE: Self = Self {
+        text: 50,
+        errors: 0,
+    };
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unit {
+    Lines,
+    Characters,
+}
+
+/// A text, its lines and its identifiers.
+#[derive(Debug)]
+pub(super) struct Text<'t> {
+    content: Cow<'t, str>,
+    /// The lines with their line breaks.
+    lines: Vec<Range<usize>>,
+    /// The distinct identifiers at their first occurrences.
+    identifiers: Vec<Range<usize>>,
+    /// The lines with errors.
+    errors: Vec<usize>,
+}
+
+impl<'t> Text<'t> {
+    pub(super) fn new(text: Cow<'t, str>) -> Self {
+        let mut lines = Vec::new();
+        let mut end = 0;
+        for line in text.split_inclusive('\n') {
+            end += line.len();
+            lines.push(end - line.len()..end);
+        }
+        let lower = text.to_ascii_lowercase();
+        let has_error = |&line: &usize| {
+            let line = &lower[lines[line].clone()];
+            ERROR_WORDS.iter().any(|word| line.contains(word))
+        };
+        Self {
+            errors: (0..lines.len()).filter(has_error).collect(),
+            identifiers: identifiers::find(&text),
+            lines,
+            content: text,
+        }
+    }
+
+    /// Returns the shortened text as `finish` writes it.
+    pub(super) fn shorten(
+        &self,
+        limit: Limit<'_>,
+        shares: Shares,
+        finish: &dyn Fn(&str) -> String,
+    ) -> Option<String> {
+        let whole = finish(&self.content);
+        if whole.len() <= limit.bytes() * 4 && limit.holds(&whole) {
+            return Some(whole);
+        }
+        let by_lines =
+            (self.lines.len() >= FEW_LINES).then(|| self.cut(limit, finish, shares, Unit::Lines));
+        by_lines
+            .flatten()
+            .or_else(|| self.cut(limit, finish, shares, Unit::Characters))
+    }
+
+    /// Keeps a part of the text and names identifiers of the rest. `None` if the lines are too long to
+    /// keep whole ones.
+    fn cut(
+        &self,
+        limit: Limit<'_>,
+        finish: &dyn Fn(&str) -> String,
+        shares: Shares,
+        unit: Unit,
+    ) -> Option<String> {
+        let max = self.content.len().min(limit.bytes() * LONG_TOKENS);
+        let keep = |bytes| match unit {
+            Unit::Lines => self.keep_lines(bytes, shares),
+            Unit::Characters => self.keep_ends(bytes),
+        };
+        let part = limit.percent(shares.text);
+        let found = part.largest(max, part.bytes(), |bytes| {
+            finish(&self.render(&keep(bytes), &[]))
+        });
+        let bytes = found.map_or(0, |(bytes, _)| bytes);
+        let kept = keep(bytes);
+        let kept_bytes: usize = kept.iter().map(ExactSizeIterator::len).sum();
+        if unit == Unit::Lines && kept_bytes * 2 < bytes {
+            return None;
+        }
+        let omitted = self.omitted(&kept, limit);
+        let guess = limit.bytes() / 32;
+        let (count, text) = limit.largest(omitted.len(), guess, |count| {
+            finish(&self.render(&kept, &omitted[..count]))
+        })?;
+        if count < omitted.len() {
+            return Some(text);
+        }
+        // All identifiers are named: the room that is left is for more text.
+        let more = limit.largest(max, bytes, |bytes| {
+            let kept = keep(bytes);
+            finish(&self.render(&kept, &self.omitted(&kept, limit)))
+        });
+        more.map(|(_, text)| text).or(Some(text))
+    }
+
+    /// Keeps lines of at most `bytes` in all: the last errors, the beginning, the end.
+    fn keep_lines(&self, bytes: usize, shares: Shares) -> Vec<Range<usize>> {
+        let mut kept = Vec::new();
+        let mut room = bytes * shares.errors / 100;
+        for &line in self.errors.iter().rev() {
+            let length = self.lines[line].len();
+            if length <= room {
+                room -= length;
+                kept.push(line);
+            }
+            if room == 0 {
+                break;
+            }
+        }
+        kept.reverse();
+        let used: usize = kept.iter().map(|&line| self.lines[line].len()).sum();
+        let is_kept = |line: usize| kept.binary_search(&line).is_ok();
+        let take = |lines: &mut dyn Iterator<Item = usize>, mut room: usize| {
+            let mut taken = Vec::new();
+            for line in lines {
+                let length = if is_kept(line) {
+                    0
+                } else {
+                    self.lines[line].len()
+                };
+                if length > room {
+                    break;
+                }
+                room -= length;
+                taken.push(line);
+            }
+            (taken, room)
+        };
+        let rest = bytes - used;
+        let (head, left) = take(&mut (0..self.lines.len()), rest * HEAD / 100);
+        let (tail, _) = take(
+            &mut (head.len()..self.lines.len()).rev(),
+            rest - rest * HEAD / 100 + left,
+        );
+        kept.extend(head.into_iter().chain(tail));
+        kept.sort_unstable();
+        kept.dedup();
+        join(kept.into_iter().map(|line| self.lines[line].clone()))
+    }
+
+    /// Keeps the beginning and the end, together at most `bytes`.
+    fn keep_ends(&self, bytes: usize) -> Vec<Range<usize>> {
+        let text = &*self.content;
+        let room = bytes * HEAD / 100;
+        let (head, tail) = match text.len().checked_sub(bytes) {
+            Some(omitted) => (cut_before(text, room), cut_after(text, room + omitted)),
+            None => (text.len(), text.len()),
+        };
+        let ends = [0..head, tail.max(head)..text.len()];
+        ends.into_iter().filter(|end| !end.is_empty()).collect()
+    }
+
+    /// Returns the identifiers outside `kept` that do not occur inside, as many as can fit.
+    fn omitted(&self, kept: &[Range<usize>], limit: Limit<'_>) -> Vec<Range<usize>> {
+        let parts = kept.iter().map(|range| &self.content[range.clone()]);
+        let visible: Vec<(&str, Range<usize>)> = parts
+            .flat_map(|part| {
+                identifiers::find(part)
+                    .into_iter()
+                    .map(move |word| (part, word))
+            })
+            .collect();
+        let visible: HashSet<&str> = visible
+            .iter()
+            .map(|(part, word)| &part[word.clone()])
+            .collect();
+        let most = usize::try_from(limit.level).unwrap_or(0);
+        let is_omitted = |word: &&Range<usize>| !visible.contains(&self.content[(*word).clone()]);
+        self.identifiers
+            .iter()
+            .filter(is_omitted)
+            .take(most)
+            .cloned()
+            .collect()
+    }
+
+    /// Writes the kept parts and a marker with its identifiers for each gap.
+    fn render(&self, kept: &[Range<usize>], identifiers: &[Range<usize>]) -> String {
+        let mut output = String::new();
+        let mut end = 0;
+        let mut named = identifiers.iter().peekable();
+        let last = self.content.len()..self.content.len();
+        for part in kept.iter().chain([&last]) {
+            if end < part.start {
+                let names: Vec<&str> = std::iter::from_fn(|| {
+                    named
+                        .next_if(|word| word.start < part.start)
+                        .map(|word| &self.content[word.clone()])
+                })
+                .collect();
+                self.mark(&mut output, end..part.start, &names);
+            }
+            output.push_str(&self.content[part.clone()]);
+            end = part.end;
+        }
+        output
+    }
+
+    /// Writes the marker of a gap, on a line of its own if the gap is whole lines.
+    fn mark(&self, output: &mut String, gap: Range<usize>, names: &[&str]) {
+        let starts_line = gap.start == 0 || self.content[..gap.start].ends_with('\n');
+        let ends_line = gap.end == self.content.len() || self.content[..gap.end].ends_with('\n');
+        let omitted = &self.content[gap.clone()];
+        let (count, unit) = if starts_line && ends_line {
+            let before = |byte| self.lines.partition_point(|line| line.start < byte);
+            (before(gap.end) - before(gap.start), "line")
+        } else {
+            (omitted.chars().count(), "character")
+        };
+        if !starts_line && !output.ends_with(char::is_whitespace) {
+            output.push(' ');
+        }
+        let plural = if count == 1 { "" } else { "s" };
+        output.extend(["[", &thousands(count), " ", unit, plural, " omitted"]);
+        if !names.is_empty() {
+            output.extend([", including ", &names.join(", ")]);
+        }
+        output.push(']');
+        if gap.end < self.content.len() {
+            output.push(if starts_line && ends_line { '\n' } else { ' ' });
+        }
+    }
+}
+
+/// Joins adjacent ranges.
+fn join(ranges: impl Iterator<Item = Range<usize>>) -> Vec<Range<usize>> {
+    let mut joined: Vec<Range<usize>> = Vec::new();
+    for range in ranges {
+        match joined.last_mut() {
+            Some(last) if last.end == range.start => last.end = range.end,
+            _ => joined.push(range),
+        }
+    }
+    joined
+}
+
+/// Returns where to cut at or before a byte: at white space if some is near, else between two
+/// characters that do not combine.
+fn cut_before(text: &str, byte: usize) -> usize {
+    let end = boundary(text, byte);
+    let near = boundary(text, end.saturating_sub(WORD));
+    if let Some(space) = text[near..end].rfind(char::is_whitespace) {
+        return near + space;
+    }
+    let mut places = (near..=end).rev().filter(|&at| text.is_char_boundary(at));
+    places.find(|&at| !is_torn(text, at)).unwrap_or(end)
+}
+
+/// Returns where to start at or after a byte, by the same rules.
+fn cut_after(text: &str, byte: usize) -> usize {
+    let start = boundary(text, byte);
+    let near = boundary(text, start + WORD);
+    if let Some(space) = text[start..near].find(char::is_whitespace) {
+        return start + space;
+    }
+    let mut places = (start..=near).filter(|&at| text.is_char_boundary(at));
+    places.find(|&at| !is_torn(text, at)).unwrap_or(start)
+}
+
+/// Returns whether a cut would separate characters that combine: marks, joiners, variation selectors
+/// and skin tones.
+fn is_torn(text: &str, at: usize) -> bool {
+    let combines = |c: char| {
+        matches!(c,
+            '\u{300}'..='\u{36f}' | '\u{200d}' | '\u{20d0}'..='\u{20ff}' | '\u{fe00}'..='\u{fe0f}'
+            | '\u{1f3fb}'..='\u{1f3ff}' | '\u{e0100}'..='\u{e01ef}')
+    };
+    text[at..].chars().next().is_some_and(combines) || text[..at].ends_with('\u{200d}')
+}
