@@ -46,8 +46,8 @@ impl Ranked {
     }
 }
 
-/// Returns the low bits of a packed key as an index.
-pub(crate) fn low_bits(position: impl Into<u128>) -> usize {
+/// Converts a part of a packed key to an index.
+pub(crate) fn to_index(position: impl Into<u128>) -> usize {
     position.into() as usize
 }
 

@@ -268,32 +268,43 @@ impl SlicerConfig {
     }
 }
 
-/// The share of a kind.
-pub static QUOTA: Record = Record {
-    name: "quota_entry",
-    doc: "The share of the target that a kind must and may have, in percent.",
-    fields: &[
-        required(Shape::Label).named("kind", "The kind."),
-        default(PERCENT, Literal::Number(0.0)).named("require", "The least share, at most `cap`."),
-        default(PERCENT, Literal::Number(100.0)).named("cap", "The largest share."),
-    ],
-    nullable: false,
-};
+/// Describes, reads and writes an entry of a kind with a minimum and a maximum.
+macro_rules! kind_entry {
+    (
+        $(#[$doc:meta])*
+        $record:ident $entry:ident $name:literal $about:literal
+        $min:ident: $min_field:expr, $min_about:literal;
+        $max:ident: $max_field:expr, $max_about:literal;
+    ) => {
+        $(#[$doc])*
+        pub static $record: Record = Record {
+            name: $name,
+            doc: $about,
+            fields: &[
+                required(Shape::Label).named("kind", "The kind."),
+                $min_field.named(stringify!($min), $min_about),
+                $max_field.named(stringify!($max), $max_about),
+            ],
+            nullable: false,
+        };
 
-impl Data for QuotaEntry {
-    fn read(node: &Node<'_>, _: Shape) -> Result<Self, ConfigError> {
-        let fields = Fields::of(node, &QUOTA)?;
-        let (kind, require) = (fields.read("kind")?, fields.read("require")?);
-        Self::new(kind, require, fields.read("cap")?).map_err(ConfigError::invalid)
-    }
+        impl Data for $entry {
+            fn read(node: &Node<'_>, _: Shape) -> Result<Self, ConfigError> {
+                let fields = Fields::of(node, &$record)?;
+                let (kind, min) = (fields.read("kind")?, fields.read(stringify!($min))?);
+                let max = fields.read(stringify!($max))?;
+                Self::new(kind, min, max).map_err(ConfigError::invalid)
+            }
 
-    fn write(&self) -> RawValue {
-        object([
-            ("kind", self.kind().write()),
-            ("require", self.require().write()),
-            ("cap", self.cap().write()),
-        ])
-    }
+            fn write(&self) -> RawValue {
+                object([
+                    ("kind", self.kind().write()),
+                    (stringify!($min), self.$min().write()),
+                    (stringify!($max), self.$max().write()),
+                ])
+            }
+        }
+    };
 }
 
 /// The steps of the slicer `ladder`.
@@ -353,32 +364,20 @@ impl Data for LadderStep {
     }
 }
 
-/// The counts of a kind.
-pub static COUNT_ENTRY: Record = Record {
-    name: "count_entry",
-    doc: "How many items of a kind there must and may be.",
-    fields: &[
-        required(Shape::Label).named("kind", "The kind."),
-        required(COUNT).named("require_count", "The least number, at most `cap_count`."),
-        required(COUNT).named("cap_count", "The largest number."),
-    ],
-    nullable: false,
-};
+kind_entry! {
+    /// The share of a kind.
+    QUOTA QuotaEntry "quota_entry"
+    "The share of the target that a kind must and may have, in percent."
+    require: default(PERCENT, Literal::Number(0.0)), "The least share, at most `cap`.";
+    cap: default(PERCENT, Literal::Number(100.0)), "The largest share.";
+}
 
-impl Data for CountQuotaEntry {
-    fn read(node: &Node<'_>, _: Shape) -> Result<Self, ConfigError> {
-        let fields = Fields::of(node, &COUNT_ENTRY)?;
-        let (kind, require) = (fields.read("kind")?, fields.read("require_count")?);
-        Self::new(kind, require, fields.read("cap_count")?).map_err(ConfigError::invalid)
-    }
-
-    fn write(&self) -> RawValue {
-        object([
-            ("kind", self.kind().write()),
-            ("require_count", self.require_count().write()),
-            ("cap_count", self.cap_count().write()),
-        ])
-    }
+kind_entry! {
+    /// The counts of a kind.
+    COUNT_ENTRY CountQuotaEntry "count_entry"
+    "How many items of a kind there must and may be."
+    require_count: required(COUNT), "The least number, at most `cap_count`.";
+    cap_count: required(COUNT), "The largest number.";
 }
 
 family! {

@@ -3,7 +3,7 @@
 use super::{Among, BuiltinScorer, Scorer};
 use crate::fast::parallel;
 use crate::model::number::{ABSENT, OUT_OF_LINE};
-use crate::order::low_bits;
+use crate::order::to_index;
 use crate::{ContextItem, CupelError};
 
 /// Scores by age rank: the newest timestamped item 1.0, the oldest 0.0.
@@ -133,7 +133,7 @@ fn rank_all<K: Ord + Copy>(
     }
     let range = above(greatest, least);
     if range < items.len() as u64 {
-        rank_by_counting(&numbers, least, low_bits(range) + 1)
+        rank_by_counting(&numbers, least, to_index(range) + 1)
     } else {
         rank_by_sorting(numbers, least, range, |index| number(&items[index]))
     }
@@ -147,7 +147,7 @@ fn above(number: i64, least: i64) -> u64 {
 /// Ranks `distinct` numbers at most, from `least` on, by counting sort (Seward 1954).
 fn rank_by_counting(numbers: &[i64], least: i64, distinct: usize) -> Vec<f64> {
     // The last slot is for absent numbers.
-    let slot = |number: i64| low_bits(above(number, least).min(distinct as u64));
+    let slot = |number: i64| to_index(above(number, least).min(distinct as u64));
     let mut counts = vec![0; distinct + 1];
     for &number in numbers {
         counts[slot(number)] += 1;
@@ -188,7 +188,7 @@ fn rank_by_sorting(
     parallel::sort(&mut packed);
 
     let leading = |packed: u64| packed >> index_bits;
-    let index = |packed: u64| low_bits(packed & ((1 << index_bits) - 1));
+    let index = |packed: u64| to_index(packed & ((1 << index_bits) - 1));
     packed.truncate(packed.partition_point(|&packed| leading(packed) < last));
     let is_same = |a: &u64, b: &u64| leading(*a) == leading(*b);
     if dropped_bits == 0 || packed.is_sorted_by(|a, b| !is_same(a, b)) {

@@ -56,6 +56,55 @@ pub trait BuiltinSlicer {
     fn counts(&self) -> Option<&Counts>;
 }
 
+/// Answers `None` for the methods of [`BuiltinSlicer`] that it lists.
+macro_rules! without {
+    ($($method:ident)*) => { $(without! { @$method })* };
+    (@select_unsorted) => {
+        fn select_unsorted(
+            &self,
+            _: &$crate::slicer::Unsorted<'_>,
+            _: &$crate::ContextBudget,
+        ) -> Option<Vec<usize>> {
+            None
+        }
+    };
+    (@prepare) => {
+        fn prepare<'a>(
+            &'a self,
+            _: &$crate::slicer::Unsorted<'_>,
+            _: usize,
+        ) -> Option<$crate::slicer::PreparedChoice<'a>> {
+            None
+        }
+    };
+    (@sweep) => {
+        fn sweep(
+            &self,
+            _: &[$crate::ScoredRef<'_>],
+            _: std::ops::RangeInclusive<i64>,
+            _: &mut dyn $crate::slicer::SweepVisitor,
+        ) -> Option<std::ops::ControlFlow<()>> {
+            None
+        }
+    };
+    (@least_targets) => {
+        fn least_targets(&self, _: &[$crate::ScoredRef<'_>], _: i64) -> Option<Vec<Option<i64>>> {
+            None
+        }
+    };
+    (@group_score) => {
+        fn group_score(&self) -> Option<$crate::slicer::GroupScore> {
+            None
+        }
+    };
+    (@counts) => {
+        fn counts(&self) -> Option<&$crate::slicer::Counts> {
+            None
+        }
+    };
+}
+pub(super) use without;
+
 /// Receives the choices of a [`BuiltinSlicer::sweep`] as changes. Nothing is chosen before the first.
 #[doc(hidden)]
 pub trait SweepVisitor {

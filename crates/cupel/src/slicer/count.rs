@@ -6,15 +6,13 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
 
-use super::builtin::{group_score, select_in};
+use super::builtin::{group_score, select_in, without};
 use super::group::select_groups;
 use super::{
-    BuiltinSlicer, GroupScore, KnapsackSlice, PreparedChoice, QuotaConstraint, QuotaConstraintMode,
-    QuotaPolicy, Refusal, Selection, Slicer, SweepVisitor, Unsorted, check_distinct, ranks_by_kind,
-    slice_by_selection,
+    BuiltinSlicer, KnapsackSlice, QuotaConstraint, QuotaConstraintMode, QuotaPolicy, Refusal,
+    Selection, Slicer, check_distinct, ranks_by_kind, slice_by_selection,
 };
 use crate::diagnostics::CountRequirementShortfall;
 use crate::model::saturate;
@@ -231,30 +229,7 @@ impl BuiltinSlicer for CountQuotaSlice {
         })
     }
 
-    fn select_unsorted(&self, _list: &Unsorted<'_>, _budget: &ContextBudget) -> Option<Vec<usize>> {
-        None
-    }
-
-    fn prepare<'a>(&'a self, _list: &Unsorted<'_>, _wanted: usize) -> Option<PreparedChoice<'a>> {
-        None
-    }
-
-    fn sweep(
-        &self,
-        _ranked: &[ScoredRef<'_>],
-        _targets: RangeInclusive<i64>,
-        _visitor: &mut dyn SweepVisitor,
-    ) -> Option<ControlFlow<()>> {
-        None
-    }
-
-    fn least_targets(&self, _ranked: &[ScoredRef<'_>], _last: i64) -> Option<Vec<Option<i64>>> {
-        None
-    }
-
-    fn group_score(&self) -> Option<GroupScore> {
-        None
-    }
+    without! { select_unsorted prepare sweep least_targets group_score }
 
     fn counts(&self) -> Option<&Counts> {
         Some(&self.counts)
@@ -389,30 +364,7 @@ impl BuiltinSlicer for CountConstrainedKnapsackSlice {
             .select(partition, ranked, budget, knapsack, best_first)
     }
 
-    fn select_unsorted(&self, _list: &Unsorted<'_>, _budget: &ContextBudget) -> Option<Vec<usize>> {
-        None
-    }
-
-    fn prepare<'a>(&'a self, _list: &Unsorted<'_>, _wanted: usize) -> Option<PreparedChoice<'a>> {
-        None
-    }
-
-    fn sweep(
-        &self,
-        _ranked: &[ScoredRef<'_>],
-        _targets: RangeInclusive<i64>,
-        _visitor: &mut dyn SweepVisitor,
-    ) -> Option<ControlFlow<()>> {
-        None
-    }
-
-    fn least_targets(&self, _ranked: &[ScoredRef<'_>], _last: i64) -> Option<Vec<Option<i64>>> {
-        None
-    }
-
-    fn group_score(&self) -> Option<GroupScore> {
-        None
-    }
+    without! { select_unsorted prepare sweep least_targets group_score }
 
     fn counts(&self) -> Option<&Counts> {
         Some(&self.counts)

@@ -1,10 +1,9 @@
 //! [`GreedySlice`].
 
-use super::fill::{Fill, FillOrder};
-use super::{BuiltinSlicer, Selection, Slicer, slice_by_selection};
+use super::fill::{FillOrder, fill_slicer};
+use crate::ScoredRef;
 use crate::fast::parallel;
 use crate::order::Ranked;
-use crate::{ContextBudget, ContextItem, CupelError, ScoredItem, ScoredRef};
 
 /// Takes items by score per token, best first, while they fit: the greedy heuristic of the knapsack
 /// problem (Dantzig 1957).
@@ -47,29 +46,4 @@ impl FillOrder for ByDensity {
     }
 }
 
-impl Slicer for GreedySlice {
-    fn slice(
-        &self,
-        sorted: &[ScoredItem],
-        budget: &ContextBudget,
-    ) -> Result<Vec<ContextItem>, CupelError> {
-        slice_by_selection(self, sorted, budget)
-    }
-
-    fn select(
-        &self,
-        ranked: &[ScoredRef<'_>],
-        budget: &ContextBudget,
-    ) -> Result<Selection, CupelError> {
-        Fill::<ByDensity>::NEW.select_in(None, ranked, budget)
-    }
-
-    fn builtin(&self) -> Option<&dyn BuiltinSlicer> {
-        Some(&Fill::<ByDensity>::NEW)
-    }
-
-    #[cfg(feature = "serde")]
-    fn to_config(&self) -> Result<super::SlicerConfig, super::ConfigError> {
-        Ok(super::SlicerConfig::Greedy)
-    }
-}
+fill_slicer!(GreedySlice, ByDensity, Greedy);

@@ -4,8 +4,7 @@ use std::collections::HashMap;
 use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
 
-use super::builtin::select_in;
-use super::count::Counts;
+use super::builtin::{select_in, without};
 use super::{
     BuiltinSlicer, PreparedChoice, Refusal, Selection, Slicer, SweepVisitor, Unsorted,
     slice_by_selection,
@@ -246,9 +245,7 @@ impl BuiltinSlicer for GroupSlice {
         Some(self.score)
     }
 
-    fn counts(&self) -> Option<&Counts> {
-        None
-    }
+    without! { counts }
 }
 
 /// Turns changes of groups into changes of their members.

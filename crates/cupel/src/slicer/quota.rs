@@ -1,15 +1,13 @@
 //! [`QuotaSlice`]: percentage shares per kind.
 
 use std::collections::{HashMap, HashSet};
-use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
 
-use super::builtin::{counts_in, group_score, select_in};
-use super::count::Counts;
+use super::builtin::{counts_in, group_score, select_in, without};
 use super::group::select_groups;
 use super::{
-    BuiltinSlicer, GroupScore, PreparedChoice, QuotaConstraint, QuotaConstraintMode, QuotaPolicy,
-    Selection, Slicer, SweepVisitor, Unsorted, check_distinct, ranks_by_kind, slice_by_selection,
+    BuiltinSlicer, QuotaConstraint, QuotaConstraintMode, QuotaPolicy, Selection, Slicer,
+    check_distinct, ranks_by_kind, slice_by_selection,
 };
 use crate::model::{floor_tokens, saturate};
 use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredItem, ScoredRef};
@@ -273,34 +271,7 @@ impl BuiltinSlicer for QuotaSlice {
         })
     }
 
-    fn select_unsorted(&self, _list: &Unsorted<'_>, _budget: &ContextBudget) -> Option<Vec<usize>> {
-        None
-    }
-
-    fn prepare<'a>(&'a self, _list: &Unsorted<'_>, _wanted: usize) -> Option<PreparedChoice<'a>> {
-        None
-    }
-
-    fn sweep(
-        &self,
-        _ranked: &[ScoredRef<'_>],
-        _targets: RangeInclusive<i64>,
-        _visitor: &mut dyn SweepVisitor,
-    ) -> Option<ControlFlow<()>> {
-        None
-    }
-
-    fn least_targets(&self, _ranked: &[ScoredRef<'_>], _last: i64) -> Option<Vec<Option<i64>>> {
-        None
-    }
-
-    fn group_score(&self) -> Option<GroupScore> {
-        None
-    }
-
-    fn counts(&self) -> Option<&Counts> {
-        None
-    }
+    without! { select_unsorted prepare sweep least_targets group_score counts }
 }
 
 impl QuotaPolicy for QuotaSlice {

@@ -1,8 +1,7 @@
 //! [`RankSlice`].
 
-use super::fill::{Fill, FillOrder};
-use super::{BuiltinSlicer, Selection, Slicer, slice_by_selection};
-use crate::{ContextBudget, ContextItem, CupelError, ScoredItem, ScoredRef};
+use super::fill::{FillOrder, fill_slicer};
+use crate::ScoredRef;
 
 /// Takes items in rank order while they fit, and skips those that do not.
 ///
@@ -37,29 +36,4 @@ impl FillOrder for ByScore {
     }
 }
 
-impl Slicer for RankSlice {
-    fn slice(
-        &self,
-        sorted: &[ScoredItem],
-        budget: &ContextBudget,
-    ) -> Result<Vec<ContextItem>, CupelError> {
-        slice_by_selection(self, sorted, budget)
-    }
-
-    fn select(
-        &self,
-        ranked: &[ScoredRef<'_>],
-        budget: &ContextBudget,
-    ) -> Result<Selection, CupelError> {
-        Fill::<ByScore>::NEW.select_in(None, ranked, budget)
-    }
-
-    fn builtin(&self) -> Option<&dyn BuiltinSlicer> {
-        Some(&Fill::<ByScore>::NEW)
-    }
-
-    #[cfg(feature = "serde")]
-    fn to_config(&self) -> Result<super::SlicerConfig, super::ConfigError> {
-        Ok(super::SlicerConfig::Rank)
-    }
-}
+fill_slicer!(RankSlice, ByScore, Rank);

@@ -11,7 +11,7 @@ use std::num::Wrapping;
 
 use super::sets::TagSets;
 use crate::fast::interner::index32;
-use crate::order::low_bits;
+use crate::order::to_index;
 
 /// A distinct set, restricted to its first tags.
 #[derive(Clone, Copy, Default)]
@@ -246,7 +246,7 @@ impl Counter<'_> {
                         found[word] |= row[word];
                     }
                 }
-                let single = index32(low_bits(found[0]));
+                let single = index32(to_index(found[0]));
                 let bits = found[1..].iter().map(|word| word.count_ones());
                 let more = self.weights.iter().map(|weight| {
                     let members = found[weight.word] & weight.members;

@@ -1,7 +1,7 @@
 //! One budget, for a list in any order, without sorting all of it.
 
 use super::FillOrder;
-use crate::order::{descending, descending_key, low_bits};
+use crate::order::{descending, descending_key, to_index};
 use crate::slicer::Unsorted;
 use crate::{ContextBudget, ScoredRef};
 
@@ -123,10 +123,10 @@ impl Histogram {
         self.width = bits.saturating_sub(waiting.len().ilog2().min(MOST_BIN_BITS));
         let beyond = (range >> self.width) + 1;
         self.tokens.clear();
-        self.tokens.resize(low_bits(beyond) + 1, 0);
+        self.tokens.resize(to_index(beyond) + 1, 0);
         for item in waiting {
             let bin = (self.offset(item) >> self.width).min(beyond);
-            self.tokens[low_bits(bin)] += u64::from(item.tokens);
+            self.tokens[to_index(bin)] += u64::from(item.tokens);
         }
         self.tokens.pop();
     }
@@ -156,6 +156,8 @@ impl Histogram {
 
 #[cfg(test)]
 mod tests {
+    use cupel_conformance::testing::Random;
+
     use super::*;
     use crate::{ContextItem, GreedySlice, RankSlice, Slicer};
 
@@ -204,11 +206,8 @@ mod tests {
     // proves: GREEDY-3
     #[test]
     fn a_list_need_not_be_sorted() {
-        let mut state = 1_u32;
-        let mut random = || {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            state >> 4
-        };
+        let mut random = Random::new(1);
+        let mut random = || u32::try_from(random.below(1 << 28)).unwrap();
         let tokens: [fn(u32) -> i64; 5] = [
             |random| i64::from(random % 1_500),
             |random| i64::from(random % 3 + 20),

@@ -93,6 +93,8 @@ impl Rooms {
 
 #[cfg(test)]
 mod tests {
+    use cupel_conformance::testing::Random;
+
     use super::*;
 
     /// Returns the least target by trying all of them.
@@ -111,19 +113,13 @@ mod tests {
 
     #[test]
     fn the_least_target_is_the_first_that_keeps_the_item() {
-        let mut state = 7_u64;
-        let mut random = |below: u64| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            (state >> 33) % below
-        };
+        let mut random = Random::new(7);
         for largest in [1, 2, 5, 30, 400] {
             for length in [0, 1, 2, 3, 8, 40] {
                 for _ in 0..20 {
-                    let tokens = (0..length).map(|_| 1 + random(largest).cast_signed());
+                    let tokens = (0..length).map(|_| random.within(1..=largest));
                     let tokens: Vec<i64> = tokens.collect();
-                    let last = 1 + random(2 * largest * length.max(1)).cast_signed();
+                    let last = random.within(1..=2 * largest * length.max(1));
                     let items = 0..tokens.len();
                     let expected: Vec<_> =
                         items.map(|item| by_trial(&tokens, item, last)).collect();

@@ -15,8 +15,8 @@ mod sweep;
 use std::marker::PhantomData;
 use std::ops::{ControlFlow, RangeInclusive};
 
-use super::count::Counts;
-use super::{BuiltinSlicer, GroupScore, PreparedChoice, Selection, SweepVisitor, Unsorted};
+use super::builtin::without;
+use super::{BuiltinSlicer, PreparedChoice, Selection, SweepVisitor, Unsorted};
 use crate::fast::parallel;
 use crate::fast::radix::RadixKey;
 use crate::order::descending_key;
@@ -37,6 +37,42 @@ pub(super) struct Fill<O>(PhantomData<fn() -> O>);
 impl<O> Fill<O> {
     pub(super) const NEW: Self = Self(PhantomData);
 }
+
+/// Implements [`Slicer`](super::Slicer) for a type that fills the budget in an order.
+macro_rules! fill_slicer {
+    ($slicer:ident, $order:ident, $config:ident) => {
+        impl $crate::Slicer for $slicer {
+            fn slice(
+                &self,
+                sorted: &[$crate::ScoredItem],
+                budget: &$crate::ContextBudget,
+            ) -> Result<Vec<$crate::ContextItem>, $crate::CupelError> {
+                $crate::slicer::slice_by_selection(self, sorted, budget)
+            }
+
+            fn select(
+                &self,
+                ranked: &[$crate::ScoredRef<'_>],
+                budget: &$crate::ContextBudget,
+            ) -> Result<$crate::Selection, $crate::CupelError> {
+                use $crate::slicer::BuiltinSlicer as _;
+                $crate::slicer::fill::Fill::<$order>::NEW.select_in(None, ranked, budget)
+            }
+
+            fn builtin(&self) -> Option<&dyn $crate::slicer::BuiltinSlicer> {
+                Some(&$crate::slicer::fill::Fill::<$order>::NEW)
+            }
+
+            #[cfg(feature = "serde")]
+            fn to_config(
+                &self,
+            ) -> Result<$crate::config::SlicerConfig, $crate::config::ConfigError> {
+                Ok($crate::config::SlicerConfig::$config)
+            }
+        }
+    };
+}
+pub(super) use fill_slicer;
 
 /// Items with a positive token count in the order in which they are taken.
 struct Ordered {
@@ -160,13 +196,7 @@ impl<O: FillOrder> BuiltinSlicer for Fill<O> {
         Some(least)
     }
 
-    fn group_score(&self) -> Option<GroupScore> {
-        None
-    }
-
-    fn counts(&self) -> Option<&Counts> {
-        None
-    }
+    without! { group_score counts }
 }
 
 /// An item's place in the order: the least is taken first.

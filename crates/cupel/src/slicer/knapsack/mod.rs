@@ -33,11 +33,8 @@ use std::ops::{ControlFlow, RangeInclusive};
 
 use self::reduce::Dominance;
 use self::table::TooLarge;
-use super::count::Counts;
-use super::{
-    BuiltinSlicer, GroupScore, PreparedChoice, Selection, Slicer, SweepVisitor, Unsorted,
-    slice_by_selection,
-};
+use super::builtin::without;
+use super::{BuiltinSlicer, Selection, Slicer, SweepVisitor, slice_by_selection};
 use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredItem, ScoredRef};
 
 /// Selects the set with the highest total score that fits the budget (0/1 knapsack).
@@ -297,14 +294,6 @@ impl BuiltinSlicer for KnapsackSlice {
         Ok(selection)
     }
 
-    fn select_unsorted(&self, _list: &Unsorted<'_>, _budget: &ContextBudget) -> Option<Vec<usize>> {
-        None
-    }
-
-    fn prepare<'a>(&'a self, _list: &Unsorted<'_>, _wanted: usize) -> Option<PreparedChoice<'a>> {
-        None
-    }
-
     fn sweep(
         &self,
         ranked: &[ScoredRef<'_>],
@@ -314,17 +303,7 @@ impl BuiltinSlicer for KnapsackSlice {
         self.sweep_targets(ranked, targets, visitor)
     }
 
-    fn least_targets(&self, _ranked: &[ScoredRef<'_>], _last: i64) -> Option<Vec<Option<i64>>> {
-        None
-    }
-
-    fn group_score(&self) -> Option<GroupScore> {
-        None
-    }
-
-    fn counts(&self) -> Option<&Counts> {
-        None
-    }
+    without! { select_unsorted prepare least_targets group_score counts }
 }
 
 /// A candidate: one row of the table.

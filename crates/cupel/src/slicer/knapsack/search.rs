@@ -94,7 +94,7 @@ impl<'a> CoreSearch<'a> {
         let mut costs: Vec<i64> = costs.map(i64::abs).collect();
         let mut core_size = Self::FIRST_CORE.min(costs.len() / Self::GROWTH);
         let mut min_value = self.max_value + 1;
-        let mut incumbent = 0;
+        let mut incumbent_value = 0;
         loop {
             let assumed = if core_size < costs.len() {
                 let (_, cost, _) = costs.select_nth_unstable(core_size);
@@ -103,11 +103,11 @@ impl<'a> CoreSearch<'a> {
                 0
             };
             // A set with the incumbent's value exists, and a higher minimum leaves a smaller core.
-            min_value = assumed.min(min_value - 1).max(incumbent);
+            min_value = assumed.min(min_value - 1).max(incumbent_value);
             let core = self.core(min_value);
             match self.solve_core(&core, min_value)? {
                 Outcome::Solved(chosen) => return Ok(self.ranks(&core, &chosen)),
-                Outcome::BelowMinimum(value) => incumbent = incumbent.max(value),
+                Outcome::BelowMinimum(value) => incumbent_value = incumbent_value.max(value),
             }
             core_size = Self::GROWTH * (1 + core.rows.len().max(core_size));
         }
