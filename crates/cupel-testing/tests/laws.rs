@@ -7,10 +7,10 @@ use cupel::{
     ChronologicalPlacer, CompositeScorer, ContextBudget, ContextItem, ContextKind,
     CountConstrainedKnapsackSlice, CountQuotaEntry, CountQuotaSlice, CupelError, DecayCurve,
     DecayScorer, ExclusionReason, FrequencyScorer, GreedySlice, KindScorer, KnapsackSlice,
-    MetadataKeyScorer, MetadataTrustScorer, Placer, PriorityScorer, ProductScorer, QuotaEntry,
-    QuotaSlice, RecencyScorer, ReflexiveScorer, Refusal, ScaledScorer, ScarcityBehavior,
-    ScoredItem, ScoredRef, Scorer, Selection, Slicer, StrategyRole, TagComparison, TagScorer,
-    UShapedPlacer,
+    MetadataKeyScorer, MetadataTrustScorer, PlacementRule, Placer, PriorityScorer, ProductScorer,
+    QuotaEntry, QuotaSlice, RecencyScorer, ReflexiveScorer, Refusal, ScaledScorer,
+    ScarcityBehavior, ScoredItem, ScoredRef, Scorer, Selection, Slicer, StrategyRole,
+    TagComparison, TagScorer, UShapedPlacer,
 };
 use cupel_testing::fixture::{item, scored};
 use cupel_testing::laws::{self, Law, check_placer, check_scorer, check_slicer};
@@ -828,6 +828,56 @@ fn a_placer_whose_methods_disagree_is_found() {
     // Two positions of the same item are interchangeable.
     let same = scored("same", 1, 0.5);
     assert_eq!(check_placer(&backwards, &[same.clone(), same]), Ok(()));
+}
+
+#[test]
+fn a_placer_whose_rule_fails_for_a_subset_is_found() {
+    /// Reverses lists of odd length. No single rule gives that order for all subsets.
+    struct OddReversed;
+    impl Placer for OddReversed {
+        fn place(&self, items: &[ScoredItem]) -> Vec<ContextItem> {
+            let mut placed = in_order(items);
+            if items.len() % 2 == 1 {
+                placed.reverse();
+            }
+            placed
+        }
+
+        fn rule(&self, items: &[ScoredRef<'_>]) -> Option<PlacementRule> {
+            let mut sequence = order(items);
+            if items.len() % 2 == 1 {
+                sequence.reverse();
+            }
+            Some(PlacementRule::in_sequence(sequence))
+        }
+    }
+    /// Forgets the first item.
+    struct Incomplete;
+    impl Placer for Incomplete {
+        fn place(&self, items: &[ScoredItem]) -> Vec<ContextItem> {
+            in_order(items)
+        }
+
+        fn arrange(&self, items: &[ScoredRef<'_>]) -> Result<Vec<usize>, CupelError> {
+            Ok(order(items))
+        }
+
+        fn rule(&self, items: &[ScoredRef<'_>]) -> Option<PlacementRule> {
+            let sequence = order(items).into_iter().skip(1);
+            Some(PlacementRule::in_sequence(sequence.collect()))
+        }
+    }
+    let items = ["a", "b", "c"].map(|content| scored(content, 1, 0.5));
+    let violation = check_placer(&OddReversed, &items).unwrap_err();
+    assert_eq!(violation.law(), Law::RuleEqualsArrange);
+    assert_eq!(
+        violation.finding(),
+        "position 0 is \"a\" from `arrange` and \"c\" from `rule`"
+    );
+
+    let violation = check_placer(&Incomplete, &items).unwrap_err();
+    assert_eq!(violation.law(), Law::RuleEqualsArrange);
+    assert_eq!(violation.finding(), "`rule` places 2 of 3 items");
 }
 
 #[test]

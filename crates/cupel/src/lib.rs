@@ -112,7 +112,7 @@ pub use model::{
 pub use pipeline::{
     ChatSettings, Decision, Decisions, Pipeline, PipelineBuilder, Policy, PolicyBuilder, Shorten,
 };
-pub use placer::{ChronologicalPlacer, Placer, UShapedPlacer};
+pub use placer::{ChronologicalPlacer, End, PlacementRule, Placer, UShapedPlacer};
 pub use scorer::{
     CompositeScorer, CompositeScorerBuilder, DecayCurve, DecayScorer, FrequencyScorer, KindScorer,
     MetadataKeyScorer, MetadataTrustScorer, PriorityScorer, ProductScorer, RecencyScorer,

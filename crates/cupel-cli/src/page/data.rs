@@ -3,8 +3,8 @@
 use std::ops::RangeInclusive;
 
 use cupel::{
-    BudgetSweep, ContextBudget, ContextItem, ContextKind, CupelError, Decisions, Pipeline,
-    PipelineStage, Placer, ScorePart, ScoredRef, total_tokens,
+    BudgetSweep, ContextBudget, ContextItem, ContextKind, CupelError, Decisions, End, Pipeline,
+    PipelineStage, PlacementRule, ScorePart, total_tokens,
 };
 use serde::{Serialize, Serializer};
 
@@ -24,7 +24,8 @@ pub(super) struct PageData<'a> {
     steps: Vec<Int>,
     failures: Vec<Failure>,
     kinds: Vec<&'a str>,
-    order: Order,
+    /// `None` if the placer has no rule. Then only the order at the given budget is known.
+    order: Option<Order>,
     /// All candidates, best score first: the order in which excluded ones are listed.
     by_score: Vec<usize>,
     /// How many candidates are ranked.
@@ -86,23 +87,27 @@ struct ScorerNode {
     weight: Option<Float>,
 }
 
-/// How any window is ordered.
-#[derive(Serialize, Debug, PartialEq)]
-pub(super) struct Order {
-    pub(super) shape: Shape,
-    pub(super) sequence: Vec<usize>,
+/// The placer's rule for the order of any window: its members take, in the order of the sequence, the
+/// first or the last free place.
+#[derive(Serialize)]
+struct Order {
+    sequence: Vec<usize>,
+    /// One character per member: `f` takes the first free place, `b` the last.
+    ends: String,
 }
 
-/// What the sequence of an [`Order`] means.
-#[derive(Serialize, Debug, Clone, Copy, PartialEq)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Shape {
-    /// A window stands in the order of the sequence.
-    Line,
-    /// The members of a window go, in the order of the sequence, to its left and its right end in turn.
-    UShaped,
-    /// The placer follows another rule; the sequence is the order of the input.
-    Unknown,
+impl Order {
+    fn new(rule: &PlacementRule) -> Self {
+        let end = |number| match rule.end(number) {
+            End::Front => 'f',
+            End::Back => 'b',
+        };
+        let sequence = rule.sequence().to_vec();
+        Self {
+            ends: (0..sequence.len()).map(end).collect(),
+            sequence,
+        }
+    }
 }
 
 impl<'a> PageData<'a> {
@@ -139,7 +144,7 @@ impl<'a> PageData<'a> {
             failures: failures(&sweep, items),
             items: items_of_page.collect(),
             kinds: kinds.iter().map(|kind| kind.as_str()).collect(),
-            order: order(pipeline.policy().placer(), &decisions, &sweep),
+            order: decisions.placement_rule().as_ref().map(Order::new),
             by_score: by_score(&decisions),
             ranked: decisions.ranking().len(),
             scorers,
@@ -320,88 +325,6 @@ fn by_score(decisions: &Decisions<'_>) -> Vec<usize> {
         by_score.then_with(|| stage(a).cmp(&stage(b)))
     });
     candidates
-}
-
-/// Finds the rule a placer follows, by its answer for all candidates together and for the windows
-/// of the sweep: for all of them, or for so many that a coincidence is out of the question.
-pub(super) fn order(placer: &dyn Placer, decisions: &Decisions<'_>, sweep: &BudgetSweep) -> Order {
-    let items = decisions.items();
-    // A placer is given the pinned items, then the others by rank.
-    let place = |candidate: usize| {
-        let pinned = items[candidate].pinned() && items[candidate].tokens() >= 0;
-        let place = decisions.rank(candidate).map(|rank| (1, rank));
-        place.or(pinned.then_some((0, candidate)))
-    };
-    let arrange = |mut candidates: Vec<usize>| -> Option<Vec<usize>> {
-        candidates.sort_by_key(|&candidate| place(candidate));
-        let scored = candidates.iter().map(|&candidate| {
-            ScoredRef::new(&items[candidate], decisions.score(candidate), candidate)
-        });
-        let positions = placer.arrange(&scored.collect::<Vec<_>>()).ok()?;
-        positions
-            .into_iter()
-            .map(|position| candidates.get(position).copied())
-            .collect()
-    };
-    let candidates = (0..items.len()).filter(|&candidate| place(candidate).is_some());
-    let all = arrange(candidates.collect()).unwrap_or_default();
-    let probes = (CANDIDATE_RUNS / items.len().max(1)).max(16);
-    let stride = sweep.steps.len() / probes + 1;
-    let windows = sweep.steps.iter().step_by(stride);
-    let windows: Vec<(Vec<usize>, Option<Vec<usize>>)> = windows
-        .map(|step| sweep.selection_at(step.from))
-        .map(|window| (window.clone(), arrange(window)))
-        .collect();
-    let rules = [
-        Order {
-            shape: Shape::Line,
-            sequence: all.clone(),
-        },
-        Order {
-            shape: Shape::UShaped,
-            sequence: unfolded(&all),
-        },
-    ];
-    let holds = |rule: &Order| {
-        let mut windows = windows.iter();
-        windows.all(|(window, placed)| placed.as_ref() == Some(&rule.of(window, items.len())))
-    };
-    let unknown = || Order {
-        shape: Shape::Unknown,
-        sequence: (0..items.len()).collect(),
-    };
-    rules.into_iter().find(holds).unwrap_or_else(unknown)
-}
-
-impl Order {
-    /// A window in order, as the page finds it.
-    pub(super) fn of(&self, window: &[usize], candidates: usize) -> Vec<usize> {
-        let mut is_in = vec![false; candidates];
-        for &candidate in window {
-            is_in[candidate] = true;
-        }
-        let sequence = self.sequence.iter().copied();
-        let members: Vec<usize> = sequence.filter(|&candidate| is_in[candidate]).collect();
-        match self.shape {
-            Shape::Line | Shape::Unknown => members,
-            Shape::UShaped => {
-                let left = members.iter().step_by(2);
-                let right = members.iter().skip(1).step_by(2).rev();
-                left.chain(right).copied().collect()
-            }
-        }
-    }
-}
-
-/// The sequence that folds into `placed`: its left and its right end in turn.
-fn unfolded(placed: &[usize]) -> Vec<usize> {
-    let mut rest = placed.iter().copied();
-    let mut sequence = Vec::with_capacity(placed.len());
-    while let Some(left) = rest.next() {
-        sequence.push(left);
-        sequence.extend(rest.next_back());
-    }
-    sequence
 }
 
 /// An integer that a binary64 reader keeps exact: beyond 2^53 it is a string.

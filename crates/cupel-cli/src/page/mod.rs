@@ -1,8 +1,7 @@
-//! The page of `cupel explain --html`: one file that needs nothing else, and no network.
+//! The page of `cupel explain --html`: one self-contained file.
 //!
-//! `page.html` holds the places, `page.css` and `page.js` go into it, and what the page shows goes
-//! beside them as JSON ([`data`]). The page may run this script and no other: its policy names
-//! the digests of both texts.
+//! `page.html` is a template for `page.css`, `page.js` and the data as JSON ([`data`]). The content
+//! security policy of the page allows only this style and this script, by their digests.
 
 mod data;
 #[cfg(test)]
@@ -19,8 +18,7 @@ const HTML: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// The page about what `pipeline` makes of `items` with `budget` and every other budget within
-/// reach. The same input gives the same bytes.
+/// Renders the page of a run, with the windows of other budgets. The same input gives the same bytes.
 ///
 /// # Errors
 ///
@@ -41,14 +39,14 @@ fn assemble(data: &str) -> String {
         source_of(SCRIPT),
         source_of(STYLE)
     );
-    // Data comes last: nothing in it is taken for a place.
+    // Data comes last: a placeholder inside it is not replaced.
     HTML.replace("{{policy}}", &policy)
         .replace("{{style}}", STYLE)
         .replace("{{script}}", SCRIPT)
         .replace("{{data}}", data)
 }
 
-/// The source expression of a content security policy that allows exactly this text.
+/// Returns the source expression of a content security policy that allows exactly this text.
 fn source_of(text: &str) -> String {
     format!("sha256-{}", BASE64_STANDARD.encode(Sha256::digest(text)))
 }

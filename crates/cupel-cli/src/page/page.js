@@ -1,6 +1,6 @@
 // @ts-check
-// Shows a run and the windows of other budgets. Membership comes from the intervals of
-// the sweep; at the given budget it comes from the run itself.
+// Shows a run and the windows of other budgets. Membership comes from the intervals of the sweep,
+// order from the rule of the placer; at the given budget both come from the run itself.
 
 /** @typedef {number | bigint} Int an integer; both types compare exactly */
 /** @typedef {{from: Int, to: Int, why: string}} Failure */
@@ -29,7 +29,7 @@
  * @property {Int[]} steps
  * @property {Failure[]} failures
  * @property {string[]} kinds
- * @property {{shape: 'line' | 'u_shaped' | 'unknown', sequence: number[]}} order
+ * @property {{sequence: number[], ends: string} | null} order
  * @property {number[]} by_score
  * @property {number} ranked
  * @property {ScorerNode[][]} scorers
@@ -41,6 +41,9 @@ const data = readData();
 const { items, budget: given } = data;
 const target = BigInt(given.target);
 const last = BigInt(data.last) > target ? BigInt(data.last) : target;
+
+/** Without a rule of the placer, items are listed in input order. */
+const order = data.order ?? { sequence: [...items.keys()], ends: '' };
 
 /** The budgets at which the window changes; the slider stops only there if budgets were sampled. */
 const stops = data.exact ? data.steps.map(BigInt) : withTarget(data.steps.map(BigInt));
@@ -142,12 +145,12 @@ function isIn(item, budget) {
  * @param {bigint} budget
  */
 function windowAt(budget) {
-  const members = data.order.sequence.filter((index) => isIn(items[index], budget));
+  const { sequence, ends } = order;
+  const members = sequence.filter((index) => isIn(items[index], budget));
   if (budget === target) return members.sort((a, b) => (items[a].position ?? 0) - (items[b].position ?? 0));
-  if (data.order.shape !== 'u_shaped') return members;
-  const left = members.filter((_, place) => place % 2 === 0);
-  const right = members.filter((_, place) => place % 2 === 1);
-  return left.concat(right.reverse());
+  const front = members.filter((_, number) => ends[number] !== 'b');
+  const back = members.filter((_, number) => ends[number] === 'b');
+  return front.concat(back.reverse());
 }
 
 /** @param {bigint} budget */
@@ -354,8 +357,8 @@ function drawControls() {
   if (!data.exact) {
     notices.push('Budgets were sampled for this policy: the slider stops only at sampled budgets.');
   }
-  if (data.order.shape === 'unknown' && budget !== target) {
-    notices.push('The order is known at the given budget only; items are listed in input order.');
+  if (data.order === null && budget !== target) {
+    notices.push(`The order is known only at a budget of ${tokens(target)}; items are listed in input order.`);
   }
   view.notice.textContent = notices.join(' ');
   view.notice.hidden = notices.length === 0;

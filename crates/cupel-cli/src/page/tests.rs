@@ -59,7 +59,7 @@ fn relevance() -> CompositeScorer {
         .unwrap()
 }
 
-/// Shares have to be tried budget by budget, and there are too many budgets to try all.
+/// Quotas are run at each budget, and there are too many budgets to try all.
 fn sampled(items: &[ContextItem]) -> Case {
     let enlarged = |item: &ContextItem| {
         let mut builder = ContextItem::builder(item.content(), item.tokens() * 17)
@@ -83,7 +83,7 @@ fn sampled(items: &[ContextItem]) -> Case {
     }
 }
 
-/// Texts that would like to be something else, and numbers at the ends of their range.
+/// Texts with markup and control characters, and numbers at the ends of their range.
 fn hostile() -> Case {
     let long = "x".repeat(5_000);
     let texts: [(&str, i64, f64); 14] = [
@@ -132,7 +132,7 @@ fn hostile() -> Case {
                 .unwrap()
         })
         .collect();
-    // The same handle twice, and a copy of its own.
+    // The same handle again, and a separate copy.
     items.push(items[1].clone());
     items.push(items[1].to_builder().build().unwrap());
     Case {
@@ -169,7 +169,7 @@ impl Case {
         render(&title, &self.items, &self.budget, &self.pipeline).unwrap()
     }
 
-    /// What a run of its own says about this budget.
+    /// Returns the result of a run with this budget.
     fn expectation(&self, target: i64) -> Value {
         let gap = self.budget.max_tokens() - self.budget.target_tokens();
         let budget = self.budget.with_limits(target + gap, target);
@@ -206,7 +206,7 @@ impl Case {
     }
 }
 
-/// What a page holds.
+/// Returns the data of a page.
 fn embedded(page: &str) -> Value {
     let opening = "<script type=\"application/json\" id=\"data\">";
     let (_, data) = page.split_once(opening).unwrap();
@@ -225,7 +225,7 @@ fn int(value: &Value) -> i64 {
     text.unwrap_or_else(|| value.to_string()).parse().unwrap()
 }
 
-/// The window at a budget, read off the page's data as its script does.
+/// Returns the window at a budget from the page's data, as its script does.
 fn window_at(data: &Value, budget: i64) -> Vec<u64> {
     let items = data["items"].as_array().unwrap();
     let at_target = budget == int(&data["budget"]["target"]);
@@ -244,21 +244,15 @@ fn window_at(data: &Value, budget: i64) -> Vec<u64> {
         members.sort_by_key(|index| item(index)["position"].as_u64());
         return members;
     }
-    let members: Vec<u64> = sequence.filter(|index| is_in(item(index))).collect();
-    match data["order"]["shape"].as_str().unwrap() {
-        "line" => members,
-        "u_shaped" => {
-            let left = members.iter().step_by(2);
-            left.chain(members.iter().skip(1).step_by(2).rev())
-                .copied()
-                .collect()
-        }
-        shape => panic!("the order is {shape}"),
-    }
+    let members = sequence.filter(|index| is_in(item(index)));
+    let ends = data["order"]["ends"].as_str().unwrap().chars();
+    let (back, front): (Vec<_>, Vec<_>) = members.zip(ends).partition(|(_, end)| *end == 'b');
+    let window = front.into_iter().chain(back.into_iter().rev());
+    window.map(|(index, _)| index).collect()
 }
 
 #[test]
-fn a_page_says_what_a_run_says_at_every_budget() {
+fn a_page_shows_the_window_of_a_run_at_every_budget() {
     for case in cases() {
         let data = embedded(&case.page());
         assert_eq!(data["exact"], case.name != "sampled");
@@ -280,7 +274,7 @@ fn a_page_says_what_a_run_says_at_every_budget() {
 }
 
 #[test]
-fn a_page_lists_what_is_out_as_the_report_does() {
+fn a_page_lists_excluded_items_in_the_order_of_the_report() {
     for case in cases() {
         let data = embedded(&case.page());
         let report = case.pipeline.dry_run(&case.items, &case.budget).unwrap();
@@ -333,7 +327,7 @@ fn reasons_are_the_phrases_of_the_run() {
 }
 
 #[test]
-fn scores_come_with_their_parts() {
+fn scores_have_their_parts() {
     let (items, budget) = incident();
     let pipeline = Pipeline::new(relevance(), GreedySlice, ChronologicalPlacer);
     let data = embedded(&render("parts", &items, &budget, &pipeline).unwrap());
@@ -374,39 +368,23 @@ fn scores_come_with_their_parts() {
 }
 
 #[test]
-fn an_irregular_order_is_called_unknown() {
+fn a_placer_without_a_rule_has_an_order_at_the_given_budget_only() {
     struct ByLength;
     impl Placer for ByLength {
         fn place(&self, items: &[ScoredItem]) -> Vec<ContextItem> {
             let mut placed: Vec<_> = items.iter().map(|scored| scored.item.clone()).collect();
             placed.sort_by_key(|item| item.content().len());
-            if placed.len() % 3 == 1 {
-                placed.reverse();
-            }
             placed
         }
     }
     let (items, budget) = incident();
-    let shape = |pipeline: &Pipeline| {
-        let data = embedded(&render("order", &items, &budget, pipeline).unwrap());
-        data["order"]["shape"].as_str().unwrap().to_owned()
-    };
-    assert_eq!(
-        shape(&Pipeline::new(relevance(), GreedySlice, ByLength)),
-        "unknown"
-    );
-    assert_eq!(
-        shape(&Pipeline::new(relevance(), GreedySlice, UShapedPlacer)),
-        "u_shaped"
-    );
-    assert_eq!(
-        shape(&Pipeline::new(
-            relevance(),
-            GreedySlice,
-            ChronologicalPlacer
-        )),
-        "line"
-    );
+    let pipeline = Pipeline::new(relevance(), GreedySlice, ByLength);
+    let data = embedded(&render("order", &items, &budget, &pipeline).unwrap());
+    assert_eq!(data["order"], Value::Null);
+    let window = pipeline.run_indices(&items, &budget).unwrap();
+    for (position, index) in window.into_iter().enumerate() {
+        assert_eq!(data["items"][index]["position"], position);
+    }
 }
 
 #[test]
@@ -417,7 +395,7 @@ fn the_same_input_gives_the_same_page() {
 }
 
 #[test]
-fn the_ends_of_the_range_have_a_page() {
+fn a_page_handles_the_ends_of_the_number_range() {
     let item = |tokens| {
         ContextItem::builder(format!("{tokens} tokens"), tokens)
             .future_relevance_hint(0.5)
@@ -448,7 +426,7 @@ fn the_ends_of_the_range_have_a_page() {
 }
 
 #[test]
-fn the_browser_gets_its_pages() {
+fn pages_and_expectations_for_the_browser_are_written() {
     let own;
     let directory = match std::env::var_os("CUPEL_PAGES") {
         Some(directory) => std::path::PathBuf::from(directory),

@@ -34,6 +34,7 @@
 //! | [`SelectEqualsSlice`](Law::SelectEqualsSlice) | | `select` | |
 //! | [`Permutation`](Law::Permutation) | | | both methods |
 //! | [`ArrangeEqualsPlace`](Law::ArrangeEqualsPlace) | | | `arrange` |
+//! | [`RuleEqualsArrange`](Law::RuleEqualsArrange) | | | `rule`, if there is one |
 
 mod inputs;
 mod placing;

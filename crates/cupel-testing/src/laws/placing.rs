@@ -37,10 +37,12 @@ pub fn check_placer(
         Err(broken(Law::Permutation, finding))
     };
     let place = || complete(positions(items, &placer.place(items)), "`place`");
-    let arrange = || {
+    let arrange_some = |items: &[ScoredItem]| {
         let order = placer.arrange(&borrowed(items));
-        let order =
-            order.map_err(|error| broken(Law::Answers, format!("`arrange` failed: {error}")))?;
+        order.map_err(|error| broken(Law::Answers, format!("`arrange` failed: {error}")))
+    };
+    let arrange = || {
+        let order = arrange_some(items)?;
         complete(distinct(&order, items.len()), "`arrange`")
     };
 
@@ -56,6 +58,29 @@ pub fn check_placer(
     for (law, left, right) in equal {
         if let Some(difference) = left.difference(right, items) {
             return Err(broken(law, difference));
+        }
+    }
+    let Some(rule) = placer.rule(&borrowed(items)) else {
+        return Ok(());
+    };
+    // The list itself, every second item, every third item.
+    for stride in 1..=3 {
+        let members: Vec<usize> = (0..items.len()).step_by(stride).collect();
+        let subset: Vec<ScoredItem> = members.iter().map(|&at| items[at].clone()).collect();
+        let arranged = arrange_some(&subset)?;
+        let from_arrange = Order(
+            "`arrange`",
+            arranged.into_iter().map(|at| members[at]).collect(),
+        );
+        let order = rule.order(|position| position % stride == 0);
+        let from_rule = Order("`rule`", order);
+        if from_rule.1.len() != members.len() {
+            let (placed, all) = (from_rule.1.len(), members.len());
+            let finding = format!("`rule` places {placed} of {all} items");
+            return Err(broken(Law::RuleEqualsArrange, finding));
+        }
+        if let Some(difference) = from_arrange.difference(&from_rule, items) {
+            return Err(broken(Law::RuleEqualsArrange, difference));
         }
     }
     Ok(())

@@ -38,6 +38,8 @@ pub enum Law {
     Permutation,
     /// `arrange` gives the order that `place` gives.
     ArrangeEqualsPlace,
+    /// `rule` gives the order that `arrange` gives, for the list and for its subsets.
+    RuleEqualsArrange,
 }
 
 impl Law {
@@ -54,6 +56,9 @@ impl Law {
             Self::SelectEqualsSlice => "`select` keeps the items that `slice` returns",
             Self::Permutation => "every received item is placed exactly once",
             Self::ArrangeEqualsPlace => "`arrange` gives the order that `place` gives",
+            Self::RuleEqualsArrange => {
+                "`rule` gives the order that `arrange` gives, for the list and for its subsets"
+            }
         }
     }
 }

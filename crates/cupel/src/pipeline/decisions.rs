@@ -8,7 +8,7 @@ use super::{Policy, score};
 use crate::scorer::explained;
 use crate::{
     ContextBudget, ContextItem, CountRequirementShortfall, CupelError, ExclusionReason,
-    InclusionReason, PipelineStage, ScorePart, SelectionReport, total_tokens,
+    InclusionReason, PipelineStage, PlacementRule, ScorePart, SelectionReport, total_tokens,
 };
 
 /// What a run decided about every candidate, by its position in the input; see
@@ -261,6 +261,34 @@ impl<'a> Decisions<'a> {
         let mut merged = self.window().to_vec();
         merged.sort_by_key(|&candidate| (self.rank(candidate), candidate));
         merged
+    }
+
+    /// Returns the order of the window at any budget, if the placer has a rule for it: the rule over all
+    /// candidates that can be in a window.
+    ///
+    /// ```
+    /// use cupel::*;
+    ///
+    /// let pipeline = Pipeline::new(ReflexiveScorer, GreedySlice, UShapedPlacer);
+    /// let item = |hint| ContextItem::builder(hint.to_string(), 5).future_relevance_hint(hint).build();
+    /// let items = [item(0.1)?, item(0.9)?, item(0.5)?];
+    /// let small = pipeline.decide(&items, &ContextBudget::with_target(10, 10)?)?;
+    /// let large = pipeline.decide(&items, &ContextBudget::with_target(15, 15)?)?;
+    /// let rule = small.placement_rule().unwrap();
+    /// assert_eq!(rule.order(|candidate| candidate != 0), small.window());
+    /// assert_eq!(rule.order(|_| true), large.window());
+    /// # Ok::<(), CupelError>(())
+    /// ```
+    pub fn placement_rule(&self) -> Option<PlacementRule> {
+        let is_pinned = |&index: &usize| {
+            let item = &self.items()[index];
+            item.pinned() && item.tokens() >= 0
+        };
+        let pinned = (0..self.items().len()).filter(is_pinned);
+        let candidates: Vec<usize> = pinned.chain(self.ranking().iter().copied()).collect();
+        let scored = self.ledger.scored(candidates.iter().copied());
+        let rule = self.policy.placer().rule(&scored)?;
+        Some(rule.map(|position| candidates[position]))
     }
 
     /// Returns the report of the run, without events.

@@ -1,10 +1,10 @@
 //! [`ChronologicalPlacer`].
 
-use super::{Placer, placed};
+use super::{PlacementRule, Placer, placed};
 use crate::fast::parallel;
 use crate::fast::radix::RadixKey;
-use crate::order::low_bits;
-use crate::{ContextItem, CupelError, ScoredItem, ScoredRef};
+use crate::order::to_index;
+use crate::{ContextItem, ScoredItem, ScoredRef};
 
 /// Places the oldest first, items without a timestamp last.
 ///
@@ -31,11 +31,11 @@ pub struct ChronologicalPlacer;
 
 impl Placer for ChronologicalPlacer {
     fn place(&self, items: &[ScoredItem]) -> Vec<ContextItem> {
-        placed(items, order)
+        placed(items, rule)
     }
 
-    fn arrange(&self, items: &[ScoredRef<'_>]) -> Result<Vec<usize>, CupelError> {
-        Ok(order(items))
+    fn rule(&self, items: &[ScoredRef<'_>]) -> Option<PlacementRule> {
+        Some(rule(items))
     }
 
     #[cfg(feature = "serde")]
@@ -44,15 +44,15 @@ impl Placer for ChronologicalPlacer {
     }
 }
 
-fn order(items: &[ScoredRef<'_>]) -> Vec<usize> {
+fn rule(items: &[ScoredRef<'_>]) -> PlacementRule {
     let time = |position: usize| items[position].item.seconds_and_nanos();
     let mut timed = Vec::with_capacity(items.len());
     timed.extend((0..items.len()).filter_map(|at| Some(TimeKey::new(time(at)?, at))));
     parallel::sort(&mut timed);
     let timeless = (0..items.len()).filter(|&position| time(position).is_none());
-    let mut order = Vec::with_capacity(items.len());
-    order.extend(timed.into_iter().map(TimeKey::position).chain(timeless));
-    order
+    let mut sequence = Vec::with_capacity(items.len());
+    sequence.extend(timed.into_iter().map(TimeKey::position).chain(timeless));
+    PlacementRule::in_sequence(sequence)
 }
 
 /// A time with a position: oldest first, ties by position. From the top: 44 bits of seconds, 31 of
@@ -72,7 +72,7 @@ impl TimeKey {
     }
 
     fn position(self) -> usize {
-        low_bits(self.0 & ((1 << Self::POSITION_BITS) - 1))
+        to_index(self.0 & ((1 << Self::POSITION_BITS) - 1))
     }
 }
 

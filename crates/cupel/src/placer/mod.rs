@@ -8,12 +8,14 @@
 //! The specification defines both.
 
 mod chronological;
+mod rule;
 mod u_shaped;
 
 use std::fmt;
 use std::sync::Arc;
 
 pub use chronological::ChronologicalPlacer;
+pub use rule::{End, PlacementRule};
 pub use u_shaped::UShapedPlacer;
 
 #[cfg(feature = "serde")]
@@ -57,14 +59,27 @@ pub trait Placer: Send + Sync {
 
     /// Returns the order as positions in `items`. The pipeline calls this method.
     ///
-    /// The default calls [`place`](Self::place) and finds the items by their handles.
+    /// Defaults to the order of the [`rule`](Self::rule). Without one, calls [`place`](Self::place) and
+    /// finds the items by their handles.
     ///
     /// # Errors
     ///
     /// [`CupelError::Contract`] if `place` returned an item it did not receive, or one twice.
     fn arrange(&self, items: &[ScoredRef<'_>]) -> Result<Vec<usize>, CupelError> {
+        if let Some(rule) = self.rule(items) {
+            return Ok(rule.into_order());
+        }
         let owned: Vec<ScoredItem> = items.iter().map(|scored| scored.to_scored_item()).collect();
         match_handles(items, &self.place(&owned), StrategyRole::Placer)
+    }
+
+    /// Returns one rule that orders `items` and every subset of them as [`arrange`](Self::arrange) does.
+    ///
+    /// A page or a chart that shows many budgets needs it: one call gives the order of every window,
+    /// see [`Decisions::placement_rule`](crate::Decisions::placement_rule). Defaults to `None`, for an
+    /// order that does not follow such a rule.
+    fn rule(&self, _items: &[ScoredRef<'_>]) -> Option<PlacementRule> {
+        None
     }
 
     /// Returns the placer's name in debug output. Defaults to the name of its type.
@@ -102,6 +117,10 @@ macro_rules! forward {
                 (**self).arrange(items)
             }
 
+            fn rule(&self, items: &[ScoredRef<'_>]) -> Option<PlacementRule> {
+                (**self).rule(items)
+            }
+
             fn placer_name(&self) -> &str {
                 (**self).placer_name()
             }
@@ -116,13 +135,13 @@ macro_rules! forward {
 
 forward!(Box<T>, Arc<T>, &T);
 
-/// Returns the items in the order of positions, for placers whose order cannot fail.
+/// Returns the items in the order of a rule.
 fn placed(
     items: &[ScoredItem],
-    order: impl FnOnce(&[ScoredRef<'_>]) -> Vec<usize>,
+    rule: impl FnOnce(&[ScoredRef<'_>]) -> PlacementRule,
 ) -> Vec<ContextItem> {
     let refs = ScoredRef::from_list(items);
-    let positions = order(&refs).into_iter();
+    let positions = rule(&refs).into_order().into_iter();
     positions
         .map(|position| items[position].item.clone())
         .collect()

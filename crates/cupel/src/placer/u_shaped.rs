@@ -1,9 +1,9 @@
 //! [`UShapedPlacer`].
 
-use super::{Placer, placed};
+use super::{End, PlacementRule, Placer, placed};
 use crate::fast::parallel;
 use crate::order::Ranked;
-use crate::{ContextItem, CupelError, ScoredItem, ScoredRef};
+use crate::{ContextItem, ScoredItem, ScoredRef};
 
 /// Places the best scores at both ends and the worst in the middle, for models that attend less to
 /// the middle (Liu et al. 2023, "Lost in the Middle").
@@ -28,11 +28,11 @@ pub struct UShapedPlacer;
 
 impl Placer for UShapedPlacer {
     fn place(&self, items: &[ScoredItem]) -> Vec<ContextItem> {
-        placed(items, order)
+        placed(items, rule)
     }
 
-    fn arrange(&self, items: &[ScoredRef<'_>]) -> Result<Vec<usize>, CupelError> {
-        Ok(order(items))
+    fn rule(&self, items: &[ScoredRef<'_>]) -> Option<PlacementRule> {
+        Some(rule(items))
     }
 
     #[cfg(feature = "serde")]
@@ -41,12 +41,14 @@ impl Placer for UShapedPlacer {
     }
 }
 
-fn order(items: &[ScoredRef<'_>]) -> Vec<usize> {
+fn rule(items: &[ScoredRef<'_>]) -> PlacementRule {
     let ranks = items.iter().enumerate();
     let ranks = ranks.map(|(position, scored)| Ranked::new(scored.score, position));
     let mut ranks: Vec<Ranked> = ranks.collect();
     parallel::sort(&mut ranks);
-    let left = ranks.iter().step_by(2);
-    let right = ranks.iter().skip(1).step_by(2).rev();
-    left.chain(right).map(|ranked| ranked.position()).collect()
+    let ends = [End::Front, End::Back].into_iter().cycle();
+    PlacementRule::with_ends(
+        ranks.into_iter().map(Ranked::position).collect(),
+        ends.take(items.len()).collect(),
+    )
 }
