@@ -7,14 +7,50 @@
 )]
 pub struct BudgetError {
     text: String,
-    problem: String,
+    problem: BudgetProblem,
 }
 
 impl BudgetError {
-    /// Returns what is wrong with it, such as `it is negative`.
-    pub fn problem(&self) -> &str {
-        &self.problem
+    /// Returns what is wrong with the text.
+    pub fn problem(&self) -> BudgetProblem {
+        self.problem
     }
+}
+
+/// Why a text is not a budget.
+#[non_exhaustive]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BudgetProblem {
+    /// There is no text.
+    #[error("it is empty")]
+    Empty,
+    /// The number is below zero.
+    #[error("it is negative")]
+    Negative,
+    /// Digits are grouped by commas.
+    #[error("remove the comma")]
+    Comma,
+    /// The text is not a decimal number.
+    #[error("it is not a number")]
+    NotANumber,
+    /// The letter after the number is not a unit.
+    #[error("unknown unit; expected k, M or %")]
+    UnknownUnit,
+    /// The number of tokens has a fraction.
+    #[error("it is not a whole number of tokens")]
+    Fraction,
+    /// A share is given without a window.
+    #[error("a share needs a model whose window is known")]
+    UnknownWindow,
+    /// The share is above 100%.
+    #[error("a share is at most 100%")]
+    ShareTooLarge,
+    /// The budget is zero.
+    #[error("it leaves no tokens")]
+    Zero,
+    /// The budget is above 10^12 tokens.
+    #[error("it is larger than any window")]
+    TooLarge,
 }
 
 /// The largest budget: above any context window, and far below overflow.
@@ -44,16 +80,16 @@ const MAX_TOKENS: i64 = 1_000_000_000_000;
 pub fn parse_budget(text: &str, window: Option<i64>) -> Result<i64, BudgetError> {
     tokens(text.trim(), window).map_err(|problem| BudgetError {
         text: text.to_owned(),
-        problem: problem.to_owned(),
+        problem,
     })
 }
 
-fn tokens(text: &str, window: Option<i64>) -> Result<i64, &'static str> {
+fn tokens(text: &str, window: Option<i64>) -> Result<i64, BudgetProblem> {
     if text.is_empty() {
-        return Err("it is empty");
+        return Err(BudgetProblem::Empty);
     }
     if text.starts_with('-') {
-        return Err("it is negative");
+        return Err(BudgetProblem::Negative);
     }
     let (digits, unit) = match text.char_indices().last() {
         Some((end, unit)) if unit.is_alphabetic() || unit == '%' => {
@@ -62,27 +98,27 @@ fn tokens(text: &str, window: Option<i64>) -> Result<i64, &'static str> {
         _ => (text, None),
     };
     let number = Decimal::parse(digits).ok_or(if digits.contains(',') {
-        "remove the comma"
+        BudgetProblem::Comma
     } else {
-        "it is not a number"
+        BudgetProblem::NotANumber
     })?;
     let tokens = match unit {
         None => number.times(1)?,
         Some('k' | 'K') => number.times(1_000)?,
         Some('m' | 'M') => number.times(1_000_000)?,
         Some('%') => {
-            let window = window.ok_or("a share needs a model whose window is known")?;
+            let window = window.ok_or(BudgetProblem::UnknownWindow)?;
             if number.is_above(100) {
-                return Err("a share is at most 100%");
+                return Err(BudgetProblem::ShareTooLarge);
             }
             number.share(window)
         }
-        Some(_) => return Err("unknown unit; expected k, M or %"),
+        Some(_) => return Err(BudgetProblem::UnknownUnit),
     };
     match tokens {
-        ..=0 => Err("it leaves no tokens"),
-        tokens if tokens > i128::from(MAX_TOKENS) => Err("it is larger than any window"),
-        tokens => i64::try_from(tokens).map_err(|_| "it is larger than any window"),
+        ..=0 => Err(BudgetProblem::Zero),
+        tokens if tokens > i128::from(MAX_TOKENS) => Err(BudgetProblem::TooLarge),
+        tokens => i64::try_from(tokens).map_err(|_| BudgetProblem::TooLarge),
     }
 }
 
@@ -119,11 +155,11 @@ impl Decimal {
         })
     }
 
-    fn times(&self, factor: i128) -> Result<i128, &'static str> {
+    fn times(&self, factor: i128) -> Result<i128, BudgetProblem> {
         let scale = 10_i128.pow(self.decimals);
         let product = self.digits.saturating_mul(factor);
         if product % scale != 0 {
-            return Err("it is not a whole number of tokens");
+            return Err(BudgetProblem::Fraction);
         }
         Ok(product / scale)
     }

@@ -81,7 +81,10 @@ impl Chat {
                 Value::String(text) if layout.is_text => Ok(responses::user_message(text)),
                 value => read(shape, value),
             };
-            let message = message.map_err(|(field, text)| layout.fault(index, &field, text))?;
+            let message = message.map_err(|fault| {
+                let error = layout.fault(index, &fault.field, fault.message);
+                error.kind(fault.kind)
+            })?;
             messages.push(if shape == Shape::Items {
                 let item = item(value, 0).map_err(|text| layout.fault(index, "", text))?;
                 let message = ParsedMessage::new(Role::Other, item.0.kind().as_str());

@@ -58,6 +58,8 @@ pub struct ChatError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Invalid,
+    /// The message continues a sentence that starts with the path, such as "must be a string".
+    Value,
     Ambiguous,
     Mixed,
 }
@@ -85,6 +87,14 @@ impl ChatError {
     /// Returns whether the list has both messages and items.
     pub fn is_mixed(&self) -> bool {
         self.kind == Kind::Mixed
+    }
+
+    /// Returns the message as a whole sentence, such as "`messages[0]` must be an object, not a number".
+    pub fn sentence(&self) -> String {
+        match self.kind {
+            Kind::Value => format!("`{}` {}", self.path, self.message),
+            Kind::Invalid | Kind::Ambiguous | Kind::Mixed => self.message.clone(),
+        }
     }
 
     pub(crate) fn at(mut self, path: impl Into<String>) -> Self {

@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::error::{ChatError, Place};
+use crate::error::{ChatError, Kind, Place};
 
 /// A text as a list of values, and the text before, between and after them.
 #[derive(Debug, Clone)]
@@ -101,7 +101,9 @@ impl Layout {
             vec![*whole]
         } else {
             serde_json::from_str(whole.get()).map_err(|_| {
-                ChatError::new(text, offset(text, whole), "must be an array").at(path)
+                ChatError::new(text, offset(text, whole), "must be an array")
+                    .at(path)
+                    .kind(Kind::Value)
             })?
         };
         let envelope = entries.iter().filter(|(key, _)| key != path);

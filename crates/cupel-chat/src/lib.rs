@@ -47,7 +47,7 @@ mod shape;
 mod shorten;
 mod tokens;
 
-pub use budget::{BudgetError, parse_budget};
+pub use budget::{BudgetError, BudgetProblem, parse_budget};
 pub use chat::{Chat, Message, ToolCall};
 pub use error::{ChatError, Place};
 pub use fit::{Dropped, FitError, Fitted, MandatoryMessage, default_policy};

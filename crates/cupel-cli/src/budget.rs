@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use clap::Args;
 use cupel::{ContextBudget, ContextKind};
-use cupel_chat::{BudgetError, Model, parse_budget};
+use cupel_chat::{BudgetError, BudgetProblem, Model, parse_budget};
 
 use crate::failure::Failure;
 use crate::text::grouped;
@@ -41,10 +41,9 @@ pub(crate) struct BudgetArgs {
 /// Parses a token count such as `8k`. Zero is valid, a percentage is not.
 pub(crate) fn tokens(text: &str) -> Result<i64, String> {
     parse_tokens(text, None).map_err(|error| {
-        let problem = if text.contains('%') {
-            "a percentage is not valid here"
-        } else {
-            error.problem()
+        let problem = match error.problem() {
+            BudgetProblem::UnknownWindow => "a percentage is not valid here".to_owned(),
+            problem => problem.to_string(),
         };
         format!("{problem}; write tokens as 8000, 8k or 1.5M")
     })

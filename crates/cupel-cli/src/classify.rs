@@ -250,15 +250,10 @@ fn unreadable(source: &Source, part: &Source, error: &ConfigError) -> Failure {
 }
 
 fn chat_failure(source: &Source, error: ChatError) -> Failure {
-    let unclear = error.is_ambiguous();
-    let message = if error.message.starts_with("must ") || error.message.starts_with("is ") {
-        format!("`{}` {}", error.path, error.message)
-    } else {
-        error.message
-    };
+    let (message, is_ambiguous) = (error.sentence(), error.is_ambiguous());
     let place = source.place(error.place.line, error.place.column, error.path);
     let failure = Failure::input(message).at(place);
-    if unclear {
+    if is_ambiguous {
         failure.help("name it with --shape")
     } else {
         failure

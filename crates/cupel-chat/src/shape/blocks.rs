@@ -4,8 +4,7 @@
 
 use serde_json::{Map, Value};
 
-use super::fields::{Fault, arguments, fault, join, object, optional, text};
-use super::type_of;
+use super::fields::{Fault, arguments, join, object, optional, text, type_fault};
 use crate::message::{ContentPart, Image, ParsedMessage};
 use crate::tokens::image;
 
@@ -27,13 +26,7 @@ pub(super) fn content(
             }
             Ok(())
         }
-        Some(other) => fault(
-            path,
-            format!(
-                "must be a string or an array of content blocks, not {}",
-                type_of(other)
-            ),
-        ),
+        found => type_fault(path, "a string or an array of content blocks", found),
     }
 }
 

@@ -156,7 +156,10 @@ fn unknown(layout: &Layout, index: usize, value: &Value) -> ChatError {
                 names()
             )
         }
-        other => format!("must be an object, not {}", type_of(other)),
+        other => {
+            let message = format!("must be an object, not {}", type_of(other));
+            return layout.fault(index, "", message).kind(Kind::Value);
+        }
     };
     layout.fault(index, "", message)
 }

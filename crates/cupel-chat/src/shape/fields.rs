@@ -4,13 +4,49 @@ use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
 use super::{Shape, type_of};
+use crate::error::Kind;
 use crate::message::ParsedMessage;
 
-/// An error in a message: the path of the field and the message.
-pub(crate) type Fault = (String, String);
+/// An error in a message.
+pub(crate) struct Fault {
+    /// The path of the field.
+    pub(crate) field: String,
+    pub(crate) message: String,
+    pub(crate) kind: Kind,
+}
 
+/// Returns an error whose message is a whole sentence.
 pub(super) fn fault<T>(field: impl Into<String>, message: impl Into<String>) -> Result<T, Fault> {
-    Err((field.into(), message.into()))
+    Err(Fault {
+        field: field.into(),
+        message: message.into(),
+        kind: Kind::Invalid,
+    })
+}
+
+/// Returns an error whose message continues a sentence that starts with the path of the field.
+pub(super) fn value_fault<T>(
+    field: impl Into<String>,
+    message: impl Into<String>,
+) -> Result<T, Fault> {
+    Err(Fault {
+        field: field.into(),
+        message: message.into(),
+        kind: Kind::Value,
+    })
+}
+
+/// Returns the error for a value that is missing or of another type than `expected`.
+pub(super) fn type_fault<T>(
+    field: impl Into<String>,
+    expected: &str,
+    found: Option<&Value>,
+) -> Result<T, Fault> {
+    let message = match found {
+        Some(found) => format!("must be {expected}, not {}", type_of(found)),
+        None => format!("is missing; it must be {expected}"),
+    };
+    value_fault(field, message)
 }
 
 /// Reads one message of a chat.
@@ -42,11 +78,7 @@ pub(super) fn text<'a>(
 ) -> Result<&'a str, Fault> {
     match fields.get(key) {
         Some(Value::String(text)) => Ok(text),
-        Some(other) => fault(
-            join(path, key),
-            format!("must be a string, not {}", type_of(other)),
-        ),
-        None => fault(join(path, key), "is missing; it must be a string"),
+        found => type_fault(join(path, key), "a string", found),
     }
 }
 
@@ -71,17 +103,14 @@ pub(super) fn list<'a>(
     match fields.get(key) {
         None | Some(Value::Null) => Ok(&[]),
         Some(Value::Array(values)) => Ok(values),
-        Some(other) => fault(
-            join(path, key),
-            format!("must be an array, not {}", type_of(other)),
-        ),
+        found => type_fault(join(path, key), "an array", found),
     }
 }
 
 pub(super) fn object<'a>(value: &'a Value, path: &str) -> Result<&'a Map<String, Value>, Fault> {
     match value {
         Value::Object(fields) => Ok(fields),
-        other => fault(path, format!("must be an object, not {}", type_of(other))),
+        other => type_fault(path, "an object", Some(other)),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::fields::{Fault, arguments, fault, join, list, object, optional, text};
+use super::fields::{Fault, arguments, fault, join, list, object, optional, text, value_fault};
 use super::openai::{self, function_id};
 use super::{Format, Shape, Start, blocks};
 use crate::message::{ParsedMessage, Role};
@@ -53,7 +53,7 @@ fn read(fields: &Map<String, Value>) -> Result<ParsedMessage, Fault> {
     let (name, path, fields) = if fields.contains_key("lc") {
         let class = list(fields, "id", "")?.last().and_then(Value::as_str);
         let Some(class) = class else {
-            return fault(
+            return value_fault(
                 "id",
                 "must be an array that ends with the name of a message class",
             );

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::fields::{Fault, arguments, fault, join, optional, text};
+use super::fields::{Fault, arguments, fault, join, optional, text, type_fault};
 use super::{Format, Shape, Start, blocks};
 use crate::message::{ContentPart, ParsedMessage, Role};
 use crate::tokens::image;
@@ -74,7 +74,7 @@ fn read(fields: &Map<String, Value>) -> Result<ParsedMessage, Fault> {
             }
             Ok(message)
         }
-        Some("function_call") => fault("call_id", "is missing; it must be a string"),
+        Some("function_call") => type_fault("call_id", "a string", None),
         // A tool of the provider, which includes its output, or an unknown type.
         Some(kind) => {
             let made = kind.ends_with("_call") || kind == "mcp_list_tools";
