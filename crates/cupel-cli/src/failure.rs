@@ -21,6 +21,8 @@ pub(crate) enum Exit {
     Input = 2,
     /// An internal error.
     Internal = 3,
+    /// Ctrl-C stopped a search; the answer covers the budgets up to that point. 128 plus SIGINT.
+    Stopped = 130,
 }
 
 /// Why the command stops.

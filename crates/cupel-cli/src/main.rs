@@ -11,6 +11,7 @@ mod failure;
 mod input;
 mod output;
 mod page;
+mod progress;
 mod summary;
 mod task;
 mod text;

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use cupel::config::{PolicyConfig, Preset, preset};
 use cupel::{
-    BudgetSweep, ContextBudget, ContextItem, Decisions, MinBudgets, Pipeline, Policy, total_tokens,
+    BudgetSweep, ContextBudget, ContextItem, Decisions, MinBudgets, Pipeline, Policy,
+    SweepProgress, total_tokens,
 };
 use cupel_chat::{Chat, Shape, TokenCounter, UnknownModel, default_policy};
 
@@ -407,23 +408,31 @@ impl Task {
 
     /// Returns what every target of a range selects. The range ends at the tokens of all candidates
     /// by default.
-    pub(crate) fn sweep(&self, from: i64, to: Option<i64>) -> Result<BudgetSweep, Failure> {
+    pub(crate) fn sweep(
+        &self,
+        from: i64,
+        to: Option<i64>,
+        observer: impl FnMut(SweepProgress) -> ControlFlow<()>,
+    ) -> Result<BudgetSweep, Failure> {
         let to = to.unwrap_or_else(|| self.all_tokens().max(from));
+        let (items, samples) = (&self.items, self.samples());
         self.pipeline()
-            .sweep_sampled(&self.items, &self.budget, from..=to, self.samples())
+            .sweep_observed(items, &self.budget, from..=to, samples, observer)
             .map_err(|error| Failure::run(&error))
     }
 
     /// Returns the least budget of every candidate, and the ceiling of the search. It is the tokens of
     /// all candidates by default.
-    pub(crate) fn min_budgets(&self, ceiling: Option<i64>) -> Result<(MinBudgets, i64), Failure> {
+    pub(crate) fn min_budgets(
+        &self,
+        ceiling: Option<i64>,
+        observer: impl FnMut(SweepProgress) -> ControlFlow<()>,
+    ) -> Result<(MinBudgets, i64), Failure> {
         let ceiling = ceiling.unwrap_or_else(|| self.all_tokens());
         let (items, samples) = (&self.items, self.samples());
         let found =
             self.pipeline()
-                .min_budgets_observed(items, &self.budget, ceiling, samples, |_| {
-                    ControlFlow::Continue(())
-                });
+                .min_budgets_observed(items, &self.budget, ceiling, samples, observer);
         Ok((found.map_err(|error| Failure::run(&error))?, ceiling))
     }
 
@@ -433,12 +442,14 @@ impl Task {
     }
 
     /// Returns the number of budgets to try for a slicer that has to be tried at each: as many as take
-    /// about one second, or the library's own number.
+    /// about one second, or the library's own number. A wrapped slicer visits the candidates again.
     fn samples(&self) -> usize {
-        const CANDIDATE_RUNS: usize = 20_000_000;
-        let candidates = self.items.len();
-        let least = self.pipeline().sweep_samples(candidates);
-        (CANDIDATE_RUNS / candidates.max(1)).clamp(least, 1 << 17)
+        const VISITS: usize = 20_000_000;
+        let (candidates, pipeline) = (self.items.len(), self.pipeline());
+        let outermost = Some(pipeline.policy().slicer());
+        let depth = std::iter::successors(outermost, |slicer| slicer.inner()).count();
+        let visits = candidates.saturating_mul(depth).max(1);
+        (VISITS / visits).clamp(pipeline.sweep_samples(candidates), 1 << 17)
     }
 
     /// Refuses a position without a candidate.

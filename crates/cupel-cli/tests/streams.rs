@@ -76,6 +76,71 @@ fn a_reader_that_leaves_early_is_no_error() {
     }
 }
 
+/// Returns a request with 2,000 items and quotas nested 50 deep: the slicer is run at each budget.
+#[cfg(unix)]
+fn slow_request() -> Vec<u8> {
+    use serde_json::json;
+    let mut slicer = json!({"type": "greedy"});
+    for depth in 0..50 {
+        let quotas = json!([{"kind": "Document", "require": depth % 7, "cap": 90}]);
+        slicer = json!({"type": "quota", "quotas": quotas, "inner": slicer});
+    }
+    let item = |index: u32| {
+        json!({
+            "content": format!("passage {index}"),
+            "tokens": 40 + index * 37 % 101,
+            "kind": if index % 3 == 0 { "Message" } else { "Document" },
+            "future_relevance_hint": f64::from(index * 7_919 % 1_000) / 1_000.0,
+        })
+    };
+    let request = json!({
+        "items": (0..2_000).map(item).collect::<Vec<_>>(),
+        "policy": {"scorer": {"type": "reflexive"}, "slicer": slicer},
+    });
+    request.to_string().into_bytes()
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_a_long_search_with_the_budgets_reached() {
+    use std::io::{BufRead as _, BufReader};
+    let sandbox = Sandbox::with(&[("slow.json", &slow_request())]);
+    for command in ["sweep", "min-budget"] {
+        let mut child = Command::cargo_bin("cupel")
+            .expect("the command is built")
+            .args([command, "slow.json", "--json"])
+            .current_dir(sandbox.path(""))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the command starts");
+        let stderr = child.stderr.take().expect("standard error is a pipe");
+        let mut lines = BufReader::new(stderr).lines().map_while(Result::ok);
+        let announcement = lines.next().expect("a long search is announced");
+        assert!(
+            announcement.starts_with("trying budgets takes about "),
+            "{command}: {announcement}"
+        );
+        let interrupt = Command::new("kill")
+            .args(["-INT", &child.id().to_string()])
+            .status();
+        assert!(interrupt.expect("kill runs").success());
+        let notes: Vec<String> = lines.collect();
+        let output = child.wait_with_output().expect("the command ends");
+        assert_eq!(output.status.code(), Some(130), "{command}: {notes:?}");
+        let stopped = notes.iter().any(|note| note.starts_with("stopped: "));
+        assert!(stopped, "{command}: {notes:?}");
+        let answer: serde_json::Value =
+            serde_json::from_slice(&output.stdout).expect("the answer is JSON");
+        let stopped_at = answer["stopped_at"].as_i64().expect("a budget");
+        assert_eq!(answer["exact"], false);
+        if command == "sweep" {
+            let steps = answer["steps"].as_array().expect("steps");
+            assert_eq!(steps.last().expect("a step")["to"], stopped_at);
+        }
+    }
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_an_error() {

@@ -6,6 +6,7 @@ use serde_json::json;
 use crate::budget::tokens;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
+use crate::progress::Progress;
 use crate::task::{Need, TaskArgs, position};
 use crate::text::{Table, excerpt, grouped, left, right};
 
@@ -30,7 +31,8 @@ Examples:
   cupel min-budget items.json --policy rag --item 3
   cupel min-budget request.json --json             # every item
 
-Exit status: 1 if no budget up to the ceiling selects the item.";
+Exit status: 1 if no budget up to the ceiling selects the item, 130 if Ctrl-C
+ended a long search (the answer then covers the budgets reached so far).";
 
 impl MinBudget {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
@@ -38,7 +40,11 @@ impl MinBudget {
         if let Some(item) = self.item {
             task.check_index(item)?;
         }
-        let (least, ceiling) = task.min_budgets(self.ceiling)?;
+        let mut progress = Progress::new(output);
+        let found = task.min_budgets(self.ceiling, |now| progress.observe(now));
+        let stopped_at = progress.finish();
+        let (least, ceiling) = found?;
+        let searched = stopped_at.unwrap_or(ceiling);
         let asked = match self.item {
             Some(item) => item..item + 1,
             None => 0..task.items.len(),
@@ -49,17 +55,21 @@ impl MinBudget {
             let items = found
                 .iter()
                 .map(|(index, least)| json!({ "index": index, "min_budget": least }));
-            output.json(&json!({
+            let mut answer = json!({
                 "exact": least.exact,
                 "ceiling": ceiling,
                 "items": items.collect::<Vec<_>>(),
-            }))?;
+            });
+            if let Some(budget) = stopped_at {
+                answer["stopped_at"] = budget.into();
+            }
+            output.json(&answer)?;
         } else if let (Some(item), [(_, least)]) = (self.item, &found[..]) {
             match least {
                 Some(least) => output.line(least)?,
                 None => output.note(format_args!(
                     "no budget up to {} selects item {item}",
-                    grouped(ceiling)
+                    grouped(searched)
                 )),
             }
         } else {
@@ -88,6 +98,13 @@ impl MinBudget {
         }
         if !least.exact {
             output.note("budgets were sampled: a smaller one may select an item too");
+        }
+        if let Some(budget) = stopped_at {
+            output.note(format_args!(
+                "stopped: budgets above {} were not tried",
+                grouped(budget)
+            ));
+            return Ok(Exit::Stopped);
         }
         let missed = self.item.is_some() && found.iter().any(|(_, least)| least.is_none());
         Ok(if missed { Exit::Over } else { Exit::Success })

@@ -2,10 +2,12 @@
 
 use clap::{Args, ValueEnum};
 use cupel::BudgetSweep;
+use serde::Serialize;
 
 use crate::budget::tokens;
 use crate::failure::{Exit, Failure};
 use crate::output::{Output, columns, style};
+use crate::progress::Progress;
 use crate::task::{Need, TaskArgs};
 use crate::text::{Table, grouped, right, score};
 
@@ -42,7 +44,11 @@ Examples:
   cupel sweep items.json --policy rag                    # a plot
   cupel sweep items.json --policy rag --csv > steps.csv
   cupel sweep items.json --policy rag --csv items        # per candidate
-  cupel sweep request.json --from 500 --to 4000 --json";
+  cupel sweep request.json --from 500 --to 4000 --json
+
+A policy with quotas or counts is run at each budget, at samples of a large
+range. A search of more than 2 s says how long it takes; Ctrl-C ends it with
+the budgets reached so far and exit status 130.";
 
 impl Sweep {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
@@ -53,9 +59,15 @@ impl Sweep {
                     .help("give the smaller budget to --from"),
             );
         }
-        let sweep = task.sweep(self.from, self.to)?;
+        let mut progress = Progress::new(output);
+        let sweep = task.sweep(self.from, self.to, |now| progress.observe(now));
+        let stopped_at = progress.finish();
+        let sweep = sweep?;
         if output.is_json() {
-            output.json(&sweep)?;
+            output.json(&Answer {
+                sweep: &sweep,
+                stopped_at,
+            })?;
         } else {
             match self.csv {
                 Some(Csv::Steps) => output.text(sweep.steps_csv())?,
@@ -66,11 +78,28 @@ impl Sweep {
         if !sweep.exact {
             output.note("budgets were sampled: a step may start at a smaller budget");
         }
-        Ok(Exit::Success)
+        let Some(budget) = stopped_at else {
+            return Ok(Exit::Success);
+        };
+        output.note(format_args!(
+            "stopped: budgets above {} were not tried",
+            grouped(budget)
+        ));
+        Ok(Exit::Stopped)
     }
 }
 
-/// Three lines over the budgets, then the first steps as a table.
+/// The answer as JSON.
+#[derive(Serialize)]
+struct Answer<'a> {
+    #[serde(flatten)]
+    sweep: &'a BudgetSweep,
+    /// The budget at which Ctrl-C stopped the sweep.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stopped_at: Option<i64>,
+}
+
+/// Writes three lines over the budgets, then the first steps as a table.
 fn plot(sweep: &BudgetSweep, output: &mut Output) -> Result<(), Failure> {
     const ROWS: usize = 16;
     const MARGIN: usize = 24;
@@ -157,7 +186,7 @@ fn plot(sweep: &BudgetSweep, output: &mut Output) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A value a column, as blocks of eight heights.
+/// Draws one value per column, as blocks of eight heights.
 fn spark(values: &[f64], most: f64) -> String {
     const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let block = |value: &f64| {

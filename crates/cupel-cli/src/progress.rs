@@ -1,0 +1,158 @@
+//! The progress of a search over many budgets: an estimate, a line on the terminal, and Ctrl-C.
+
+use std::io::IsTerminal as _;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use cupel::SweepProgress;
+
+use crate::output::Output;
+use crate::text::grouped;
+
+/// A search is announced if it takes longer than this.
+const LONG: Duration = Duration::from_secs(2);
+/// The time after which the duration is estimated.
+const FIRST_ESTIMATE: Duration = Duration::from_millis(500);
+/// The time between two updates of the terminal.
+const UPDATE: Duration = Duration::from_millis(200);
+
+/// Observes a search. A short one writes nothing.
+pub(crate) struct Progress<'o> {
+    output: &'o mut Output,
+    is_terminal: bool,
+    started: Instant,
+    one_by_one: bool,
+    announced: Option<Announced>,
+    /// The budget at which Ctrl-C stopped the search.
+    stopped_at: Option<i64>,
+}
+
+/// A search of which the user was told.
+struct Announced {
+    /// Set by Ctrl-C.
+    interrupted: Arc<AtomicBool>,
+    updated: Instant,
+}
+
+impl<'o> Progress<'o> {
+    pub(crate) fn new(output: &'o mut Output) -> Self {
+        Self {
+            output,
+            is_terminal: std::io::stderr().is_terminal(),
+            started: now(),
+            one_by_one: false,
+            announced: None,
+            stopped_at: None,
+        }
+    }
+
+    /// Takes note of the progress. Breaks after Ctrl-C.
+    pub(crate) fn observe(&mut self, progress: SweepProgress) -> ControlFlow<()> {
+        let now = now();
+        if progress.one_by_one && !self.one_by_one {
+            self.one_by_one = true;
+            self.started = now;
+        }
+        let elapsed = now - self.started;
+        let left = time_left(elapsed, progress.fraction());
+        let Some(announced) = &mut self.announced else {
+            if elapsed >= FIRST_ESTIMATE && elapsed + left > LONG {
+                self.announce(elapsed + left, now);
+            }
+            return ControlFlow::Continue(());
+        };
+        if announced.interrupted.load(Ordering::Relaxed) {
+            self.stopped_at = Some(progress.reached);
+            return ControlFlow::Break(());
+        }
+        if self.is_terminal && now - announced.updated >= UPDATE {
+            announced.updated = now;
+            self.output.note_part(format_args!(
+                "\r\u{1b}[Kbudget {} of {} ({:.0} %), {} left",
+                grouped(progress.reached),
+                grouped(progress.last),
+                progress.fraction() * 100.0,
+                seconds(left),
+            ));
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Announces a long search. From here on Ctrl-C ends the search with what is known; a second one
+    /// ends the command.
+    fn announce(&mut self, total: Duration, now: Instant) {
+        let interrupted = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&interrupted);
+        let handled = ctrlc::set_handler(move || {
+            if flag.swap(true, Ordering::Relaxed) {
+                std::process::exit(crate::failure::Exit::Stopped as i32);
+            }
+        });
+        self.output.note(format_args!(
+            "trying budgets takes {}{}",
+            seconds(total),
+            match handled {
+                Ok(()) => "; Ctrl-C stops and shows the budgets reached so far",
+                Err(_) => "",
+            }
+        ));
+        self.announced = Some(Announced {
+            interrupted,
+            updated: now,
+        });
+    }
+
+    /// Clears the terminal's line. Returns the budget at which Ctrl-C stopped the search.
+    pub(crate) fn finish(self) -> Option<i64> {
+        if self.is_terminal && self.announced.is_some() {
+            self.output.note_part("\r\u{1b}[K");
+        }
+        self.stopped_at
+    }
+}
+
+/// Returns the time that is left if the search goes on at its average speed.
+fn time_left(elapsed: Duration, fraction: f64) -> Duration {
+    let total = elapsed.as_secs_f64() / fraction;
+    Duration::try_from_secs_f64(total)
+        .unwrap_or(Duration::MAX)
+        .saturating_sub(elapsed)
+}
+
+/// Formats a duration in whole seconds or minutes.
+fn seconds(duration: Duration) -> String {
+    match duration.as_secs() + 1 {
+        seconds @ ..120 => format!("about {seconds} s"),
+        seconds => format!("about {} min", grouped((seconds / 60).cast_signed())),
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the library stays free of clocks; a command may say how long it takes"
+)]
+fn now() -> Instant {
+    Instant::now()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rest_is_estimated_from_the_average_speed() {
+        let second = Duration::from_secs(1);
+        assert_eq!(time_left(second, 0.25), 3 * second);
+        assert_eq!(time_left(second, 1.0), Duration::ZERO);
+        assert_eq!(time_left(second, 0.0), Duration::MAX - second);
+    }
+
+    #[test]
+    fn long_durations_are_in_minutes() {
+        assert_eq!(seconds(Duration::from_millis(2_300)), "about 3 s");
+        assert_eq!(seconds(Duration::from_secs(600)), "about 10 min");
+        assert!(seconds(Duration::MAX).starts_with("about 307,445,734,561,825,8"));
+    }
+}
