@@ -2,6 +2,7 @@
 //! tokens of every part of a message.
 
 use cupel_chat::{Calibration, Chat, Encoding, Heuristic, Scaled, TokenCounter};
+use cupel_conformance::testing::cases;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -46,9 +47,8 @@ fn text() -> impl Strategy<Value = String> {
 
 #[test]
 fn exact_counts_equal_those_of_tiktoken_rs() {
-    let cases = std::env::var("CUPEL_CASES").ok();
     let config = Config {
-        cases: cases.map_or(1_000, |cases| cases.parse().unwrap()),
+        cases: cases(1_000),
         failure_persistence: None,
         ..Config::default()
     };

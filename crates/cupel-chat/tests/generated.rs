@@ -4,6 +4,7 @@ use cupel::{
     ChronologicalPlacer, ContextBudget, GreedySlice, KnapsackSlice, Pipeline, Policy, RecencyScorer,
 };
 use cupel_chat::{Chat, Encoding, FitError, Heuristic, Shape, TokenCounter, default_policy};
+use cupel_conformance::testing;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -271,10 +272,8 @@ fn check_fit(
 }
 
 fn check(cases: u32, counter: &dyn TokenCounter, policies: &[Policy]) {
-    let set = std::env::var("CUPEL_CASES").ok();
-    let cases = set.map_or(cases, |cases| cases.parse().unwrap());
     let config = Config {
-        cases,
+        cases: testing::cases(cases),
         failure_persistence: None,
         ..Config::default()
     };
@@ -369,9 +368,8 @@ fn check_sweep(shape: Shape, messages: &[Value], policy: &Policy) -> Result<(), 
 
 #[test]
 fn the_sweep_of_a_chat_equals_one_fit_per_budget() {
-    let set = std::env::var("CUPEL_CASES").ok();
     let config = Config {
-        cases: set.map_or(20, |cases| cases.parse().unwrap()),
+        cases: testing::cases(20),
         failure_persistence: None,
         max_shrink_iters: 200,
         ..Config::default()

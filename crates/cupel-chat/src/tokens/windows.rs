@@ -178,9 +178,8 @@ mod tests {
 
     #[test]
     fn windows_do_not_change_the_count() {
-        let cases = std::env::var("CUPEL_CASES").ok();
         let config = ProptestConfig {
-            cases: cases.map_or(200, |cases| cases.parse().unwrap()),
+            cases: cupel_conformance::testing::cases(200),
             failure_persistence: None,
             ..ProptestConfig::default()
         };

@@ -7,11 +7,11 @@ use crate::args::Cli;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 
-/// Write a script that completes cupel's arguments in a shell
+/// Write a shell completion script
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Completions {
-    /// The shell
+    /// Shell
     #[arg(value_enum)]
     shell: Shell,
 }

@@ -20,7 +20,7 @@ use crate::text::{Table, counted, excerpt, left};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Conform {
-    /// A directory with vectors; without it the embedded suite
+    /// Directory with vectors. Default: the embedded suite
     #[arg(value_name = "DIR")]
     directory: Option<PathBuf>,
 
@@ -28,7 +28,7 @@ pub(crate) struct Conform {
     #[arg(long, value_name = "TEXT")]
     name: Option<String>,
 
-    /// Only cases that prove a requirement: an id, or a beginning and a `*`
+    /// Only cases that prove a requirement: an id, or a prefix and a `*`
     #[arg(long, value_name = "ID")]
     requirement: Option<String>,
 
@@ -36,11 +36,11 @@ pub(crate) struct Conform {
     #[arg(long, value_name = "FLAG")]
     flag: Option<String>,
 
-    /// List the cases and run none
+    /// List the cases without running them
     #[arg(long)]
     list: bool,
 
-    /// How long a program may take for one answer
+    /// Time limit for one answer of a program
     #[arg(long, value_name = "SECONDS", default_value_t = 10, requires = "exec")]
     timeout: u64,
 
@@ -57,21 +57,21 @@ pub(crate) struct Conform {
     #[arg(long, hide = true, conflicts_with_all = ["exec", "list"])]
     answer: bool,
 
-    /// A program and its arguments that answer one question a line; must come last
+    /// Program and arguments that answer one question per line; must come last
     #[arg(long, value_name = "PROGRAM", num_args = 1.., allow_hyphen_values = true)]
     exec: Option<Vec<String>>,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  cupel conform                                    everything, over cupel itself
-  cupel conform --requirement 'SLICE-*' --list     which cases prove these rows?
+  cupel conform                                    all cases, over cupel itself
+  cupel conform --requirement 'SLICE-*' --list     the cases for these requirements
   cupel conform my-vectors --flag TwinContent
   cupel conform --exec python3 my_adapter.py       test another implementation
 
-A program gets one JSON object a line on standard input and answers each with one line:
-crates/cupel-conformance/PROGRAM.md says what they hold. Exit status 1 if a case fails or
-a required one is not supported.";
+A program reads one JSON object per line from standard input and answers each
+with one line; crates/cupel-conformance/PROGRAM.md describes both. Exit status:
+1 if a case fails or a required one is not supported.";
 
 impl Conform {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
@@ -205,7 +205,7 @@ fn report(
     Ok(if success { Exit::Success } else { Exit::Over })
 }
 
-/// Answers one question a line until there are no more.
+/// Answers one question per line until the input ends.
 fn answer(output: &mut Output) -> Result<Exit, Failure> {
     for line in std::io::stdin().lock().lines() {
         let line =

@@ -12,14 +12,14 @@ use crate::output::{Output, write_file};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Man {
-    /// Where to put the page of every subcommand; without it the main page is printed
+    /// Directory for the pages of all subcommands. Default: print the main page
     #[arg(value_name = "DIR")]
     directory: Option<PathBuf>,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  cupel man | man -l -                     read the main page
+  cupel man | man -l -                     show the main page
   cupel man ~/.local/share/man/man1        install all pages";
 
 impl Man {

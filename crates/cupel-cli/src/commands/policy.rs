@@ -21,7 +21,7 @@ pub(crate) struct Policy {
 const EXAMPLES: &str = "\
 Examples:
   cupel policy list
-  cupel policy show rag > mine.json           begin with a preset
+  cupel policy show rag > mine.json           start from a preset
   cupel policy check mine.json
   cupel policy schema > policy.schema.json    for editors";
 
@@ -46,13 +46,13 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = SHOW_EXAMPLES)]
 struct Show {
-    /// The name of a preset or a file
+    /// Preset or policy file
     #[arg(value_name = "NAME|FILE")]
     policy: String,
 
-    /// The language to write it in
+    /// Output format
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "json")]
-    format: Language,
+    format: OutputFormat,
 }
 
 const SHOW_EXAMPLES: &str = "\
@@ -64,7 +64,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = CHECK_EXAMPLES)]
 struct Check {
-    /// Policy documents, or names of presets; `-` reads standard input
+    /// Policy files or presets; `-` reads standard input
     #[arg(value_name = "NAME|FILE", required = true)]
     policies: Vec<String>,
 }
@@ -77,7 +77,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = SCHEMA_EXAMPLES)]
 struct Schema {
-    /// Of request documents, not of policies
+    /// Print the schema of request documents
     #[arg(long)]
     request: bool,
 }
@@ -88,18 +88,18 @@ Examples:
   cupel policy schema --request > request.schema.json";
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Language {
+enum OutputFormat {
     Json,
     Toml,
     Yaml,
 }
 
-impl From<Language> for Format {
-    fn from(language: Language) -> Self {
-        match language {
-            Language::Json => Self::Json,
-            Language::Toml => Self::Toml,
-            Language::Yaml => Self::Yaml,
+impl From<OutputFormat> for Format {
+    fn from(format: OutputFormat) -> Self {
+        match format {
+            OutputFormat::Json => Self::Json,
+            OutputFormat::Toml => Self::Toml,
+            OutputFormat::Yaml => Self::Yaml,
         }
     }
 }
@@ -160,7 +160,7 @@ impl Show {
 }
 
 impl Check {
-    /// Tells every fault of every file.
+    /// Reports every error of every file.
     fn run(self, output: &mut Output) -> Result<Exit, Failure> {
         let mut exit = Exit::Success;
         let mut checked = Vec::new();

@@ -1,4 +1,4 @@
-//! An answer read back.
+//! Parses an answer.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use cupel_conformance::model::{
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// What a program answered. An answer that cannot be used fails the case.
-pub(super) fn read(text: &str, task: &Task) -> Result<Observation, Unsupported> {
+/// Parses the answer to a task. An invalid answer fails the case.
+pub(super) fn parse(text: &str, task: &Task) -> Result<Observation, Unsupported> {
     let answer: Answer = match serde_json::from_str(text) {
         Ok(answer) => answer,
-        Err(error) => return Ok(unusable(format!("the answer cannot be read: {error}"))),
+        Err(error) => return Ok(no_answer(format!("invalid answer: {error}"))),
     };
     if let Some(reason) = answer.unsupported {
         return Err(Unsupported(reason));
@@ -42,8 +42,8 @@ pub(super) fn read(text: &str, task: &Task) -> Result<Observation, Unsupported> 
                 output: selected.into_iter().map(|entry| entry.index).collect(),
                 report: report(answer.included, answer.excluded, answer.report),
                 overflow: match answer.overflow {
-                    Accepted::Unobserved => None,
-                    Accepted::Observed(over) => Some(over.map(|over| Overflow {
+                    AcceptedOverflow::Unobserved => None,
+                    AcceptedOverflow::Observed(over) => Some(over.map(|over| Overflow {
                         tokens_over_budget: over.tokens_over_budget,
                         items: over.items,
                     })),
@@ -54,8 +54,8 @@ pub(super) fn read(text: &str, task: &Task) -> Result<Observation, Unsupported> 
     })
 }
 
-/// An observation that no case expects.
-pub(super) fn unusable(message: String) -> Observation {
+/// Returns an observation that no case expects.
+pub(super) fn no_answer(message: String) -> Observation {
     Observation::Failed(Failure {
         at_construction: false,
         code: "NoAnswer".to_owned(),
@@ -64,17 +64,17 @@ pub(super) fn unusable(message: String) -> Observation {
 }
 
 fn missing(key: &str) -> Observation {
-    unusable(format!("the answer has no `{key}`"))
+    no_answer(format!("the answer has no `{key}`"))
 }
 
-/// Every key of every kind of answer.
+/// The keys of all kinds of answers.
 #[derive(Deserialize)]
 struct Answer {
     unsupported: Option<String>,
     error: Option<Error>,
     scores: Option<Vec<Number>>,
     kept: Option<Vec<usize>>,
-    shortfalls: Option<Vec<Short>>,
+    shortfalls: Option<Vec<ShortfallEntry>>,
     cap_rejected: Option<Vec<usize>>,
     order: Option<Vec<usize>>,
     selected: Option<Vec<Entry>>,
@@ -82,19 +82,19 @@ struct Answer {
     excluded: Option<Vec<Entry>>,
     report: Option<Totals>,
     #[serde(default)]
-    overflow: Accepted,
+    overflow: AcceptedOverflow,
 }
 
-/// An overflow that was accepted, if the program can tell.
+/// An overflow that was accepted, if the program reports it.
 #[derive(Default)]
-enum Accepted {
+enum AcceptedOverflow {
     #[default]
     Unobserved,
-    Observed(Option<Over>),
+    Observed(Option<OverflowEntry>),
 }
 
-/// A key that is there, even as null.
-impl<'de> Deserialize<'de> for Accepted {
+/// A key whose value is null is observed too.
+impl<'de> Deserialize<'de> for AcceptedOverflow {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Option::deserialize(deserializer).map(Self::Observed)
     }
@@ -134,7 +134,7 @@ impl Entry {
     }
 }
 
-/// A name, or an object with the name and the numbers behind it.
+/// A name, or an object with the name and its fields.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Reason {
@@ -179,13 +179,13 @@ struct Totals {
     total_candidates: usize,
     total_tokens_considered: i64,
     #[serde(default)]
-    count_requirement_shortfalls: Vec<Short>,
+    count_requirement_shortfalls: Vec<ShortfallEntry>,
     #[serde(default)]
-    events: Option<Vec<Happened>>,
+    events: Option<Vec<EventEntry>>,
 }
 
 #[derive(Deserialize)]
-struct Happened {
+struct EventEntry {
     stage: String,
     item_count: usize,
     #[serde(default)]
@@ -193,19 +193,19 @@ struct Happened {
 }
 
 #[derive(Deserialize)]
-struct Short {
+struct ShortfallEntry {
     kind: String,
     required_count: usize,
     satisfied_count: usize,
 }
 
 #[derive(Deserialize)]
-struct Over {
+struct OverflowEntry {
     tokens_over_budget: i64,
     items: Vec<usize>,
 }
 
-/// A number, or one that JSON has no sign for as a text.
+/// A number; one that is not finite is a string.
 struct Number(f64);
 
 impl<'de> Deserialize<'de> for Number {
@@ -226,7 +226,7 @@ impl<'de> Deserialize<'de> for Number {
     }
 }
 
-fn shortfalls(shortfalls: Vec<Short>) -> Vec<Shortfall> {
+fn shortfalls(shortfalls: Vec<ShortfallEntry>) -> Vec<Shortfall> {
     let shortfalls = shortfalls.into_iter();
     let shortfalls = shortfalls.map(|short| Shortfall {
         kind: short.kind,
@@ -236,7 +236,7 @@ fn shortfalls(shortfalls: Vec<Short>) -> Vec<Shortfall> {
     shortfalls.collect()
 }
 
-/// The report, if the answer has all its parts.
+/// Returns the report if the answer has all its parts.
 fn report(
     included: Option<Vec<Entry>>,
     excluded: Option<Vec<Entry>>,

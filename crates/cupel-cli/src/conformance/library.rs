@@ -1,4 +1,4 @@
-//! The library's answers, through policy and request documents.
+//! Answers questions with the library, through policy and request documents.
 
 use std::error::Error as _;
 
@@ -8,16 +8,16 @@ use serde_json::{Value, json};
 
 use crate::decision::Run;
 
-/// The answer to a question, both as one line of JSON.
+/// Returns the answer to a question; both are one line of JSON.
 pub(crate) fn answer_to(question: &str) -> String {
     let answer = match serde_json::from_str::<Value>(question) {
         Ok(question) => attempt(&question).unwrap_or_else(|failed| failed.0),
-        Err(error) => json!({ "unsupported": format!("the question cannot be read: {error}") }),
+        Err(error) => json!({ "unsupported": format!("invalid question: {error}") }),
     };
     answer.to_string()
 }
 
-/// An answer that tells an error.
+/// An answer with an error.
 struct Failed(Value);
 
 impl Failed {
@@ -30,14 +30,14 @@ impl Failed {
     }
 }
 
-/// A run failed.
+/// A failed run.
 impl From<CupelError> for Failed {
     fn from(error: CupelError) -> Self {
         Self::new(error.code(), &error.to_string(), false)
     }
 }
 
-/// A document was refused.
+/// An invalid document.
 impl From<ConfigError> for Failed {
     fn from(error: ConfigError) -> Self {
         let source = error
@@ -108,7 +108,7 @@ fn attempt(question: &Value) -> Result<Value, Failed> {
     })
 }
 
-/// The budget by the constructor, which has an order of its own in which it finds faults.
+/// Builds the budget with the constructor: it checks its arguments in the order of the specification.
 fn read_budget(budget: &Value) -> Result<ContextBudget, Failed> {
     let integer = |key: &str| budget[key].as_i64().unwrap_or(0);
     let slots = budget["reserved_slots"].as_object().into_iter().flatten();

@@ -1,7 +1,7 @@
 //! The conformance suite over documents: this command in its own process, or any program.
 //!
-//! A case goes out as one JSON object and its answer comes back as one; `crates/cupel-conformance/PROGRAM.md`
-//! describes both. The library is asked in the same words as a stranger's program.
+//! A question is one JSON object, and so is its answer; `crates/cupel-conformance/PROGRAM.md` describes
+//! both. The library gets the same questions as any other program.
 
 mod answer;
 mod library;
@@ -14,7 +14,7 @@ use cupel_conformance::{Adapter, Unsupported};
 pub(crate) use self::library::answer_to;
 pub(crate) use self::program::Program;
 
-/// The library, asked through documents.
+/// The library, through questions and answers as documents.
 pub(crate) struct Library;
 
 impl Adapter for Library {
@@ -28,6 +28,6 @@ impl Adapter for Library {
 
     fn observe(&self, task: &Task) -> Result<Observation, Unsupported> {
         let question = question::write(task).to_string();
-        answer::read(&answer_to(&question), task)
+        answer::parse(&answer_to(&question), task)
     }
 }

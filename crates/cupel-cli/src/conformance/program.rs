@@ -1,4 +1,4 @@
-//! Any program as an implementation under test.
+//! A program as the implementation under test.
 
 use std::cell::{Cell, RefCell};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -12,35 +12,35 @@ use cupel_conformance::{Adapter, Unsupported};
 use super::{answer, question};
 use crate::failure::Failure;
 
-/// A program that reads one question a line and writes one answer a line.
+/// A program that reads one question per line and writes one answer per line.
 pub(crate) struct Program {
     name: String,
     command: Vec<String>,
     /// The channels that must not be unsupported.
     channels: Vec<Channel>,
-    patience: Duration,
+    timeout: Duration,
     running: RefCell<Option<Running>>,
-    /// How often in a row there was no answer in time.
-    silences: Cell<u32>,
+    /// The number of consecutive timeouts.
+    timeouts: Cell<u32>,
 }
 
-/// After so many silences in a row a program is not asked any more.
-const SILENCES: u32 = 3;
+/// After so many consecutive timeouts no more questions are sent.
+const MAX_TIMEOUTS: u32 = 3;
 
 impl Program {
-    /// Starts a program with its arguments. `patience` limits the time for one answer.
+    /// Starts a program with its arguments. `timeout` limits the time for one answer.
     pub(crate) fn new(
         command: Vec<String>,
         channels: Vec<Channel>,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Self, Failure> {
         let program = Self {
             name: command.join(" "),
             command,
             channels,
-            patience,
+            timeout,
             running: RefCell::new(None),
-            silences: Cell::new(0),
+            timeouts: Cell::new(0),
         };
         let running = program.start().map_err(|error| {
             Failure::input(format!("cannot run {}: {error}", program.name))
@@ -78,11 +78,11 @@ impl Program {
         })
     }
 
-    /// The answer to one question; an `Err` says why there is none.
+    /// Returns the answer to one question, or why there is none.
     fn ask(&self, question: &str) -> Result<String, String> {
-        if self.silences.get() == SILENCES {
+        if self.timeouts.get() == MAX_TIMEOUTS {
             return Err(format!(
-                "not asked: the program gave no answer {SILENCES} times in a row"
+                "not asked: the program timed out {MAX_TIMEOUTS} times in a row"
             ));
         }
         let mut running = self.running.borrow_mut();
@@ -92,27 +92,27 @@ impl Program {
                 None => self.start().map_err(|error| error.to_string())?,
             };
             let received = match program.send(question) {
-                Ok(()) => program.answers.recv_timeout(self.patience),
+                Ok(()) => program.answers.recv_timeout(self.timeout),
                 Err(_) => Err(RecvTimeoutError::Disconnected),
             };
             match received {
                 Ok(Ok(answer)) => {
                     program.answered += 1;
-                    self.silences.set(0);
+                    self.timeouts.set(0);
                     *running = Some(program);
                     return Ok(answer);
                 }
-                Ok(Err(error)) => return Err(format!("the answer cannot be read: {error}")),
+                Ok(Err(error)) => return Err(format!("cannot read the answer: {error}")),
                 Err(RecvTimeoutError::Timeout) => {
-                    self.silences.set(self.silences.get() + 1);
+                    self.timeouts.set(self.timeouts.get() + 1);
                     return Err(format!(
                         "no answer within {} seconds; does the program write a line and flush after every question?",
-                        self.patience.as_secs()
+                        self.timeout.as_secs()
                     ));
                 }
                 Err(RecvTimeoutError::Disconnected) => {
                     let status = program.child.wait().map_err(|error| error.to_string())?;
-                    // One that answers a single question and leaves is started again.
+                    // A program may answer one question per process.
                     if !(status.success() && program.answered > 0) {
                         return Err(format!("the program ended without an answer ({status})"));
                     }
@@ -134,8 +134,8 @@ impl Adapter for Program {
     fn observe(&self, task: &Task) -> Result<Observation, Unsupported> {
         let question = format!("{}\n", question::write(task));
         match self.ask(&question) {
-            Ok(text) => answer::read(&text, task),
-            Err(reason) => Ok(answer::unusable(reason)),
+            Ok(text) => answer::parse(&text, task),
+            Err(reason) => Ok(answer::no_answer(reason)),
         }
     }
 }
@@ -159,16 +159,16 @@ impl Running {
     }
 }
 
-/// A program whose input has ended gets a moment to end by itself.
+/// Closes the input and waits up to half a second before it kills the program.
 impl Drop for Running {
     fn drop(&mut self) {
-        const MOMENT: Duration = Duration::from_millis(10);
+        const POLL: Duration = Duration::from_millis(10);
         drop(self.stdin.take());
         for _ in 0..50 {
             if let Ok(Some(_)) = self.child.try_wait() {
                 return;
             }
-            std::thread::sleep(MOMENT);
+            std::thread::sleep(POLL);
         }
         let _ = self.child.kill();
         let _ = self.child.wait();

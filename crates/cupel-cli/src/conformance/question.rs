@@ -1,4 +1,4 @@
-//! A case as a document.
+//! Writes a case as a question.
 
 use cupel_conformance::model::{
     Budget, CountEntry, Curve, Item, OverflowStrategy, Placer, Policy, Scarcity, ScoredItem,
@@ -6,7 +6,7 @@ use cupel_conformance::model::{
 };
 use serde_json::{Map, Value, json};
 
-/// The document a program is asked with.
+/// Returns the question for a task.
 pub(super) fn write(task: &Task) -> Value {
     match task {
         Task::Score { scorer, items } => json!({
@@ -46,7 +46,7 @@ fn list<T>(values: &[T], write: impl Fn(&T) -> Value) -> Value {
     values.iter().map(write).collect()
 }
 
-/// A number; one that is not finite as a text.
+/// Writes a number; one that is not finite becomes a string.
 fn number(number: f64) -> Value {
     if number.is_finite() {
         number.into()
@@ -172,7 +172,7 @@ fn write_scorer(scorer: &Scorer) -> Value {
 }
 
 fn write_curve(curve: &Curve) -> Value {
-    // As ISO 8601, which is exact to the nanosecond.
+    // ISO 8601 durations are exact to the nanosecond.
     match curve {
         Curve::Exponential { half_life } => {
             json!({ "type": "exponential", "half_life": half_life.to_string() })
