@@ -123,7 +123,7 @@ fn time_left(elapsed: Duration, fraction: f64) -> Duration {
 
 /// Formats a duration in whole seconds or minutes.
 fn seconds(duration: Duration) -> String {
-    match duration.as_secs() + 1 {
+    match duration.as_secs().saturating_add(1) {
         seconds @ ..120 => format!("about {seconds} s"),
         seconds => format!("about {} min", grouped((seconds / 60).cast_signed())),
     }
