@@ -1,13 +1,13 @@
 //! JSON: the beginning of the document with its shape, and values of the rest by key.
 
-use std::collections::{HashMap, HashSet};
+use std::borrow::Cow;
+use std::collections::HashMap;
 use std::ops::Range;
 
-use serde::de::IgnoredAny;
-
 use super::binary::thousands;
-use super::identifiers::is_identifier;
-use super::search::{Limit, boundary};
+use super::document::{Document, Listed, Node, unquoted};
+use super::lines::{Shares, Text, cut_before};
+use super::search::Limit;
 
 /// Up to this level the values by key are all there is room for.
 const BY_KEY: i64 = 100;
@@ -15,219 +15,97 @@ const BY_KEY: i64 = 100;
 /// The percent of the room for the beginning of the document.
 const HEAD: i64 = 50;
 
-/// Strings of more characters are cut before any field is omitted.
-const LONG_STRING: usize = 80;
+/// The tokens to which a long string is cut at least; below, fields are omitted.
+const LEAST_STRING: i64 = 20;
 
-/// The characters of the longest value and of the longest key that are listed by key.
-const SHORT_STRING: usize = 40;
-const LONG_KEY: usize = 80;
+/// The bytes of a long string that stay where fields are omitted.
+const ABRIDGED: usize = 60;
 
 /// The values that are tried one by one after the first one that does not fit.
 const NEXT: usize = 12;
 
-/// The deepest level at which the document is cut.
-const DEEP: usize = 64;
-
-/// A JSON object or array without white space between its tokens.
-#[derive(Debug)]
-pub(super) struct Document {
-    /// The characters of the original.
-    characters: usize,
-    minified: String,
-    /// Containers and the fields and elements at which the document may be cut.
-    nodes: Vec<Node>,
-    /// The nodes at which the document may be cut, in order.
-    cuts: Vec<usize>,
-    /// The long strings, with their quotes.
-    long_strings: Vec<Range<usize>>,
-    /// The distinct values worth listing, the most useful ones first.
-    values: Vec<Listed>,
-    /// The names of the keys, with their quotes.
-    keys: Vec<String>,
-}
-
-#[derive(Debug)]
-struct Node {
-    /// The start, with the key if there is one.
-    start: usize,
-    parent: Option<usize>,
-    is_object: bool,
-}
-
-/// A value that can be listed by key.
-#[derive(Debug, Clone)]
-struct Listed {
-    class: Class,
-    /// A scalar or a key, as written.
-    span: Range<usize>,
-    key: usize,
-}
-
-/// The classes of values in the order in which they are listed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Class {
-    Identifier,
-    /// Short strings and integers of at least four digits.
-    Short,
-    Number,
-}
-
-/// A container that is open during the scan.
-struct Open {
-    node: usize,
-    is_object: bool,
-    /// The key of the container or of the nearest one around it that has a key.
-    key: usize,
-    /// Whether an array is around the fields.
-    in_array: bool,
-}
-
 impl Document {
-    /// Parses a text; `None` if it is not JSON. `original` is the text before placeholders.
-    pub(super) fn parse(text: &str, original: &str) -> Option<Self> {
-        serde_json::from_str::<IgnoredAny>(text).ok()?;
-        let mut document = Self {
-            characters: original.chars().count(),
-            minified: String::with_capacity(text.len()),
-            nodes: Vec::new(),
-            cuts: Vec::new(),
-            long_strings: Vec::new(),
-            values: Vec::new(),
-            keys: vec![r#""values""#.to_owned()],
-        };
-        document.scan(text);
-        document.rank_values();
-        Some(document)
-    }
-
-    /// Fills the tables from a valid text.
-    fn scan<'t>(&mut self, text: &'t str) {
-        let bytes = text.as_bytes();
-        let mut numbers: HashMap<&'t str, usize> = HashMap::new();
-        let mut open: Vec<Open> = Vec::new();
-        // The key of the field that is read: its start in the minified text and its number.
-        let mut field: Option<(usize, usize)> = None;
-        let mut at = 0;
-        while at < bytes.len() {
-            let end = token_end(bytes, at);
-            let token = &text[at..end];
-            at = end;
-            let start = self.minified.len();
-            match token.as_bytes()[0] {
-                b' ' | b'\t' | b'\n' | b'\r' => continue,
-                b'"' if field.is_none() && open.last().is_some_and(|open| open.is_object) => {
-                    let number = *numbers.entry(token).or_insert_with(|| {
-                        self.keys.push(token.to_owned());
-                        self.keys.len() - 1
-                    });
-                    field = Some((start, number));
-                }
-                b'{' | b'[' => {
-                    let node = self.add_node(field.map_or(start, |(start, _)| start), &open);
-                    let around = open.last();
-                    if let Some((start, number)) = field.filter(|_| around.is_some()) {
-                        let key = around.map_or(0, |open| open.key);
-                        let name = self.keys[number].len();
-                        if is_identifier(unquoted(&self.keys[number])) {
-                            self.list(Class::Identifier, start..start + name, key);
-                        }
-                    }
-                    let is_object = token == "{";
-                    self.nodes[node].is_object = is_object;
-                    open.push(Open {
-                        node,
-                        is_object,
-                        key: field
-                            .map_or_else(|| around.map_or(0, |open| open.key), |(_, key)| key),
-                        in_array: !is_object || around.is_some_and(|open| open.in_array),
-                    });
-                    field = None;
-                }
-                b'}' | b']' => {
-                    open.pop();
-                }
-                b',' | b':' => {}
-                _ => {
-                    self.add_node(field.map_or(start, |(start, _)| start), &open);
-                    let around = open.last().map_or(0, |open| open.key);
-                    let key = field.map_or(around, |(_, key)| key);
-                    if let Some(class) = classify(token) {
-                        self.list(class, start..start + token.len(), key);
-                    }
-                    if token.starts_with('"') && unquoted(token).chars().nth(LONG_STRING).is_some()
-                    {
-                        self.long_strings.push(start..start + token.len());
-                    }
-                    field = None;
-                }
-            }
-            self.minified.push_str(token);
-        }
-    }
-
-    /// Adds a node that starts at `start`. A field of an object inside an array is no place to cut,
-    /// so that rows stay whole.
-    fn add_node(&mut self, start: usize, open: &[Open]) -> usize {
-        let around = open.last();
-        if open.len() <= DEEP && around.is_some_and(|open| !open.is_object || !open.in_array) {
-            self.cuts.push(self.nodes.len());
-        }
-        self.nodes.push(Node {
-            start,
-            parent: around.map(|open| open.node),
-            is_object: false,
-        });
-        self.nodes.len() - 1
-    }
-
-    fn list(&mut self, class: Class, span: Range<usize>, key: usize) {
-        if self.keys[key].len() <= LONG_KEY {
-            self.values.push(Listed { class, span, key });
-        }
-    }
-
-    /// Sorts the values by class and length and removes duplicates. The first occurrence stays.
-    fn rank_values(&mut self) {
-        let mut values = std::mem::take(&mut self.values);
-        values.sort_unstable_by_key(|value| (value.class, value.span.len(), value.span.start));
-        let mut known = HashSet::new();
-        values.retain(|value| known.insert(&self.minified[value.span.clone()]));
-        self.values = values;
-    }
-
     /// Returns the document within the limit.
     pub(super) fn shorten(&self, limit: Limit<'_>) -> Option<String> {
         if self.minified.len() <= limit.bytes() * 4 && limit.holds(&self.minified) {
             return Some(self.minified.clone());
         }
         self.with_cut_strings(limit)
-            .or_else(|| self.with_head(limit))
+            .or_else(|| self.abridged().with_head(limit))
             .or_else(|| self.by_key(limit))
     }
 
-    /// Returns all fields, with long strings cut.
+    /// Returns all fields, with long strings shortened as text to equal shares of the room. Strings
+    /// that need less leave their room to longer ones.
     fn with_cut_strings(&self, limit: Limit<'_>) -> Option<String> {
-        let long: usize = self.long_strings.iter().map(ExactSizeIterator::len).sum();
-        let count = self.long_strings.len();
-        if count == 0 || self.minified.len() - long > limit.bytes() * 4 {
+        let spans = &self.long_strings;
+        let long: usize = spans.iter().map(ExactSizeIterator::len).sum();
+        let is_large = self.minified.len() - long > limit.bytes() * 4;
+        if spans.is_empty() || is_large || spans.len() > limit.bytes() {
             return None;
         }
-        let longest = self.long_strings.iter().map(ExactSizeIterator::len).max()?;
-        let (_, text) = limit.largest(longest - LONG_STRING, limit.bytes() / count, |more| {
-            let mut output = String::new();
-            let mut end = 0;
-            for span in &self.long_strings {
-                output.push_str(&self.minified[end..span.start]);
-                output.push_str(&cut_string(
-                    &self.minified[span.clone()],
-                    LONG_STRING + more,
-                ));
-                end = span.end;
+        let mut strings = vec![r#""""#.to_owned(); spans.len()];
+        let mut room = limit.level - limit.counter.count(&self.with_strings(&strings));
+        let mut order: Vec<usize> = (0..spans.len()).collect();
+        order.sort_by_key(|&index| spans[index].len());
+        for (done, index) in order.into_iter().enumerate() {
+            let level = room / i64::try_from(spans.len() - done).unwrap_or(i64::MAX);
+            let share = Limit { level, ..limit };
+            if share.level < LEAST_STRING {
+                return None;
             }
-            output.push_str(&self.minified[end..]);
-            output
-        })?;
-        Some(text)
+            let whole = &self.minified[spans[index].clone()];
+            strings[index] = if share.holds(whole) {
+                whole.to_owned()
+            } else {
+                self.texts()[index].shorten(share, Shares::RESULT, &quote)?
+            };
+            room -= limit.counter.count(&strings[index]);
+        }
+        let text = self.with_strings(&strings);
+        limit.holds(&text).then_some(text)
+    }
+
+    /// Writes the document with other long strings.
+    fn with_strings(&self, strings: &[String]) -> String {
+        let mut output = String::new();
+        let mut end = 0;
+        for (span, string) in self.long_strings.iter().zip(strings) {
+            output.extend([&self.minified[end..span.start], string]);
+            end = span.end;
+        }
+        output.push_str(&self.minified[end..]);
+        output
+    }
+
+    fn texts(&self) -> &[Text<'static>] {
+        let text = |span: &Range<usize>| Text::new(Cow::Owned(self.value(span)));
+        self.texts
+            .get_or_init(|| self.long_strings.iter().map(text).collect())
+    }
+
+    /// Returns the value of a string; as written if an escaped surrogate has no pair.
+    fn value(&self, span: &Range<usize>) -> String {
+        let string = &self.minified[span.clone()];
+        serde_json::from_str(string).unwrap_or_else(|_| unquoted(string).to_owned())
+    }
+
+    /// Returns the document with only the beginnings of long strings.
+    fn abridged(&self) -> &Self {
+        if self.long_strings.is_empty() {
+            return self;
+        }
+        self.abridged.get_or_init(|| {
+            let abridge = |span: &Range<usize>| {
+                let value = self.value(span);
+                let (start, rest) = value.split_at(cut_before(&value, ABRIDGED));
+                let omitted = thousands(rest.chars().count());
+                quote(&format!("{start} [{omitted} characters omitted]"))
+            };
+            let strings: Vec<String> = self.long_strings.iter().map(abridge).collect();
+            let text = self.with_strings(&strings);
+            Box::new(Self::parse(&text, self.characters).expect("strings replace strings"))
+        })
     }
 
     /// Returns the beginning of the document and values of the rest.
@@ -277,7 +155,7 @@ impl Document {
                 ..
             } = self.nodes[container];
             if outer.is_none() {
-                if !output.ends_with(['{', '[']) || output.len() > 1 {
+                if output.len() > 1 {
                     output.push(',');
                 }
                 let list = self.list_values(values);
@@ -302,7 +180,10 @@ impl Document {
         }
         let mut sorted = values.to_vec();
         sorted.sort_unstable_by_key(|value| (first[&value.key], value.span.start));
-        let mut output = format!(r#"{{"_shortened_from_chars":{}"#, self.characters);
+        let mut output = format!(
+            r#"{{"_shortened":"values by key, from {} characters""#,
+            thousands(self.characters)
+        );
         for group in sorted.chunk_by(|a, b| a.key == b.key) {
             output.extend([",", &self.keys[group[0].key], ":"]);
             let texts: Vec<&str> = group
@@ -344,77 +225,4 @@ fn largest_list(
 /// Writes a JSON string.
 pub(super) fn quote(text: &str) -> String {
     serde_json::Value::from(text).to_string()
-}
-
-/// Returns the end of the token at a byte of valid JSON. A white space character is a token.
-fn token_end(bytes: &[u8], start: usize) -> usize {
-    match bytes[start] {
-        b'"' => {
-            let mut at = start + 1;
-            while at < bytes.len() && bytes[at] != b'"' {
-                at += if bytes[at] == b'\\' { 2 } else { 1 };
-            }
-            at + 1
-        }
-        b'-' | b'0'..=b'9' | b'a'..=b'z' => {
-            let is_end =
-                |byte: &u8| matches!(byte, b',' | b']' | b'}' | b' ' | b'\t' | b'\n' | b'\r');
-            let length = bytes[start..].iter().position(is_end);
-            length.map_or(bytes.len(), |length| start + length)
-        }
-        _ => start + 1,
-    }
-}
-
-/// Returns a string without its quotes.
-fn unquoted(token: &str) -> &str {
-    token
-        .strip_prefix('"')
-        .and_then(|token| token.strip_suffix('"'))
-        .unwrap_or(token)
-}
-
-/// Returns the class of a scalar, if it is worth listing.
-fn classify(token: &str) -> Option<Class> {
-    let text = unquoted(token);
-    if text.len() < token.len() {
-        if is_identifier(text) {
-            return Some(Class::Identifier);
-        }
-        let is_short = !text.is_empty() && text.chars().nth(SHORT_STRING).is_none();
-        return is_short.then_some(Class::Short);
-    }
-    let digits = token.trim_start_matches('-');
-    if !digits.starts_with(|c: char| c.is_ascii_digit()) || token.len() > LONG_STRING {
-        return None;
-    }
-    let is_integer = digits.bytes().all(|byte| byte.is_ascii_digit());
-    Some(if is_integer && digits.len() >= 4 {
-        Class::Short
-    } else {
-        Class::Number
-    })
-}
-
-/// Cuts a JSON string to about `most` characters, from its beginning and its end.
-fn cut_string(token: &str, most: usize) -> String {
-    let text = unquoted(token);
-    if text.len() <= most {
-        return token.to_owned();
-    }
-    let Ok(value) = serde_json::from_str::<String>(token) else {
-        // A surrogate escape without its pair.
-        return quote(&format!(
-            "[{} characters omitted]",
-            thousands(text.chars().count())
-        ));
-    };
-    let head = boundary(&value, most * 3 / 5);
-    let tail = boundary(&value, value.len().saturating_sub(most * 2 / 5)).max(head);
-    let omitted = value[head..tail].chars().count();
-    if omitted == 0 {
-        return token.to_owned();
-    }
-    let marker = format!(" [{} characters omitted] ", thousands(omitted));
-    quote(&[&value[..head], &marker, &value[tail..]].concat())
 }

@@ -199,7 +199,7 @@ impl<'t> Text<'t> {
     fn keep_ends(&self, bytes: usize) -> Vec<Range<usize>> {
         let text = &*self.content;
         let room = bytes * HEAD / 100;
-        let (head, tail) = match text.len().checked_sub(bytes) {
+        let (head, tail) = match text.len().checked_sub(bytes).filter(|&omitted| omitted > 0) {
             Some(omitted) => (cut_before(text, room), cut_after(text, room + omitted)),
             None => (text.len(), text.len()),
         };
@@ -273,8 +273,13 @@ impl<'t> Text<'t> {
             output.extend([", including ", &names.join(", ")]);
         }
         output.push(']');
-        if gap.end < self.content.len() {
-            output.push(if starts_line && ends_line { '\n' } else { ' ' });
+        if starts_line && ends_line {
+            output.push('\n');
+        } else if !self.content[gap.end..].starts_with(char::is_whitespace) {
+            output.push(' ');
+        }
+        if gap.end == self.content.len() {
+            output.truncate(output.trim_end().len());
         }
     }
 }
@@ -293,7 +298,7 @@ fn join(ranges: impl Iterator<Item = Range<usize>>) -> Vec<Range<usize>> {
 
 /// Returns where to cut at or before a byte: at white space if some is near, else between two
 /// characters that do not combine.
-fn cut_before(text: &str, byte: usize) -> usize {
+pub(super) fn cut_before(text: &str, byte: usize) -> usize {
     let end = boundary(text, byte);
     let near = boundary(text, end.saturating_sub(WORD));
     if let Some(space) = text[near..end].rfind(char::is_whitespace) {

@@ -5,6 +5,7 @@
 //! ([`lines`]), base64 and binary become placeholders ([`binary`]). Markers say how much is gone.
 
 mod binary;
+mod document;
 mod identifiers;
 mod json;
 mod lines;
@@ -15,7 +16,7 @@ mod tests;
 use std::borrow::Cow;
 
 use crate::TokenCounter;
-use json::Document;
+use document::Document;
 use lines::{Shares, Text};
 use search::Limit;
 
@@ -39,7 +40,7 @@ impl<'t> Shortener<'t> {
     pub(crate) fn new(original: &'t str) -> Self {
         let text = binary::replace(original);
         let form = match text.trim_start().bytes().next() {
-            Some(b'{' | b'[') => Document::parse(&text, original).map(Form::Json),
+            Some(b'{' | b'[') => Document::parse(&text, original.chars().count()).map(Form::Json),
             Some(b'"') => serde_json::from_str::<String>(&text)
                 .ok()
                 .map(|value| Form::JsonString(Text::new(Cow::Owned(value)))),
