@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::ops::{ControlFlow, RangeInclusive};
 
 use cupel::slicer::{
-    BuiltinSlicer, Counts, PreparedChoice, SweepVisitor, Unsorted, slice_by_selection,
+    BuiltinSlicer, Counts, PreparedChoice, SweepVisitor, Unsorted, ViewChange, slice_by_selection,
 };
 use cupel::{
     ContextBudget, ContextItem, ContextKind, CupelError, ExclusionReason, GroupScore, GroupSlice,
@@ -399,9 +399,9 @@ impl StartFinder<'_> {
 }
 
 impl SweepVisitor for StartFinder<'_> {
-    fn change(&mut self, target: i64, ranks: &[u32]) -> ControlFlow<()> {
+    fn change(&mut self, target: i64, ranks: &[u32], views: &[ViewChange]) -> ControlFlow<()> {
         self.advance(target);
-        if self.left == 0 {
+        if self.left == 0 || !views.is_empty() {
             return ControlFlow::Break(());
         }
         for &rank in ranks {
@@ -455,7 +455,7 @@ impl Changes {
                 .map(|same| same[0])
                 .collect();
             if !changed.is_empty() {
-                visitor.change(target, &changed)?;
+                visitor.change(target, &changed, &[])?;
             }
         }
         ControlFlow::Continue(())
@@ -471,7 +471,8 @@ struct Shifted<'a> {
 }
 
 impl SweepVisitor for Shifted<'_> {
-    fn change(&mut self, target: i64, ranks: &[u32]) -> ControlFlow<()> {
+    fn change(&mut self, target: i64, ranks: &[u32], views: &[ViewChange]) -> ControlFlow<()> {
+        self.failed |= !views.is_empty();
         for &rank in ranks {
             let rank = u32::try_from(self.ranks[rank as usize]).unwrap_or(u32::MAX);
             self.changes.toggle(target + self.taken, rank);

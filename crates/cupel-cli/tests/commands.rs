@@ -180,10 +180,10 @@ fn sweep_plots_writes_csv_and_json() {
     let csv = sandbox.run(&[&args[..], &["--csv"]].concat());
     assert!(
         csv.ok()
-            .starts_with("from,to,tokens_used,total_score,included,excluded,error\n")
+            .starts_with("from,to,tokens_used,total_score,included,shortened,excluded,error\n")
     );
     let items = sandbox.run(&[&args[..], &["--csv", "items"]].concat());
-    assert!(items.ok().starts_with("index,from,to\n"));
+    assert!(items.ok().starts_with("index,from,to,view\n"));
     let answer = sandbox.run(&[&args[..], &["--json"]].concat()).json();
     let steps = answer["steps"].as_array().expect("steps");
     assert_eq!(csv.out.lines().count(), steps.len() + 1);

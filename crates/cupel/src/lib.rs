@@ -94,8 +94,8 @@ mod wire;
 pub use analytics::{
     BudgetSweep, Explanation, ItemIntervals, ItemStatus, KindQuotaUtilization, MinBudgets,
     Neighbor, PolicySensitivityDiffEntry, PolicySensitivityReport, SweepProgress, SweepStep,
-    budget_utilization, kind_diversity, policy_sensitivity, policy_sensitivity_from_pipelines,
-    quota_utilization, timestamp_coverage,
+    ViewInterval, budget_utilization, kind_diversity, policy_sensitivity,
+    policy_sensitivity_from_pipelines, quota_utilization, timestamp_coverage,
 };
 pub use diagnostics::{
     CountRequirementShortfall, DiagnosticTraceCollector, ExcludedItem, ExclusionReason,

@@ -278,15 +278,15 @@ fn a_sweep_is_written_as_csv() {
         .unwrap();
     assert_eq!(
         sweep.steps_csv(),
-        "from,to,tokens_used,total_score,included,excluded,error\n\
-         4,4,0,0,0,2,\n\
-         5,9,5,0.4,1,1,\n\
-         10,14,10,1,1,1,\n\
-         15,16,15,1.4,2,0,\n"
+        "from,to,tokens_used,total_score,included,shortened,excluded,error\n\
+         4,4,0,0,0,0,2,\n\
+         5,9,5,0.4,1,0,1,\n\
+         10,14,10,1,1,0,1,\n\
+         15,16,15,1.4,2,0,0,\n"
     );
     assert_eq!(
         sweep.intervals_csv(),
-        "index,from,to\n0,10,16\n1,5,9\n1,15,16\n"
+        "index,from,to,view\n0,10,16,\n1,5,9,\n1,15,16,\n"
     );
 }
 
@@ -300,8 +300,8 @@ fn a_sweep_is_written_as_json() {
     let expected = serde_json::json!({
         "exact": true,
         "steps": [
-            {"from": 9, "to": 9, "tokens_used": 0, "total_score": 0.0, "included": 0, "excluded": 1},
-            {"from": 10, "to": 10, "tokens_used": 10, "total_score": 1.0, "included": 1, "excluded": 0},
+            {"from": 9, "to": 9, "tokens_used": 0, "total_score": 0.0, "included": 0, "shortened": 0, "excluded": 1},
+            {"from": 10, "to": 10, "tokens_used": 10, "total_score": 1.0, "included": 1, "shortened": 0, "excluded": 0},
         ],
         "items": [{"index": 0, "intervals": [[10, 10]]}],
     });

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use cupel::slicer::SweepVisitor;
+use cupel::slicer::{SweepVisitor, ViewChange};
 use cupel::{ContextBudget, ContextItem, CupelError, KnapsackSlice, ScoredItem, ScoredRef, Slicer};
 use cupel_conformance::testing::{Random, cases};
 
@@ -344,7 +344,8 @@ fn choices_from_many_items_are_those_of_the_literal_table() {
 struct Changes(Vec<(i64, Vec<u32>)>);
 
 impl SweepVisitor for Changes {
-    fn change(&mut self, target: i64, ranks: &[u32]) -> ControlFlow<()> {
+    fn change(&mut self, target: i64, ranks: &[u32], views: &[ViewChange]) -> ControlFlow<()> {
+        assert!(views.is_empty());
         self.0.push((target, ranks.to_vec()));
         ControlFlow::Continue(())
     }

@@ -534,10 +534,7 @@ fn as_state(kept: &[(usize, Option<usize>)], items: usize) -> oracle::State {
 
 #[test]
 fn the_choice_is_the_oracles() {
-    let marks = (1_u8..=10, 1_u8..=10);
-    let marks = marks.prop_map(|(a, b)| (f64::from(a) / 10.0, f64::from(b) / 10.0));
-    let marks = prop_oneof![Just((1.0, 1.0)), marks];
-    run((cases(marks), 0_i64..300), |(case, target)| {
+    run((cases(any_marks()), 0_i64..300), |(case, target)| {
         let expected = oracle::choose(&case.slicer, &case.items, target);
         let chosen = select(&case.slicer, &case.items, target);
         match chosen {
@@ -594,4 +591,132 @@ fn a_larger_budget_never_drops_or_shortens_what_a_smaller_one_keeps() {
         }
         Ok(())
     });
+}
+
+/// Distinct items with hints in the order of the case, and a pinned one.
+fn candidates(case: &Case) -> Vec<ContextItem> {
+    let items = case.items.iter().enumerate().map(|(rank, scored)| {
+        let item = scored.item.to_builder();
+        let item = item.future_relevance_hint(scored.score);
+        item.meta("rank", rank.to_string()).build().unwrap()
+    });
+    let pinned = ContextItem::builder("pinned", 6).pinned(true);
+    items.chain([pinned.build().unwrap()]).collect()
+}
+
+fn pipeline(slicer: impl Slicer + 'static) -> Pipeline {
+    Pipeline::builder()
+        .scorer(ReflexiveScorer)
+        .slicer(slicer)
+        .placer(ChronologicalPlacer)
+        .deduplication(false)
+        .build()
+        .unwrap()
+}
+
+fn any_marks() -> impl Strategy<Value = (f64, f64)> {
+    let marks = (1_u8..=10, 1_u8..=10);
+    let marks = marks.prop_map(|(a, b)| (f64::from(a) / 10.0, f64::from(b) / 10.0));
+    prop_oneof![Just((1.0, 1.0)), marks]
+}
+
+#[test]
+fn a_sweep_is_one_run_per_budget() {
+    let budgets = ContextBudget::builder(90)
+        .target_tokens(80)
+        .output_reserve(14);
+    let budgets = budgets.build().unwrap();
+    run((cases(any_marks()), any::<bool>()), |(case, one_by_one)| {
+        let items = candidates(&case);
+        let pipeline = if one_by_one {
+            pipeline(QuotaSlice::new(Vec::new(), case.slicer.clone()).unwrap())
+        } else {
+            pipeline(case.slicer.clone())
+        };
+        let sweep = pipeline.sweep(&items, &budgets, 0..=260).unwrap();
+        prop_assert!(sweep.exact);
+        let mut at = sweep.steps.iter();
+        let mut step = at.next().unwrap();
+        let mut windows = 0;
+        let mut last = None;
+        for target in 0..=260 {
+            if target > step.to {
+                step = at.next().unwrap();
+            }
+            let budget = ContextBudget::builder(target + 10)
+                .target_tokens(target)
+                .output_reserve(14)
+                .build();
+            let run = budget.and_then(|budget| pipeline.decide(&items, &budget));
+            let window = match run {
+                Err(error) => {
+                    prop_assert_eq!(step.error, Some(error.code()));
+                    prop_assert!(sweep.selection_at(target).is_empty());
+                    Err(error.code())
+                }
+                Ok(decisions) => {
+                    prop_assert_eq!(step.error, None, "at {}", target);
+                    let mut window = decisions.window().to_vec();
+                    window.sort_unstable();
+                    prop_assert_eq!(&sweep.selection_at(target), &window);
+                    let views: Vec<_> = (0..items.len()).map(|c| decisions.view(c)).collect();
+                    for (candidate, view) in views.iter().enumerate() {
+                        prop_assert_eq!(sweep.view_at(candidate, target), *view);
+                    }
+                    prop_assert_eq!(step.tokens_used, decisions.tokens_used());
+                    prop_assert_eq!(step.included, window.len());
+                    prop_assert_eq!(step.shortened, views.iter().flatten().count());
+                    Ok((window, views))
+                }
+            };
+            if last.as_ref() != Some(&window) {
+                windows += 1;
+                last = Some(window);
+            }
+        }
+        // A step ends only where the window changes.
+        prop_assert_eq!(sweep.steps.len(), windows);
+
+        let least = pipeline.min_budgets(&items, &budgets, 260).unwrap();
+        for candidate in 0..items.len() {
+            prop_assert_eq!(least.budgets[candidate], sweep.min_budget(candidate));
+            let in_full = sweep.min_budget_in_full(candidate);
+            prop_assert_eq!(least.in_full[candidate], in_full);
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn an_explanation_of_a_shortened_item_says_where_it_is_in_full() {
+    let item = |content: &str, hint, tokens| {
+        let view = ContextView::new(format!("{content}, shortened"), 10);
+        let item = result(tokens, &[]).view(view).future_relevance_hint(hint);
+        item.meta("name", content).build().unwrap()
+    };
+    let items = [item("a", 0.9, 50), item("b", 0.5, 1_050)];
+    let slicer = LadderSlice::new(vec![
+        LadderStep::shorten(tool(), [1_000, 10]),
+        LadderStep::Drop,
+    ]);
+    for one_by_one in [false, true] {
+        let pipeline = if one_by_one {
+            pipeline(QuotaSlice::new(Vec::new(), slicer.clone()).unwrap())
+        } else {
+            pipeline(slicer.clone())
+        };
+        let explain = |target, index| pipeline.explain(&items, &budget(target), index).unwrap();
+        let full_at = |target, index| explain(target, index).in_full_at;
+        assert_eq!(full_at(1_100, 1), None);
+        assert_eq!(full_at(60, 1), Some(1_100));
+        assert_eq!(full_at(20, 0), Some(60));
+        assert_eq!(explain(19, 1).extra_tokens, Some(1));
+        let text = explain(60, 1).to_string();
+        assert!(text.contains("shortened to 10 of 1,050 tokens\n"), "{text}");
+        assert!(text.contains("in full at a budget of 1,100\n"), "{text}");
+        if !one_by_one {
+            let least = pipeline.min_budget_for(&items, &budget(0), &items[1], 2_000);
+            assert_eq!(least, Ok(Some(20)));
+        }
+    }
 }

@@ -50,6 +50,10 @@ pub struct Explanation {
     /// above the target of the run. The search ends 131,072 tokens above that one; for slicers that
     /// have to try budgets one by one it ends there.
     pub included_at: Vec<(i64, i64)>,
+    /// The least target above that of the run at which the candidate is included in full; `None` if it is
+    /// not shortened, or if the target is too far away, as in `extra_tokens`.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub in_full_at: Option<i64>,
     /// The candidates next to this one in rank, better ones first.
     pub neighbors: Vec<Neighbor>,
 }
@@ -121,7 +125,11 @@ impl Pipeline {
                     | ExclusionReason::GroupExcluded { .. }
             )
         ) {
-            explanation.extra_tokens = least_growth(&prepared, budget, index);
+            explanation.extra_tokens = least_growth(&prepared, budget, index, false);
+        }
+        if decisions.view(index).is_some() {
+            let growth = least_growth(&prepared, budget, index, true);
+            explanation.in_full_at = growth.map(|growth| budget.target_tokens() + growth);
         }
         if let Some(extra) = explanation.extra_tokens {
             let first = budget.target_tokens() + extra;
@@ -169,6 +177,7 @@ impl Explanation {
             displaced_by: displaced_by(decisions, index),
             extra_tokens: None,
             included_at: Vec::new(),
+            in_full_at: None,
             neighbors: neighbors(decisions, index),
         })
     }
@@ -180,7 +189,7 @@ fn displaced_by(decisions: &Decisions<'_>, index: usize) -> Vec<usize> {
         return Vec::new();
     };
     let takes_tokens = |candidate: &usize| {
-        decisions.position(*candidate).is_some() && items[*candidate].tokens() > 0
+        decisions.position(*candidate).is_some() && decisions.item(*candidate).tokens() > 0
     };
     let ranked = decisions.ranking().iter().copied();
     match reason {
@@ -279,6 +288,9 @@ impl Explanation {
     /// Writes the budgets at which the candidate is included.
     fn write_budgets(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 4;
+        if let Some(budget) = self.in_full_at {
+            writeln!(f, "  in full at a budget of {}", Grouped(budget))?;
+        }
         let Some(&(first, _)) = self.included_at.first() else {
             return Ok(());
         };

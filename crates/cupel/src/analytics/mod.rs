@@ -19,7 +19,7 @@ pub use sensitivity::{
     ItemStatus, PolicySensitivityDiffEntry, PolicySensitivityReport, policy_sensitivity,
     policy_sensitivity_from_pipelines,
 };
-pub use sweep::{BudgetSweep, ItemIntervals, MinBudgets, SweepProgress, SweepStep};
+pub use sweep::{BudgetSweep, ItemIntervals, MinBudgets, SweepProgress, SweepStep, ViewInterval};
 pub use utilization::{
     KindQuotaUtilization, budget_utilization, kind_diversity, quota_utilization, timestamp_coverage,
 };

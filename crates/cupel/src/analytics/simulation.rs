@@ -1,7 +1,7 @@
 //! Budget simulation: runs at other budgets that share one scoring pass.
 
 use crate::pipeline::PreparedRun;
-use crate::{ContextBudget, ContextItem, CupelError, Pipeline};
+use crate::{ContextBudget, ContextItem, ContextView, CupelError, Pipeline};
 
 impl Pipeline {
     /// Returns the items that a budget smaller by `slack_tokens` would lose, in the order of the
@@ -160,10 +160,11 @@ impl Pipeline {
             ));
         }
         let wanted = position(items, target)?;
-        if search_ceiling < target.tokens() {
+        let views = target.views().iter().map(ContextView::tokens);
+        let least_tokens = views.min().unwrap_or(target.tokens());
+        if search_ceiling < least_tokens {
             return Err(CupelError::InvalidBudget(format!(
-                "search_ceiling ({search_ceiling}) must be >= target.tokens() ({})",
-                target.tokens()
+                "search_ceiling ({search_ceiling}) must be >= target.tokens() ({least_tokens})"
             )));
         }
         if target.tokens() < 0 {
@@ -176,13 +177,15 @@ impl Pipeline {
                 return Ok(false);
             };
             match is_selected(&budget) {
-                Err(CupelError::PinnedExceedsBudget { .. } | CupelError::Overflow { .. }) => {
-                    Ok(false)
-                }
+                Err(
+                    CupelError::PinnedExceedsBudget { .. }
+                    | CupelError::MandatoryExceedsBudget { .. }
+                    | CupelError::Overflow { .. },
+                ) => Ok(false),
                 selected => selected,
             }
         };
-        let (mut low, mut high) = (target.tokens(), search_ceiling);
+        let (mut low, mut high) = (least_tokens, search_ceiling);
         while high - low > 1 {
             let middle = low + (high - low) / 2;
             if selects(middle)? {

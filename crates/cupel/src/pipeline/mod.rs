@@ -33,7 +33,7 @@ use std::fmt;
 pub use chat::{ChatSettings, Shorten};
 pub use decisions::{Decision, Decisions};
 pub use policy::{Policy, PolicyBuilder};
-pub(crate) use prepared::PreparedRun;
+pub(crate) use prepared::{Choice, PreparedRun};
 
 use self::ledger::Ledger;
 use self::prepared::Prepared;

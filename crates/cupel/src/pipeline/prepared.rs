@@ -117,6 +117,16 @@ impl<'a> PreparedRun<'a> {
         }
     }
 
+    /// Returns whether a run with this budget selects the candidate in full.
+    pub(crate) fn selects_in_full(
+        &self,
+        candidate: usize,
+        budget: &ContextBudget,
+    ) -> Result<bool, CupelError> {
+        let Choice { kept, shortened } = self.select(budget)?;
+        Ok(kept.contains(&candidate) && shortened.view(candidate).is_none())
+    }
+
     /// Fails as a run with this budget does if its slicer selects nothing: the pinned items must fit
     /// the window, and must not overflow the target where that is an error.
     pub(crate) fn check_pinned(&self, budget: &ContextBudget) -> Result<(), CupelError> {

@@ -58,6 +58,11 @@ impl Shortened {
         self.get(candidate).map(|entry| entry.view)
     }
 
+    /// Returns the candidates with their views, in ascending order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        self.0.iter().map(|entry| (entry.candidate, entry.view))
+    }
+
     /// Returns a candidate as it is kept: in full, or as a view.
     pub(crate) fn item<'s>(
         &'s self,

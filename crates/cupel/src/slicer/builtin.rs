@@ -108,13 +108,18 @@ pub(super) use without;
 /// Receives the choices of a [`BuiltinSlicer::sweep`] as changes. Nothing is chosen before the first.
 #[doc(hidden)]
 pub trait SweepVisitor {
-    /// From `target` on the items of these ranks enter the choice, or leave it if they were in it. A
-    /// rank that is listed twice stays as it was.
-    fn change(&mut self, target: i64, ranks: &[u32]) -> ControlFlow<()>;
+    /// From `target` on the items of these ranks enter the choice, in full, or leave it if they were in
+    /// it. A rank that is listed twice stays as it was. Then the items of `views`, which are in
+    /// the choice, are kept as these views, or in full.
+    fn change(&mut self, target: i64, ranks: &[u32], views: &[ViewChange]) -> ControlFlow<()>;
 
-    /// From `target` on the slicer fails. Called last.
+    /// From `target` to the next change the slicer fails, so that nothing is chosen.
     fn fail(&mut self, target: i64, error: CupelError);
 }
+
+/// A rank, and the index of its view or `None` for the item in full.
+#[doc(hidden)]
+pub type ViewChange = (u32, Option<usize>);
 
 /// Converts a rank to the type that [`SweepVisitor::change`] takes.
 #[expect(

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
 
-use super::builtin::{select_in, without};
+use super::builtin::{rank_to_u32, select_in, without};
 use super::{
-    BuiltinSlicer, PreparedChoice, Refusal, Selection, Slicer, SweepVisitor, Unsorted,
+    BuiltinSlicer, PreparedChoice, Refusal, Selection, Slicer, SweepVisitor, Unsorted, ViewChange,
     slice_by_selection,
 };
 use crate::diagnostics::ExclusionReason;
@@ -221,6 +221,7 @@ impl BuiltinSlicer for GroupSlice {
         let mut expand = Expand {
             groups: &groups,
             members: Vec::new(),
+            views: Vec::new(),
             visitor,
         };
         inner.sweep(&groups.candidates(ranked), targets, &mut expand)
@@ -248,26 +249,24 @@ impl BuiltinSlicer for GroupSlice {
     without! { counts }
 }
 
-/// Turns changes of groups into changes of their members.
+/// Turns changes of groups into changes of their members. A group of several has no views.
 struct Expand<'a> {
     groups: &'a Groups,
     members: Vec<u32>,
+    views: Vec<ViewChange>,
     visitor: &'a mut dyn SweepVisitor,
 }
 
 impl SweepVisitor for Expand<'_> {
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "a run has at most u32::MAX candidates"
-    )]
-    fn change(&mut self, target: i64, ranks: &[u32]) -> ControlFlow<()> {
+    fn change(&mut self, target: i64, ranks: &[u32], views: &[ViewChange]) -> ControlFlow<()> {
+        let members = |group: u32| &self.groups.offered[group as usize].members;
         self.members.clear();
-        let groups = ranks
-            .iter()
-            .map(|&rank| &self.groups.offered[rank as usize]);
-        let members = groups.flat_map(|group| &group.members);
-        self.members.extend(members.map(|&rank| rank as u32));
-        self.visitor.change(target, &self.members)
+        let entering = ranks.iter().flat_map(|&group| members(group));
+        self.members.extend(entering.map(|&rank| rank_to_u32(rank)));
+        self.views.clear();
+        let single = |&(group, view): &ViewChange| (rank_to_u32(members(group)[0]), view);
+        self.views.extend(views.iter().map(single));
+        self.visitor.change(target, &self.members, &self.views)
     }
 
     fn fail(&mut self, target: i64, error: CupelError) {

@@ -1,13 +1,12 @@
 //! [`LadderSlice`]: shortens first, drops second.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::{ControlFlow, Range, RangeInclusive};
 
-use super::count::Counts;
+use super::builtin::{rank_to_u32, without};
 use super::{
-    BuiltinSlicer, GroupScore, GroupSlice, PreparedChoice, Refusal, Selection, Slicer,
-    SweepVisitor, Unsorted, slice_by_selection,
+    BuiltinSlicer, GroupSlice, Refusal, Selection, Slicer, SweepVisitor, slice_by_selection,
 };
 use crate::diagnostics::ExclusionReason;
 use crate::model::{floor_tokens, saturate};
@@ -162,6 +161,21 @@ impl LadderSlice {
         self.marker_tokens
     }
 
+    /// Returns the targets of a range, in ascending order, at which the choice may differ from the one at
+    /// the target before: those at which another state fits the target or a mark.
+    fn breakpoints(&self, states: &States, targets: RangeInclusive<i64>) -> BTreeSet<i64> {
+        let (first, last) = targets.into_inner();
+        let mut breakpoints = BTreeSet::from([first, 1]);
+        let tokens = states.tokens.iter();
+        for tokens in tokens.filter_map(|&tokens| i64::try_from(tokens).ok()) {
+            let shares = [1.0, self.shorten_to, self.drop_to];
+            let fits_from = shares.map(|share| least_with_mark(share, tokens, last));
+            breakpoints.extend(fits_from.into_iter().flatten());
+        }
+        breakpoints.retain(|target| (first..=last).contains(target));
+        breakpoints
+    }
+
     /// Returns the index of the state for a target.
     ///
     /// # Errors
@@ -174,24 +188,36 @@ impl LadderSlice {
             (states.tokens[last] <= 0).then_some(last)
         } else {
             let (shorten, drop) = (mark(self.shorten_to, target), mark(self.drop_to, target));
-            let drops = states.first_drop..last + 1;
-            let before_drops = drops.start - 1;
-            let accepted_before_drops = || {
-                let fits = !drops.is_empty() && states.tokens[before_drops] <= i128::from(drop);
-                fits.then_some(before_drops)
-            };
             states
-                .first_within(0..1, target)
-                .or_else(|| states.first_within(1..drops.start, shorten))
-                .or_else(accepted_before_drops)
-                .or_else(|| states.first_within(drops.clone(), drop))
-                .or_else(|| states.first_within(0..last + 1, target))
+                .first
+                .first_within(target)
+                .or_else(|| states.shortened.first_within(shorten))
+                .or_else(|| states.last_before_drop.first_within(drop))
+                .or_else(|| states.dropped.first_within(drop))
+                .or_else(|| states.all.first_within(target))
         };
         chosen.ok_or_else(|| CupelError::MandatoryExceedsBudget {
-            needed_tokens: saturate(states.least_tokens()),
+            needed_tokens: saturate(states.all.least_tokens()),
             available: target,
         })
     }
+}
+
+/// Returns the least target from `tokens` to `last` whose share is at least `tokens`.
+fn least_with_mark(share: f64, tokens: i64, last: i64) -> Option<i64> {
+    let (mut low, mut high) = (tokens.max(0), last);
+    if high < low || mark(share, high) < tokens {
+        return None;
+    }
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if mark(share, middle) >= tokens {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    Some(low)
 }
 
 /// Returns a share of the target, rounded down.
@@ -249,10 +275,45 @@ struct States {
     /// The number of changes up to each state.
     ends: Vec<usize>,
     changes: Vec<Change>,
-    /// The first state in which a candidate is dropped; the number of states if there is none.
-    first_drop: usize,
     /// Which candidates are dropped together.
     groups: Vec<Vec<usize>>,
+    first: StateRange,
+    /// The other states without a dropped candidate.
+    shortened: StateRange,
+    /// The last of them, if states with a dropped candidate follow.
+    last_before_drop: StateRange,
+    dropped: StateRange,
+    all: StateRange,
+}
+
+/// A range of states with the running minimum of their tokens.
+#[derive(Default)]
+struct StateRange {
+    start: usize,
+    minima: Vec<i128>,
+}
+
+impl StateRange {
+    fn new(tokens: &[i128], states: Range<usize>) -> Self {
+        let start = states.start;
+        let minima = tokens[states].iter().scan(i128::MAX, |least, &tokens| {
+            *least = tokens.min(*least);
+            Some(*least)
+        });
+        let minima = minima.collect();
+        Self { start, minima }
+    }
+
+    /// Returns the first state with at most `limit` tokens.
+    fn first_within(&self, limit: i64) -> Option<usize> {
+        let is_above = |least: &i128| *least > i128::from(limit);
+        let index = self.minima.partition_point(is_above);
+        (index < self.minima.len()).then_some(self.start + index)
+    }
+
+    fn least_tokens(&self) -> i128 {
+        self.minima.last().copied().unwrap_or_default()
+    }
 }
 
 impl States {
@@ -272,18 +333,93 @@ impl States {
         builder.finish()
     }
 
-    /// Returns the first state of a range with at most `limit` tokens.
-    fn first_within(&self, mut states: Range<usize>, limit: i64) -> Option<usize> {
-        states.find(|&state| self.tokens[state] <= i128::from(limit))
-    }
-
-    fn least_tokens(&self) -> i128 {
-        self.tokens.iter().copied().min().unwrap_or_default()
-    }
-
     /// Returns the changes up to a state.
     fn changes_up_to(&self, state: usize) -> &[Change] {
         &self.changes[..self.ends[state]]
+    }
+}
+
+/// Tells a visitor how one state differs from another.
+struct Cursor<'s> {
+    states: &'s States,
+    /// The forms in the current state.
+    forms: Vec<Form>,
+    /// The current state.
+    state: usize,
+    /// What the visitor was told last; `None` for a failure, and before the first visit.
+    told: Option<usize>,
+    has_failed: bool,
+}
+
+impl<'s> Cursor<'s> {
+    fn new(states: &'s States, ranks: usize) -> Self {
+        Self {
+            states,
+            forms: vec![Form::Full; ranks],
+            state: 0,
+            told: None,
+            has_failed: false,
+        }
+    }
+
+    fn fail(&mut self, target: i64, error: CupelError, visitor: &mut dyn SweepVisitor) {
+        if !self.has_failed {
+            visitor.fail(target, error);
+        }
+        (self.has_failed, self.told) = (true, None);
+    }
+
+    fn visit(
+        &mut self,
+        target: i64,
+        state: usize,
+        visitor: &mut dyn SweepVisitor,
+    ) -> ControlFlow<()> {
+        if self.told == Some(state) {
+            return ControlFlow::Continue(());
+        }
+        let before = self.go_to(state);
+        let changed: Vec<(usize, Form)> = match self.told {
+            Some(_) => before.into_iter().collect(),
+            // Nothing was chosen.
+            None => (0..self.forms.len())
+                .map(|rank| (rank, Form::Dropped))
+                .collect(),
+        };
+        (self.told, self.has_failed) = (Some(state), false);
+        let mut ranks = Vec::new();
+        let mut views = Vec::new();
+        for (rank, before) in changed {
+            let after = self.forms[rank];
+            if (before == Form::Dropped) != (after == Form::Dropped) {
+                ranks.push(rank_to_u32(rank));
+            }
+            match after {
+                Form::View(view) => views.push((rank_to_u32(rank), Some(view))),
+                Form::Full if before != Form::Dropped => views.push((rank_to_u32(rank), None)),
+                Form::Full | Form::Dropped => {}
+            }
+        }
+        visitor.change(target, &ranks, &views)
+    }
+
+    /// Goes to a state. Returns the changed ranks with their forms before.
+    fn go_to(&mut self, state: usize) -> BTreeMap<usize, Form> {
+        let mut before = BTreeMap::new();
+        let (from, to) = (self.states.ends[self.state], self.states.ends[state]);
+        let changes = &self.states.changes;
+        let mut set = |rank: usize, form: Form| {
+            before.entry(rank).or_insert(self.forms[rank]);
+            self.forms[rank] = form;
+        };
+        for change in &changes[from.min(to)..to] {
+            set(change.rank, change.after);
+        }
+        for change in changes[to.min(from)..from].iter().rev() {
+            set(change.rank, change.before);
+        }
+        self.state = state;
+        before
     }
 }
 
@@ -292,9 +428,14 @@ struct StatesBuilder<'r, 'a> {
     marker_tokens: i64,
     forms: Vec<Form>,
     is_mandatory: Vec<bool>,
+    groups: Vec<Vec<usize>>,
     /// The tokens of the candidates in their current forms.
     kept_tokens: i128,
-    states: States,
+    tokens: Vec<i128>,
+    ends: Vec<usize>,
+    changes: Vec<Change>,
+    /// The first state in which a candidate is dropped.
+    first_drop: Option<usize>,
 }
 
 impl<'r, 'a> StatesBuilder<'r, 'a> {
@@ -327,14 +468,12 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
             marker_tokens,
             forms: vec![Form::Full; ranked.len()],
             is_mandatory,
+            groups,
             kept_tokens: tokens.sum(),
-            states: States {
-                tokens: Vec::new(),
-                ends: Vec::new(),
-                changes: Vec::new(),
-                first_drop: usize::MAX,
-                groups,
-            },
+            tokens: Vec::new(),
+            ends: Vec::new(),
+            changes: Vec::new(),
+            first_drop: None,
         }
     }
 
@@ -345,7 +484,7 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
         let mut ranks: Vec<usize> = (0..self.ranked.len()).filter(is_meant).collect();
         for &level in levels {
             if mandatory {
-                ranks.sort_by_key(|&rank| (Reverse(self.tokens(rank)), rank));
+                ranks.sort_by_key(|&rank| (Reverse(self.tokens_of(rank)), rank));
             }
             for &rank in &ranks {
                 let form = self.forms[rank].capped(self.ranked[rank].item, level);
@@ -359,31 +498,29 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
     }
 
     fn drop_groups(&mut self) {
-        for group in (0..self.states.groups.len()).rev() {
-            let members = std::mem::take(&mut self.states.groups[group]);
-            if !self.is_mandatory[members[0]] {
-                let next = self.states.tokens.len();
-                self.states.first_drop = self.states.first_drop.min(next);
-                for &rank in &members {
-                    self.change(rank, Form::Dropped);
-                }
-                self.end_state();
+        for group in (0..self.groups.len()).rev() {
+            if self.is_mandatory[self.groups[group][0]] {
+                continue;
             }
-            self.states.groups[group] = members;
+            self.first_drop.get_or_insert(self.tokens.len());
+            for member in 0..self.groups[group].len() {
+                self.change(self.groups[group][member], Form::Dropped);
+            }
+            self.end_state();
         }
     }
 
-    fn tokens(&self, rank: usize) -> i64 {
+    fn tokens_of(&self, rank: usize) -> i64 {
         self.forms[rank].tokens(self.ranked[rank].item)
     }
 
     fn change(&mut self, rank: usize, after: Form) {
         let before = self.forms[rank];
         if before != after {
-            self.kept_tokens -= i128::from(self.tokens(rank));
+            self.kept_tokens -= i128::from(self.tokens_of(rank));
             self.forms[rank] = after;
-            self.kept_tokens += i128::from(self.tokens(rank));
-            self.states.changes.push(Change {
+            self.kept_tokens += i128::from(self.tokens_of(rank));
+            self.changes.push(Change {
                 rank,
                 before,
                 after,
@@ -393,24 +530,32 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
 
     /// Ends a state, unless it equals the one before.
     fn end_state(&mut self) {
-        let States {
-            tokens,
-            ends,
-            changes,
-            first_drop,
-            ..
-        } = &mut self.states;
-        if ends.last() != Some(&changes.len()) {
-            let has_drop = *first_drop <= tokens.len();
-            let marker_tokens = if has_drop { self.marker_tokens } else { 0 };
-            tokens.push(self.kept_tokens + i128::from(marker_tokens));
-            ends.push(changes.len());
+        if self.ends.last() != Some(&self.changes.len()) {
+            let marker_tokens = self.first_drop.map_or(0, |_| self.marker_tokens);
+            let tokens = self.kept_tokens + i128::from(marker_tokens);
+            self.tokens.push(tokens);
+            self.ends.push(self.changes.len());
         }
     }
 
-    fn finish(mut self) -> States {
-        self.states.first_drop = self.states.first_drop.min(self.states.tokens.len());
-        self.states
+    fn finish(self) -> States {
+        let end = self.tokens.len();
+        let range = |states| StateRange::new(&self.tokens, states);
+        let (last_before_drop, first_drop) = match self.first_drop {
+            Some(drop) => (range(drop - 1..drop), drop),
+            None => (StateRange::default(), end),
+        };
+        States {
+            first: range(0..1),
+            shortened: range(1..first_drop),
+            last_before_drop,
+            dropped: range(first_drop..end),
+            all: range(0..end),
+            tokens: self.tokens,
+            ends: self.ends,
+            changes: self.changes,
+            groups: self.groups,
+        }
     }
 }
 
@@ -502,34 +647,30 @@ impl BuiltinSlicer for LadderSlice {
         Ok(selection)
     }
 
-    fn select_unsorted(&self, _list: &Unsorted<'_>, _budget: &ContextBudget) -> Option<Vec<usize>> {
-        None
-    }
-
-    fn prepare<'a>(&'a self, _list: &Unsorted<'_>, _wanted: usize) -> Option<PreparedChoice<'a>> {
-        None
-    }
-
     fn sweep(
         &self,
-        _ranked: &[ScoredRef<'_>],
-        _targets: RangeInclusive<i64>,
-        _visitor: &mut dyn SweepVisitor,
+        ranked: &[ScoredRef<'_>],
+        targets: RangeInclusive<i64>,
+        visitor: &mut dyn SweepVisitor,
     ) -> Option<ControlFlow<()>> {
-        None
+        let states = States::new(self, ranked);
+        let mut cursor = Cursor::new(&states, ranked.len());
+        for target in self.breakpoints(&states, targets) {
+            let flow = match self.choose(&states, target) {
+                Ok(state) => cursor.visit(target, state, visitor),
+                Err(error) => {
+                    cursor.fail(target, error, visitor);
+                    ControlFlow::Continue(())
+                }
+            };
+            if flow.is_break() {
+                return Some(flow);
+            }
+        }
+        Some(ControlFlow::Continue(()))
     }
 
-    fn least_targets(&self, _ranked: &[ScoredRef<'_>], _last: i64) -> Option<Vec<Option<i64>>> {
-        None
-    }
-
-    fn group_score(&self) -> Option<GroupScore> {
-        None
-    }
-
-    fn counts(&self) -> Option<&Counts> {
-        None
-    }
+    without! { select_unsorted prepare least_targets group_score counts }
 }
 
 #[cfg(feature = "serde")]

@@ -33,7 +33,7 @@ use std::sync::Arc;
 
 pub(crate) use builtin::chain;
 #[doc(hidden)]
-pub use builtin::{BuiltinSlicer, PreparedChoice, SweepVisitor, Unsorted};
+pub use builtin::{BuiltinSlicer, PreparedChoice, SweepVisitor, Unsorted, ViewChange};
 #[doc(hidden)]
 pub use count::Counts;
 pub use count::{

@@ -3,11 +3,11 @@
 use std::ops::ControlFlow;
 
 use super::axis::Axis;
-use super::{BudgetSweep, ItemIntervals, Observer, SweepProgress, SweepStep};
+use super::{BudgetSweep, ItemIntervals, Observer, SweepProgress, SweepStep, ViewInterval};
 use crate::model::saturate;
-use crate::pipeline::PreparedRun;
-use crate::slicer::SweepVisitor;
-use crate::{ContextItem, CupelError};
+use crate::pipeline::{Choice, PreparedRun};
+use crate::slicer::{SweepVisitor, ViewChange};
+use crate::{ContextItem, ContextView, CupelError};
 
 /// Builds a sweep, one budget after another in ascending order.
 pub(super) struct SweepBuilder<'s, 'a> {
@@ -34,6 +34,7 @@ pub(super) struct SweepBuilder<'s, 'a> {
 #[derive(Default)]
 struct Window {
     items: usize,
+    shortened: usize,
     tokens: i128,
     /// As [`Candidate::score`].
     score: i128,
@@ -41,12 +42,15 @@ struct Window {
 
 /// A candidate's part in the sums of the window, and its last interval.
 struct Candidate {
+    /// As it is in the window, or in full.
     tokens: i64,
     /// In multiples of 2^-64: additions to a fixed-point sum can be undone exactly.
     score: i128,
     from: i64,
     /// The first budget at which it is out again, or [`STILL_IN`](Self::STILL_IN).
     to: i64,
+    /// The view as which it is in the window, and the first budget of its interval.
+    view: Option<(usize, i64)>,
 }
 
 impl Candidate {
@@ -80,10 +84,11 @@ impl<'s, 'a> SweepBuilder<'s, 'a> {
             score: multiples(prepared.score(index)).unwrap_or(0),
             from,
             to: from,
+            view: None,
         };
         let never = |(index, _)| ItemIntervals {
             index,
-            intervals: Vec::new(),
+            ..ItemIntervals::default()
         };
         let is_unsummed = |index: &usize| multiples(prepared.score(*index)).is_none();
         Self {
@@ -113,7 +118,11 @@ impl<'s, 'a> SweepBuilder<'s, 'a> {
             self.advance(next);
         }
         self.error = None;
-        for &candidate in prepared.pinned() {
+        self.include_pinned();
+    }
+
+    fn include_pinned(&mut self) {
+        for &candidate in self.prepared.pinned() {
             self.toggle(candidate);
         }
     }
@@ -128,19 +137,22 @@ impl<'s, 'a> SweepBuilder<'s, 'a> {
         let axis = self.axis;
         let span = axis.to.abs_diff(axis.from);
         let stride = span / samples as u64 + 1;
-        let mut before: Option<Result<Vec<usize>, &'static str>> = None;
+        let mut before: Option<Result<Choice, &'static str>> = None;
         let mut at = axis.from;
         loop {
             let selected = axis
                 .at(at)
                 .and_then(|budget| self.prepared.select(&budget))
-                .map(|choice| choice.kept)
                 .map_err(|error| error.code());
             if before.as_ref() != Some(&selected) {
                 self.advance(at);
-                let leaving = before.iter().flatten().flatten();
-                for &candidate in leaving.chain(selected.iter().flatten()) {
-                    self.toggle(candidate);
+                for choice in before.iter().flatten().chain(&selected) {
+                    for &candidate in &choice.kept {
+                        self.toggle(candidate);
+                    }
+                }
+                for (candidate, view) in selected.iter().flat_map(|c| c.shortened.iter()) {
+                    self.set_view(candidate, Some(view));
                 }
                 self.error = selected.as_ref().err().copied();
                 before = Some(selected);
@@ -178,6 +190,7 @@ impl<'s, 'a> SweepBuilder<'s, 'a> {
                 tokens_used: saturate(self.window.tokens),
                 total_score: self.total_score(),
                 included: self.window.items,
+                shortened: self.window.shortened,
                 excluded: self.candidates.len() - self.window.items,
                 error: self.error,
             });
@@ -188,12 +201,50 @@ impl<'s, 'a> SweepBuilder<'s, 'a> {
     fn total_score(&self) -> f64 {
         let unsummed = self.unsummed.iter();
         let unsummed = unsummed.filter(|&&index| self.candidates[index].is_in());
-        let scores = unsummed.map(|&index| self.prepared.score(index));
+        let scores = unsummed.map(|&index| {
+            let view = self.candidates[index].view;
+            self.prepared.score(index) * self.view_value(index, view.map(|(view, _)| view))
+        });
         scores.fold(self.window.score as f64 / UNITS, |sum, score| sum + score)
     }
 
-    /// Adds the candidate to the window, or removes it.
+    /// Returns the share of a candidate's score that a view of it keeps.
+    fn view_value(&self, index: usize, view: Option<usize>) -> f64 {
+        let views = self.prepared.items()[index].views();
+        let view = view.and_then(|view| views.get(view));
+        view.and_then(ContextView::value).unwrap_or(1.0)
+    }
+
+    /// Sets the view as which a candidate of the window is kept, or `None` for the item in full.
+    fn set_view(&mut self, index: usize, view: Option<usize>) {
+        let value = self.view_value(index, view);
+        let candidate = &mut self.candidates[index];
+        if !candidate.is_in() || candidate.view.map(|(view, _)| view) == view {
+            return;
+        }
+        let intervals = &mut self.items[index].views;
+        if let Some((view, from)) = candidate.view.take() {
+            self.window.shortened -= 1;
+            intervals.extend(view_interval(view, from, self.at));
+        }
+        if let Some(view) = view {
+            self.window.shortened += 1;
+            // The same view up to the budget before: the interval goes on.
+            let last = intervals.pop_if(|last| last.view == view && last.to + 1 == self.at);
+            candidate.view = Some((view, last.map_or(self.at, |last| last.from)));
+        }
+        let item = &self.prepared.items()[index];
+        let view = view.and_then(|view| item.views().get(view));
+        let tokens = view.map_or(item.tokens(), ContextView::tokens);
+        let score = multiples(self.prepared.score(index) * value).unwrap_or(0);
+        self.window.tokens += i128::from(tokens) - i128::from(candidate.tokens);
+        self.window.score += score - candidate.score;
+        (candidate.tokens, candidate.score) = (tokens, score);
+    }
+
+    /// Adds the candidate to the window, in full, or removes it.
     fn toggle(&mut self, index: usize) {
+        self.set_view(index, None);
         let candidate = &mut self.candidates[index];
         if candidate.is_in() {
             candidate.to = self.at;
@@ -219,6 +270,9 @@ impl<'s, 'a> SweepBuilder<'s, 'a> {
         for (item, mut candidate) in self.items.iter_mut().zip(self.candidates) {
             candidate.to = candidate.to.min(self.at);
             item.intervals.extend(candidate.interval());
+            let view = candidate.view;
+            let view = view.and_then(|(view, from)| view_interval(view, from, self.at));
+            item.views.extend(view);
         }
         BudgetSweep {
             exact,
@@ -229,7 +283,7 @@ impl<'s, 'a> SweepBuilder<'s, 'a> {
 }
 
 impl SweepVisitor for SweepBuilder<'_, '_> {
-    fn change(&mut self, target: i64, ranks: &[u32]) -> ControlFlow<()> {
+    fn change(&mut self, target: i64, ranks: &[u32], views: &[ViewChange]) -> ControlFlow<()> {
         let budget = self.axis.first_with_effective(target);
         self.advance(budget.max(self.first_valid));
         if self.is_too_long() {
@@ -238,10 +292,18 @@ impl SweepVisitor for SweepBuilder<'_, '_> {
         if self.steps.len() % Self::STEPS_PER_CALL == Self::STEPS_PER_CALL - 1 {
             self.observe(self.at - 1, false)?;
         }
+        if self.error.take().is_some() {
+            self.include_pinned();
+        }
         let ranked = self.prepared.ranked();
         for &rank in ranks {
             if let Some(candidate) = ranked.get(rank as usize) {
                 self.toggle(candidate);
+            }
+        }
+        for &(rank, view) in views {
+            if let Some(candidate) = ranked.get(rank as usize) {
+                self.set_view(candidate, view);
             }
         }
         ControlFlow::Continue(())
@@ -257,6 +319,12 @@ impl SweepVisitor for SweepBuilder<'_, '_> {
         }
         self.error = Some(error.code());
     }
+}
+
+/// Returns the interval of a view that ends before the budget `end`; `None` if it is empty.
+fn view_interval(view: usize, from: i64, end: i64) -> Option<ViewInterval> {
+    let to = end - 1;
+    (from <= to).then_some(ViewInterval { from, to, view })
 }
 
 /// 2^64.

@@ -6,7 +6,7 @@ use super::axis::Axis;
 use super::builder::SweepBuilder;
 use super::{Observer, SweepProgress};
 use crate::pipeline::PreparedRun;
-use crate::slicer::SweepVisitor;
+use crate::slicer::{SweepVisitor, ViewChange};
 use crate::{ContextBudget, ContextItem, CupelError, Pipeline};
 
 /// The least budget of every candidate; see [`Pipeline::min_budgets`].
@@ -19,6 +19,9 @@ pub struct MinBudgets {
     /// The least `target_tokens` at which each candidate is selected, by position; `None` if there is
     /// none up to the ceiling.
     pub budgets: Vec<Option<i64>>,
+    /// The least `target_tokens` at which each candidate is selected in full. Greater than the one in
+    /// `budgets` if the slicer keeps the candidate as a view before.
+    pub in_full: Vec<Option<i64>>,
 }
 
 impl Pipeline {
@@ -78,6 +81,7 @@ impl Pipeline {
         if let Some(budgets) = least_budgets(&prepared, &axis) {
             return Ok(MinBudgets {
                 exact: true,
+                in_full: budgets.clone(),
                 budgets,
             });
         }
@@ -89,6 +93,7 @@ impl Pipeline {
             return Ok(MinBudgets {
                 exact: true,
                 budgets: entries.budgets,
+                in_full: entries.in_full,
             });
         }
         let mut sweep = SweepBuilder::new(&prepared, &axis, &mut observer);
@@ -98,6 +103,9 @@ impl Pipeline {
             exact,
             budgets: (0..items.len())
                 .map(|index| sweep.min_budget(index))
+                .collect(),
+            in_full: (0..items.len())
+                .map(|index| sweep.min_budget_in_full(index))
                 .collect(),
         })
     }
@@ -130,42 +138,80 @@ fn least_budgets(prepared: &PreparedRun<'_>, axis: &Axis<'_>) -> Option<Vec<Opti
     Some(budgets)
 }
 
-/// Records the first budget of every candidate; stops when all have one.
+/// Records the first budget of every candidate, and the first at which it is in full; stops when all
+/// have both.
 struct FirstEntries<'s, 'a> {
     prepared: &'s PreparedRun<'a>,
     axis: &'s Axis<'a>,
     observer: Observer<'s>,
+    first_valid: i64,
+    /// Whether the slicer fails at the first valid budget, and has not chosen anything since.
+    has_failed_first: bool,
     budgets: Vec<Option<i64>>,
+    in_full: Vec<Option<i64>>,
+    /// By rank.
+    is_in: Vec<bool>,
+    is_shortened: Vec<bool>,
+    /// The number of ranked candidates that have not been in full.
     missing: usize,
     changes: usize,
 }
 
 impl<'s, 'a> FirstEntries<'s, 'a> {
     fn new(prepared: &'s PreparedRun<'a>, axis: &'s Axis<'a>, observer: Observer<'s>) -> Self {
+        let budgets = pinned_budgets(prepared, axis);
         Self {
             prepared,
             axis,
             observer,
-            budgets: pinned_budgets(prepared, axis),
+            first_valid: axis.first_valid(prepared),
+            has_failed_first: false,
+            in_full: budgets.clone(),
+            budgets,
+            is_in: vec![false; prepared.ranked().len()],
+            is_shortened: vec![false; prepared.ranked().len()],
             missing: prepared.ranked().len(),
             changes: 0,
+        }
+    }
+
+    /// Sets the first budget of the pinned candidates.
+    fn set_pinned(&mut self, budget: Option<i64>) {
+        for &candidate in self.prepared.pinned() {
+            self.budgets[candidate] = budget;
+            self.in_full[candidate] = budget;
         }
     }
 }
 
 impl SweepVisitor for FirstEntries<'_, '_> {
-    fn change(&mut self, target: i64, ranks: &[u32]) -> ControlFlow<()> {
+    fn change(&mut self, target: i64, ranks: &[u32], views: &[ViewChange]) -> ControlFlow<()> {
         const CHANGES_PER_CALL: usize = 1 << 12;
         let budget = self.axis.first_with_effective(target);
+        let budget = budget.max(self.first_valid);
         if budget > self.axis.to {
             return ControlFlow::Break(());
         }
+        if std::mem::take(&mut self.has_failed_first) {
+            self.set_pinned(Some(budget));
+        }
         let ranked = self.prepared.ranked();
         for &rank in ranks {
-            if let Some(candidate) = ranked.get(rank as usize)
-                && self.budgets[candidate].is_none()
-            {
-                self.budgets[candidate] = Some(budget);
+            self.is_in[rank as usize] ^= true;
+            self.is_shortened[rank as usize] = false;
+        }
+        for &(rank, view) in views {
+            self.is_shortened[rank as usize] = view.is_some();
+        }
+        let changed = ranks.iter().copied();
+        for rank in changed.chain(views.iter().map(|(rank, _)| *rank)) {
+            let (rank, candidate) = (rank as usize, ranked.at(rank as usize));
+            if !self.is_in[rank] {
+                continue;
+            }
+            self.budgets[candidate].get_or_insert(budget);
+            if !self.is_shortened[rank] && self.in_full[candidate].is_none() {
+                self.in_full[candidate] = Some(budget);
                 self.missing -= 1;
             }
         }
@@ -184,15 +230,23 @@ impl SweepVisitor for FirstEntries<'_, '_> {
         ControlFlow::Continue(())
     }
 
-    fn fail(&mut self, _target: i64, _error: CupelError) {}
+    fn fail(&mut self, target: i64, _error: CupelError) {
+        let budget = self.axis.first_with_effective(target);
+        if budget <= self.first_valid {
+            self.set_pinned(None);
+            self.has_failed_first = true;
+        }
+    }
 }
 
-/// Returns the least growth of both limits of `budget` at which `candidate` is selected; `None` if it is
-/// more than 131,072 tokens, or more than 2,048 for a slicer that has to be tried at each budget.
+/// Returns the least growth of both limits of `budget` at which `candidate` is selected, as any form or
+/// in full; `None` if it is more than 131,072 tokens, or more than 2,048 for a slicer that has to be
+/// tried at each budget.
 pub(in crate::analytics) fn least_growth(
     prepared: &PreparedRun<'_>,
     budget: &ContextBudget,
     candidate: usize,
+    in_full: bool,
 ) -> Option<i64> {
     const FARTHEST: i64 = 1 << 17;
     const FARTHEST_ONE_BY_ONE: i64 = 1 << 11;
@@ -205,6 +259,8 @@ pub(in crate::analytics) fn least_growth(
         let axis = axis.with_pinned(prepared.pinned_tokens());
         let mut entry = FirstEntry {
             rank: u32::try_from(rank).ok()?,
+            in_full,
+            is_in: false,
             target: None,
         };
         let swept = prepared
@@ -213,7 +269,14 @@ pub(in crate::analytics) fn least_growth(
             .builtin()
             .and_then(|slicer| slicer.sweep(&scored, axis.effective_targets(), &mut entry));
         if swept.is_none() {
-            let selects = prepared.selects(candidate);
+            let selects_any_form = prepared.selects(candidate);
+            let selects = |budget: &ContextBudget| {
+                if in_full {
+                    prepared.selects_in_full(candidate, budget)
+                } else {
+                    selects_any_form(budget)
+                }
+            };
             return (0..FARTHEST_ONE_BY_ONE).find(|growth| {
                 let budget = now.checked_add(*growth).map(|target| axis.at(target));
                 let selected = budget.map(|budget| budget.and_then(|budget| selects(&budget)));
@@ -229,15 +292,24 @@ pub(in crate::analytics) fn least_growth(
     None
 }
 
-/// Finds the first target at which a rank is chosen.
+/// Finds the first target at which a rank is chosen, as any form or in full.
 struct FirstEntry {
     rank: u32,
+    in_full: bool,
+    is_in: bool,
     target: Option<i64>,
 }
 
 impl SweepVisitor for FirstEntry {
-    fn change(&mut self, target: i64, ranks: &[u32]) -> ControlFlow<()> {
-        if ranks.contains(&self.rank) {
+    fn change(&mut self, target: i64, ranks: &[u32], views: &[ViewChange]) -> ControlFlow<()> {
+        let toggles = ranks.iter().filter(|rank| **rank == self.rank).count();
+        let view = views.iter().find(|(rank, _)| *rank == self.rank);
+        if toggles == 0 && view.is_none() {
+            return ControlFlow::Continue(());
+        }
+        self.is_in ^= toggles % 2 == 1;
+        let is_full = view.is_none_or(|(_, view)| view.is_none());
+        if self.is_in && (is_full || !self.in_full) {
             self.target = Some(target);
             return ControlFlow::Break(());
         }

@@ -32,7 +32,7 @@ pub struct BudgetSweep {
     pub items: Vec<ItemIntervals>,
 }
 
-/// Budgets with the same window.
+/// Budgets with the same window: the same items, in the same forms.
 #[non_exhaustive]
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -43,11 +43,14 @@ pub struct SweepStep {
     pub to: i64,
     /// The tokens of the window.
     pub tokens_used: i64,
-    /// The sum of the scores of the window's items, 1.0 for each pinned one.
+    /// The sum of the scores of the window's items, 1.0 for each pinned one. A shortened item counts
+    /// with its score times the value of its view.
     #[cfg_attr(feature = "serde", serde(with = "crate::wire::float"))]
     pub total_score: f64,
     /// The number of items in the window.
     pub included: usize,
+    /// The number of items in the window as a view.
+    pub shortened: usize,
     /// The number of candidates that are not in the window.
     pub excluded: usize,
     /// The code of the error that runs with these budgets end with. There is no window then.
@@ -64,6 +67,45 @@ pub struct ItemIntervals {
     pub index: usize,
     /// First and last budget of every interval, ascending; intervals neither touch nor overlap.
     pub intervals: Vec<(i64, i64)>,
+    /// The parts of the intervals in which the candidate is in the window as a view, ascending.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
+    pub views: Vec<ViewInterval>,
+}
+
+/// The budgets at which one candidate is in the window as one of its views.
+#[non_exhaustive]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct ViewInterval {
+    /// The first of the budgets.
+    pub from: i64,
+    /// The last of the budgets.
+    pub to: i64,
+    /// The index of the view.
+    pub view: usize,
+}
+
+impl ItemIntervals {
+    /// Returns first and last budget of the intervals in which the candidate is in the window in one
+    /// form, with its view or `None` for the item in full.
+    pub fn forms(&self) -> Vec<(i64, i64, Option<usize>)> {
+        let mut forms = Vec::new();
+        let mut views = self.views.iter().peekable();
+        for &(from, to) in &self.intervals {
+            let mut at = from;
+            while let Some(view) = views.next_if(|view| view.from <= to) {
+                if at < view.from {
+                    forms.push((at, view.from - 1, None));
+                }
+                forms.push((view.from, view.to, Some(view.view)));
+                at = view.to + 1;
+            }
+            if at <= to {
+                forms.push((at, to, None));
+            }
+        }
+        forms
+    }
 }
 
 impl BudgetSweep {
@@ -71,6 +113,21 @@ impl BudgetSweep {
     pub fn min_budget(&self, candidate: usize) -> Option<i64> {
         let intervals = &self.items.get(candidate)?.intervals;
         intervals.first().map(|(from, _)| *from)
+    }
+
+    /// Returns the least budget at which a candidate is in the window in full; `None` if it never is.
+    pub fn min_budget_in_full(&self, candidate: usize) -> Option<i64> {
+        let forms = self.items.get(candidate)?.forms();
+        let mut in_full = forms.iter().filter(|(_, _, view)| view.is_none());
+        in_full.next().map(|(from, _, _)| *from)
+    }
+
+    /// Returns the view as which a candidate is in the window at a budget; `None` if it is in full or not
+    /// in the window.
+    pub fn view_at(&self, candidate: usize, budget: i64) -> Option<usize> {
+        let views = self.items.get(candidate)?.views.iter();
+        let mut at = views.filter(|view| (view.from..=view.to).contains(&budget));
+        at.next().map(|view| view.view)
     }
 
     /// Returns the positions of the candidates in the window at a budget.
@@ -85,16 +142,18 @@ impl BudgetSweep {
 
     /// Returns the steps as CSV with a header line.
     pub fn steps_csv(&self) -> String {
-        let mut csv = String::from("from,to,tokens_used,total_score,included,excluded,error\n");
+        let mut csv =
+            String::from("from,to,tokens_used,total_score,included,shortened,excluded,error\n");
         for step in &self.steps {
             let _ = writeln!(
                 csv,
-                "{},{},{},{},{},{},{}",
+                "{},{},{},{},{},{},{},{}",
                 step.from,
                 step.to,
                 step.tokens_used,
                 step.total_score,
                 step.included,
+                step.shortened,
                 step.excluded,
                 step.error.unwrap_or_default()
             );
@@ -102,12 +161,14 @@ impl BudgetSweep {
         csv
     }
 
-    /// Returns the intervals of all candidates as CSV with a header line.
+    /// Returns the intervals of all candidates as CSV with a header line. The column `view` is empty for
+    /// an item in full.
     pub fn intervals_csv(&self) -> String {
-        let mut csv = String::from("index,from,to\n");
+        let mut csv = String::from("index,from,to,view\n");
         for item in &self.items {
-            for (from, to) in &item.intervals {
-                let _ = writeln!(csv, "{},{from},{to}", item.index);
+            for (from, to, view) in item.forms() {
+                let view = view.map(|view| view.to_string()).unwrap_or_default();
+                let _ = writeln!(csv, "{},{from},{to},{view}", item.index);
             }
         }
         csv

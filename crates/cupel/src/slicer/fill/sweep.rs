@@ -54,7 +54,7 @@ pub(super) fn sweep(
             }
         }
         if !changes.is_empty() {
-            visitor.change(interval.from, &changes)?;
+            visitor.change(interval.from, &changes, &[])?;
             changes.clear();
         }
         let Some(upper) = waiting.pop() else {

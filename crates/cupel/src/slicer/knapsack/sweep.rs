@@ -92,7 +92,7 @@ fn report(
     end: i64,
 ) -> ControlFlow<()> {
     if !changes.is_empty() && target < end {
-        visitor.change(target, changes)?;
+        visitor.change(target, changes, &[])?;
     }
     changes.clear();
     ControlFlow::Continue(())
