@@ -52,15 +52,9 @@ impl Positions {
         blocks.map(|block| block.iter().map(|&position| position as usize))
     }
 
-    /// Keeps positions, branchless: the predicate is unpredictable.
+    /// Keeps the positions for which `keep` holds.
     pub(super) fn retain(&mut self, keep: impl Fn(usize) -> bool) {
-        let mut kept = 0;
-        for index in 0..self.0.len() {
-            let position = self.0[index];
-            self.0[kept] = position;
-            kept += usize::from(keep(position as usize));
-        }
-        self.0.truncate(kept);
+        self.0.retain(|&position| keep(position as usize));
     }
 
     /// Returns the positions as they are stored.

@@ -29,15 +29,6 @@ impl Member {
     fn tags(self, tags: &[u32]) -> &[u32] {
         &tags[self.start as usize..][..self.len as usize]
     }
-
-    /// Returns its number of bits in a row: one per item if they are few, else one.
-    fn bits(&self) -> usize {
-        if self.items <= 4 {
-            self.items as usize
-        } else {
-            1
-        }
-    }
 }
 
 /// Returns the number of items that intersect each distinct set, its own included. Splits a list if
@@ -90,7 +81,8 @@ struct Tally {
     next: u32,
 }
 
-/// The members in a word that count `2^exponent` more items than they have bits.
+/// The members in a word that have `2^exponent` more items than their bit counts: a bit counts one, and the
+/// binary digits of the rest are weights.
 struct Weight {
     word: usize,
     members: u64,
@@ -193,8 +185,7 @@ impl Counter<'_> {
     /// Like [`add`](Self::add), comparing each member with each other.
     fn compare(&mut self, list: &[Member], sign: Wrapping<u32>) {
         let alone = list.partition_point(|member| member.len == 1);
-        let bits: usize = list[alone..].iter().map(Member::bits).sum();
-        match bits.div_ceil(64) {
+        match list[alone..].len().div_ceil(64) {
             0..=1 => self.compare_by::<2>(list, sign),
             2 => self.compare_by::<3>(list, sign),
             3 => self.compare_by::<4>(list, sign),
@@ -220,18 +211,12 @@ impl Counter<'_> {
                 let tags = member.tags(self.tags);
                 if let [tag] = tags {
                     rows[*tag as usize][0] += u64::from(member.items);
-                } else if bits + member.bits() <= 64 * (R - 1) {
-                    for bit in bits..bits + member.bits() {
-                        for &tag in tags {
-                            rows[tag as usize][1 + bit / 64] |= 1 << (bit % 64);
-                        }
+                } else if bits < 64 * (R - 1) {
+                    for &tag in tags {
+                        rows[tag as usize][1 + bits / 64] |= 1 << (bits % 64);
                     }
-                    add_weights(
-                        &mut self.weights,
-                        bits,
-                        member.items - index32(member.bits()),
-                    );
-                    bits += member.bits();
+                    add_weights(&mut self.weights, bits, member.items - 1);
+                    bits += 1;
                 } else {
                     break;
                 }
