@@ -419,7 +419,7 @@ fn an_error_in_json_has_the_same_parts() {
 }
 
 #[test]
-fn a_wrong_command_line_is_told_in_json() {
+fn a_usage_error_is_json_if_asked_for() {
     let ran = Sandbox::new().run(&["select", "--json", "--bugdet", "5"]);
     assert_eq!((ran.exit, &*ran.out), (2, ""));
     let error: serde_json::Value = serde_json::from_str(&ran.err).expect("the error is JSON");
@@ -432,7 +432,7 @@ fn a_wrong_command_line_is_told_in_json() {
 }
 
 #[test]
-fn a_check_in_json_holds_its_faults() {
+fn policy_check_in_json_lists_the_errors() {
     let sandbox = Sandbox::with(&[("bad.json", br#"{"scorer": {"type": "bm25"}, "version": 0}"#)]);
     let ran = sandbox.run(&["policy", "check", "rag", "bad.json", "--json"]);
     assert_eq!((ran.exit, &*ran.err), (2, ""));

@@ -62,7 +62,7 @@ fn line_k_answers_line_k_over_many_chunks() {
 }
 
 #[test]
-fn a_bad_line_is_told_with_its_number_and_stops_nothing() {
+fn an_invalid_line_is_reported_with_its_number_and_the_batch_continues() {
     let mut lines: Vec<Vec<u8>> = (0..6).map(|number| request(number).into_bytes()).collect();
     lines[1] = b"{\"items\": [\n".to_vec();
     lines[2] = b"\n".to_vec();
@@ -95,7 +95,7 @@ fn a_bad_line_is_told_with_its_number_and_stops_nothing() {
 }
 
 #[test]
-fn a_document_over_several_lines_is_refused_and_the_answers_stay_as_they_were() {
+fn batch_refuses_a_document_over_several_lines_and_keeps_the_output_file() {
     let item = r#"{"content": "a", "tokens": 1}"#;
     let long = format!("[\n{}\n]\n", vec![item; 5_000].join(",\n"));
     let two = format!("{{\n\"items\": [{item}]\n}}\n").repeat(2);
@@ -114,7 +114,7 @@ fn a_document_over_several_lines_is_refused_and_the_answers_stay_as_they_were() 
 }
 
 #[test]
-fn a_first_line_that_is_cut_off_is_one_bad_line() {
+fn a_truncated_first_line_is_one_invalid_line() {
     for cut_off in ["{\"items\": [\n", "\n", "[\n", "\"items\n", "\u{feff}{\n"] {
         let requests = format!("{cut_off}{}{}", request(1), request(2));
         let ran = Sandbox::new().run_with_input(&["batch", "-"], requests.as_bytes());
@@ -138,7 +138,7 @@ fn a_request_over_its_budget_ends_the_batch_with_1() {
 }
 
 #[test]
-fn what_the_command_line_says_goes_for_every_request() {
+fn options_apply_to_every_request() {
     let input = "{\"items\": [{\"content\": \"a\", \"tokens\": 9}]}\n".repeat(2);
     let sandbox = Sandbox::new();
     let ran = sandbox.run_with_input(

@@ -92,7 +92,7 @@ fn the_session_of_the_readme_fits_into_2k() {
 }
 
 #[test]
-fn a_chat_that_fits_comes_out_to_the_byte_whatever_its_shape() {
+fn a_chat_that_fits_is_written_byte_for_byte_in_every_format() {
     let sandbox = Sandbox::new();
     for (shape, chat) in SHAPES {
         let ran = sandbox.run_with_input(&["fit", "-", "--budget", "8k"], chat.as_bytes());
@@ -106,7 +106,7 @@ fn a_chat_that_fits_comes_out_to_the_byte_whatever_its_shape() {
 }
 
 #[test]
-fn a_call_goes_with_its_result_and_what_is_left_fits_again() {
+fn a_call_is_dropped_with_its_result_and_the_rest_fits_again() {
     let sandbox = Sandbox::new();
     for (shape, chat) in SHAPES {
         let args = ["fit", "-", "--budget", "50"];
@@ -193,7 +193,7 @@ fn a_budget_may_be_a_share_of_the_models_window() {
 }
 
 #[test]
-fn the_model_says_what_counts() {
+fn the_model_determines_the_encoding() {
     let sandbox = Sandbox::new();
     let counter = |chat: &str, args: &[&str]| {
         let args = [&["fit", "-", "--budget", "8k", "--json"], args].concat();
@@ -242,7 +242,7 @@ fn explain_shows_what_fit_does() {
 }
 
 #[test]
-fn a_chat_can_be_asked_about_other_budgets_and_policies() {
+fn budget_and_policy_commands_accept_a_chat() {
     let sandbox = Sandbox::new();
     let session = example("agent-session.json");
     let steps = sandbox.run(&["sweep", &session, "--json"]).json();
@@ -290,7 +290,7 @@ fn the_report_of_a_chat_is_a_report() {
 }
 
 #[test]
-fn every_command_calls_what_is_around_the_messages_the_same() {
+fn every_command_names_the_request_overhead_the_same() {
     let sandbox = Sandbox::with(&[("chat.json", SHAPES[0].1.as_bytes())]);
     let budget = ["chat.json", "--budget", "50"];
     sandbox
@@ -379,7 +379,7 @@ fn items_in_a_request_are_fitted_by_its_own_budget_and_policy() {
 }
 
 #[test]
-fn a_model_that_is_not_known_is_estimated() {
+fn tokens_of_an_unknown_model_are_estimated() {
     let sandbox = Sandbox::with(&[
         (
             "named.json",

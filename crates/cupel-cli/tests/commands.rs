@@ -36,7 +36,7 @@ fn select_answers_with_every_candidate_exactly_once() {
 }
 
 #[test]
-fn items_come_out_as_they_went_in() {
+fn items_are_written_byte_for_byte() {
     let array = "[ {\"tokens\":1,  \"content\":\"a\"},\n{\"content\": \"b\", \"tokens\": 900}, {\"content\": \"\\u0063\", \"tokens\": 1, \"metadata\": {\"k\": 1.50}} ]";
     let lines = "{\"tokens\":1,  \"content\":\"a\"}\n\n{\"content\": \"b\", \"tokens\": 900}\n{\"content\": \"\\u0063\", \"tokens\": 1, \"metadata\": {\"k\": 1.50}}\n";
     let request = format!("{{\"budget\": {{\"max_tokens\": 10}}, \"items\": {array}}}");
@@ -88,7 +88,7 @@ fn nothing_selected_is_an_empty_list() {
 }
 
 #[test]
-fn the_command_line_wins_over_the_request() {
+fn the_command_line_takes_precedence_over_the_request() {
     let sandbox = Sandbox::new();
     let request = example("request.json");
     let own = sandbox.run(&["explain", &request, "--json"]).json();
@@ -116,7 +116,7 @@ fn the_command_line_wins_over_the_request() {
 }
 
 #[test]
-fn the_report_is_written_where_it_is_asked_for() {
+fn the_report_is_written_to_the_named_file() {
     let sandbox = Sandbox::new();
     let ran = sandbox.run(&["select", &example("request.json"), "--report", "why.json"]);
     ran.ok();
@@ -144,7 +144,7 @@ fn explain_shows_every_candidate() {
 }
 
 #[test]
-fn explain_tells_all_about_one_candidate() {
+fn explain_describes_one_candidate() {
     let sandbox = Sandbox::new();
     let args = ["explain", &example("request.json"), "--item", "4"];
     let ran = sandbox.run(&args);
@@ -160,7 +160,7 @@ fn explain_tells_all_about_one_candidate() {
 }
 
 #[test]
-fn explain_writes_a_page_that_needs_nothing_else() {
+fn explain_writes_a_self_contained_page() {
     let sandbox = Sandbox::new();
     let ran = sandbox.run(&["explain", &example("request.json"), "--html", "why.html"]);
     assert!(ran.ok().contains("of 180 tokens"));
@@ -244,7 +244,7 @@ fn marginal_items_are_those_of_the_larger_window_only() {
 }
 
 #[test]
-fn compare_lists_what_swings() {
+fn compare_lists_the_items_on_which_policies_disagree() {
     let sandbox = Sandbox::new();
     let args = [
         "compare",
@@ -325,7 +325,7 @@ fn presets_can_be_listed_shown_checked_and_used() {
 }
 
 #[test]
-fn every_file_is_checked_whatever_is_wrong_with_the_others() {
+fn every_file_is_checked_even_if_others_are_invalid() {
     let sandbox = Sandbox::with(&[
         ("bad.json", b"{}"),
         ("good.yaml", b"scorer: {type: recency}\n"),
@@ -376,7 +376,7 @@ fn every_command_has_help_with_examples_and_a_page() {
 }
 
 #[test]
-fn shells_get_their_completions() {
+fn every_shell_has_completions() {
     let sandbox = Sandbox::new();
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let script = sandbox.run(&["completions", shell]);

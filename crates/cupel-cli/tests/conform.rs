@@ -58,7 +58,7 @@ fn a_program_answers_as_the_library_does() {
 }
 
 #[test]
-fn the_program_of_the_description_places_by_time_and_nothing_else() {
+fn the_program_of_the_description_only_places_by_time() {
     if !has_python() {
         return;
     }
@@ -111,7 +111,7 @@ fn a_program_that_answers_wrongly_fails_and_the_difference_is_shown() {
 }
 
 #[test]
-fn a_program_may_leave_after_every_answer() {
+fn a_program_may_exit_after_every_answer() {
     let sandbox = Sandbox::with(&[(
         "once.sh",
         b"read -r question; echo '{\"unsupported\": \"all\"}'",

@@ -1,4 +1,4 @@
-//! Standard input and output, pipes, colours.
+//! Standard input and output, pipes, colors.
 
 use std::io::Read as _;
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use crate::sandbox::{Sandbox, example};
 const ESCAPE: char = '\u{1b}';
 
 #[test]
-fn what_is_selected_can_be_selected_from_again() {
+fn a_selection_can_be_selected_from_again() {
     let sandbox = Sandbox::new();
     let first = sandbox.run(&["select", &example("items.json"), "--budget", "150"]);
     let again = sandbox.run_with_input(&["select", "-", "--budget", "150"], first.ok().as_bytes());
@@ -18,22 +18,22 @@ fn what_is_selected_can_be_selected_from_again() {
 }
 
 #[test]
-fn nothing_is_coloured_in_a_pipe_unless_asked_for() {
+fn a_pipe_has_colors_only_on_request() {
     let sandbox = Sandbox::new();
     let items = example("items.json");
     let args = ["explain", &items, "--budget", "150"];
     let plain = sandbox.run(&args);
     assert!(!plain.ok().contains(ESCAPE) && !plain.err.contains(ESCAPE));
-    let coloured = sandbox.run(&[&args[..], &["--color", "always"]].concat());
-    assert!(coloured.ok().contains(ESCAPE));
+    let colored = sandbox.run(&[&args[..], &["--color", "always"]].concat());
+    assert!(colored.ok().contains(ESCAPE));
     let bad = ["select", "nowhere.json", "--budget", "1"];
     assert!(!sandbox.run(&bad).err.contains(ESCAPE));
-    let coloured = sandbox.run(&[&bad[..], &["--color", "always"]].concat());
-    assert!(coloured.err.contains(ESCAPE));
+    let colored = sandbox.run(&[&bad[..], &["--color", "always"]].concat());
+    assert!(colored.err.contains(ESCAPE));
 }
 
 #[test]
-fn a_mark_in_front_of_the_text_is_passed_over() {
+fn a_byte_order_mark_is_skipped() {
     let marked = "\u{feff}[{\"content\": \"a\", \"tokens\": 1}]";
     let sandbox = Sandbox::with(&[("items.json", marked.as_bytes())]);
     let selected = sandbox.run(&["select", "items.json", "--budget", "5"]);
@@ -44,7 +44,7 @@ fn a_mark_in_front_of_the_text_is_passed_over() {
 }
 
 #[test]
-fn a_reader_that_leaves_early_is_no_error() {
+fn a_closed_pipe_is_not_an_error() {
     // More than a pipe holds.
     let line = format!(
         "{{\"content\": \"{}\", \"tokens\": 0}}\n",

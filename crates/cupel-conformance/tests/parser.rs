@@ -298,7 +298,7 @@ fn an_item_needs_only_content_and_tokens() {
 
 // proves: VEC-9, VEC-14, R132
 #[test]
-fn an_item_can_say_everything() {
+fn an_item_may_have_every_field() {
     let text = r#"
         test = { name = "A case", stage = "scoring", scorer = "recency" }
         expected = [{ content = "twin", score_approx = 0 }]
@@ -340,7 +340,7 @@ fn an_item_can_say_everything() {
 
 // proves: R015
 #[test]
-fn metadata_that_is_no_string_becomes_its_plain_text() {
+fn metadata_other_than_strings_becomes_text() {
     let metadata = item("metadata = { a = 0.85, b = 3, c = true, d = 1.0, e = 'x' }").metadata;
     let values: Vec<_> = metadata.values().map(String::as_str).collect();
     assert_eq!(values, ["0.85", "3", "true", "1.0", "x"]);
@@ -787,7 +787,7 @@ fn a_pipeline_has_the_defaults_of_the_specification() {
 
 // proves: VEC-8
 #[test]
-fn a_pipeline_can_say_everything() {
+fn a_pipeline_may_have_every_field() {
     check_policy(
         &format!(
             "{RECENCY}\nslicer = 'knapsack'\nbucket_size = 2\nplacer = 'u-shaped'\n\

@@ -498,7 +498,7 @@ fn success_and_failure_are_never_confused() {
 }
 
 #[test]
-fn a_selection_has_no_item_twice_and_none_from_elsewhere() {
+fn a_selection_has_only_offered_items_each_once() {
     check_case(
         &slicing("selected_contents = ['a']"),
         &selected(&[0, 0]),
@@ -512,7 +512,7 @@ fn a_selection_has_no_item_twice_and_none_from_elsewhere() {
 }
 
 #[test]
-fn a_report_agrees_with_the_window_and_with_itself() {
+fn a_report_is_consistent_with_the_window_and_itself() {
     let case = pipeline("expected_output = [{ content = 'kept' }]");
     check_case(&case, &ran(report()), &[]);
 
@@ -599,7 +599,7 @@ fn a_token_sum_beyond_64_bits_is_not_compared() {
 }
 
 #[test]
-fn a_channel_that_is_not_there_is_not_compared() {
+fn an_absent_channel_is_not_compared() {
     let window = Observation::Ran(Run {
         output: vec![0],
         ..Run::default()
@@ -804,7 +804,7 @@ fn a_case_of_which_nothing_can_be_observed_is_unsupported() {
 }
 
 #[test]
-fn a_run_that_tries_nothing_is_no_success() {
+fn a_run_without_cases_is_not_a_success() {
     assert!(!run(&[], &[&Fake("fake", answer(0.5))], &Options::default()).is_success());
     assert!(!run_one(unsupported, &Options::default()).is_success());
 }
@@ -950,7 +950,7 @@ fn references_and_boxes_of_adapters_are_adapters() {
 
 // proves: VEC-1, VEC-16
 #[test]
-fn a_directory_is_read_to_the_bottom_and_every_fault_is_reported() {
+fn a_directory_is_read_recursively_and_every_error_is_reported() {
     let root = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("load_dir");
     let good = "test = { name = 'A case', stage = 'scoring', scorer = 'recency' }
                 items = [{ content = 'a', tokens = 1 }]

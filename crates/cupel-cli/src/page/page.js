@@ -277,7 +277,7 @@ function inside(parent, selector) {
 }
 
 /** @param {number} kind */
-function colour(kind) {
+function color(kind) {
   return `var(--k${Math.min(kind, COLORS - 1)})`;
 }
 
@@ -287,7 +287,7 @@ function colour(kind) {
  */
 function swatch(className, value) {
   const made = make('span', `swatch ${className}`);
-  if (value) made.style.setProperty('--colour', value);
+  if (value) made.style.setProperty('--color', value);
   return made;
 }
 
@@ -300,16 +300,16 @@ function drawBudget(members) {
   const ceiling = max - reserve;
   const limit = budget < ceiling ? budget : ceiling;
 
-  /** @type {{className: string, label: string, tokens: bigint, colour?: string}[]} */
+  /** @type {{className: string, label: string, tokens: bigint, color?: string}[]} */
   const parts = [];
   const pinned = members.filter((index) => items[index].pinned);
   if (pinned.length > 0) {
-    parts.push({ className: 'used', label: 'pinned', tokens: tokensOf(pinned), colour: 'var(--pinned)' });
+    parts.push({ className: 'used', label: 'pinned', tokens: tokensOf(pinned), color: 'var(--pinned)' });
   }
   data.kinds.forEach((label, kind) => {
     const selected = members.filter((index) => !items[index].pinned && items[index].kind === kind);
     if (selected.length > 0) {
-      parts.push({ className: 'used', label, tokens: tokensOf(selected), colour: colour(kind) });
+      parts.push({ className: 'used', label, tokens: tokensOf(selected), color: color(kind) });
     }
   });
   parts.push({ className: 'free', label: 'free', tokens: limit > used ? limit - used : 0n });
@@ -321,7 +321,7 @@ function drawBudget(members) {
     ...parts.map((part) => {
       const segment = make('div', part.className);
       segment.style.flexGrow = String(Number(part.tokens));
-      if (part.colour) segment.style.setProperty('--colour', part.colour);
+      if (part.color) segment.style.setProperty('--color', part.color);
       segment.title = `${part.label}: ${tokens(part.tokens)} tokens`;
       return segment;
     }),
@@ -329,7 +329,7 @@ function drawBudget(members) {
   view.bar.setAttribute('aria-label', `${tokens(used)} of ${tokens(budget)} tokens used`);
   view.legend.replaceChildren(
     ...parts.map((part) =>
-      make('li', part.className, swatch(part.className, part.colour), part.label, make('b', '', tokens(part.tokens))),
+      make('li', part.className, swatch(part.className, part.color), part.label, make('b', '', tokens(part.tokens))),
     ),
   );
   view.result.replaceChildren(
@@ -418,7 +418,7 @@ function makeRow(index) {
   const made = view.row.content.firstElementChild?.cloneNode(true);
   if (!(made instanceof HTMLLIElement)) throw new Error('the page has no row');
   made.dataset.index = String(index);
-  made.style.setProperty('--colour', colour(item.kind));
+  made.style.setProperty('--color', color(item.kind));
 
   inside(made, '.kind').append(swatch(''), data.kinds[item.kind]);
   if (item.pinned) inside(made, '.kind').append(make('span', 'pin', 'pinned'));
@@ -692,7 +692,7 @@ function start() {
  */
 function kindButton(label, kind) {
   const count = items.filter((item) => item.kind === kind).length;
-  const button = make('button', '', swatch('', colour(kind)), label, make('span', 'n', tokens(count)));
+  const button = make('button', '', swatch('', color(kind)), label, make('span', 'n', tokens(count)));
   button.type = 'button';
   button.setAttribute('aria-pressed', 'false');
   button.addEventListener('click', () => {

@@ -347,10 +347,10 @@ check('of ten thousand items the page draws a few hundred', 'many', async (page,
   assert.equal(await rows(), 1);
 });
 
-/** The contrast of two colours as WCAG 2 defines it. */
+/** The contrast of two colors as WCAG 2 defines it. */
 function contrast(a, b) {
-  const luminance = (colour) => {
-    const channels = colour.match(/[\d.]+/g).slice(0, 3).map((channel) => channel / 255);
+  const luminance = (color) => {
+    const channels = color.match(/[\d.]+/g).slice(0, 3).map((channel) => channel / 255);
     const [red, green, blue] = channels.map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
   };
@@ -360,11 +360,11 @@ function contrast(a, b) {
 
 for (const colorScheme of ['light', 'dark']) {
   check(`texts and bars can be told from their ground when it is ${colorScheme}`, 'incident', async (page) => {
-    const colours = await page.evaluate(() => {
+    const colors = await page.evaluate(() => {
       const ground = (at) => {
         for (let own = at; own; own = own.parentElement) {
-          const colour = getComputedStyle(own).backgroundColor;
-          if (colour !== 'rgba(0, 0, 0, 0)') return colour;
+          const color = getComputedStyle(own).backgroundColor;
+          if (color !== 'rgba(0, 0, 0, 0)') return color;
         }
         return 'rgb(255, 255, 255)';
       };
@@ -377,9 +377,9 @@ for (const colorScheme of ['light', 'dark']) {
           [...document.querySelectorAll(selector)].map((at) => [selector, getComputedStyle(at).backgroundColor, ground(at.parentElement)])),
       };
     });
-    for (const [selector, ink, ground] of colours.texts) assert(contrast(ink, ground) >= 4.5, `${selector}: ${contrast(ink, ground)}`);
-    for (const [selector, ink, ground] of colours.drawn) assert(contrast(ink, ground) >= 3, `${selector}: ${contrast(ink, ground)}`);
-    const isDark = contrast(colours.page, 'rgb(0, 0, 0)') < 2;
+    for (const [selector, ink, ground] of colors.texts) assert(contrast(ink, ground) >= 4.5, `${selector}: ${contrast(ink, ground)}`);
+    for (const [selector, ink, ground] of colors.drawn) assert(contrast(ink, ground) >= 3, `${selector}: ${contrast(ink, ground)}`);
+    const isDark = contrast(colors.page, 'rgb(0, 0, 0)') < 2;
     assert.equal(isDark, colorScheme === 'dark');
     await screenshot(page, colorScheme);
   }, { colorScheme });
