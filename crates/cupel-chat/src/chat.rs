@@ -2,11 +2,12 @@
 
 use chrono::{DateTime, Utc};
 use cupel::{ContextItem, ContextKind, ContextSource, GroupSlice, total_tokens};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::error::{ChatError, Place};
 use crate::groups::Groups;
-use crate::layout::Layout;
+use crate::layout::{Layout, Piece};
 use crate::message::{ContentPart, ParsedMessage, Role};
 use crate::shape::{Shape, detect, read, responses};
 use crate::tokens::{TokenCounter, cost};
@@ -103,6 +104,41 @@ impl Chat {
         })
     }
 
+    /// Reads messages of any type that serializes to the messages of a format: those of a client
+    /// library, or your own.
+    ///
+    /// [`Fitted::kept`](crate::Fitted::kept) and [`Fitted::shortened`](crate::Fitted::shortened) say by
+    /// position what to send, so that the messages need not be read back from JSON.
+    ///
+    /// # Errors
+    ///
+    /// [`ChatError`] if a message does not serialize or is not one of the format.
+    ///
+    /// ```
+    /// use cupel::ContextBudget;
+    /// use cupel_chat::{Chat, Encoding, Shape, default_policy};
+    ///
+    /// #[derive(serde::Serialize)]
+    /// struct Turn {
+    ///     role: &'static str,
+    ///     content: String,
+    /// }
+    /// let turn = |role, content: &str| Turn { role, content: content.repeat(9) };
+    /// let turns = [turn("user", "One? "), turn("assistant", "Two. "), turn("user", "Three? ")];
+    /// let chat = Chat::from_messages(&turns, Shape::OpenAi)?;
+    /// let budget = ContextBudget::with_target(60, 60)?;
+    /// let fitted = chat.fit(&default_policy(), &budget, &Encoding::O200k)?;
+    /// let window: Vec<&Turn> = fitted.kept.iter().map(|&index| &turns[index]).collect();
+    /// assert_eq!(window.len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn from_messages<T: Serialize>(messages: &[T], shape: Shape) -> Result<Self, ChatError> {
+        let text = serde_json::to_string(messages).map_err(|error| {
+            ChatError::new("", 0, format!("cannot be written as JSON: {error}"))
+        })?;
+        Self::parse(&text, Some(shape))
+    }
+
     /// Returns the format.
     pub fn shape(&self) -> Shape {
         self.shape
@@ -160,6 +196,11 @@ impl Chat {
     /// # Ok::<(), cupel_chat::ChatError>(())
     /// ```
     pub fn items(&self, counter: &dyn TokenCounter) -> Vec<ContextItem> {
+        self.counted_items(counter, &[])
+    }
+
+    /// Returns the items; the tokens of the first messages are known.
+    fn counted_items(&self, counter: &dyn TokenCounter, known: &[i64]) -> Vec<ContextItem> {
         if self.shape == Shape::Items {
             let counted = |(index, (known, counted)): (usize, &(ContextItem, bool))| {
                 let value = || serde_json::from_str(self.layout.json(index)).ok();
@@ -173,7 +214,8 @@ impl Chat {
         let timed = self.messages.iter().all(|message| message.time.is_some());
         let mut items = Vec::with_capacity(self.len());
         for (index, message) in self.messages.iter().enumerate() {
-            let tokens = cost::message(self.shape, message, counter);
+            let tokens = known.get(index).copied();
+            let tokens = tokens.unwrap_or_else(|| cost::message(self.shape, message, counter));
             let position = i64::try_from(index).unwrap_or(i64::MAX);
             let time = message.time.filter(|_| timed);
             let time = time.or_else(|| DateTime::from_timestamp(position, 0));
@@ -218,7 +260,16 @@ impl Chat {
     /// # Ok::<(), cupel_chat::ChatError>(())
     /// ```
     pub fn candidates(&self, counter: &dyn TokenCounter) -> Vec<ContextItem> {
-        let mut candidates = self.items(counter);
+        self.counted_candidates(counter, &[])
+    }
+
+    /// Returns the candidates; the tokens of the first messages are known.
+    pub(crate) fn counted_candidates(
+        &self,
+        counter: &dyn TokenCounter,
+        known: &[i64],
+    ) -> Vec<ContextItem> {
+        let mut candidates = self.counted_items(counter, known);
         let overhead = self.overhead(counter);
         if overhead > 0 {
             let request = ContextItem::builder("[request overhead]", overhead).pinned(true);
@@ -241,7 +292,8 @@ impl Chat {
     pub fn write(&self, kept: &[usize]) -> String {
         let ascend = kept.windows(2).all(|pair| pair[0] < pair[1]);
         assert!(ascend, "positions must be in ascending order");
-        self.layout.write(kept)
+        let pieces: Vec<Piece<'_>> = kept.iter().map(|&index| Piece::Original(index)).collect();
+        self.layout.write(&pieces)
     }
 }
 

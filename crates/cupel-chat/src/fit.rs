@@ -1,27 +1,21 @@
 //! [`Chat::fit`]: trims a chat to a budget.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use cupel::{
-    ChronologicalPlacer, ContextBudget, ContextItem, CupelError, DiagnosticTraceCollector,
-    ExclusionReason, Policy, RankSlice, RecencyScorer, SelectionReport, TraceDetailLevel,
-    total_tokens,
+    ContextBudget, ContextItem, ContextView, CupelError, Decisions, DiagnosticTraceCollector,
+    ExclusionReason, LadderSlice, Policy, SelectionReport, TraceDetailLevel, total_tokens,
 };
 
+use crate::candidates::Candidates;
 use crate::chat::Chat;
+use crate::layout::Piece;
+use crate::marker::Marker;
 use crate::message::Role;
 use crate::shape::{Shape, Start};
+use crate::splice::replace_strings;
 use crate::tokens::TokenCounter;
-
-/// Returns the default policy for chats: newest first.
-///
-/// ```
-/// assert_eq!(cupel_chat::default_policy().scorer().scorer_name(), "RecencyScorer");
-/// ```
-pub fn default_policy() -> Policy {
-    Policy::new(RecencyScorer, RankSlice, ChronologicalPlacer)
-}
 
 /// A chat trimmed to a budget; see [`Chat::fit`].
 #[derive(Debug, Clone)]
@@ -32,6 +26,10 @@ pub struct Fitted<'a> {
     pub kept: Vec<usize>,
     /// The dropped messages, in order.
     pub dropped: Vec<Dropped>,
+    /// The kept messages with shortened texts, in order.
+    pub shortened: Vec<Shortened>,
+    /// The messages added in the place of dropped ones, in order.
+    pub markers: Vec<Marker>,
     /// The tokens of the whole request before.
     pub tokens_before: i64,
     /// The tokens of the whole request after.
@@ -42,7 +40,7 @@ pub struct Fitted<'a> {
 }
 
 /// A dropped message.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[non_exhaustive]
 pub struct Dropped {
     /// Its position.
@@ -55,10 +53,50 @@ pub struct Dropped {
     pub reason: ExclusionReason,
 }
 
+/// A kept message with shortened texts.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
+pub struct Shortened {
+    /// Its position.
+    pub index: usize,
+    /// Its role as written.
+    pub role: String,
+    /// The most tokens that each of its shortened texts may have.
+    pub level: i64,
+    /// Its tokens.
+    pub tokens: i64,
+    /// Its tokens before.
+    pub original_tokens: i64,
+    /// The path of each shortened string in the message, such as `content[0].text`, and its new text.
+    pub texts: Vec<(String, String)>,
+}
+
 impl Fitted<'_> {
-    /// Returns the request with the kept messages, byte for byte as in the input.
+    /// Returns the request with the kept messages. What is not shortened is byte for byte as in the
+    /// input.
     pub fn to_json(&self) -> String {
-        self.chat.write(&self.kept)
+        let shortened: BTreeMap<usize, String> = self
+            .shortened
+            .iter()
+            .map(|short| {
+                let texts = short.texts.iter();
+                let texts = texts.map(|(path, text)| (path.as_str(), text.as_str()));
+                let json = replace_strings(self.chat.layout.json(short.index), texts);
+                (short.index, json)
+            })
+            .collect();
+        let mut markers = self.markers.iter().peekable();
+        let mut pieces = Vec::with_capacity(self.kept.len() + self.markers.len());
+        for &index in &self.kept {
+            if let Some(marker) = markers.next_if(|marker| marker.before == index) {
+                pieces.push(Piece::Before(index, &marker.json));
+            }
+            pieces.push(match shortened.get(&index) {
+                Some(json) => Piece::Replaced(index, json),
+                None => Piece::Original(index),
+            });
+        }
+        self.chat.layout.write(&pieces)
     }
 }
 
@@ -74,7 +112,7 @@ pub enum FitError {
         available: i64,
         /// The tokens of the mandatory messages and the request overhead.
         needed: i64,
-        /// The request overhead.
+        /// The request overhead, with the marker for dropped messages.
         overhead: i64,
         /// The mandatory messages.
         messages: Vec<MandatoryMessage>,
@@ -90,6 +128,13 @@ pub enum FitError {
     },
     /// The format starts on a user message, and there is none to start on.
     NoUserTurn(Shape),
+    /// A pin names no message of the chat.
+    InvalidPin {
+        /// The pin.
+        pin: String,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// The policy failed.
     Policy(CupelError),
 }
@@ -151,6 +196,7 @@ impl fmt::Display for FitError {
                     "a chat in the format {shape} must start on a user turn, and no user turn can be kept"
                 )
             }
+            Self::InvalidPin { pin, problem } => write!(f, "invalid pin `{pin}`: {problem}"),
             Self::Policy(error) => error.fmt(f),
         }
     }
@@ -170,13 +216,9 @@ impl Chat {
     /// last user turn with its group, and, in a format that starts on a user turn, the user turn before
     /// that group.
     pub(crate) fn mandatory(&self) -> Result<BTreeSet<usize>, FitError> {
-        let is_system = |index: &usize| self.is_system(*index);
-        let mut kept: BTreeSet<usize> = (0..self.len()).filter(is_system).collect();
+        let mut kept = self.always_kept();
         if self.shape == Shape::Items {
             return Ok(kept);
-        }
-        for &result in self.groups.results_of_stored_calls() {
-            kept.extend(self.groups.members(self.groups.group(result)));
         }
         kept.iter()
             .try_for_each(|&index| self.check_complete(index))?;
@@ -199,6 +241,16 @@ impl Chat {
         Ok(kept)
     }
 
+    /// Returns the system messages and the results of calls that the provider stores.
+    pub(crate) fn always_kept(&self) -> BTreeSet<usize> {
+        let is_system = |index: &usize| self.messages[*index].role() == Role::System;
+        let mut kept: BTreeSet<usize> = (0..self.len()).filter(is_system).collect();
+        for &result in self.groups.results_of_stored_calls() {
+            kept.extend(self.groups.members(self.groups.group(result)));
+        }
+        kept
+    }
+
     /// Returns whether a chat can start on a message: a user turn that is the first of its group.
     pub(crate) fn can_start(&self, index: usize) -> bool {
         self.messages[index].is_user_turn()
@@ -207,7 +259,7 @@ impl Chat {
     }
 
     /// Fails for a message that no valid chat contains.
-    fn check_complete(&self, index: usize) -> Result<(), FitError> {
+    pub(crate) fn check_complete(&self, index: usize) -> Result<(), FitError> {
         match self.groups.orphan(index) {
             None => Ok(()),
             Some(orphan) => Err(FitError::Orphan {
@@ -265,32 +317,34 @@ impl Chat {
         budget: &ContextBudget,
         counter: &dyn TokenCounter,
     ) -> Result<Fitted<'_>, FitError> {
-        self.fit_candidates(policy, budget, &self.candidates(counter))
+        let limit = Some(budget.window_limit());
+        let candidates = self.candidates_for(policy, limit, counter)?;
+        self.fit_candidates(policy, budget, &candidates, counter)
     }
 
-    /// Trims a chat whose [`candidates`](Self::candidates) are known; see [`fit`](Self::fit).
+    /// Trims a chat whose [`candidates`](Self::candidates_for) are known; see [`fit`](Self::fit).
+    ///
+    /// Counting is most of the work. The candidates of one policy serve any number of budgets if they
+    /// were made without a limit.
     ///
     /// # Errors
     ///
     /// [`FitError`].
     ///
-    /// # Panics
-    ///
-    /// If there are fewer candidates than messages.
-    ///
     /// ```
     /// use cupel::ContextBudget;
-    /// use cupel_chat::{Chat, Encoding, default_policy};
+    /// use cupel_chat::{Chat, Encoding, newest_policy};
     ///
     /// let chat = Chat::parse(r#"[
     ///   {"role": "user", "content": "Hello!"},
     ///   {"role": "assistant", "content": "Hello! What can I do for you today?"},
     ///   {"role": "user", "content": "What is 2 + 2?"}
     /// ]"#, None)?;
-    /// let candidates = chat.candidates(&Encoding::O200k);
+    /// let (policy, counter) = (newest_policy(), Encoding::O200k);
+    /// let candidates = chat.candidates_for(&policy, None, &counter)?;
     /// for (tokens, kept) in [(21, &[0, 2][..]), (29, &[1, 2]), (35, &[0, 1, 2])] {
     ///     let budget = ContextBudget::with_target(tokens, tokens)?;
-    ///     assert_eq!(chat.fit_candidates(&default_policy(), &budget, &candidates)?.kept, kept);
+    ///     assert_eq!(chat.fit_candidates(&policy, &budget, &candidates, &counter)?.kept, kept);
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -298,40 +352,66 @@ impl Chat {
         &self,
         policy: &Policy,
         budget: &ContextBudget,
-        candidates: &[ContextItem],
+        candidates: &Candidates,
+        counter: &dyn TokenCounter,
     ) -> Result<Fitted<'_>, FitError> {
         self.check(candidates, budget)?;
         let mut collector = DiagnosticTraceCollector::new(TraceDetailLevel::Stage);
-        let policy = self.policy(policy);
+        let policy = self.policy_over(policy, candidates);
         let decisions = policy.decide_traced(candidates, budget, &mut collector);
-        let decisions = decisions.map_err(FitError::Policy)?;
-        let mut report = collector.into_report();
+        let decisions = decisions.map_err(|error| self.run_error(candidates, budget, error))?;
+        Ok(self.fitted(candidates, &decisions, collector.into_report(), counter))
+    }
+
+    /// Returns the trimmed chat of a run of the chat's [`policy_over`](Self::policy_over) its
+    /// candidates.
+    pub fn fitted(
+        &self,
+        candidates: &Candidates,
+        decisions: &Decisions<'_>,
+        mut report: SelectionReport,
+        counter: &dyn TokenCounter,
+    ) -> Fitted<'_> {
         let window = decisions.window().iter().copied();
         let mut included: Vec<_> = window.zip(std::mem::take(&mut report.included)).collect();
         included.sort_unstable_by_key(|(position, _)| *position);
         let (mut kept, included): (Vec<usize>, Vec<_>) = included.into_iter().unzip();
         report.included = included;
         kept.retain(|&position| position < self.len());
-        let dropped = self
-            .messages
-            .iter()
-            .enumerate()
-            .filter_map(|(index, message)| {
-                Some(Dropped {
-                    index,
-                    role: message.label.clone(),
-                    tokens: candidates[index].tokens(),
-                    reason: decisions.exclusion(index)?,
-                })
-            });
-        Ok(Fitted {
+        let dropped = self.messages.iter().enumerate();
+        let dropped = dropped.filter_map(|(index, message)| {
+            Some(Dropped {
+                index,
+                role: message.label.clone(),
+                tokens: candidates[index].tokens(),
+                reason: decisions.exclusion(index)?,
+            })
+        });
+        let shortened = kept.iter().filter_map(|&index| {
+            let replacement = candidates.replacement(index, decisions.view(index))?;
+            let item = &candidates[index];
+            Some(Shortened {
+                index,
+                role: self.messages[index].label.clone(),
+                level: replacement.level,
+                tokens: replacement.tokens,
+                original_tokens: item.original_tokens().unwrap_or(item.tokens()),
+                texts: replacement.texts.clone(),
+            })
+        });
+        let shortened = shortened.collect();
+        let markers = self.markers(&candidates.markers, &kept, counter);
+        let marker_tokens: i64 = markers.iter().map(|marker| marker.tokens).sum();
+        Fitted {
             chat: self,
-            tokens_before: total_tokens(candidates),
-            tokens_after: total_tokens(report.included.iter().map(|entry| &entry.item)),
+            tokens_before: candidates.tokens_before,
+            tokens_after: decisions.tokens_used().saturating_add(marker_tokens),
             dropped: dropped.collect(),
+            shortened,
+            markers,
             kept,
             report,
-        })
+        }
     }
 
     /// Checks that the chat has the messages its format requires, and that the mandatory ones fit.
@@ -341,46 +421,64 @@ impl Chat {
     /// # Errors
     ///
     /// [`FitError`].
-    pub fn check(
-        &self,
-        candidates: &[ContextItem],
-        budget: &ContextBudget,
-    ) -> Result<(), FitError> {
+    pub fn check(&self, candidates: &Candidates, budget: &ContextBudget) -> Result<(), FitError> {
         self.mandatory()?;
-        self.check_room(candidates, budget)
+        let needed = self.too_large(candidates, budget, 0);
+        needed.map_or(Ok(()), Err)
     }
 
-    fn check_room(
+    /// Returns the error of a run; if its ladder found no window, the mandatory messages.
+    pub fn run_error(
         &self,
-        candidates: &[ContextItem],
+        candidates: &Candidates,
         budget: &ContextBudget,
-    ) -> Result<(), FitError> {
+        error: CupelError,
+    ) -> FitError {
+        let ladder = candidates.ladder.as_ref();
+        let marker = ladder.map_or(0, LadderSlice::marker_tokens);
+        match error {
+            CupelError::MandatoryExceedsBudget { .. } => self
+                .too_large(candidates, budget, marker)
+                .unwrap_or(FitError::Policy(error)),
+            error => FitError::Policy(error),
+        }
+    }
+
+    /// Returns an error that lists the mandatory messages, shortened as far as possible, if they and a
+    /// marker exceed the budget.
+    fn too_large(
+        &self,
+        candidates: &Candidates,
+        budget: &ContextBudget,
+        marker: i64,
+    ) -> Option<FitError> {
         let available = budget.window_limit();
         let (messages, request) = candidates.split_at(self.len());
-        let pinned = messages
-            .iter()
-            .enumerate()
-            .filter(|(_, item)| item.pinned());
-        let needed = total_tokens(pinned.clone().map(|(_, item)| item).chain(request));
-        if needed <= available {
-            return Ok(());
-        }
-        Err(FitError::TooLarge {
+        let is_mandatory = |item: &ContextItem| {
+            let marks = [LadderSlice::MANDATORY, LadderSlice::KEEP];
+            item.pinned() || marks.iter().any(|mark| item.metadata().contains_key(*mark))
+        };
+        let mandatory = messages.iter().enumerate();
+        let mandatory = mandatory.filter(|(_, item)| is_mandatory(item));
+        let messages: Vec<MandatoryMessage> = mandatory
+            .map(|(index, item)| MandatoryMessage {
+                index,
+                role: self.messages[index].label.clone(),
+                tokens: item
+                    .views()
+                    .last()
+                    .map_or(item.tokens(), ContextView::tokens),
+            })
+            .collect();
+        let overhead = total_tokens(request).saturating_add(marker);
+        let tokens = messages.iter().map(|message| message.tokens);
+        let needed = tokens.fold(overhead, i64::saturating_add);
+        (needed > available).then_some(FitError::TooLarge {
             shape: self.shape,
             available,
             needed,
-            overhead: total_tokens(request),
-            messages: pinned
-                .map(|(index, item)| MandatoryMessage {
-                    index,
-                    role: self.messages[index].label.clone(),
-                    tokens: item.tokens(),
-                })
-                .collect(),
+            overhead,
+            messages,
         })
-    }
-
-    fn is_system(&self, index: usize) -> bool {
-        self.messages[index].role() == Role::System
     }
 }

@@ -26,6 +26,16 @@ pub(crate) struct Layout {
     tail: usize,
 }
 
+/// One value of a text that is written.
+pub(crate) enum Piece<'p> {
+    /// A value as it was read.
+    Original(usize),
+    /// Another value in the place of the one at an index.
+    Replaced(usize, &'p str),
+    /// A new value before the one at an index, with the same white space.
+    Before(usize, &'p str),
+}
+
 #[derive(Debug, Clone)]
 struct Element {
     /// The start of its leading white space.
@@ -221,18 +231,34 @@ impl Layout {
         found.next_back().map(|(_, value)| value)
     }
 
-    /// Returns the text with the values `kept`, which are in ascending order.
-    pub(crate) fn write(&self, kept: &[usize]) -> String {
-        if kept.len() == self.elements.len() {
+    /// Returns the text with other values. The originals are in ascending order.
+    pub(crate) fn write(&self, pieces: &[Piece<'_>]) -> String {
+        let is_original = |(index, piece): (usize, &Piece<'_>)| matches!(piece, Piece::Original(original) if *original == index);
+        if pieces.len() == self.elements.len() && pieces.iter().enumerate().all(is_original) {
             return self.text.clone();
         }
         let mut text = self.text[..self.head].to_owned();
-        for (position, &index) in kept.iter().enumerate() {
-            let Element { lead, end, .. } = self.elements[index];
+        for (position, piece) in pieces.iter().enumerate() {
+            let (Piece::Original(index) | Piece::Replaced(index, _) | Piece::Before(index, _)) =
+                *piece;
+            let Element {
+                lead,
+                ref value,
+                end,
+            } = self.elements[index];
             if position > 0 {
                 text.push_str(self.separator);
+                // The last line may have no line break.
+                if self.separator.is_empty() && !text.ends_with('\n') {
+                    text.push('\n');
+                }
             }
-            text.push_str(&self.text[lead..end]);
+            text.push_str(&self.text[lead..value.start]);
+            text.push_str(match piece {
+                Piece::Original(_) => &self.text[value.clone()],
+                Piece::Replaced(_, json) | Piece::Before(_, json) => json,
+            });
+            text.push_str(&self.text[value.end..end]);
         }
         text.push_str(&self.text[self.tail..]);
         text
@@ -292,7 +318,7 @@ fn start(text: &str, body: &str) -> usize {
 }
 
 /// Returns the offset of a value borrowed from `text`.
-fn offset(text: &str, raw: &RawValue) -> usize {
+pub(crate) fn offset(text: &str, raw: &RawValue) -> usize {
     raw.get().as_ptr().addr() - text.as_ptr().addr()
 }
 
@@ -302,7 +328,7 @@ fn list_of(names: &[&str]) -> String {
 }
 
 /// The fields of an object in order, with duplicates.
-struct Entries<'a>(Vec<(String, &'a RawValue)>);
+pub(crate) struct Entries<'a>(pub(crate) Vec<(String, &'a RawValue)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Entries<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

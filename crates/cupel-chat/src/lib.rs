@@ -31,28 +31,34 @@
 //! ```
 
 mod budget;
+mod candidates;
 mod chat;
 mod error;
 mod fit;
+mod fitter;
 mod groups;
 mod layout;
+mod marker;
 mod message;
 mod models;
+mod pins;
+mod policies;
 mod rules;
 mod shape;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the ladder of the chat calls it")
-)]
 mod shorten;
+mod splice;
 mod tokens;
 
 pub use budget::{BudgetError, BudgetProblem, parse_budget};
+pub use candidates::Candidates;
 pub use chat::{Chat, Message, ToolCall};
 pub use error::{ChatError, Place};
-pub use fit::{Dropped, FitError, Fitted, MandatoryMessage, default_policy};
+pub use fit::{Dropped, FitError, Fitted, MandatoryMessage, Shortened};
+pub use fitter::{FitState, Fitter, InvalidState, Rebuilt, Reuse, SessionWindow};
+pub use marker::Marker;
 pub use message::Role;
 pub use models::{MODELS, MODELS_AS_OF, Model, UnknownModel};
+pub use policies::{default_policy, newest_policy, session_policy};
 pub use shape::{Shape, UnknownShape};
 pub use tokens::{
     Calibration, Encoding, Heuristic, InvalidFactor, InvalidUsage, Scaled, TokenCounter,

@@ -35,9 +35,22 @@ pub(crate) struct ParsedMessage {
     /// Whether it contains anything but tool results.
     pub(crate) has_own_content: bool,
     pub(crate) parts: Vec<ContentPart>,
+    /// The text parts that a shorter text may replace.
+    pub(crate) slots: Vec<Slot>,
     /// Whether it has a name, which is one of the parts.
     pub(crate) named: bool,
     pub(crate) time: Option<DateTime<Utc>>,
+}
+
+/// A text part that a shorter text may replace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Slot {
+    /// The index of the part.
+    pub(crate) part: usize,
+    /// The path of the string in the message, such as `content[0].text`.
+    pub(crate) path: String,
+    /// Which of the message's tool results the string is part of.
+    pub(crate) result: Option<usize>,
 }
 
 /// A part of a message that costs tokens.
@@ -77,6 +90,19 @@ impl ParsedMessage {
         self.has_own_content = true;
         if !text.is_empty() {
             self.parts.push(ContentPart::Text(text.to_owned()));
+        }
+    }
+
+    /// Adds a text that a shorter one may replace.
+    pub(crate) fn push_slot(&mut self, text: &str, path: &str) {
+        let part = self.parts.len();
+        self.push_text(text);
+        if self.parts.len() > part {
+            self.slots.push(Slot {
+                part,
+                path: path.to_owned(),
+                result: (self.role() == Role::Tool).then_some(0),
+            });
         }
     }
 

@@ -3,18 +3,21 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::ops::{ControlFlow, RangeInclusive};
+use std::sync::Arc;
 
 use cupel::slicer::{
     BuiltinSlicer, Counts, PreparedChoice, SweepVisitor, Unsorted, ViewChange, slice_by_selection,
 };
 use cupel::{
     ContextBudget, ContextItem, ContextKind, CupelError, ExclusionReason, GroupScore, GroupSlice,
-    OverflowStrategy, Policy, Refusal, ScoredItem, ScoredRef, Selection, Slicer,
+    LadderSlice, OverflowStrategy, Policy, Refusal, ScoredItem, ScoredRef, Selection, Slicer,
 };
 
+use crate::candidates::Candidates;
 use crate::chat::Chat;
 use crate::groups::Orphan;
 use crate::message::Role;
+use crate::shape::Shape;
 
 impl Chat {
     /// Returns a policy that follows the rules of this chat: it selects from its
@@ -42,20 +45,235 @@ impl Chat {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn policy(&self, policy: &Policy) -> Policy {
-        let rules = Rules::of(self);
+        self.policy_with_pinned(policy, self.mandatory().unwrap_or_default())
+    }
+
+    fn policy_with_pinned(&self, policy: &Policy, pinned: BTreeSet<usize>) -> Policy {
+        let rules = Rules::of(self, pinned);
+        self.with_slicer(policy, |inner| {
+            let groups = GroupSlice::new(inner);
+            match rules {
+                Some(rules) => Arc::new(ChatSlice { groups, rules }),
+                None => Arc::new(groups),
+            }
+        })
+    }
+
+    /// Returns a policy that follows the rules of this chat over the candidates that were made
+    /// [for it](Self::candidates_for).
+    pub fn policy_over(&self, policy: &Policy, candidates: &Candidates) -> Policy {
+        let Some(ladder) = candidates.ladder.clone() else {
+            let is_pinned = |index: &usize| candidates[*index].pinned();
+            let pinned = (0..self.len()).filter(is_pinned).collect();
+            return self.policy_with_pinned(policy, pinned);
+        };
+        let slicer = ChatLadder {
+            refused: self.refused_by_ladder(candidates),
+            has_gap: !candidates.dropped_before.is_empty(),
+            step: policy.chat().step,
+            ladder,
+        };
+        self.with_slicer(policy, |_| Arc::new(slicer))
+    }
+
+    /// Returns by position the filter that drops a message before the ladder, if one does.
+    fn refused_by_ladder(&self, candidates: &Candidates) -> Vec<Option<&'static str>> {
+        if self.shape == Shape::Items {
+            return vec![None; self.len()];
+        }
+        let start = self.earliest_start();
+        let refused = |index| {
+            if let Some(orphan) = self.groups.orphan(index) {
+                Some(orphan.describe())
+            } else if self.groups.group(index) < start {
+                Some(BEFORE_USER)
+            } else if candidates.dropped_before.contains(&index) {
+                Some(DROPPED_BEFORE)
+            } else {
+                None
+            }
+        };
+        (0..self.len()).map(refused).collect()
+    }
+
+    /// Returns the first message that a window can contain: in a format that starts on a user turn, the
+    /// first one.
+    pub(crate) fn earliest_start(&self) -> usize {
+        let start = (0..self.len()).find(|&index| self.can_start(index));
+        start.filter(|_| self.shape.starts_on_user()).unwrap_or(0)
+    }
+
+    fn with_slicer(
+        &self,
+        policy: &Policy,
+        wrap: impl FnOnce(Arc<dyn Slicer>) -> Arc<dyn Slicer>,
+    ) -> Policy {
         let builder = policy
             .to_builder()
-            .map_slicer(|inner| {
-                let groups = GroupSlice::new(inner);
-                match rules {
-                    Some(rules) => Box::new(ChatSlice { groups, rules }) as Box<dyn Slicer>,
-                    None => Box::new(groups),
-                }
-            })
+            .map_slicer(wrap)
             .deduplication(false)
             .overflow_strategy(OverflowStrategy::Throw);
-        // `build` fails only if a strategy is missing.
+        // `build` fails only if a strategy is missing, and the policy has all of them.
         builder.build().unwrap_or_else(|_| policy.clone())
+    }
+}
+
+/// Maps the ranks of a part of a list to ranks of the list.
+struct MappedRanks<'v> {
+    ranks: &'v [usize],
+    visitor: &'v mut dyn SweepVisitor,
+}
+
+impl SweepVisitor for MappedRanks<'_> {
+    fn change(&mut self, target: i64, ranks: &[u32], views: &[ViewChange]) -> ControlFlow<()> {
+        let rank = |rank: &u32| u32::try_from(self.ranks[*rank as usize]).unwrap_or(u32::MAX);
+        let ranks: Vec<u32> = ranks.iter().map(rank).collect();
+        let views = views.iter().map(|(changed, view)| (rank(changed), *view));
+        self.visitor
+            .change(target, &ranks, &views.collect::<Vec<_>>())
+    }
+
+    fn fail(&mut self, target: i64, error: CupelError) {
+        self.visitor.fail(target, error);
+    }
+}
+
+/// A ladder over the messages that are valid in a window.
+#[derive(Debug, Clone)]
+struct ChatLadder {
+    ladder: LadderSlice,
+    /// By position, the filter that drops a message.
+    refused: Vec<Option<&'static str>>,
+    /// Whether an earlier window of the session dropped messages, so that a marker stands already.
+    has_gap: bool,
+    /// The granularity of a cut.
+    step: Option<i64>,
+}
+
+impl ChatLadder {
+    fn refusal(&self, scored: &ScoredRef<'_>) -> Option<&'static str> {
+        self.refused.get(scored.position).copied().flatten()
+    }
+
+    fn admitted<'a>(&self, ranked: &[ScoredRef<'a>]) -> Part<'a> {
+        let is_admitted = |rank: &usize| self.refusal(&ranked[*rank]).is_none();
+        Part::new(ranked, (0..ranked.len()).filter(is_admitted).collect())
+    }
+
+    /// Returns the ladder, and how many tokens of a target are not available to it.
+    fn with_gap(&self) -> (LadderSlice, i64) {
+        if self.has_gap {
+            let ladder = self.ladder.clone().with_marker_tokens(0);
+            (ladder, self.ladder.marker_tokens())
+        } else {
+            (self.ladder.clone(), 0)
+        }
+    }
+
+    /// Returns the target that removes a multiple of the step.
+    fn quantized(&self, target: i64, part: &Part<'_>) -> i64 {
+        let tokens = part.view.iter().map(|scored| scored.item.tokens());
+        let total = tokens.fold(0, i64::saturating_add);
+        match self.step {
+            Some(step) if total > target => {
+                let excess = total - target;
+                let rounded = (excess.saturating_add(step - 1) / step).saturating_mul(step);
+                (total - rounded).max(0)
+            }
+            _ => target,
+        }
+    }
+}
+
+impl Slicer for ChatLadder {
+    fn slice(
+        &self,
+        sorted: &[ScoredItem],
+        budget: &ContextBudget,
+    ) -> Result<Vec<ContextItem>, CupelError> {
+        slice_by_selection(self, sorted, budget)
+    }
+
+    fn select(
+        &self,
+        ranked: &[ScoredRef<'_>],
+        budget: &ContextBudget,
+    ) -> Result<Selection, CupelError> {
+        let mut selection = Selection::default();
+        for (rank, scored) in ranked.iter().enumerate() {
+            if let Some(filter) = self.refusal(scored) {
+                selection.refuse(rank, filtered(filter));
+            }
+        }
+        let admitted = self.admitted(ranked);
+        let (ladder, taken) = self.with_gap();
+        let target = (budget.target_tokens() - taken).max(0);
+        let max_tokens = (budget.max_tokens() - taken).max(0);
+        let within = |target| ContextBudget::with_target(max_tokens, target);
+        let quantized = within(self.quantized(target, &admitted))?;
+        // A coarse cut may ask for more than the mandatory messages allow.
+        let chosen = ladder.select(&admitted.view, &quantized);
+        let chosen = match (chosen, self.step) {
+            (Err(_), Some(_)) => ladder.select(&admitted.view, &within(target)?)?,
+            (chosen, _) => chosen?,
+        };
+        let kept = selection.adopt(chosen, &admitted.ranks)?;
+        selection.extend(kept);
+        Ok(selection)
+    }
+
+    fn builtin(&self) -> Option<&dyn BuiltinSlicer> {
+        Some(self)
+    }
+}
+
+impl BuiltinSlicer for ChatLadder {
+    fn select_in(
+        &self,
+        _: Option<&ContextKind>,
+        ranked: &[ScoredRef<'_>],
+        budget: &ContextBudget,
+    ) -> Result<Selection, CupelError> {
+        self.select(ranked, budget)
+    }
+
+    fn select_unsorted(&self, _: &Unsorted<'_>, _: &ContextBudget) -> Option<Vec<usize>> {
+        None
+    }
+
+    fn prepare<'a>(&'a self, _: &Unsorted<'_>, _: usize) -> Option<PreparedChoice<'a>> {
+        None
+    }
+
+    fn sweep(
+        &self,
+        ranked: &[ScoredRef<'_>],
+        targets: RangeInclusive<i64>,
+        visitor: &mut dyn SweepVisitor,
+    ) -> Option<ControlFlow<()>> {
+        if self.step.is_some() || self.has_gap {
+            return None;
+        }
+        let admitted = self.admitted(ranked);
+        let mut mapped = MappedRanks {
+            ranks: &admitted.ranks,
+            visitor,
+        };
+        self.ladder
+            .builtin()?
+            .sweep(&admitted.view, targets, &mut mapped)
+    }
+
+    fn least_targets(&self, _: &[ScoredRef<'_>], _: i64) -> Option<Vec<Option<i64>>> {
+        None
+    }
+
+    fn group_score(&self) -> Option<GroupScore> {
+        None
+    }
+
+    fn counts(&self) -> Option<&Counts> {
+        None
     }
 }
 
@@ -81,8 +299,7 @@ struct MessageRules {
 
 impl Rules {
     /// Returns `None` if groups are the only rule.
-    fn of(chat: &Chat) -> Option<Self> {
-        let mandatory: BTreeSet<usize> = chat.mandatory().unwrap_or_default();
+    fn of(chat: &Chat, mandatory: BTreeSet<usize>) -> Option<Self> {
         let message = |index: usize| MessageRules {
             group: chat.groups.group(index),
             orphan: chat.groups.orphan(index).map(Orphan::describe),
@@ -110,6 +327,9 @@ impl Rules {
 
 /// The filter name of messages dropped before the user turn on which the chat starts.
 const BEFORE_USER: &str = "starts on a user turn";
+
+/// The filter name of messages that an earlier window of the session dropped.
+const DROPPED_BEFORE: &str = "dropped by an earlier window";
 
 /// Selects whole groups by the rules.
 struct ChatSlice {

@@ -3,7 +3,9 @@
 use cupel::{
     ChronologicalPlacer, ContextBudget, GreedySlice, KnapsackSlice, Pipeline, Policy, RecencyScorer,
 };
-use cupel_chat::{Chat, Encoding, FitError, Heuristic, Shape, TokenCounter, default_policy};
+use cupel_chat::{
+    Chat, Encoding, FitError, Heuristic, Shape, TokenCounter, default_policy, newest_policy,
+};
 use cupel_conformance::testing;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -12,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::valid;
 
-const SHAPES: [Shape; 4] = [
+pub(crate) const SHAPES: [Shape; 4] = [
     Shape::OpenAi,
     Shape::Responses,
     Shape::Anthropic,
@@ -21,7 +23,7 @@ const SHAPES: [Shape; 4] = [
 
 /// A step of a session.
 #[derive(Debug, Clone)]
-enum Step {
+pub(crate) enum Step {
     User(String),
     Say(String),
     Tools {
@@ -39,7 +41,7 @@ enum Step {
     },
 }
 
-fn words() -> impl Strategy<Value = String> {
+pub(crate) fn words() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => "[a-z]{1,8}( [a-z]{1,8}){0,30}",
         1 => "[a-z ]{200,900}",
@@ -47,7 +49,7 @@ fn words() -> impl Strategy<Value = String> {
     ]
 }
 
-fn step() -> impl Strategy<Value = Step> {
+pub(crate) fn step() -> impl Strategy<Value = Step> {
     let flags = (
         any::<bool>(),
         any::<bool>(),
@@ -72,7 +74,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// Renders a session in a format.
-fn render(shape: Shape, steps: &[Step]) -> Vec<Value> {
+pub(crate) fn render(shape: Shape, steps: &[Step]) -> Vec<Value> {
     let mut messages = vec![];
     if shape != Shape::Anthropic {
         messages.push(message(shape, "system", "Be helpful."));
@@ -193,7 +195,7 @@ fn results_of(
     results
 }
 
-fn document(shape: Shape, messages: &[Value]) -> String {
+pub(crate) fn document(shape: Shape, messages: &[Value]) -> String {
     let document = match shape {
         Shape::Responses => json!({"instructions": "Be helpful.", "input": messages}),
         Shape::Anthropic => json!({"system": "Be helpful.", "max_tokens": 9, "messages": messages}),
@@ -306,12 +308,12 @@ fn check(cases: u32, counter: &dyn TokenCounter, policies: &[Policy]) {
 
 #[test]
 fn fitted_sessions_are_valid_within_the_budget_and_keep_the_last_user_turn() {
-    check(60, &Heuristic, &[default_policy()]);
+    check(60, &Heuristic, &[newest_policy()]);
 }
 
 #[test]
 fn fitted_sessions_are_valid_with_exact_counts() {
-    check(8, &Encoding::O200k, &[default_policy()]);
+    check(8, &Encoding::O200k, &[newest_policy()]);
 }
 
 #[test]
@@ -328,20 +330,22 @@ fn fitted_sessions_are_valid_under_any_policy() {
 /// Checks the sweep of a chat against one fit at the first and the last budget of each step.
 fn check_sweep(shape: Shape, messages: &[Value], policy: &Policy) -> Result<(), TestCaseError> {
     let chat = Chat::parse(&document(shape, messages), Some(shape)).unwrap();
-    let candidates = chat.candidates(&Heuristic);
     let all = chat.tokens(&Heuristic);
     let budget = |tokens| ContextBudget::with_target(tokens, tokens).unwrap();
+    let Ok(candidates) = chat.candidates_for(policy, None, &Heuristic) else {
+        return Ok(());
+    };
     if chat.check(&candidates, &budget(all)).is_err() {
         return Ok(());
     }
-    let pipeline = Pipeline::from(chat.policy(policy));
+    let pipeline = Pipeline::from(chat.policy_over(policy, &candidates));
     let sweep = pipeline
         .sweep_sampled(&candidates, &budget(all), 1..=all, 1)
         .map_err(|error| TestCaseError::fail(error.to_string()))?;
     prop_assert!(sweep.exact, "{}: the slicer has no sweep", shape);
     for step in &sweep.steps {
         for tokens in [step.from, step.to] {
-            let fitted = chat.fit_candidates(policy, &budget(tokens), &candidates);
+            let fitted = chat.fit(policy, &budget(tokens), &Heuristic);
             prop_assert_eq!(
                 fitted.is_err(),
                 step.error.is_some(),
@@ -379,7 +383,7 @@ fn the_sweep_of_a_chat_equals_one_fit_per_budget() {
         .run(&vec(step(), 1..8), |steps| {
             for shape in SHAPES {
                 let messages = render(shape, &steps);
-                for policy in [&default_policy(), &greedy] {
+                for policy in [&newest_policy(), &greedy, &default_policy()] {
                     check_sweep(shape, &messages, policy)?;
                     check_sweep(shape, &messages[..messages.len() - 1], policy)?;
                 }

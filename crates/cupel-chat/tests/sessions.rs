@@ -1,7 +1,7 @@
 //! Hand-written sessions in every format, trimmed to budgets.
 
 use cupel::{ContextBudget, ContextKind};
-use cupel_chat::{Chat, Encoding, FitError, Role, Shape, default_policy};
+use cupel_chat::{Chat, Encoding, FitError, Role, Shape, newest_policy};
 
 use crate::characters::Characters;
 use crate::valid;
@@ -12,7 +12,7 @@ fn budget(tokens: i64) -> ContextBudget {
 
 fn fit(text: &str, tokens: i64) -> Result<Vec<usize>, FitError> {
     let chat = Chat::parse(text, None).unwrap();
-    let fitted = chat.fit(&default_policy(), &budget(tokens), &Characters)?;
+    let fitted = chat.fit(&newest_policy(), &budget(tokens), &Characters)?;
     assert!(fitted.tokens_after <= tokens);
     let kept = valid::messages(&fitted.to_json());
     assert_eq!(valid::objection(chat.shape(), &kept), None);
@@ -91,7 +91,7 @@ fn parallel_calls_and_separated_results_are_one_group() {
 fn kept_messages_are_written_byte_for_byte() {
     let chat = Chat::parse(OPENAI, None).unwrap();
     let fitted = chat
-        .fit(&default_policy(), &budget(151), &Characters)
+        .fit(&newest_policy(), &budget(151), &Characters)
         .unwrap();
     let (before, rest) = OPENAI
         .split_once("\n    {\"role\": \"user\", \"content\": \"Weather")
@@ -160,7 +160,7 @@ fn a_user_turn_with_results_keeps_its_call_and_the_user_turn_before_it() {
 fn messages_before_the_first_user_turn_are_dropped_with_a_reason() {
     let chat = Chat::parse(ANTHROPIC, None).unwrap();
     let fitted = chat
-        .fit(&default_policy(), &budget(97), &Characters)
+        .fit(&newest_policy(), &budget(97), &Characters)
         .unwrap();
     let dropped = fitted.dropped.iter().map(|dropped| {
         let reason = dropped.reason.to_string();
@@ -192,14 +192,14 @@ const LOOP: &str = r#"{"max_tokens": 9, "messages": [
 fn a_larger_budget_does_not_empty_a_loop() {
     let chat = Chat::parse(LOOP, Some(Shape::Anthropic)).unwrap();
     let kept = |tokens| {
-        chat.fit(&default_policy(), &budget(tokens), &Characters)
+        chat.fit(&newest_policy(), &budget(tokens), &Characters)
             .unwrap()
             .kept
     };
     let all = chat.tokens(&Characters);
     let alone = (0..all)
         .find(|&tokens| {
-            chat.fit(&default_policy(), &budget(tokens), &Characters)
+            chat.fit(&newest_policy(), &budget(tokens), &Characters)
                 .is_ok()
         })
         .unwrap();
@@ -223,17 +223,18 @@ fn the_policy_of_a_chat_chooses_what_fit_chooses_at_every_budget() {
         (OPENAI, None),
     ] {
         let chat = Chat::parse(text, shape).unwrap();
-        let candidates = chat.candidates(&Characters);
-        let policy = chat.policy(&default_policy());
+        let newest = newest_policy();
+        let candidates = chat.candidates_for(&newest, None, &Characters).unwrap();
+        let policy = chat.policy_over(&newest, &candidates);
         for tokens in 0..=chat.tokens(&Characters) {
-            let Ok(fitted) = chat.fit(&default_policy(), &budget(tokens), &Characters) else {
+            let Ok(fitted) = chat.fit(&newest_policy(), &budget(tokens), &Characters) else {
                 continue;
             };
             let mut chosen = policy.run_indices(&candidates, &budget(tokens)).unwrap();
             chosen.sort_unstable();
             chosen.pop(); // the request overhead
             assert_eq!(chosen, fitted.kept, "at {tokens}");
-            let counted = chat.fit_candidates(&default_policy(), &budget(tokens), &candidates);
+            let counted = chat.fit_candidates(&newest, &budget(tokens), &candidates, &Characters);
             assert_eq!(counted.unwrap().kept, fitted.kept, "at {tokens}");
         }
     }
@@ -283,7 +284,7 @@ fn items_are_chosen_in_whole_groups_and_stay_in_order() {
     let chat = Chat::parse(lines, None).unwrap();
     assert_eq!((chat.shape(), chat.len()), (Shape::Items, 4));
     let kept = |tokens| {
-        chat.fit(&default_policy(), &budget(tokens), &Characters)
+        chat.fit(&newest_policy(), &budget(tokens), &Characters)
             .map(|fitted| fitted.kept)
     };
     assert_eq!(kept(20), Ok(vec![0, 1, 2, 3]));
@@ -296,7 +297,7 @@ fn items_are_chosen_in_whole_groups_and_stay_in_order() {
          raise the budget or shorten these"
     );
     let fitted = chat
-        .fit(&default_policy(), &budget(14), &Characters)
+        .fit(&newest_policy(), &budget(14), &Characters)
         .unwrap();
     let expected: Vec<&str> = [0, 4].map(|line| lines.lines().nth(line).unwrap()).to_vec();
     assert_eq!(fitted.to_json(), expected.join("\n"));
@@ -316,7 +317,7 @@ fn orphans_are_dropped_with_a_reason() {
     ]"#;
     let chat = Chat::parse(text, None).unwrap();
     let fitted = chat
-        .fit(&default_policy(), &budget(10_000), &Characters)
+        .fit(&newest_policy(), &budget(10_000), &Characters)
         .unwrap();
     assert_eq!(fitted.kept, [0, 5, 6, 7]);
     let reasons: Vec<String> = fitted
@@ -391,7 +392,7 @@ fn results_of_calls_that_the_provider_stores_are_mandatory() {
 /// As [`check`], for a request that continues another.
 fn check_kept(text: &str, tokens: i64, kept: &[usize]) {
     let chat = Chat::parse(text, None).unwrap();
-    let fitted = chat.fit(&default_policy(), &budget(tokens), &Characters);
+    let fitted = chat.fit(&newest_policy(), &budget(tokens), &Characters);
     assert_eq!(
         fitted.map(|fitted| fitted.kept).as_deref(),
         Ok(kept),
@@ -422,13 +423,13 @@ fn output_reserve_and_margin_stay_free() {
         .output_reserve(149)
         .build()
         .unwrap();
-    let fitted = chat.fit(&default_policy(), &budget, &Characters).unwrap();
+    let fitted = chat.fit(&newest_policy(), &budget, &Characters).unwrap();
     assert_eq!(fitted.kept, [0, 6, 7]); // as with 151
     let budget = ContextBudget::builder(248)
         .safety_margin_percent(50.0)
         .build()
         .unwrap();
-    let fitted = chat.fit(&default_policy(), &budget, &Characters).unwrap();
+    let fitted = chat.fit(&newest_policy(), &budget, &Characters).unwrap();
     assert!(fitted.tokens_after <= 125 + 123 / 2);
 }
 
@@ -437,7 +438,7 @@ fn an_input_string_is_a_mandatory_user_message() {
     let text = r#"{"model": "gpt-5", "input": "What is 2 + 2?"}"#;
     let chat = Chat::parse(text, None).unwrap();
     assert_eq!(chat.message(0).role(), Role::User);
-    let fit = |tokens| chat.fit(&default_policy(), &budget(tokens), &Characters);
+    let fit = |tokens| chat.fit(&newest_policy(), &budget(tokens), &Characters);
     assert_eq!(fit(30).unwrap().to_json(), text);
     assert!(matches!(fit(5), Err(FitError::TooLarge { .. })));
 }
@@ -447,7 +448,7 @@ fn an_empty_chat_stays_empty() {
     for text in ["[]", r#"{"messages": []}"#, r#"{"input":[],"model":"x"}"#] {
         let chat = Chat::parse(text, None).unwrap();
         let fitted = chat
-            .fit(&default_policy(), &budget(10), &Characters)
+            .fit(&newest_policy(), &budget(10), &Characters)
             .unwrap();
         assert_eq!(fitted.to_json(), text);
     }
@@ -465,7 +466,7 @@ fn the_example_session_fits_into_2000_tokens() {
         chat.tokens(&counter)
     );
     let fitted = chat
-        .fit(&default_policy(), &budget(2_000), &counter)
+        .fit(&newest_policy(), &budget(2_000), &counter)
         .unwrap();
     let kept = valid::messages(&fitted.to_json());
     assert_eq!(valid::objection(Shape::OpenAi, &kept), None);

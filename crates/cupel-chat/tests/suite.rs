@@ -2,8 +2,10 @@
 
 #![allow(clippy::print_stdout, reason = "figures for --nocapture")]
 
+mod agents;
 mod budgets;
 mod characters;
+mod clients;
 mod counting;
 mod generated;
 mod reading;

@@ -3,39 +3,56 @@
 use std::collections::BTreeMap;
 
 use cupel::{Decisions, total_tokens};
+use cupel_chat::Fitted;
 
 use crate::budget::shown;
 use crate::decision::Run;
 use crate::output::{Output, style};
 use crate::task::Task;
-use crate::text::{counted, grouped};
+use crate::text::{counted, excerpt, grouped};
 
 /// The summary of one run.
 pub(crate) struct Summary<'r> {
     task: &'r Task,
     run: &'r Run<'r>,
+    /// The trimmed chat, if the input is one.
+    fitted: Option<&'r Fitted<'r>>,
 }
 
 impl<'r> Summary<'r> {
     pub(crate) fn new(task: &'r Task, run: &'r Run<'r>) -> Self {
-        Self { task, run }
+        Self {
+            task,
+            run,
+            fitted: None,
+        }
+    }
+
+    pub(crate) fn of_chat(mut self, fitted: Option<&'r Fitted<'r>>) -> Self {
+        self.fitted = fitted;
+        self
     }
 
     pub(crate) fn write(&self, output: &mut Output) {
-        let Self { task, run } = self;
+        let Self { task, run, fitted } = self;
+        let tokens = fitted.map_or(run.decisions.tokens_used(), |fitted| fitted.tokens_after);
+        let before = fitted.map_or(total_tokens(&task.items), |fitted| fitted.tokens_before);
         let (bold, quiet) = (style::HEADER, style::QUIET);
         let window = run.decisions.window();
         let kept = window.iter().filter(|index| **index < task.len()).count();
         output.note(format_args!(
             "{bold}kept {kept} of {}, {} of {} tokens{bold:#} ({}, {}, {}, policy {})",
             counted(task.len(), task.shape().unit()),
-            grouped(task.tokens(window)),
-            grouped(total_tokens(&task.items)),
+            grouped(tokens),
+            grouped(before),
             shown(task.budget.window_limit(), &task.budget),
             task.counted_by(),
             task.shape(),
             task.policy.name,
         ));
+        for line in shortened(*fitted) {
+            output.note(format_args!("{quiet}  {line}{quiet:#}"));
+        }
         for line in reasons(&run.decisions) {
             output.note(format_args!("{quiet}  {line}{quiet:#}"));
         }
@@ -55,6 +72,33 @@ impl<'r> Summary<'r> {
             output.note(format_args!("note: {unknown}"));
         }
     }
+}
+
+/// Returns a line about shortened messages and one about markers, where there are any.
+fn shortened(fitted: Option<&Fitted<'_>>) -> Vec<String> {
+    let Some(fitted) = fitted else {
+        return Vec::new();
+    };
+    let mut lines = Vec::new();
+    let shortened = &fitted.shortened;
+    if !shortened.is_empty() {
+        let saved = shortened.iter().map(|it| it.original_tokens - it.tokens);
+        let indices: Vec<usize> = shortened.iter().map(|it| it.index).collect();
+        lines.push(format!(
+            "shortened {}, {} tokens less: {}",
+            indices.len(),
+            grouped(saved.sum()),
+            ranges(&indices)
+        ));
+    }
+    for marker in &fitted.markers {
+        lines.push(format!(
+            "added \"{}\" before {}",
+            excerpt(&marker.text, 60),
+            marker.before
+        ));
+    }
+    lines
 }
 
 /// Returns one line per reason: how many candidates, why, and which.

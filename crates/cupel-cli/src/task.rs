@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use cupel::config::{PolicyConfig, Preset, preset};
 use cupel::{
-    BudgetSweep, ContextBudget, ContextItem, Decisions, MinBudgets, Pipeline, Policy,
+    BudgetSweep, ContextBudget, ContextItem, CupelError, Decisions, MinBudgets, Pipeline, Policy,
     SweepProgress, total_tokens,
 };
-use cupel_chat::{Chat, Shape, TokenCounter, UnknownModel, default_policy};
+use cupel_chat::{
+    Candidates, Chat, FitError, Fitted, Shape, TokenCounter, UnknownModel, default_policy,
+};
 
 use crate::budget::BudgetArgs;
 use crate::classify::{Classified, Form, Input, raw_items};
@@ -19,7 +21,8 @@ use crate::failure::Failure;
 use crate::input::Source;
 use crate::output::write_file;
 
-/// The preset for items without a policy.
+/// The presets for chats and for items without a policy.
+const CHATS_POLICY: &str = "agent";
 const ITEMS_POLICY: &str = "chat";
 
 /// The arguments of every command that runs one policy over one input.
@@ -56,8 +59,8 @@ pub(crate) struct SettingsArgs {
 /// The policy of a run.
 #[derive(Debug, Args)]
 pub(crate) struct PolicyArg {
-    /// Policy: a preset or a file. Default: the request's policy, otherwise newest first for a chat
-    /// and the preset `chat` for items
+    /// Policy: a preset or a file. Default: the request's policy, otherwise the preset `agent` for a
+    /// chat and `chat` for items
     #[arg(long, value_name = "NAME|FILE")]
     policy: Option<String>,
 }
@@ -160,7 +163,7 @@ impl NamedPolicy {
     /// Returns the default for chats.
     pub(crate) fn for_chats() -> Self {
         Self {
-            name: "newest first".to_owned(),
+            name: CHATS_POLICY.to_owned(),
             policy: default_policy(),
         }
     }
@@ -215,15 +218,29 @@ impl<'a> Settings<'a> {
             Input::Chat(chat) => {
                 let model = budget.model.as_deref().or(chat.model());
                 let counter = args.counter(model)?;
-                let items = chat.candidates(&*counter);
+                let policy = self.policy.as_ref().unwrap_or(&self.for_chats).clone();
+                let failure = |error| Failure::fit(&error).or_at(|| source.whole());
+                let candidates = |limit| chat.candidates_for(&policy.policy, limit, &*counter);
+                let (budget, candidates) = match need {
+                    Need::OneBudget => {
+                        let budget = budget.over(None, None, model)?;
+                        let candidates = candidates(Some(budget.window_limit()));
+                        (budget, candidates.map_err(failure)?)
+                    }
+                    Need::Budget | Need::AnyBudget => {
+                        let candidates = candidates(None).map_err(failure)?;
+                        let otherwise = need.otherwise(&candidates);
+                        (budget.over(None, otherwise, model)?, candidates)
+                    }
+                };
                 Task {
-                    budget: budget.over(None, need.otherwise(&items), model)?,
-                    policy: self.policy.as_ref().unwrap_or(&self.for_chats).clone(),
+                    budget,
+                    policy,
                     has_own_policy: false,
-                    items,
+                    items: candidates.to_vec(),
                     unknown_model: args.unknown(model),
                     counter: Some(counter),
-                    content: Content::Chat(chat),
+                    content: Content::Chat { chat, candidates },
                     evidence: classified.evidence,
                     source,
                 }
@@ -272,15 +289,28 @@ pub(crate) struct Task {
     source: Source,
 }
 
+/// The candidates of a policy that a task is compared with.
+pub(crate) struct Variant {
+    policy: Policy,
+    /// The candidates of a chat; those of items are the items.
+    candidates: Option<Candidates>,
+}
+
 /// What the candidates are made from.
 pub(crate) enum Content {
-    Chat(Box<Chat>),
+    Chat {
+        chat: Box<Chat>,
+        /// The candidates of the task's policy.
+        candidates: Candidates,
+    },
     Items(Form),
 }
 
 /// Whether a command needs a budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Need {
+    /// The input or the command line must give one, and the command runs at no other.
+    OneBudget,
     /// The input or the command line must give one.
     Budget,
     /// The command tries many; the default is the tokens of all candidates.
@@ -297,7 +327,7 @@ impl Task {
     pub(crate) fn form(&self) -> Result<Form, Failure> {
         match self.content {
             Content::Items(form) => Ok(form),
-            Content::Chat(_) => {
+            Content::Chat { .. } => {
                 let evidence = &self.evidence;
                 Err(Failure::input(format!(
                     "this is a chat (it has {evidence}), not a list of items"
@@ -311,7 +341,7 @@ impl Task {
     /// Returns the format of the input, such as `openai` or `items`.
     pub(crate) fn shape(&self) -> Shape {
         match &self.content {
-            Content::Chat(chat) => chat.shape(),
+            Content::Chat { chat, .. } => chat.shape(),
             Content::Items(_) => Shape::Items,
         }
     }
@@ -319,7 +349,7 @@ impl Task {
     /// Returns how many candidates are messages or items, without the request overhead.
     pub(crate) fn len(&self) -> usize {
         match &self.content {
-            Content::Chat(chat) => chat.len(),
+            Content::Chat { chat, .. } => chat.len(),
             Content::Items(_) => self.items.len(),
         }
     }
@@ -327,14 +357,9 @@ impl Task {
     /// Returns the role of a message or the kind of an item.
     pub(crate) fn label(&self, index: usize) -> String {
         match &self.content {
-            Content::Chat(chat) => chat.message(index).label().to_owned(),
+            Content::Chat { chat, .. } => chat.message(index).label().to_owned(),
             Content::Items(_) => self.items[index].kind().to_string(),
         }
-    }
-
-    /// Returns the tokens of some candidates together.
-    pub(crate) fn tokens(&self, candidates: &[usize]) -> i64 {
-        total_tokens(candidates.iter().map(|&index| &self.items[index]))
     }
 
     /// Returns how the tokens are known, as a summary shows it.
@@ -348,61 +373,85 @@ impl Task {
 
     /// Returns the pipeline that the input is run with.
     pub(crate) fn pipeline(&self) -> Pipeline {
-        self.policy_for_input(&self.policy).into()
+        let policy = &self.policy.policy;
+        match &self.content {
+            Content::Items(_) => policy.clone().into(),
+            Content::Chat { chat, candidates } => chat.policy_over(policy, candidates).into(),
+        }
     }
 
     /// Runs the policy.
     pub(crate) fn decide(&self) -> Result<Decisions<'_>, Failure> {
-        self.decide_as(&self.policy, &self.budget)
-    }
-
-    /// Runs another policy.
-    pub(crate) fn decide_with(&self, policy: &NamedPolicy) -> Result<Decisions<'_>, Failure> {
-        self.decide_as(policy, &self.budget)
+        self.decide_within(&self.budget)
     }
 
     /// Runs the policy within another budget.
     pub(crate) fn decide_within(&self, budget: &ContextBudget) -> Result<Decisions<'_>, Failure> {
-        self.decide_as(&self.policy, budget)
+        let decide = |policy: &Policy, items, budget: &ContextBudget| policy.decide(items, budget);
+        self.run_over(&self.policy.policy, self.candidates(), budget, decide)
     }
 
-    fn decide_as(
-        &self,
-        policy: &NamedPolicy,
-        budget: &ContextBudget,
-    ) -> Result<Decisions<'_>, Failure> {
-        self.check(budget)?;
-        self.policy_for_input(policy)
-            .decide(&self.items, budget)
-            .map_err(|error| Failure::run(&error).or_at(|| self.source.whole()))
+    /// Returns another policy with its candidates.
+    pub(crate) fn variant(&self, policy: &NamedPolicy) -> Result<Variant, Failure> {
+        let candidates = match (&self.content, &self.counter) {
+            (Content::Chat { chat, .. }, Some(counter)) => {
+                let candidates = chat.candidates_for(&policy.policy, None, &**counter);
+                Some(candidates.map_err(|error| self.fit_failure(&error))?)
+            }
+            _ => None,
+        };
+        Ok(Variant {
+            policy: policy.policy.clone(),
+            candidates,
+        })
+    }
+
+    /// Runs another policy over its candidates.
+    pub(crate) fn decide_with<'v>(
+        &'v self,
+        variant: &'v Variant,
+    ) -> Result<Decisions<'v>, Failure> {
+        let candidates = variant.candidates.as_ref();
+        let decide = |policy: &Policy, items, budget: &ContextBudget| policy.decide(items, budget);
+        self.run_over(&variant.policy, candidates, &self.budget, decide)
     }
 
     /// Runs the policy with a trace.
     pub(crate) fn run(&self) -> Result<Run<'_>, Failure> {
-        self.check(&self.budget)?;
-        Run::of(
-            &self.policy_for_input(&self.policy),
-            &self.items,
+        self.run_over(
+            &self.policy.policy,
+            self.candidates(),
             &self.budget,
+            Run::of,
         )
-        .map_err(|error| Failure::run(&error).or_at(|| self.source.whole()))
     }
 
-    /// Returns a policy that keeps a chat valid.
-    fn policy_for_input(&self, policy: &NamedPolicy) -> Policy {
-        match &self.content {
-            Content::Items(_) => policy.policy.clone(),
-            Content::Chat(chat) => chat.policy(&policy.policy),
-        }
+    /// Runs a policy over its candidates; those of items are the items.
+    fn run_over<'v, T>(
+        &'v self,
+        policy: &Policy,
+        candidates: Option<&'v Candidates>,
+        budget: &ContextBudget,
+        run: impl FnOnce(&Policy, &'v [ContextItem], &ContextBudget) -> Result<T, CupelError>,
+    ) -> Result<T, Failure> {
+        let (Content::Chat { chat, .. }, Some(candidates)) = (&self.content, candidates) else {
+            return run(policy, &self.items, budget)
+                .map_err(|error| Failure::run(&error).or_at(|| self.source.whole()));
+        };
+        chat.check(candidates, budget)
+            .map_err(|error| self.fit_failure(&error))?;
+        run(&chat.policy_over(policy, candidates), candidates, budget)
+            .map_err(|error| self.fit_failure(&chat.run_error(candidates, budget, error)))
     }
 
-    /// Fails if the mandatory messages of a chat do not fit.
-    fn check(&self, budget: &ContextBudget) -> Result<(), Failure> {
+    fn fit_failure(&self, error: &FitError) -> Failure {
+        Failure::fit(error).or_at(|| self.source.whole())
+    }
+
+    fn candidates(&self) -> Option<&Candidates> {
         match &self.content {
-            Content::Items(_) => Ok(()),
-            Content::Chat(chat) => chat
-                .check(&self.items, budget)
-                .map_err(|error| Failure::fit(&error).or_at(|| self.source.whole())),
+            Content::Items(_) => None,
+            Content::Chat { candidates, .. } => Some(candidates),
         }
     }
 
@@ -475,12 +524,21 @@ impl Task {
             .map_err(|error| Failure::internal(error.to_string()))
     }
 
+    /// Returns the trimmed chat of a run; `None` for items.
+    pub(crate) fn fitted(&self, run: &Run<'_>) -> Option<Fitted<'_>> {
+        let (Content::Chat { chat, candidates }, Some(counter)) = (&self.content, &self.counter)
+        else {
+            return None;
+        };
+        Some(chat.fitted(candidates, &run.decisions, run.report.clone(), &**counter))
+    }
+
     /// Returns the input with these messages or items and no others, the rest of it unchanged.
     ///
     /// Items that are not JSON become a JSON array.
     pub(crate) fn rewritten(&self, kept: &[usize]) -> Result<String, Failure> {
         match &self.content {
-            Content::Chat(chat) => Ok(chat.write(kept)),
+            Content::Chat { chat, .. } => Ok(chat.write(kept)),
             Content::Items(form) => match Chat::parse(&self.source.text, Some(Shape::Items)) {
                 Ok(items) => Ok(items.write(kept)),
                 Err(_) => {

@@ -36,7 +36,7 @@ struct Expected {
 /// the answer costs 3 (OpenAI cookbook, "How to count tokens").
 #[rustfmt::skip] // one input per line
 fn inputs() -> Vec<Expected> {
-    let chat = |file, text| Expected { file, text, has_budget: false, shape: "openai", policy: "newest first", limit: 40, tokens: 13, counted: "counted by o200k_base" };
+    let chat = |file, text| Expected { file, text, has_budget: false, shape: "openai", policy: "agent", limit: 40, tokens: 13, counted: "counted by o200k_base" };
     let items = |file, text| Expected { file, text, has_budget: false, shape: "items", policy: "chat", limit: 40, tokens: 13, counted: "tokens as given" };
     let request = |file, text| Expected { has_budget: true, policy: "rag", ..items(file, text) };
     vec![

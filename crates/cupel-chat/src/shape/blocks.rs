@@ -17,7 +17,7 @@ pub(super) fn content(
     match value {
         None | Some(Value::Null) => Ok(()),
         Some(Value::String(text)) => {
-            message.push_text(text);
+            message.push_slot(text, path);
             Ok(())
         }
         Some(Value::Array(blocks)) => {
@@ -32,11 +32,14 @@ pub(super) fn content(
 
 fn block(message: &mut ParsedMessage, value: &Value, path: &str) -> Result<(), Fault> {
     if let Value::String(text) = value {
-        message.push_text(text);
+        message.push_slot(text, path);
         return Ok(());
     }
     let fields = object(value, path)?;
     match text(fields, "type", path)? {
+        "text" | "input_text" | "output_text" if !is_annotated(fields) => {
+            message.push_slot(text(fields, "text", path)?, &join(path, "text"));
+        }
         "text" | "input_text" | "output_text" | "summary_text" | "reasoning_text" => {
             message.push_text(text(fields, "text", path)?);
         }
@@ -66,13 +69,27 @@ fn block(message: &mut ParsedMessage, value: &Value, path: &str) -> Result<(), F
                 .results
                 .push(text(fields, "tool_use_id", path)?.to_owned());
             let had_content = message.has_own_content;
+            let slots = message.slots.len();
             content(message, fields.get("content"), &join(path, "content"))?;
             message.has_own_content = had_content;
+            for slot in &mut message.slots[slots..] {
+                slot.result = Some(message.results.len());
+            }
         }
         // A block of an unknown type counts as its JSON.
         _ => message.push_text(&value.to_string()),
     }
     Ok(())
+}
+
+/// Returns whether a text block has annotations or citations, which point into its text.
+fn is_annotated(fields: &Map<String, Value>) -> bool {
+    let is_set = |key: &&str| match fields.get(*key) {
+        None | Some(Value::Null) => false,
+        Some(Value::Array(list)) => !list.is_empty(),
+        Some(_) => true,
+    };
+    ["annotations", "citations", "logprobs"].iter().any(is_set)
 }
 
 fn document(
@@ -94,7 +111,10 @@ fn document(
         Some("text") => message.push_text(&arguments(source.and_then(|source| source.get("data")))),
         Some("content") => {
             let inner = source.and_then(|source| source.get("content"));
+            let slots = message.slots.len();
             content(message, inner, &join(path, "source.content"))?;
+            // Citations point into the text of a document.
+            message.slots.truncate(slots);
         }
         _ => message.parts.push(ContentPart::File),
     }

@@ -98,7 +98,7 @@ fn call_id<'f>(kind: &str, fields: &'f Map<String, Value>) -> Result<&'f str, Fa
 /// Returns the user message of a request whose `input` is a string.
 pub(crate) fn user_message(text: &str) -> ParsedMessage {
     let mut message = ParsedMessage::new(Role::User, "user");
-    message.push_text(text);
+    message.push_slot(text, "");
     message
 }
 

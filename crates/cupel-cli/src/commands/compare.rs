@@ -38,7 +38,9 @@ impl Compare {
             return Err(Failure::input("there is only one policy to compare")
                 .help("name two or more: --policy chat --policy rag"));
         }
-        let decisions = policies.iter().map(|policy| task.decide_with(policy));
+        let variants = policies.iter().map(|policy| task.variant(policy));
+        let variants = variants.collect::<Result<Vec<_>, _>>()?;
+        let decisions = variants.iter().map(|variant| task.decide_with(variant));
         let comparison = Comparison::new(&task, &policies, decisions.collect::<Result<_, _>>()?);
         if output.is_json() {
             output.json(&comparison.document())?;
@@ -85,7 +87,7 @@ impl<'a> Comparison<'a> {
             json!({
                 "policy": policy.name,
                 "selected": decision.window(),
-                "tokens": self.task.tokens(decision.window()),
+                "tokens": decision.tokens_used(),
             })
         });
         let diffs = self.swings.iter().map(
@@ -131,7 +133,7 @@ impl<'a> Comparison<'a> {
                 policy.name,
                 decision.window().len(),
                 counted(items.len(), "item"),
-                grouped(self.task.tokens(decision.window()))
+                grouped(decision.tokens_used())
             ));
         }
         output.note(match self.swings.len() {

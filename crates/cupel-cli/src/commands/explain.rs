@@ -96,7 +96,7 @@ fn document(task: &Task, decisions: &Decisions<'_>) -> serde_json::Value {
     json!({
         "policy": task.policy.name,
         "budget": task.budget,
-        "tokens_used": task.tokens(decisions.window()),
+        "tokens_used": decisions.tokens_used(),
         "candidates": candidates.collect::<Vec<_>>(),
     })
 }
@@ -104,7 +104,7 @@ fn document(task: &Task, decisions: &Decisions<'_>) -> serde_json::Value {
 fn table(task: &Task, decisions: &Decisions<'_>, output: &mut Output) -> Result<(), Failure> {
     const BAR: usize = 10;
     let (limit, window) = (task.budget.window_limit(), decisions.window());
-    let used = task.tokens(window);
+    let used = decisions.tokens_used();
     let bold = style::HEADER;
     let kept = window.iter().filter(|index| **index < task.len()).count();
     output.line(format_args!(

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use cupel::total_tokens;
-use cupel_chat::TokenCounter;
+use cupel_chat::{Fitted, TokenCounter};
 use serde_json::json;
 
 use crate::decision::Run;
@@ -14,9 +14,10 @@ use crate::task::{Need, ReportArg, Task, TaskArgs};
 /// Fit a chat into a token budget
 ///
 /// Reads a chat from any provider: OpenAI (Chat Completions or Responses), Anthropic or LangChain.
-/// Writes the messages that stay, byte for byte, in the same format, valid for the provider.
-/// System messages and the last user turn always stay. A tool call stays or goes together with its
-/// results. The order does not change.
+/// Writes the messages that stay, in the same format, valid for the provider. System messages, the
+/// task (the first user turn), the last user turn and the newest tool calls with their results always
+/// stay. Old tool results and texts are shortened first; if that is not enough, the oldest messages are
+/// dropped, a tool call together with its results. Everything else stays byte for byte, in order.
 ///
 /// Items and request documents are read too; a request may give its own budget and policy.
 #[derive(Debug, Args)]
@@ -40,22 +41,27 @@ Exit status: 1 if the mandatory messages do not fit.";
 
 impl Fit {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
-        let task = self.task.load(Need::Budget)?;
+        let task = self.task.load(Need::OneBudget)?;
         let run = task.run()?;
         self.report.write(&run)?;
         let mut kept = run.decisions.window().to_vec();
         kept.retain(|&index| index < task.len());
         kept.sort_unstable();
-        let text = task.rewritten(&kept)?;
+        let fitted = task.fitted(&run);
+        let text = match &fitted {
+            Some(fitted) => fitted.to_json(),
+            None => task.rewritten(&kept)?,
+        };
         if output.is_json() {
-            output.json(&document(&task, &run, &kept, &text)?)?;
+            output.json(&document(&task, &run, &kept, fitted.as_ref(), &text)?)?;
         } else {
             output.text(&text)?;
             if !text.ends_with('\n') {
                 output.line("")?;
             }
             output.finish()?;
-            Summary::new(&task, &run).write(output);
+            let summary = Summary::new(&task, &run).of_chat(fitted.as_ref());
+            summary.write(output);
         }
         Ok(Exit::Success)
     }
@@ -65,6 +71,7 @@ fn document(
     task: &Task,
     run: &Run<'_>,
     kept: &[usize],
+    fitted: Option<&Fitted<'_>>,
     text: &str,
 ) -> Result<serde_json::Value, Failure> {
     let values = serde_json::Deserializer::from_str(text).into_iter();
@@ -92,8 +99,10 @@ fn document(
         "shape": task.shape().name(),
         "kept": kept,
         "dropped": dropped.collect::<Vec<_>>(),
-        "tokens_before": total_tokens(&task.items),
-        "tokens_after": task.tokens(run.decisions.window()),
+        "shortened": fitted.map_or(&[][..], |fitted| &fitted.shortened),
+        "markers": fitted.map_or(&[][..], |fitted| &fitted.markers),
+        "tokens_before": fitted.map_or(total_tokens(&task.items), |it| it.tokens_before),
+        "tokens_after": fitted.map_or(run.decisions.tokens_used(), |it| it.tokens_after),
         "budget": task.budget.window_limit(),
         "counter": counter.map(TokenCounter::name),
         "estimated": counter.is_some_and(TokenCounter::is_estimate),

@@ -47,7 +47,7 @@ impl Preset {
 /// let names: Vec<_> = cupel::config::presets().iter().map(|preset| preset.name()).collect();
 /// assert_eq!(
 ///     names,
-///     ["chat", "code-review", "rag", "document-qa", "tool-use", "long-running", "debugging"]
+///     ["agent", "session", "newest", "chat", "code-review", "rag", "document-qa", "tool-use", "long-running", "debugging"]
 /// );
 /// ```
 pub fn presets() -> &'static [Preset] {
@@ -101,7 +101,10 @@ macro_rules! texts {
 }
 
 /// The names and documents, in the order of the documentation.
-const TEXTS: [(&str, &str); 7] = texts![
+const TEXTS: [(&str, &str); 10] = texts![
+    "agent",
+    "session",
+    "newest",
     "chat",
     "code-review",
     "rag",

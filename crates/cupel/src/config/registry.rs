@@ -319,7 +319,7 @@ pub static CHAT: Record = Record {
         ),
         optional(Shape::String).named(
             "marker",
-            "The text in the place of dropped messages, where {n} is their number; empty for none. By default a marker stands only between two user turns.",
+            "The text in the place of dropped messages, where {n} is their number; empty for none. By default a marker stands only where a user turn would otherwise follow another one or a tool result.",
         ),
         optional(Shape::Integer(1, i64::MAX)).named(
             "step",

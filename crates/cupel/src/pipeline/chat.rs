@@ -25,7 +25,8 @@ pub struct ChatSettings {
     /// Which texts a ladder may shorten. Defaults to [`Shorten::All`].
     pub shorten: Shorten,
     /// The text in the place of dropped messages; `{n}` is their number. The empty text turns the
-    /// marker off. By default a marker stands only between two user turns.
+    /// marker off. By default a marker stands only where a user turn would otherwise follow another one or
+    /// a tool result. Read by policies with a ladder.
     pub marker: Option<String>,
     /// The granularity of a cut in tokens. The tokens to remove are rounded up to a multiple of it,
     /// so that the windows of a growing chat share a longer prefix.

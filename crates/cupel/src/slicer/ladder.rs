@@ -107,6 +107,14 @@ impl LadderSlice {
     /// The metadata key that marks a mandatory item. Its value has no meaning.
     pub const MANDATORY: &str = "cupel:mandatory";
 
+    /// The metadata key that marks an item that is never dropped, and that every step of its kind may
+    /// shorten. Its value has no meaning.
+    pub const KEEP: &str = "cupel:keep";
+
+    /// The metadata key of the level that the caller shortened an item to already. The level of other items
+    /// is their token count.
+    pub const LEVEL: &str = "cupel:level";
+
     /// Creates a slicer from its steps, in order.
     pub fn new(steps: Vec<LadderStep>) -> Self {
         Self {
@@ -249,7 +257,7 @@ impl Form {
     /// Returns the form under a cap.
     fn capped(self, item: &ContextItem, level: i64) -> Self {
         let own = match self {
-            Self::Full => item.tokens(),
+            Self::Full => own_level(item),
             Self::View(view) => item.views()[view].level(),
             Self::Dropped => return self,
         };
@@ -259,6 +267,13 @@ impl Form {
             _ => self,
         }
     }
+}
+
+/// Returns the level of an item in full: the metadata `cupel:level`, otherwise its token count.
+fn own_level(item: &ContextItem) -> i64 {
+    let level = item.metadata().get(LadderSlice::LEVEL);
+    let level = level.and_then(|level| level.parse().ok());
+    level.unwrap_or(item.tokens())
 }
 
 /// A candidate that one state keeps in another form than the state before.
@@ -428,6 +443,8 @@ struct StatesBuilder<'r, 'a> {
     marker_tokens: i64,
     forms: Vec<Form>,
     is_mandatory: Vec<bool>,
+    /// Whether a candidate is never dropped.
+    is_kept: Vec<bool>,
     groups: Vec<Vec<usize>>,
     /// The tokens of the candidates in their current forms.
     kept_tokens: i128,
@@ -443,9 +460,11 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
         let mut by_name: HashMap<&str, usize> = HashMap::new();
         let mut groups: Vec<Vec<usize>> = Vec::new();
         let mut is_mandatory = vec![false; ranked.len()];
+        let mut is_kept = vec![false; ranked.len()];
         for (rank, scored) in ranked.iter().enumerate() {
             let metadata = scored.item.metadata();
             is_mandatory[rank] = metadata.contains_key(LadderSlice::MANDATORY);
+            is_kept[rank] = is_mandatory[rank] || metadata.contains_key(LadderSlice::KEEP);
             let group = match metadata.get(GroupSlice::KEY) {
                 Some(name) => *by_name.entry(name).or_insert(groups.len()),
                 None => groups.len(),
@@ -456,9 +475,9 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
             }
         }
         for members in &groups {
-            if members.iter().any(|&rank| is_mandatory[rank]) {
-                for &rank in members {
-                    is_mandatory[rank] = true;
+            for marks in [&mut is_mandatory, &mut is_kept] {
+                if members.iter().any(|&rank| marks[rank]) {
+                    members.iter().for_each(|&rank| marks[rank] = true);
                 }
             }
         }
@@ -468,6 +487,7 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
             marker_tokens,
             forms: vec![Form::Full; ranked.len()],
             is_mandatory,
+            is_kept,
             groups,
             kept_tokens: tokens.sum(),
             tokens: Vec::new(),
@@ -479,7 +499,11 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
 
     fn shorten(&mut self, kind: &ContextKind, mandatory: bool, levels: &[i64]) {
         let is_meant = |&rank: &usize| {
-            self.is_mandatory[rank] == mandatory && self.ranked[rank].item.kind() == kind
+            let is_meant = match mandatory {
+                true => self.is_kept[rank],
+                false => !self.is_mandatory[rank],
+            };
+            is_meant && self.ranked[rank].item.kind() == kind
         };
         let mut ranks: Vec<usize> = (0..self.ranked.len()).filter(is_meant).collect();
         for &level in levels {
@@ -499,7 +523,7 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
 
     fn drop_groups(&mut self) {
         for group in (0..self.groups.len()).rev() {
-            if self.is_mandatory[self.groups[group][0]] {
+            if self.is_kept[self.groups[group][0]] {
                 continue;
             }
             self.first_drop.get_or_insert(self.tokens.len());

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use cupel::{ContextBudget, ContextItem, GroupSlice};
-use cupel_chat::{Chat, ChatError, FitError, Role, Shape, TokenCounter};
+use cupel_chat::{Chat, ChatError, FitError, Fitted, Role, Shape, TokenCounter};
 
 use super::metric::{self, Author, Message, Window};
 use super::tally::{Measure, Tally};
@@ -49,23 +49,19 @@ impl Method {
         budget: i64,
         counter: &dyn TokenCounter,
     ) -> Result<Trimmed, FitError> {
-        let chat = &history.chat;
         match self {
             Self::Suffix => {
                 let kept = suffix(history, budget);
                 Ok(Trimmed {
-                    text: chat.write(&kept),
+                    text: history.chat.write(&kept),
                     origins: kept.into_iter().map(Some).collect(),
                 })
             }
             Self::Fit(policy) => {
                 let limits =
                     ContextBudget::with_target(budget, budget).map_err(FitError::Policy)?;
-                let fitted = chat.fit(&policy.policy, &limits, counter)?;
-                Ok(Trimmed {
-                    text: fitted.to_json(),
-                    origins: fitted.kept.into_iter().map(Some).collect(),
-                })
+                let fitted = history.chat.fit(&policy.policy, &limits, counter)?;
+                Ok(Trimmed::of(&fitted))
             }
         }
     }
@@ -76,6 +72,20 @@ struct Trimmed {
     text: String,
     /// The position of each message in the history; `None` for an added message.
     origins: Vec<Option<usize>>,
+}
+
+impl Trimmed {
+    fn of(fitted: &Fitted<'_>) -> Self {
+        let mut markers = fitted.markers.iter().peekable();
+        let origins = fitted.kept.iter().flat_map(|&index| {
+            let marker = markers.next_if(|marker| marker.before == index);
+            marker.map(|_| None).into_iter().chain([Some(index)])
+        });
+        Self {
+            origins: origins.collect(),
+            text: fitted.to_json(),
+        }
+    }
 }
 
 /// Returns the system messages and the longest suffix that fits and does not split a group.

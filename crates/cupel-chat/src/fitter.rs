@@ -1,0 +1,388 @@
+//! [`Fitter`]: trims a growing chat turn by turn and remembers its decisions.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use cupel::config::PolicyConfig;
+use cupel::{ContextBudget, Policy};
+use serde::{Deserialize, Serialize};
+
+use crate::candidates::{Memory, Replacement};
+use crate::chat::Chat;
+use crate::fit::{FitError, Fitted};
+use crate::tokens::TokenCounter;
+
+/// Trims a growing chat turn by turn, so that consecutive windows share a long prefix.
+///
+/// A provider's prompt cache reuses the prefix that a request shares with an earlier one. A fitter
+/// remembers which messages it dropped and how far it shortened others. Nothing changes until the chat
+/// exceeds the budget; new messages are appended. Token counts are remembered too.
+///
+/// ```
+/// use cupel::ContextBudget;
+/// use cupel_chat::{Chat, Encoding, Fitter, session_policy};
+///
+/// let mut fitter = Fitter::new(session_policy());
+/// let budget = ContextBudget::with_target(60, 60)?;
+/// let mut messages = vec![r#"{"role": "user", "content": "Count with me."}"#.to_owned()];
+/// for turn in 1..=9 {
+///     messages.push(format!(r#"{{"role": "assistant", "content": "I say the number {turn}."}}"#));
+///     messages.push(format!(r#"{{"role": "user", "content": "Then I say {turn} and a half."}}"#));
+///     let chat = Chat::parse(&format!("[{}]", messages.join(",")), None)?;
+///     let window = fitter.fit(&chat, &budget, &Encoding::O200k)?;
+///     assert!(window.fitted.tokens_after <= 60);
+///     assert_eq!(window.fitted.kept[0], 0); // the task
+/// }
+/// let state = fitter.state().to_json();
+/// assert_eq!(cupel_chat::FitState::from_json(&state)?, *fitter.state());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Fitter {
+    policy: Policy,
+    fingerprint: u64,
+    state: FitState,
+    /// The shortened texts of this process; a state file has only their levels.
+    shortened: BTreeMap<usize, (String, Replacement)>,
+}
+
+/// A window of a session.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct SessionWindow<'a> {
+    /// The trimmed chat.
+    pub fitted: Fitted<'a>,
+    /// What the window shares with the one before it; `None` for the first.
+    pub reuse: Option<Reuse>,
+    /// What of the state was not used, if anything.
+    pub rebuilt: Option<Rebuilt>,
+}
+
+/// The prefix that a window shares, byte for byte, with the one before it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Reuse {
+    /// The tokens of the shared prefix.
+    pub tokens: i64,
+    /// The tokens of the previous window.
+    pub of: i64,
+    /// The share of the previous window that is the prefix, in `[0, 1]`.
+    pub share: f64,
+    /// The position of the first message of the previous window that changed or was dropped.
+    pub first_changed: Option<usize>,
+}
+
+/// Why decisions of a state were discarded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Rebuilt {
+    /// The message at this position is not the one that earlier windows had there. Decisions about the
+    /// messages before it stay.
+    HistoryChanged(usize),
+    /// The state is that of another policy, chat format or token counter.
+    OtherSettings,
+}
+
+impl fmt::Display for Rebuilt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::HistoryChanged(index) => write!(
+                f,
+                "the history changed at message {index}; decisions from there on were made again"
+            ),
+            Self::OtherSettings => f.write_str(
+                "the state has another policy, format or counter; all decisions were made again",
+            ),
+        }
+    }
+}
+
+/// What a [`Fitter`] remembers.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FitState {
+    /// The policy, the format and the counter; 0 before the first window.
+    settings: u64,
+    messages: Vec<Remembered>,
+    /// The messages of the last window as written: position, hash and tokens.
+    window: Vec<(usize, u64, i64)>,
+}
+
+/// What a state knows about one message.
+#[derive(Debug, Clone, PartialEq)]
+struct Remembered {
+    /// The hash of this message and all before it.
+    chain: u64,
+    tokens: i64,
+    level: Option<i64>,
+    is_dropped: bool,
+}
+
+/// The error of reading a state.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}; delete the state to start again")]
+pub struct InvalidState(String);
+
+const VERSION: u32 = 1;
+
+/// The file format of a state.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StateFile {
+    cupel_state: u32,
+    settings: u64,
+    /// Chain, tokens, level and whether it is dropped.
+    messages: Vec<(u64, i64, Option<i64>, bool)>,
+    window: Vec<(usize, u64, i64)>,
+    /// The hash of the other fields.
+    check: u64,
+}
+
+impl FitState {
+    /// Returns the state as JSON in one line.
+    pub fn to_json(&self) -> String {
+        let messages = self.messages.iter();
+        let mut file = StateFile {
+            cupel_state: VERSION,
+            settings: self.settings,
+            messages: messages
+                .map(|it| (it.chain, it.tokens, it.level, it.is_dropped))
+                .collect(),
+            window: self.window.clone(),
+            check: 0,
+        };
+        file.check = file.hash();
+        // Numbers and lists of them always serialize.
+        serde_json::to_string(&file).unwrap_or_default()
+    }
+
+    /// Reads a state.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidState`] if the text is not a state, is incomplete, was changed, or has a newer version.
+    pub fn from_json(text: &str) -> Result<Self, InvalidState> {
+        #[derive(Deserialize)]
+        struct Version {
+            cupel_state: u32,
+        }
+        let version = serde_json::from_str::<Version>(text);
+        let version = version.map_err(|error| InvalidState(format!("not a state: {error}")))?;
+        if version.cupel_state != VERSION {
+            return Err(InvalidState(format!(
+                "the state has version {}, and this is version {VERSION}",
+                version.cupel_state
+            )));
+        }
+        let file = serde_json::from_str::<StateFile>(text);
+        let file = file.map_err(|error| InvalidState(format!("the state is damaged: {error}")))?;
+        if file.check != file.hash() {
+            return Err(InvalidState(
+                "the state is damaged: wrong checksum".to_owned(),
+            ));
+        }
+        let messages = file.messages.into_iter();
+        Ok(Self {
+            settings: file.settings,
+            messages: messages
+                .map(|(chain, tokens, level, is_dropped)| Remembered {
+                    chain,
+                    tokens,
+                    level,
+                    is_dropped,
+                })
+                .collect(),
+            window: file.window,
+        })
+    }
+}
+
+impl StateFile {
+    fn hash(&self) -> u64 {
+        let fields = (self.settings, &self.messages, &self.window);
+        hash(
+            0,
+            serde_json::to_string(&fields)
+                .unwrap_or_default()
+                .as_bytes(),
+        )
+    }
+}
+
+impl Fitter {
+    /// Starts a session. See [`session_policy`](crate::session_policy).
+    pub fn new(policy: Policy) -> Self {
+        Self::resume(policy, FitState::default())
+    }
+
+    /// Continues a session.
+    pub fn resume(policy: Policy, state: FitState) -> Self {
+        let data = PolicyConfig::of(&policy).ok();
+        let data = data.and_then(|config| serde_json::to_string(&config).ok());
+        // A policy that is not data is known by its Debug form.
+        let data = data.unwrap_or_else(|| format!("{policy:?}"));
+        Self {
+            fingerprint: hash(0, data.as_bytes()),
+            shortened: BTreeMap::new(),
+            policy,
+            state,
+        }
+    }
+
+    /// Returns what the next window is based on.
+    pub fn state(&self) -> &FitState {
+        &self.state
+    }
+
+    /// Trims the chat to a budget; see [`Chat::fit`]. If that fails, the state does not change.
+    ///
+    /// # Errors
+    ///
+    /// [`FitError`].
+    pub fn fit<'a>(
+        &mut self,
+        chat: &'a Chat,
+        budget: &ContextBudget,
+        counter: &dyn TokenCounter,
+    ) -> Result<SessionWindow<'a>, FitError> {
+        let settings = [chat.shape().name(), counter.name()];
+        let settings = settings
+            .iter()
+            .fold(self.fingerprint, |seed, text| hash(seed, text.as_bytes()));
+        let hashes: Vec<u64> = chat
+            .messages()
+            .map(|it| hash(0, it.json().as_bytes()))
+            .collect();
+        let chains: Vec<u64> = hashes
+            .iter()
+            .scan(settings, |chain, own| {
+                *chain = hash(*chain, &own.to_le_bytes());
+                Some(*chain)
+            })
+            .collect();
+
+        let (known, rebuilt) = self.known(settings, &chains);
+        let known = &self.state.messages[..known];
+        let is_dropped = |index: &usize| known[*index].is_dropped;
+        let mut memory = Memory {
+            tokens: known.iter().map(|message| message.tokens).collect(),
+            levels: known.iter().map(|message| message.level).collect(),
+            dropped: (0..known.len()).filter(is_dropped).collect(),
+            shortened: std::mem::take(&mut self.shortened),
+        };
+        memory.shortened.retain(|index, _| *index < known.len());
+        let limit = Some(budget.window_limit());
+        let window = chat
+            .candidates_after(&memory, &self.policy, limit, counter)
+            .and_then(|candidates| {
+                let fitted = chat.fit_candidates(&self.policy, budget, &candidates, counter)?;
+                Ok((candidates, fitted))
+            });
+        self.shortened = memory.shortened;
+        let (candidates, fitted) = window?;
+
+        let kept: BTreeSet<usize> = fitted.kept.iter().copied().collect();
+        let remembered = |index: usize| {
+            let item = &candidates[index];
+            Remembered {
+                chain: chains[index],
+                tokens: item.original_tokens().unwrap_or(item.tokens()),
+                level: None,
+                // The rest of an orphan may follow, so an orphan is not dropped for good.
+                is_dropped: !kept.contains(&index) && chat.groups.orphan(index).is_none(),
+            }
+        };
+        let mut messages: Vec<Remembered> = (0..chat.len()).map(remembered).collect();
+        let mut shortened = BTreeMap::new();
+        for short in &fitted.shortened {
+            messages[short.index].level = Some(short.level);
+            let known = candidates.shortened(short.index, short.level);
+            shortened.extend(known.map(|known| (short.index, known)));
+        }
+        let window = written(&fitted, &hashes, &messages);
+        let reuse = Reuse::between(&self.state.window, &window);
+        self.shortened = shortened;
+        self.state = FitState {
+            settings,
+            messages,
+            window,
+        };
+        Ok(SessionWindow {
+            fitted,
+            reuse,
+            rebuilt,
+        })
+    }
+
+    /// Returns how many messages of the state are those of the chat, and why not all are.
+    fn known(&self, settings: u64, chains: &[u64]) -> (usize, Option<Rebuilt>) {
+        let state = &self.state;
+        if state.settings != settings {
+            let is_new = *state == FitState::default();
+            return (0, (!is_new).then_some(Rebuilt::OtherSettings));
+        }
+        let pairs = state.messages.iter().zip(chains);
+        let known = pairs
+            .take_while(|(message, chain)| message.chain == **chain)
+            .count();
+        let is_changed = known < state.messages.len();
+        (known, is_changed.then_some(Rebuilt::HistoryChanged(known)))
+    }
+}
+
+/// Returns the messages of a window as written: position, hash and tokens. A marker has the position of
+/// the message after it.
+fn written(fitted: &Fitted<'_>, hashes: &[u64], messages: &[Remembered]) -> Vec<(usize, u64, i64)> {
+    let mut markers = fitted.markers.iter().peekable();
+    let mut shortened = fitted.shortened.iter().peekable();
+    let mut window = Vec::with_capacity(fitted.kept.len() + fitted.markers.len());
+    for &index in &fitted.kept {
+        if let Some(marker) = markers.next_if(|marker| marker.before == index) {
+            window.push((index, hash(0, marker.json.as_bytes()), marker.tokens));
+        }
+        window.push(match shortened.next_if(|short| short.index == index) {
+            Some(short) => {
+                let texts = short.texts.iter();
+                let seed = hashes[index];
+                let hash = texts.fold(seed, |seed, (_, text)| hash(seed, text.as_bytes()));
+                (index, hash, short.tokens)
+            }
+            None => (index, hashes[index], messages[index].tokens),
+        });
+    }
+    window
+}
+
+impl Reuse {
+    fn between(old: &[(usize, u64, i64)], new: &[(usize, u64, i64)]) -> Option<Self> {
+        let pairs = old.iter().zip(new);
+        let shared = pairs
+            .take_while(|((_, old, _), (_, new, _))| old == new)
+            .count();
+        let sum = |window: &[(usize, u64, i64)]| {
+            let tokens = window.iter().map(|(_, _, tokens)| *tokens);
+            tokens.fold(0, i64::saturating_add)
+        };
+        let (tokens, of) = (sum(&old[..shared]), sum(old));
+        (!old.is_empty()).then(|| Self {
+            tokens,
+            of,
+            share: if of > 0 {
+                tokens as f64 / of as f64
+            } else {
+                1.0
+            },
+            first_changed: old.get(shared).map(|(index, ..)| *index),
+        })
+    }
+}
+
+/// FNV-1a (Fowler, Noll, Vo 1991) with 64 bits: the same on every machine and in every version.
+fn hash(seed: u64, bytes: &[u8]) -> u64 {
+    const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+    const PRIME: u64 = 0x0100_0000_01b3;
+    let start = (OFFSET ^ seed).wrapping_mul(PRIME);
+    bytes.iter().fold(start, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(PRIME)
+    })
+}

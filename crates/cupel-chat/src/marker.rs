@@ -1,0 +1,153 @@
+//! Markers: messages in the place of dropped ones.
+
+use cupel::ChatSettings;
+use serde_json::Value;
+
+use crate::chat::Chat;
+use crate::message::{ParsedMessage, Role};
+use crate::shape::Shape;
+use crate::splice::quoted;
+use crate::tokens::{TokenCounter, cost};
+
+/// A message in the place of dropped ones.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
+pub struct Marker {
+    /// The position of the kept message that it precedes.
+    pub before: usize,
+    /// The number of messages dropped there.
+    pub omitted: usize,
+    /// Its role.
+    pub role: &'static str,
+    /// Its text.
+    pub text: String,
+    /// Its tokens.
+    pub tokens: i64,
+    #[serde(skip)]
+    pub(crate) json: String,
+}
+
+/// When markers are written, and their text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Markers {
+    Off,
+    /// Before a user turn that would otherwise follow another one, or a tool result.
+    BeforeUserTurn,
+    /// At every gap.
+    Everywhere(String),
+}
+
+impl Markers {
+    pub(crate) fn of(settings: &ChatSettings) -> Self {
+        match settings.marker.as_deref() {
+            None => Self::BeforeUserTurn,
+            Some("") => Self::Off,
+            Some(text) => Self::Everywhere(text.to_owned()),
+        }
+    }
+
+    fn text(&self, omitted: usize) -> String {
+        match self {
+            Self::Everywhere(text) => text.replace("{n}", &omitted.to_string()),
+            _ if omitted == 1 => "[1 earlier message omitted]".to_owned(),
+            _ => format!("[{omitted} earlier messages omitted]"),
+        }
+    }
+}
+
+impl Chat {
+    /// Returns the markers of a window, in order. `kept` is in ascending order.
+    pub(crate) fn markers(
+        &self,
+        markers: &Markers,
+        kept: &[usize],
+        counter: &dyn TokenCounter,
+    ) -> Vec<Marker> {
+        if *markers == Markers::Off || self.shape == Shape::Items {
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        let mut next = 0;
+        let mut previous = None;
+        for &index in kept {
+            let omitted = index - next;
+            next = index + 1;
+            let before = previous.replace(index);
+            let is_user = self.messages[index].is_user_turn();
+            let is_answered = before.is_none_or(|before| {
+                matches!(self.messages[before].role(), Role::System | Role::Assistant)
+            });
+            if omitted == 0 || (*markers == Markers::BeforeUserTurn && (!is_user || is_answered)) {
+                continue;
+            }
+            let role = if is_user { Role::Assistant } else { Role::User };
+            found.push(self.marker(role, index, omitted, markers.text(omitted), counter));
+        }
+        found
+    }
+
+    fn marker(
+        &self,
+        role: Role,
+        before: usize,
+        omitted: usize,
+        text: String,
+        counter: &dyn TokenCounter,
+    ) -> Marker {
+        let (label, json) = self.marker_json(role, &text, before);
+        let mut message = ParsedMessage::new(role, label);
+        message.push_text(&text);
+        Marker {
+            before,
+            omitted,
+            role: label,
+            tokens: cost::message(self.shape, &message, counter),
+            text,
+            json,
+        }
+    }
+
+    /// Returns the most tokens that the markers of one window cost.
+    pub(crate) fn marker_tokens(&self, markers: &Markers, counter: &dyn TokenCounter) -> i64 {
+        let user_turns = self.messages.iter().filter(|it| it.is_user_turn()).count();
+        let count = match markers {
+            _ if self.shape == Shape::Items => 0,
+            Markers::Off => 0,
+            Markers::BeforeUserTurn => i64::from(user_turns > 1),
+            // After the task and after the last user turn.
+            Markers::Everywhere(_) => 2,
+        };
+        if count == 0 {
+            return 0;
+        }
+        // A longer number never has fewer tokens; the role is the longer one.
+        let text = markers.text(self.len().max(2));
+        count * self.marker(Role::Assistant, 0, 1, text, counter).tokens
+    }
+
+    /// Returns the role as written and the JSON of a marker, in the notation of the message `like`.
+    fn marker_json(&self, role: Role, text: &str, like: usize) -> (&'static str, String) {
+        let is_user = role == Role::User;
+        let text = quoted(text);
+        if self.shape != Shape::LangChain {
+            let label = if is_user { "user" } else { "assistant" };
+            return (label, format!(r#"{{"role":"{label}","content":{text}}}"#));
+        }
+        let (label, class) = if is_user {
+            ("human", "HumanMessage")
+        } else {
+            ("ai", "AIMessage")
+        };
+        let example: Value = serde_json::from_str(self.layout.json(like)).unwrap_or_default();
+        let json = if example.get("lc").is_some() {
+            format!(
+                r#"{{"lc":1,"type":"constructor","id":["langchain","schema","messages","{class}"],"kwargs":{{"content":{text},"type":"{label}"}}}}"#
+            )
+        } else if example.get("data").is_some() {
+            format!(r#"{{"type":"{label}","data":{{"content":{text},"type":"{label}"}}}}"#)
+        } else {
+            format!(r#"{{"type":"{label}","content":{text}}}"#)
+        };
+        (label, json)
+    }
+}

@@ -1,0 +1,92 @@
+//! Replaces strings in the JSON of a message and leaves every other byte as it is.
+
+use std::ops::Range;
+
+use serde_json::value::RawValue;
+
+use crate::layout::{Entries, offset};
+
+/// Returns `json` with the strings at some paths replaced by other strings.
+///
+/// A path such as `content[1].text` consists of keys and indices; the empty path is the whole value.
+/// A path that leads nowhere is ignored.
+pub(crate) fn replace_strings<'a>(
+    json: &str,
+    replacements: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> String {
+    let found = replacements
+        .into_iter()
+        .filter_map(|(path, text)| Some((find(json, path)?, text)));
+    let mut found: Vec<(Range<usize>, &str)> = found.collect();
+    found.sort_by_key(|(range, _)| range.start);
+    let mut result = String::with_capacity(json.len());
+    let mut end = 0;
+    for (range, text) in found {
+        result.push_str(&json[end..range.start]);
+        result.push_str(&quoted(text));
+        end = range.end;
+    }
+    result.push_str(&json[end..]);
+    result
+}
+
+/// Returns a text as a JSON string.
+pub(crate) fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// Returns the bytes of the value at a path.
+fn find(json: &str, path: &str) -> Option<Range<usize>> {
+    let mut value: &RawValue = serde_json::from_str(json).ok()?;
+    for step in path.split(['.', '[']).filter(|step| !step.is_empty()) {
+        value = match step.strip_suffix(']') {
+            Some(index) => {
+                let index: usize = index.parse().ok()?;
+                let elements: Vec<&RawValue> = serde_json::from_str(value.get()).ok()?;
+                elements.get(index).copied()?
+            }
+            None => {
+                let Entries(entries) = serde_json::from_str(value.get()).ok()?;
+                let mut values = entries.into_iter().filter(|(key, _)| key == step);
+                // Of duplicate keys, the last one counts.
+                values.next_back()?.1
+            }
+        };
+    }
+    let start = offset(json, value);
+    Some(start..start + value.get().len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_bytes_stay() {
+        let json = r#"{"a":1.0, "content" : [ {"text": "x\u0041"},{"text":"y"} ],"b":null }"#;
+        let replaced = replace_strings(
+            json,
+            [("content[1].text", "z\n"), ("content[0].text", "\"")],
+        );
+        assert_eq!(
+            replaced,
+            r#"{"a":1.0, "content" : [ {"text": "\""},{"text":"z\n"} ],"b":null }"#
+        );
+    }
+
+    #[test]
+    fn the_last_of_duplicate_keys_is_replaced() {
+        let replaced = replace_strings(r#"{"a":"1","a":"2"}"#, [("a", "3")]);
+        assert_eq!(replaced, r#"{"a":"1","a":"3"}"#);
+    }
+
+    #[test]
+    fn an_empty_path_is_the_whole_value_and_an_unknown_path_nothing() {
+        assert_eq!(replace_strings(r#" "a" "#, [("", "b")]), r#" "b" "#);
+        assert_eq!(replace_strings(r#"{"a":1}"#, [("b.c", "x")]), r#"{"a":1}"#);
+        assert_eq!(
+            replace_strings(r#"{"a":[]}"#, [("a[0]", "x")]),
+            r#"{"a":[]}"#
+        );
+    }
+}

@@ -1,0 +1,666 @@
+//! Windows that an agent can work with: the task, the newest step, a contiguous recent part, a stable
+//! prefix.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use cupel::{ContextBudget, Policy, Shorten};
+use cupel_chat::{
+    Chat, Encoding, FitError, FitState, Fitted, Fitter, Heuristic, Rebuilt, Shape, TokenCounter,
+    default_policy, newest_policy, session_policy,
+};
+use cupel_conformance::testing;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use serde_json::{Value, json};
+
+use crate::generated::{SHAPES, Step, document, render, step};
+use crate::valid;
+
+fn budget(tokens: i64) -> ContextBudget {
+    ContextBudget::with_target(tokens, tokens).unwrap()
+}
+
+fn call(id: usize, arguments: &str) -> Value {
+    json!({"role": "assistant", "content": null, "tool_calls": [
+        {"id": format!("c{id}"), "type": "function",
+         "function": {"name": "search", "arguments": arguments}}]})
+}
+
+fn result(id: usize, content: &str) -> Value {
+    json!({"role": "tool", "tool_call_id": format!("c{id}"), "content": content})
+}
+
+/// A table of reservations as JSON, about 35 tokens per row.
+fn reservations(rows: usize) -> String {
+    let row = |n: usize| {
+        json!({"reservation_id": format!("RES{n:04}"), "status": "confirmed", "seats": n % 7,
+            "note": "no special requests were made by the passenger"})
+    };
+    Value::from((0..rows).map(row).collect::<Vec<_>>()).to_string()
+}
+
+/// A session of an agent: the task, then steps of a call and its result, `rows` rows each.
+fn agent_loop(steps: usize, rows: usize) -> Vec<Value> {
+    let mut messages = vec![
+        json!({"role": "system", "content": "You are a travel agent."}),
+        json!({"role": "user", "content": "Find the cheapest reservation and cancel all others."}),
+    ];
+    for id in 0..steps {
+        messages.push(call(id, &format!("{{\"page\":{id}}}")));
+        messages.push(result(id, &reservations(rows)));
+    }
+    messages
+}
+
+/// A conversation with tool calls: users ask, the assistant looks up and answers.
+fn conversation(turns: usize) -> Vec<Value> {
+    let mut messages = vec![json!({"role": "system", "content": "Be helpful."})];
+    for id in 0..turns {
+        let mut text = format!("Question {id}:");
+        for n in 0..12 {
+            write!(text, " detail {n} of question {id},").unwrap();
+        }
+        messages.push(json!({"role": "user", "content": text}));
+        messages.push(call(id, "{\"q\":\"prices\"}"));
+        messages.push(result(id, &reservations(3 + id % 9)));
+        messages.push(json!({"role": "assistant", "content": format!("Answer {id}. {text}")}));
+    }
+    messages.push(json!({"role": "user", "content": "Thanks. What was the first answer?"}));
+    messages
+}
+
+fn chat_of(messages: &[Value]) -> Chat {
+    Chat::parse(&document(Shape::OpenAi, messages), Some(Shape::OpenAi)).unwrap()
+}
+
+fn fit<'c>(chat: &'c Chat, tokens: i64) -> Fitted<'c> {
+    chat.fit(&default_policy(), &budget(tokens), &Encoding::O200k)
+        .unwrap()
+}
+
+/// Returns the tokens of each kept message.
+fn kept_tokens(
+    chat: &Chat,
+    fitted: &Fitted<'_>,
+    counter: &dyn TokenCounter,
+) -> BTreeMap<usize, i64> {
+    let items = chat.items(counter);
+    let mut tokens: BTreeMap<usize, i64> = fitted
+        .kept
+        .iter()
+        .map(|&index| (index, items[index].tokens()))
+        .collect();
+    for short in &fitted.shortened {
+        tokens.insert(short.index, short.tokens);
+    }
+    tokens
+}
+
+#[test]
+fn the_newest_step_is_shortened_and_not_dropped() {
+    let mut messages = agent_loop(3, 10);
+    messages.push(call(3, "{}"));
+    messages.push(result(3, &reservations(520)));
+    let chat = chat_of(&messages);
+    let items = chat.items(&Encoding::O200k);
+    assert!(items[9].tokens() > 13_000, "{}", items[9].tokens());
+    let fitted = fit(&chat, 8_000);
+    assert!(fitted.tokens_after <= 8_000);
+    assert!(fitted.kept.ends_with(&[8, 9]), "{:?}", fitted.kept);
+    let newest = fitted
+        .shortened
+        .iter()
+        .find(|short| short.index == 9)
+        .unwrap();
+    assert!(
+        (3_000..=6_410).contains(&newest.tokens),
+        "{}",
+        newest.tokens
+    );
+    assert_eq!(newest.original_tokens, items[9].tokens());
+    // The result is JSON and stays JSON.
+    let text = &newest.texts[0].1;
+    assert!(serde_json::from_str::<Value>(text).is_ok(), "{text}");
+    // The policy of earlier versions drops it.
+    let old = chat
+        .fit(&newest_policy(), &budget(8_000), &Encoding::O200k)
+        .unwrap();
+    assert!(!old.kept.contains(&9));
+}
+
+#[test]
+fn the_task_stays_at_every_budget() {
+    for messages in [agent_loop(12, 20), conversation(10)] {
+        let chat = chat_of(&messages);
+        let all = chat.tokens(&Encoding::O200k);
+        for share in [5, 10, 20, 35, 50, 75, 99] {
+            let fitted = fit(&chat, all * share / 100);
+            assert_eq!(fitted.kept[..2], [0, 1], "{share} %");
+            assert!(fitted.tokens_after <= all * share / 100);
+        }
+    }
+}
+
+#[test]
+fn without_the_task_the_first_user_turn_is_a_message_like_others() {
+    let mut policy = default_policy();
+    let mut settings = policy.chat().clone();
+    settings.keep_task = false;
+    policy = policy.to_builder().chat(settings).build().unwrap();
+    let chat = chat_of(&conversation(10));
+    let fitted = chat.fit(&policy, &budget(600), &Encoding::O200k).unwrap();
+    assert!(!fitted.kept.contains(&1));
+    assert_eq!(
+        valid::objection(Shape::OpenAi, &valid::messages(&fitted.to_json())),
+        None
+    );
+}
+
+#[test]
+fn old_results_are_shortened_before_anything_is_dropped() {
+    let chat = chat_of(&agent_loop(8, 30));
+    let all = chat.tokens(&Encoding::O200k);
+    let fitted = fit(&chat, all / 3);
+    assert!(fitted.dropped.is_empty());
+    let shortened: Vec<usize> = fitted.shortened.iter().map(|short| short.index).collect();
+    assert_eq!(shortened, [3, 5, 7, 9, 11, 13, 15]);
+    // Identifiers are the last to go.
+    let texts: String = fitted
+        .shortened
+        .iter()
+        .map(|short| short.texts[0].1.as_str())
+        .collect();
+    assert!(texts.contains("RES0003"), "{texts}");
+}
+
+#[test]
+fn everything_that_is_not_shortened_stays_byte_for_byte() {
+    let text = r#"{"model": "gpt-4o", "messages": [
+  {"role":"system","content":"Be brief."},
+  {"role" : "user", "content": "Look it up.", "x": 1.0e0},
+  {"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{\"q\": 1}"}}]},
+  {"role":"tool", "tool_call_id":"a" , "content":"CONTENT", "y": "\u0041"},
+  {"role":"assistant","content":"Done."},
+  {"role":"user","content":"Again."},
+  {"role":"assistant","content":null,"tool_calls":[{"id":"b","type":"function","function":{"name":"f","arguments":"{}"}}]},
+  {"role":"tool","tool_call_id":"b","content":"ok"}
+], "seed": 0.10}"#;
+    let long = "a line of the log with the number 4711\\n".repeat(100);
+    let text = text.replace("CONTENT", &long);
+    let chat = Chat::parse(&text, None).unwrap();
+    let fitted = fit(&chat, 300);
+    assert!(fitted.dropped.is_empty());
+    assert_eq!(fitted.shortened.len(), 1);
+    let short = &fitted.shortened[0];
+    assert_eq!((short.index, short.texts[0].0.as_str()), (3, "content"));
+    let shortened = serde_json::to_string(&short.texts[0].1).unwrap();
+    assert_eq!(
+        fitted.to_json(),
+        text.replace(&format!("\"{long}\""), &shortened)
+    );
+    // Within the budget nothing changes at all.
+    assert_eq!(fit(&chat, 100_000).to_json(), text);
+}
+
+#[test]
+fn windows_have_no_holes_but_around_the_task_and_the_last_user_turn() {
+    for messages in [agent_loop(15, 8), conversation(12)] {
+        let chat = chat_of(&messages);
+        let all = chat.tokens(&Encoding::O200k);
+        let last_user = messages
+            .iter()
+            .rposition(|it| it["role"] == "user")
+            .unwrap();
+        for tokens in (300..all).step_by(97) {
+            let Ok(fitted) = chat.fit(&default_policy(), &budget(tokens), &Encoding::O200k) else {
+                continue;
+            };
+            for pair in fitted.kept.windows(2) {
+                let is_gap = pair[1] > pair[0] + 1;
+                let allowed = pair[0] <= 1 || pair[0] == last_user || pair[1] == last_user;
+                // The newest step before the last user turn is mandatory, too.
+                let newest = messages
+                    .iter()
+                    .rposition(|it| !it["tool_calls"].is_null())
+                    .unwrap();
+                let at_newest = newest < last_user && (pair[1] == newest || pair[0] == newest + 1);
+                assert!(
+                    !is_gap || allowed || at_newest,
+                    "{tokens}: {:?}",
+                    fitted.kept
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn roles_alternate_and_a_marker_stands_between_user_turns() {
+    let chat = chat_of(&conversation(12));
+    let all = chat.tokens(&Encoding::O200k);
+    let mut marked = 0;
+    for tokens in (200..all).step_by(53) {
+        let Ok(fitted) = chat.fit(&default_policy(), &budget(tokens), &Encoding::O200k) else {
+            continue;
+        };
+        let window = valid::messages(&fitted.to_json());
+        assert_eq!(valid::objection(Shape::OpenAi, &window), None);
+        for pair in window.windows(2) {
+            let both_users = pair[0]["role"] == "user" && pair[1]["role"] == "user";
+            assert!(!both_users, "{tokens}: {:?}", fitted.kept);
+        }
+        for marker in &fitted.markers {
+            marked += 1;
+            let before = fitted
+                .kept
+                .iter()
+                .position(|&index| index == marker.before)
+                .unwrap();
+            let omitted = fitted.kept[before] - fitted.kept[before - 1] - 1;
+            assert_eq!(marker.omitted, omitted);
+            let messages = if omitted == 1 { "message" } else { "messages" };
+            let text = format!("[{omitted} earlier {messages} omitted]");
+            assert!(window.iter().any(|message| {
+                message["role"] == "assistant" && message["content"] == text.as_str()
+            }));
+        }
+        let again = Chat::parse(&fitted.to_json(), Some(Shape::OpenAi)).unwrap();
+        assert_eq!(again.tokens(&Encoding::O200k), fitted.tokens_after);
+        assert!(fitted.tokens_after <= tokens);
+    }
+    assert!(marked > 0);
+}
+
+#[test]
+fn markers_follow_the_notation_of_the_chat() {
+    let question = |n: usize| format!("{n} {}", "a long question ".repeat(20));
+    let flat = |kind: &str, text: String| json!({"type": kind, "content": text});
+    let data = |kind: &str, text: String| json!({"type": kind, "data": {"content": text}});
+    let notations: [(&dyn Fn(&str, String) -> Value, &str); 2] = [
+        (&flat, r#"{"type":"ai","content":"#),
+        (&data, r#"{"type":"ai","data":{"content":"#),
+    ];
+    for (notation, start) in notations {
+        let mut messages = Vec::new();
+        for n in 0..5 {
+            messages.push(notation("human", question(n)));
+            messages.push(notation("ai", question(n)));
+        }
+        messages.push(notation("human", "Last.".to_owned()));
+        let text = Value::from(messages).to_string();
+        let chat = Chat::parse(&text, None).unwrap();
+        let fitted = fit(&chat, 90);
+        let marker = r#""[9 earlier messages omitted]""#;
+        let json = fitted.to_json();
+        assert!(json.contains(&format!("{start}{marker}")), "{json}");
+        assert_eq!(
+            Chat::parse(&json, None).unwrap().tokens(&Encoding::O200k),
+            fitted.tokens_after
+        );
+    }
+}
+
+#[test]
+fn a_marker_can_be_set_and_turned_off() {
+    let chat = chat_of(&conversation(12));
+    let fit = |marker: &str, tokens| {
+        let mut settings = default_policy().chat().clone();
+        settings.marker = Some(marker.to_owned());
+        let policy = default_policy()
+            .to_builder()
+            .chat(settings)
+            .build()
+            .unwrap();
+        chat.fit(&policy, &budget(tokens), &Encoding::O200k)
+            .unwrap()
+    };
+    assert!(fit("", 800).markers.is_empty());
+    let fitted = fit("({n} left out)", 800);
+    assert!(!fitted.markers.is_empty() && fitted.tokens_after <= 800);
+    for marker in &fitted.markers {
+        assert_eq!(marker.text, format!("({} left out)", marker.omitted));
+    }
+}
+
+#[test]
+fn pins_keep_messages_and_name_their_faults() {
+    let chat = chat_of(&conversation(12));
+    let fit = |pin: &str| {
+        let mut settings = default_policy().chat().clone();
+        settings.pin = vec![pin.to_owned()];
+        let policy = default_policy()
+            .to_builder()
+            .chat(settings)
+            .build()
+            .unwrap();
+        chat.fit(&policy, &budget(1_500), &Encoding::O200k)
+    };
+    // Message 7 is a result; its call is message 6.
+    let fitted = fit("7").unwrap();
+    assert!(
+        fitted.kept.contains(&6) && fitted.kept.contains(&7),
+        "{:?}",
+        fitted.kept
+    );
+    let fitted = fit("4-5").unwrap();
+    assert!(fitted.kept.contains(&4) && fitted.kept.contains(&5));
+    let error = |pin: &str| fit(pin).unwrap_err().to_string();
+    assert_eq!(
+        error("50"),
+        "invalid pin `50`: out of range; positions start at 0 and the last is 49"
+    );
+    assert_eq!(
+        error("5-4"),
+        "invalid pin `5-4`: the range is empty; write `4-5`"
+    );
+    assert!(error("x").contains("expected a position"));
+    assert_eq!(
+        error("role:robot"),
+        "invalid pin `role:robot`: no message has the role `robot`; the chat has assistant, system, tool, user"
+    );
+    assert!(matches!(fit("role:tool"), Err(FitError::TooLarge { .. })));
+}
+
+#[test]
+fn results_can_be_limited_and_shortening_turned_off() {
+    let chat = chat_of(&agent_loop(6, 30));
+    let with = |edit: &dyn Fn(&mut cupel::ChatSettings), tokens| {
+        let mut settings = default_policy().chat().clone();
+        edit(&mut settings);
+        let policy = default_policy()
+            .to_builder()
+            .chat(settings)
+            .build()
+            .unwrap();
+        chat.fit(&policy, &budget(tokens), &Encoding::O200k)
+            .unwrap()
+    };
+    // A limit holds for every result, even if the chat fits.
+    let fitted = with(&|it| it.max_result = Some(150), 100_000);
+    assert_eq!(fitted.shortened.len(), 6);
+    assert!(fitted.shortened.iter().all(|short| short.tokens <= 160));
+    let all = chat.tokens(&Encoding::O200k);
+    let fitted = with(&|it| it.shorten = Shorten::Off, all / 3);
+    assert!(fitted.shortened.is_empty() && !fitted.dropped.is_empty());
+    let fitted = with(&|it| it.shorten = Shorten::Old, all / 3);
+    assert!(!fitted.shortened.is_empty());
+    let mut settings = default_policy().chat().clone();
+    settings.shorten = Shorten::Old;
+    let policy = default_policy()
+        .to_builder()
+        .chat(settings)
+        .build()
+        .unwrap();
+    let error = chat
+        .fit(&policy, &budget(300), &Encoding::O200k)
+        .unwrap_err();
+    assert!(matches!(error, FitError::TooLarge { .. }), "{error}");
+}
+
+#[test]
+fn a_step_keeps_the_cut_while_the_chat_grows() {
+    let messages = agent_loop(40, 4);
+    let starts = |step: Option<i64>| {
+        let mut settings = default_policy().chat().clone();
+        settings.step = step;
+        settings.shorten = Shorten::Off;
+        let policy = default_policy()
+            .to_builder()
+            .chat(settings)
+            .build()
+            .unwrap();
+        let mut starts: Vec<usize> = Vec::new();
+        for end in (24..messages.len()).step_by(2) {
+            let chat = chat_of(&messages[..end]);
+            let fitted = chat.fit(&policy, &budget(1_500), &Encoding::O200k).unwrap();
+            starts.extend(fitted.kept.iter().find(|&&index| index > 1));
+        }
+        starts.dedup();
+        starts.len()
+    };
+    let (fine, coarse) = (starts(None), starts(Some(600)));
+    assert!(
+        coarse * 3 <= fine,
+        "{coarse} cuts with a step, {fine} without"
+    );
+}
+
+/// Replays a session with a fitter; returns the share of reused tokens, and the windows.
+fn replay(messages: &[Value], tokens: i64) -> (f64, usize) {
+    let mut fitter = Fitter::new(session_policy());
+    let (mut reused, mut of, mut windows) = (0, 0, 0);
+    for end in 2..=messages.len() {
+        if messages[end - 1]["role"] == "assistant" {
+            continue;
+        }
+        let chat = chat_of(&messages[..end]);
+        let window = fitter
+            .fit(&chat, &budget(tokens), &Encoding::O200k)
+            .unwrap();
+        assert!(window.fitted.tokens_after <= tokens);
+        assert_eq!(window.rebuilt, None);
+        let json = window.fitted.to_json();
+        assert_eq!(
+            valid::objection(Shape::OpenAi, &valid::messages(&json)),
+            None
+        );
+        assert_eq!(window.fitted.kept[..2], [0, 1]);
+        assert_eq!(window.fitted.kept.last(), Some(&(end - 1)));
+        // A state survives a round trip.
+        let state = FitState::from_json(&fitter.state().to_json()).unwrap();
+        assert_eq!(state, *fitter.state());
+        if let Some(reuse) = window.reuse {
+            reused += reuse.tokens;
+            of += reuse.of;
+        }
+        windows += 1;
+    }
+    (reused as f64 / of as f64, windows)
+}
+
+#[test]
+fn a_session_reuses_most_of_the_previous_window() {
+    for messages in [agent_loop(40, 6), conversation(25)] {
+        let (share, windows) = replay(&messages, 3_000);
+        assert!(windows > 20);
+        assert!(share > 0.6, "{share}");
+    }
+}
+
+#[test]
+fn a_session_gives_the_same_windows_with_its_state_in_a_file() {
+    let messages = agent_loop(30, 6);
+    let mut fitter = Fitter::new(session_policy());
+    let mut state = FitState::default();
+    for end in (4..=messages.len()).step_by(2) {
+        let chat = chat_of(&messages[..end]);
+        let window = fitter.fit(&chat, &budget(2_500), &Encoding::O200k).unwrap();
+        let mut other = Fitter::resume(session_policy(), state);
+        let resumed = other.fit(&chat, &budget(2_500), &Encoding::O200k).unwrap();
+        assert_eq!(resumed.fitted.to_json(), window.fitted.to_json());
+        assert_eq!(resumed.reuse, window.reuse);
+        state = FitState::from_json(&other.state().to_json()).unwrap();
+    }
+}
+
+#[test]
+fn an_edited_history_is_noticed_and_other_settings_start_again() {
+    let mut messages = agent_loop(30, 6);
+    let mut fitter = Fitter::new(session_policy());
+    let fit = |fitter: &mut Fitter, messages: &[Value]| {
+        let chat = chat_of(messages);
+        let window = fitter.fit(&chat, &budget(2_500), &Encoding::O200k).unwrap();
+        (window.rebuilt, window.fitted.to_json())
+    };
+    assert_eq!(fit(&mut fitter, &messages).0, None);
+    messages[41]["content"] = "edited".into();
+    let (rebuilt, json) = fit(&mut fitter, &messages);
+    assert_eq!(rebuilt, Some(Rebuilt::HistoryChanged(41)));
+    assert_eq!(
+        valid::objection(Shape::OpenAi, &valid::messages(&json)),
+        None
+    );
+    let state = fitter.state().clone();
+    let mut other = Fitter::resume(default_policy(), state);
+    assert_eq!(fit(&mut other, &messages).0, Some(Rebuilt::OtherSettings));
+}
+
+#[test]
+fn a_damaged_state_is_an_error() {
+    let chat = chat_of(&agent_loop(3, 6));
+    let mut fitter = Fitter::new(session_policy());
+    fitter.fit(&chat, &budget(2_500), &Encoding::O200k).unwrap();
+    let state = fitter.state().to_json();
+    let damaged = [
+        "",
+        "{}",
+        &state[..state.len() / 2],
+        &state.replace("\"cupel_state\":1", "\"cupel_state\":2"),
+        &state
+            .replacen("true", "false", 1)
+            .replacen("false", "true", 1),
+    ];
+    for text in damaged {
+        let error = FitState::from_json(text).unwrap_err().to_string();
+        assert!(
+            error.ends_with("; delete the state to start again"),
+            "{error}"
+        );
+    }
+}
+
+/// A session whose results have from 1 to 200,000 tokens.
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let huge = (0..200_000_u32, 0..4_u32).prop_map(|(words, scale)| {
+        let words = words >> (scale * 5);
+        Step::Tools {
+            calls: vec![(
+                "{}".to_owned(),
+                "line of text\n".repeat(words as usize / 3 + 1),
+            )],
+            think: false,
+            reversed: false,
+            late: false,
+            with_text: false,
+            reused: false,
+        }
+    });
+    (
+        vec(prop_oneof![6 => step(), 1 => huge.clone()], 1..9),
+        huge,
+        any::<bool>(),
+    )
+        .prop_map(|(mut steps, last, ends_huge)| {
+            if ends_huge {
+                steps.push(last);
+            }
+            steps
+        })
+}
+
+fn newest_call(shape: Shape, messages: &[Value]) -> Option<Value> {
+    let has_call = |message: &&Value| match shape {
+        Shape::OpenAi => !message["tool_calls"].is_null(),
+        Shape::Responses => message["type"] == "function_call",
+        Shape::Anthropic => {
+            let blocks = message["content"].as_array();
+            blocks.is_some_and(|blocks| blocks.iter().any(|block| block["type"] == "tool_use"))
+        }
+        _ => !message["data"]["tool_calls"].is_null(),
+    };
+    messages.iter().rfind(has_call).cloned()
+}
+
+/// Checks windows at growing budgets: valid, with task and newest step, and monotone.
+fn check_windows(shape: Shape, messages: &[Value], policy: &Policy) -> Result<(), TestCaseError> {
+    let counter = Heuristic;
+    let chat = Chat::parse(&document(shape, messages), Some(shape)).unwrap();
+    let all = chat.tokens(&counter);
+    let has_result = |message: &Value| message.to_string().contains("\"tool_result\"");
+    let is_task = |message: &&Value| valid::is_user_turn(shape, message) && !has_result(message);
+    let task = messages.iter().find(is_task);
+    let mut smaller: BTreeMap<usize, i64> = BTreeMap::new();
+    let candidates = match chat.candidates_for(policy, None, &counter) {
+        Err(FitError::Orphan { .. } | FitError::NoUserTurn(_)) => return Ok(()),
+        candidates => candidates.map_err(|error| TestCaseError::fail(error.to_string()))?,
+    };
+    for share in [3, 5, 8, 13, 21, 34, 55, 80, 100] {
+        let tokens = all * share / 100;
+        let fitted = match chat.fit_candidates(policy, &budget(tokens), &candidates, &counter) {
+            Ok(fitted) => fitted,
+            Err(FitError::TooLarge { needed, .. }) => {
+                prop_assert!(needed > tokens);
+                prop_assert!(smaller.is_empty(), "a smaller budget was enough");
+                continue;
+            }
+            Err(error) => return Err(TestCaseError::fail(error.to_string())),
+        };
+        prop_assert!(fitted.tokens_after <= tokens);
+        let json = fitted.to_json();
+        let window = valid::messages(&json);
+        prop_assert_eq!(
+            valid::objection(shape, &window),
+            None,
+            "{} at {}",
+            shape,
+            tokens
+        );
+        let again = Chat::parse(&json, Some(shape)).unwrap();
+        prop_assert_eq!(again.tokens(&counter), fitted.tokens_after);
+        // No valid window contains an orphan, or in some formats a message before the first user turn.
+        let is_invalid = |index: usize| {
+            let reason = fitted.dropped.iter().find(|it| it.index == index);
+            let reason = reason.map(|it| it.reason.to_string()).unwrap_or_default();
+            reason.contains("orphan") || reason.contains("starts on a user turn")
+        };
+        if let Some(call) = newest_call(shape, messages) {
+            let index = messages
+                .iter()
+                .rposition(|message| *message == call)
+                .unwrap();
+            prop_assert!(
+                fitted.kept.contains(&index) || is_invalid(index),
+                "{} at {}",
+                shape,
+                tokens
+            );
+        }
+        if let Some(task) = task {
+            let index = messages.iter().position(|message| message == task).unwrap();
+            prop_assert!(fitted.kept.contains(&index) || is_invalid(index));
+        }
+        let kept = kept_tokens(&chat, &fitted, &counter);
+        for (index, tokens) in smaller {
+            prop_assert!(
+                kept.get(&index).is_some_and(|larger| *larger >= tokens),
+                "{}: message {} is smaller at the larger budget {}",
+                shape,
+                index,
+                fitted.tokens_after
+            );
+        }
+        smaller = kept;
+    }
+    Ok(())
+}
+
+#[test]
+fn windows_are_valid_monotone_and_keep_the_newest_step_in_every_format() {
+    let config = Config {
+        cases: testing::cases(24),
+        failure_persistence: None,
+        max_shrink_iters: 100,
+        ..Config::default()
+    };
+    let policy = default_policy();
+    TestRunner::new(config)
+        .run(&steps(), |steps| {
+            for shape in SHAPES {
+                check_windows(shape, &render(shape, &steps), &policy)?;
+            }
+            Ok(())
+        })
+        .unwrap_or_else(|error| panic!("{error}"));
+}
