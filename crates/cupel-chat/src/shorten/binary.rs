@@ -1,6 +1,7 @@
 //! Placeholders for encoded and binary data, which costs tokens and says nothing to a model.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// The bytes from which on a run is data. Longer than hashes, keys and most access tokens.
 const LONG: usize = 256;
@@ -15,25 +16,20 @@ const CONTROLS: usize = 16;
 /// Replaces base64, hexadecimal and binary data by placeholders such as
 /// `[base64, 123,456 characters]`. JSON stays JSON.
 pub(super) fn replace(text: &str) -> Cow<'_, str> {
-    let bytes = text.as_bytes();
-    let (mut output, mut copied, mut at) = (String::new(), 0, 0);
-    while at < bytes.len() {
-        let (end, label) = match bytes[at] {
-            byte if is_base64(byte) => encoded(bytes, at),
-            _ if control(bytes, at).is_some() => binary(bytes, at),
-            b'\\' => (escape(bytes, at), None),
-            _ => (at + 1, None),
-        };
-        if let Some(label) = label {
-            output.push_str(&text[copied..at]);
-            let characters = thousands(text[at..end].chars().count());
-            output.extend(["[", label, ", ", &characters, " characters]"]);
-            copied = end;
-        }
-        at = end;
-    }
-    if copied == 0 {
+    let mut found = find_encoded(text.as_bytes());
+    find_binary(text, &mut found);
+    if found.is_empty() {
         return Cow::Borrowed(text);
+    }
+    found.sort_unstable_by_key(|(range, _)| range.start);
+    let (mut output, mut copied) = (String::new(), 0);
+    for (range, label) in found {
+        if copied <= range.start {
+            output.push_str(&text[copied..range.start]);
+            let characters = thousands(text[range.clone()].chars().count());
+            output.extend(["[", label, ", ", &characters, " characters]"]);
+            copied = range.end;
+        }
     }
     output.push_str(&text[copied..]);
     Cow::Owned(output)
@@ -52,39 +48,78 @@ pub(super) fn thousands(number: usize) -> String {
     text
 }
 
+/// Data and its label.
+type Found = (Range<usize>, &'static str);
+
+/// Finds base64 and hexadecimal data. As in the search of Boyer and Moore (1977) most bytes are not
+/// read: a run of `WRAPPED` bytes has every byte at that distance.
+fn find_encoded(bytes: &[u8]) -> Vec<Found> {
+    let stride = *WRAPPED.start();
+    let mut found = Vec::new();
+    let (mut from, mut at) = (0, stride - 1);
+    while at < bytes.len() {
+        if !is_in_run(bytes, at) {
+            (from, at) = (at + 1, at + stride);
+            continue;
+        }
+        let before = (from..at).rev().take_while(|&at| is_in_run(bytes, at));
+        let start = after_escape(bytes, at - before.count());
+        let (end, label) = encoded(bytes, start);
+        found.extend(label.map(|label| (start..end, label)));
+        from = end.max(at + 1);
+        at = from + stride - 1;
+    }
+    found
+}
+
+/// Returns whether the byte is a character of base64. JSON may escape the slash.
+fn is_in_run(bytes: &[u8], at: usize) -> bool {
+    is_base64(bytes[at]) || bytes[at] == b'\\' && bytes.get(at + 1) == Some(&b'/')
+}
+
 fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_')
+}
+
+/// Returns the start of a run without the letters of an escape sequence before it.
+fn after_escape(bytes: &[u8], start: usize) -> usize {
+    let backslashes = bytes[..start]
+        .iter()
+        .rev()
+        .take_while(|&&byte| byte == b'\\');
+    match bytes.get(start) {
+        _ if backslashes.count().is_multiple_of(2) => start,
+        Some(b'u') => (start + 5).min(bytes.len()),
+        _ => (start + 1).min(bytes.len()),
+    }
 }
 
 /// Returns the end of the run at `start`, and its label if it is data. Wrapped lines are one run.
 fn encoded(bytes: &[u8], start: usize) -> (usize, Option<&'static str>) {
     let first = run(bytes, start);
+    let width = first.saturating_sub(start);
     let (mut end, mut lines) = (first, 1);
-    while WRAPPED.contains(&(first - start)) {
+    while WRAPPED.contains(&width) {
         let next = line_break(bytes, end);
         let next_end = run(bytes, next);
-        if next == end || next_end == next || next_end - next > first - start {
+        if next == end || next_end == next || next_end - next > width {
             break;
         }
         lines += 1;
         end = next_end;
-        if next_end - next < first - start {
+        if next_end - next < width {
             break;
         }
     }
-    let is_long = lines > 3 || first - start >= LONG;
-    (end, label(&bytes[start..end]).filter(|_| is_long))
+    let is_long = lines > 3 || width >= LONG;
+    (end, is_long.then(|| label(&bytes[start..end])).flatten())
 }
 
-/// Returns the end of the run of base64 characters. JSON may escape the slash.
-fn run(bytes: &[u8], mut at: usize) -> usize {
-    loop {
-        match bytes.get(at..) {
-            Some([byte, ..]) if is_base64(*byte) => at += 1,
-            Some([b'\\', b'/', ..]) => at += 2,
-            _ => return at,
-        }
-    }
+/// Returns the end of the run of base64 characters.
+fn run(bytes: &[u8], start: usize) -> usize {
+    (start..bytes.len())
+        .find(|&at| !is_in_run(bytes, at))
+        .unwrap_or(bytes.len())
 }
 
 /// Returns the end of a line break, which may be escaped.
@@ -113,19 +148,40 @@ fn label(run: &[u8]) -> Option<&'static str> {
     (is_hexadecimal && share(upper + lower, 8) && share(digits, 8)).then_some("hexadecimal")
 }
 
-/// Returns the end of the binary data at `start`, and its label if it is long enough.
-fn binary(bytes: &[u8], start: usize) -> (usize, Option<&'static str>) {
-    let (mut end, mut at, mut controls) = (start + 1, start, 0);
-    while at < bytes.len() && at < end + CONTROLS && bytes[at] != b'"' {
-        match control(bytes, at) {
-            Some(next) => {
-                (at, end) = (next, next);
-                controls += 1;
-            }
-            None => at = escape(bytes, at),
-        }
+/// Finds binary data: many control characters.
+fn find_binary(text: &str, found: &mut Vec<Found>) {
+    let bytes = text.as_bytes();
+    let is_suspicious = |byte: &&u8| match **byte {
+        b'\t' | b'\n' | b'\r' => false,
+        byte => byte < b' ' || byte == 0x7f || byte == 0xef,
+    };
+    // A count without an early end is vectorized.
+    let suspicious = bytes.iter().filter(is_suspicious).count();
+    let escapes = ["\\u00", "\\uff", "\\uFF"];
+    if suspicious == 0 && !escapes.iter().any(|escape| text.contains(escape)) {
+        return;
     }
-    (end, (controls >= CONTROLS).then_some("binary"))
+    let mut at = 0;
+    while at < bytes.len() {
+        if control(bytes, at).is_none() {
+            at = escape(bytes, at);
+            continue;
+        }
+        let (start, mut end, mut controls) = (at, at, 0);
+        while at < bytes.len() && at < end + CONTROLS && bytes[at] != b'"' {
+            match control(bytes, at) {
+                Some(next) => {
+                    (at, end) = (next, next);
+                    controls += 1;
+                }
+                None => at = escape(bytes, at),
+            }
+        }
+        if controls >= CONTROLS {
+            found.push((start..end, "binary"));
+        }
+        at = end;
+    }
 }
 
 /// Returns the end of the control character or replacement character at a byte; it may be escaped.

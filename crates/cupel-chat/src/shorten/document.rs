@@ -72,16 +72,6 @@ enum Class {
     Number,
 }
 
-/// A container that is open during the scan.
-struct Open {
-    node: usize,
-    is_object: bool,
-    /// The key of the container or of the nearest one around it that has a key.
-    key: usize,
-    /// Whether an array is around the fields.
-    in_array: bool,
-}
-
 impl Document {
     /// Parses a text; `None` if it is not JSON. `characters` are those of the original.
     pub(super) fn parse(text: &str, characters: usize) -> Option<Self> {
@@ -97,105 +87,149 @@ impl Document {
             values: Vec::new(),
             keys: vec![r#""values""#.to_owned()],
         };
-        document.scan(text);
-        document.rank_values();
+        let mut scan = Scan {
+            document: &mut document,
+            open: Vec::new(),
+            field: None,
+            numbers: HashMap::new(),
+            known: HashSet::new(),
+        };
+        let mut at = 0;
+        while at < text.len() {
+            let end = token_end(text.as_bytes(), at);
+            scan.add(&text[at..end]);
+            at = end;
+        }
+        document
+            .values
+            .sort_unstable_by_key(|value| (value.class, value.span.len(), value.span.start));
         Some(document)
     }
+}
 
-    /// Fills the tables from a valid text.
-    fn scan<'t>(&mut self, text: &'t str) {
-        let bytes = text.as_bytes();
-        let mut numbers: HashMap<&'t str, usize> = HashMap::new();
-        let mut open: Vec<Open> = Vec::new();
-        // The key of the field that is read: its start in the minified text and its number.
-        let mut field: Option<(usize, usize)> = None;
-        let mut at = 0;
-        while at < bytes.len() {
-            let end = token_end(bytes, at);
-            let token = &text[at..end];
-            at = end;
-            let start = self.minified.len();
-            match token.as_bytes()[0] {
-                b' ' | b'\t' | b'\n' | b'\r' => continue,
-                b'"' if field.is_none() && open.last().is_some_and(|open| open.is_object) => {
-                    let number = *numbers.entry(token).or_insert_with(|| {
-                        self.keys.push(token.to_owned());
-                        self.keys.len() - 1
-                    });
-                    field = Some((start, number));
-                }
-                b'{' | b'[' => {
-                    let node = self.add_node(field.map_or(start, |(start, _)| start), &open);
-                    let around = open.last();
-                    if let Some((start, number)) = field.filter(|_| around.is_some()) {
-                        let key = around.map_or(0, |open| open.key);
-                        let name = self.keys[number].len();
-                        if is_identifier(unquoted(&self.keys[number])) {
-                            self.list(Class::Identifier, start..start + name, key);
-                        }
-                    }
-                    let is_object = token == "{";
-                    self.nodes[node].is_object = is_object;
-                    open.push(Open {
-                        node,
-                        is_object,
-                        key: field
-                            .map_or_else(|| around.map_or(0, |open| open.key), |(_, key)| key),
-                        in_array: !is_object || around.is_some_and(|open| open.in_array),
-                    });
-                    field = None;
-                }
-                b'}' | b']' => {
-                    open.pop();
-                }
-                b',' | b':' => {}
-                _ => {
-                    self.add_node(field.map_or(start, |(start, _)| start), &open);
-                    let around = open.last().map_or(0, |open| open.key);
-                    let key = field.map_or(around, |(_, key)| key);
-                    if let Some(class) = classify(token) {
-                        self.list(class, start..start + token.len(), key);
-                    }
-                    if token.starts_with('"') && unquoted(token).chars().nth(LONG_STRING).is_some()
-                    {
-                        self.long_strings.push(start..start + token.len());
-                    }
-                    field = None;
-                }
+/// Fills the tables from the tokens of a valid text.
+struct Scan<'t, 'd> {
+    document: &'d mut Document,
+    open: Vec<Open>,
+    /// The field whose value comes next.
+    field: Option<Field<'t>>,
+    /// The numbers of the keys.
+    numbers: HashMap<&'t str, usize>,
+    /// The values that are listed.
+    known: HashSet<&'t str>,
+}
+
+#[derive(Clone, Copy)]
+struct Field<'t> {
+    /// The start in the minified text.
+    start: usize,
+    key: usize,
+    name: &'t str,
+}
+
+/// A container that is open.
+struct Open {
+    node: usize,
+    is_object: bool,
+    /// Its key, or the nearest one around it.
+    key: usize,
+    /// Whether it is an array or inside one.
+    in_array: bool,
+}
+
+impl<'t> Scan<'t, '_> {
+    fn add(&mut self, token: &'t str) {
+        match token.as_bytes()[0] {
+            b' ' | b'\t' | b'\n' | b'\r' => return,
+            b'"' if self.field.is_none() && self.open.last().is_some_and(|open| open.is_object) => {
+                self.start_field(token);
             }
-            self.minified.push_str(token);
+            b'{' | b'[' => self.start_container(token == "{"),
+            b'}' | b']' => {
+                self.open.pop();
+            }
+            b',' | b':' => {}
+            _ => self.add_scalar(token),
         }
+        self.document.minified.push_str(token);
     }
 
-    /// Adds a node that starts at `start`. A field of an object inside an array is no place to cut,
-    /// so that rows stay whole.
-    fn add_node(&mut self, start: usize, open: &[Open]) -> usize {
-        let around = open.last();
-        if open.len() <= DEEP && around.is_some_and(|open| !open.is_object || !open.in_array) {
-            self.cuts.push(self.nodes.len());
-        }
-        self.nodes.push(Node {
-            start,
-            parent: around.map(|open| open.node),
-            is_object: false,
+    fn start_field(&mut self, name: &'t str) {
+        let keys = &mut self.document.keys;
+        let key = *self.numbers.entry(name).or_insert_with(|| {
+            keys.push(name.to_owned());
+            keys.len() - 1
         });
-        self.nodes.len() - 1
+        self.field = Some(Field {
+            start: self.document.minified.len(),
+            key,
+            name,
+        });
     }
 
-    fn list(&mut self, class: Class, span: Range<usize>, key: usize) {
-        if self.keys[key].len() <= LONG_KEY {
-            self.values.push(Listed { class, span, key });
+    fn start_container(&mut self, is_object: bool) {
+        let node = self.add_node(is_object);
+        let around = self.open.last();
+        let outer = around.map_or(0, |open| open.key);
+        let in_array = !is_object || around.is_some_and(|open| open.in_array);
+        let field = self.field.take();
+        let key = field.map_or(outer, |field| field.key);
+        self.open.push(Open {
+            node,
+            is_object,
+            key,
+            in_array,
+        });
+        // The key of a container may be its identifier.
+        if let Some(Field { start, name, .. }) =
+            field.filter(|field| is_identifier(unquoted(field.name)))
+        {
+            self.list(name, Class::Identifier, start..start + name.len(), outer);
         }
     }
 
-    /// Sorts the values by class and length and removes duplicates. The first occurrence stays.
-    fn rank_values(&mut self) {
-        let mut values = std::mem::take(&mut self.values);
-        values.sort_unstable_by_key(|value| (value.class, value.span.len(), value.span.start));
-        let mut known = HashSet::new();
-        values.retain(|value| known.insert(&self.minified[value.span.clone()]));
-        self.values = values;
+    fn add_scalar(&mut self, token: &'t str) {
+        self.add_node(false);
+        let start = self.document.minified.len();
+        let span = start..start + token.len();
+        let outer = self.open.last().map_or(0, |open| open.key);
+        let key = self.field.take().map_or(outer, |field| field.key);
+        if let Some(class) = classify(token) {
+            self.list(token, class, span.clone(), key);
+        }
+        if token.starts_with('"') && is_longer(unquoted(token), LONG_STRING) {
+            self.document.long_strings.push(span);
+        }
     }
+
+    /// Adds a node for the value that starts. A field of an object inside an array is no place to cut,
+    /// so that rows stay whole.
+    fn add_node(&mut self, is_object: bool) -> usize {
+        let around = self.open.last();
+        let nodes = &mut self.document.nodes;
+        if self.open.len() <= DEEP && around.is_some_and(|open| !open.is_object || !open.in_array) {
+            self.document.cuts.push(nodes.len());
+        }
+        let here = self.document.minified.len();
+        nodes.push(Node {
+            start: self.field.map_or(here, |field| field.start),
+            parent: around.map(|open| open.node),
+            is_object,
+        });
+        nodes.len() - 1
+    }
+
+    /// Lists a value at its first occurrence.
+    fn list(&mut self, token: &'t str, class: Class, span: Range<usize>, key: usize) {
+        if self.document.keys[key].len() <= LONG_KEY && self.known.insert(token) {
+            self.document.values.push(Listed { class, span, key });
+        }
+    }
+}
+
+/// Returns whether a text has more characters.
+fn is_longer(text: &str, characters: usize) -> bool {
+    text.len() > characters && text.chars().nth(characters).is_some()
 }
 
 /// Returns the end of the token at a byte of valid JSON. A white space character is a token.
@@ -231,14 +265,14 @@ fn classify(token: &str) -> Option<Class> {
     let text = unquoted(token);
     if text.len() < token.len() {
         if is_identifier(text) {
-            let is_short = text.chars().nth(SHORT_IDENTIFIER).is_none();
+            let is_short = !is_longer(text, SHORT_IDENTIFIER);
             return Some(if is_short {
                 Class::ShortIdentifier
             } else {
                 Class::Identifier
             });
         }
-        let is_short = !text.is_empty() && text.chars().nth(SHORT_STRING).is_none();
+        let is_short = !text.is_empty() && !is_longer(text, SHORT_STRING);
         return is_short.then_some(Class::Short);
     }
     let digits = token.trim_start_matches('-');

@@ -24,6 +24,9 @@ const ABRIDGED: usize = 60;
 /// The values that are tried one by one after the first one that does not fit.
 const NEXT: usize = 12;
 
+/// The level up to which they are tried. Above, a value is a small part of the room.
+const FEW: i64 = 200;
+
 impl Document {
     /// Returns the document within the limit.
     pub(super) fn shorten(&self, limit: Limit<'_>) -> Option<String> {
@@ -50,8 +53,8 @@ impl Document {
         order.sort_by_key(|&index| spans[index].len());
         for (done, index) in order.into_iter().enumerate() {
             let level = room / i64::try_from(spans.len() - done).unwrap_or(i64::MAX);
-            let share = Limit { level, ..limit };
-            if share.level < LEAST_STRING {
+            let share = limit.with_level(level);
+            if level < LEAST_STRING {
                 return None;
             }
             let whole = &self.minified[spans[index].clone()];
@@ -210,7 +213,8 @@ fn largest_list(
     let (count, mut text) = limit.largest(most, most / 4, |count| render(&values[..count]))?;
     // The next value may be longer than the room that is left, and a later one short enough.
     let mut chosen = values[..count].to_vec();
-    for value in values.iter().skip(count + 1).take(NEXT) {
+    let next = if limit.level <= FEW { NEXT } else { 0 };
+    for value in values.iter().skip(count + 1).take(next) {
         chosen.push(value);
         let more = render(&chosen);
         if limit.counter.count(&more) <= limit.level {

@@ -17,18 +17,11 @@ const HEAD: usize = 60;
 /// The most of the kept text that lines with errors take, from the last one backward.
 const ERRORS: usize = 30;
 
-/// The words of a line with an error, in small letters.
-const ERROR_WORDS: [&str; 6] = [
-    "error",
-    "exception",
-    "failed",
-    "fatal",
-    "panicked",
-    "traceback",
-];
-
 /// The search ends at tokens of so many times the usual length. Lines longer than that do not fit.
 const LONG_TOKENS: usize = 8;
+
+/// The usual bytes of an identifier in a marker.
+const NAME: usize = 16;
 
 /// A cut moves back to white space if there is some within so many bytes.
 const WORD: usize = 40;
@@ -79,13 +72,8 @@ impl<'t> Text<'t> {
             end += line.len();
             lines.push(end - line.len()..end);
         }
-        let lower = text.to_ascii_lowercase();
-        let has_error = |&line: &usize| {
-            let line = &lower[lines[line].clone()];
-            ERROR_WORDS.iter().any(|word| line.contains(word))
-        };
         Self {
-            errors: (0..lines.len()).filter(has_error).collect(),
+            errors: find_errors(&text, &lines),
             identifiers: identifiers::find(&text),
             lines,
             content: text,
@@ -99,9 +87,11 @@ impl<'t> Text<'t> {
         shares: Shares,
         finish: &dyn Fn(&str) -> String,
     ) -> Option<String> {
-        let whole = finish(&self.content);
-        if whole.len() <= limit.bytes() * 4 && limit.holds(&whole) {
-            return Some(whole);
+        if self.content.len() <= limit.bytes() * 4 {
+            let whole = finish(&self.content);
+            if limit.holds(&whole) {
+                return Some(whole);
+            }
         }
         let by_lines =
             (self.lines.len() >= FEW_LINES).then(|| self.cut(limit, finish, shares, Unit::Lines));
@@ -125,29 +115,33 @@ impl<'t> Text<'t> {
             Unit::Characters => self.keep_ends(bytes),
         };
         let part = limit.percent(shares.text);
+        let kept = |bytes| {
+            keep(bytes)
+                .iter()
+                .map(ExactSizeIterator::len)
+                .sum::<usize>()
+        };
+        if unit == Unit::Lines && kept(part.bytes()) * 2 < part.bytes() {
+            return None;
+        }
+        let names: usize = self.identifiers.iter().map(|name| name.len() + 2).sum();
+        if names <= limit.bytes() - part.bytes() {
+            let found = limit.largest(max, limit.bytes() - names, |bytes| {
+                let kept = keep(bytes);
+                finish(&self.render(&kept, &self.omitted(&kept, limit)))
+            });
+            return found.map(|(_, text)| text);
+        }
         let found = part.largest(max, part.bytes(), |bytes| {
             finish(&self.render(&keep(bytes), &[]))
         });
-        let bytes = found.map_or(0, |(bytes, _)| bytes);
-        let kept = keep(bytes);
-        let kept_bytes: usize = kept.iter().map(ExactSizeIterator::len).sum();
-        if unit == Unit::Lines && kept_bytes * 2 < bytes {
-            return None;
-        }
+        let kept = keep(found.map_or(0, |(bytes, _)| bytes));
         let omitted = self.omitted(&kept, limit);
-        let guess = limit.bytes() / 32;
-        let (count, text) = limit.largest(omitted.len(), guess, |count| {
+        let guess = (limit.bytes() - part.bytes()) / NAME;
+        let found = limit.largest(omitted.len(), guess, |count| {
             finish(&self.render(&kept, &omitted[..count]))
-        })?;
-        if count < omitted.len() {
-            return Some(text);
-        }
-        // All identifiers are named: the room that is left is for more text.
-        let more = limit.largest(max, bytes, |bytes| {
-            let kept = keep(bytes);
-            finish(&self.render(&kept, &self.omitted(&kept, limit)))
         });
-        more.map(|(_, text)| text).or(Some(text))
+        found.map(|(_, text)| text)
     }
 
     /// Keeps lines of at most `bytes` in all: the last errors, the beginning, the end.
@@ -282,6 +276,39 @@ impl<'t> Text<'t> {
             output.truncate(output.trim_end().len());
         }
     }
+}
+
+/// Returns the lines that have a word of an error.
+fn find_errors(text: &str, lines: &[Range<usize>]) -> Vec<usize> {
+    let bytes = text.as_bytes();
+    let mut errors = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        if has_error_word(bytes, at) {
+            let line = lines.partition_point(|line| line.end <= at);
+            errors.push(line);
+            at = lines[line].end;
+        } else {
+            at += 1;
+        }
+    }
+    errors
+}
+
+/// Returns whether the byte is the rare letter of a word of an error.
+fn has_error_word(bytes: &[u8], at: usize) -> bool {
+    let words: &[(usize, &str)] = match bytes[at] {
+        b'x' | b'X' => &[(1, "exception")],
+        b'k' | b'K' => &[(5, "panicked"), (8, "traceback")],
+        b'f' | b'F' => &[(0, "failed"), (0, "fatal")],
+        b'o' | b'O' => &[(3, "error")],
+        _ => return false,
+    };
+    words.iter().any(|(offset, word)| {
+        let start = at.checked_sub(*offset);
+        let found = start.and_then(|start| bytes.get(start..start + word.len()));
+        found.is_some_and(|found| found.eq_ignore_ascii_case(word.as_bytes()))
+    })
 }
 
 /// Joins adjacent ranges.

@@ -65,10 +65,7 @@ impl<'t> Shortener<'t> {
     }
 
     fn shorten(&self, level: i64, counter: &dyn TokenCounter, shares: Shares) -> Option<String> {
-        let limit = Limit { level, counter };
-        if limit.holds(self.original) {
-            return None;
-        }
+        let limit = Limit::exceeded(self.original, level, counter)?;
         match &self.form {
             Form::Json(document) => document.shorten(limit),
             Form::JsonString(text) => text.shorten(limit, shares, &json::quote),

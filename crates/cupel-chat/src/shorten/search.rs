@@ -7,101 +7,131 @@ use crate::TokenCounter;
 pub(super) struct Limit<'c> {
     pub(super) level: i64,
     pub(super) counter: &'c dyn TokenCounter,
+    /// The bytes of 100 tokens, estimated from the beginning of the text.
+    density: usize,
 }
 
 /// The tokens by which a prefix may exceed the whole text: a prefix can end inside a token.
 const TORN: i64 = 32;
 
-/// The bytes of a token that are assumed before anything is counted.
-const BYTES_PER_TOKEN: usize = 4;
+/// The bytes of 100 tokens that are assumed before anything is counted.
+const DENSITY: usize = 400;
 
 /// From this level on a rendering within 2 % of it is good enough; below, the search is exact.
 const COARSE: i64 = 400;
 
-impl Limit<'_> {
-    /// Returns a share of the limit.
-    pub(super) fn percent(self, percent: i64) -> Self {
-        let level = self.level.saturating_mul(percent) / 100;
-        Self { level, ..self }
-    }
+/// The counts after which a coarse search takes what it has.
+const MOST_PROBES: usize = 8;
 
-    /// Returns whether the text fits. Counts prefixes of doubling length, so that the cost depends on
-    /// the limit and not on the text.
-    pub(super) fn holds(self, text: &str) -> bool {
-        let mut length = self.bytes() + 256;
+impl<'c> Limit<'c> {
+    /// Returns the limit for a text, or `None` if the text is within it.
+    ///
+    /// Counts prefixes of doubling length, so that the cost depends on the level and not on the text.
+    pub(super) fn exceeded(text: &str, level: i64, counter: &'c dyn TokenCounter) -> Option<Self> {
+        let mut limit = Self {
+            level,
+            counter,
+            density: DENSITY,
+        };
+        let mut length = limit.bytes() + 256;
         while length < text.len() {
             let prefix = &text[..boundary(text, length)];
-            if self.counter.count(prefix) > self.level.saturating_add(TORN) {
-                return false;
+            let tokens = counter.count(prefix);
+            if tokens > level.saturating_add(TORN) {
+                limit.density = prefix.len() * 100 / usize::try_from(tokens).unwrap_or(usize::MAX);
+                return Some(limit);
             }
             length *= 2;
         }
-        self.counter.count(text) <= self.level
+        (counter.count(text) > level).then_some(limit)
+    }
+
+    /// Returns whether the text fits.
+    pub(super) fn holds(self, text: &str) -> bool {
+        Self::exceeded(text, self.level, self.counter).is_none()
+    }
+
+    /// Returns a share of the limit.
+    pub(super) fn percent(self, percent: i64) -> Self {
+        self.with_level(self.level.saturating_mul(percent) / 100)
+    }
+
+    pub(super) fn with_level(self, level: i64) -> Self {
+        Self { level, ..self }
     }
 
     /// Returns the estimated length of a text with this number of tokens.
     pub(super) fn bytes(self) -> usize {
-        usize::try_from(self.level)
-            .unwrap_or(0)
-            .saturating_mul(BYTES_PER_TOKEN)
-            .min(usize::MAX / 4)
+        let level = usize::try_from(self.level).unwrap_or(0);
+        (level / 100)
+            .saturating_mul(self.density)
+            .min(usize::MAX / 64)
+            + level % 100 * self.density / 100
     }
 
     /// Returns the largest size in `0..=max` whose rendering fits, and the rendering; `None` if size 0
-    /// does not fit. `render` must not get shorter with the size.
+    /// does not fit. `render` must not get shorter with the size. From [`COARSE`] on the size may be
+    /// smaller, if the rendering is almost full or the search takes long.
     ///
-    /// Interpolation search: tokens are almost linear in the size.
+    /// The secant method with bisection as a fallback (Dekker 1969): tokens are almost linear in the
+    /// size.
     pub(super) fn largest(
         self,
         max: usize,
         guess: usize,
         render: impl Fn(usize) -> String,
     ) -> Option<(usize, String)> {
-        let mut fits: Option<(usize, i64, String)> = None;
-        let mut exceeds: Option<(usize, i64)> = None;
+        let is_coarse = self.level >= COARSE;
+        let target = if is_coarse {
+            self.level - self.level / 100
+        } else {
+            self.level
+        };
+        let mut fits: Option<(usize, String)> = None;
+        let (mut low, mut end) = (0, max.saturating_add(1));
+        let mut last = (0, 0);
         let mut size = guess.min(max);
-        for probe in 0.. {
+        for probe in 1.. {
             let text = render(size);
             let tokens = self.counter.count(&text);
             if tokens <= self.level {
-                fits = Some((size, tokens, text));
+                fits = Some((size, text));
+                low = size + 1;
             } else {
-                exceeds = Some((size, tokens));
+                end = size;
             }
-            let (low, low_tokens) = fits
-                .as_ref()
-                .map_or((0, 0), |&(size, tokens, _)| (size, tokens));
-            let next = if fits.is_some() { low + 1 } else { 0 };
-            let end = exceeds.map_or(max.saturating_add(1), |(size, _)| size);
-            let enough = self.level >= COARSE && low_tokens * 50 >= self.level * 49;
-            if next >= end || enough {
+            let is_full = tokens <= self.level && tokens >= self.level - self.level / 50;
+            if low >= end || is_coarse && fits.is_some() && (is_full || probe >= MOST_PROBES) {
                 break;
             }
-            let estimate = match exceeds {
-                Some((high, high_tokens)) => {
-                    interpolate(low, high, self.level - low_tokens, high_tokens - low_tokens)
-                }
-                None => interpolate(0, low.max(1), self.level, low_tokens.max(1)).min(low * 4 + 4),
+            let next = secant(last, (size, tokens), target);
+            last = (size, tokens);
+            size = if probe % 4 == 0 {
+                low.midpoint(end)
+            } else {
+                next
             };
-            // Bisection ends the search where the tokens are not linear.
-            let bisect = exceeds.is_some() && probe >= 4;
-            size = if bisect { low.midpoint(end) } else { estimate };
-            size = size.clamp(next, end - 1);
+            // Without an upper bound the size grows at most fourfold.
+            size = size
+                .clamp(low, end - 1)
+                .min(low.saturating_mul(4).max(guess));
         }
-        fits.map(|(size, _, text)| (size, text))
+        fits
     }
 }
 
-/// Returns the point between `low` and `high` at the fraction `part / whole`.
-fn interpolate(low: usize, high: usize, part: i64, whole: i64) -> usize {
-    let span = (high - low) as f64 * part as f64 / whole.max(1) as f64;
+/// Returns the size at which the line through two points has `target` tokens.
+fn secant(last: (usize, i64), here: (usize, i64), target: i64) -> usize {
+    let ((last_size, last_tokens), (size, tokens)) = (last, here);
+    let slope = (tokens - last_tokens) as f64 / (size as f64 - last_size as f64);
+    let next = size as f64 + (target - tokens) as f64 / slope;
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "a size within the text; saturates"
+        reason = "saturates; NaN is 0"
     )]
-    let span = span as usize;
-    low.saturating_add(span)
+    let next = next as usize;
+    next
 }
 
 /// Returns the last character boundary at or before a byte (`str::floor_char_boundary`, Rust 1.91).
