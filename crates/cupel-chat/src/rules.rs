@@ -50,7 +50,7 @@ impl Chat {
 
     fn policy_with_pinned(&self, policy: &Policy, pinned: BTreeSet<usize>) -> Policy {
         let rules = Rules::of(self, pinned);
-        self.with_slicer(policy, |inner| {
+        with_slicer(policy, |inner| {
             let groups = GroupSlice::new(inner);
             match rules {
                 Some(rules) => Arc::new(ChatSlice { groups, rules }),
@@ -73,7 +73,7 @@ impl Chat {
             step: policy.chat().step,
             ladder,
         };
-        self.with_slicer(policy, |_| Arc::new(slicer))
+        with_slicer(policy, |_| Arc::new(slicer))
     }
 
     /// Returns by position the filter that drops a message before the ladder, if one does.
@@ -102,20 +102,18 @@ impl Chat {
         let start = (0..self.len()).find(|&index| self.can_start(index));
         start.filter(|_| self.shape.starts_on_user()).unwrap_or(0)
     }
+}
 
-    fn with_slicer(
-        &self,
-        policy: &Policy,
-        wrap: impl FnOnce(Arc<dyn Slicer>) -> Arc<dyn Slicer>,
-    ) -> Policy {
-        let builder = policy
-            .to_builder()
-            .map_slicer(wrap)
-            .deduplication(false)
-            .overflow_strategy(OverflowStrategy::Throw);
-        // `build` fails only if a strategy is missing, and the policy has all of them.
-        builder.build().unwrap_or_else(|_| policy.clone())
-    }
+/// Returns a policy with another slicer that treats messages as a chat needs it: copies stay, and an
+/// overflow is an error.
+fn with_slicer(policy: &Policy, wrap: impl FnOnce(Arc<dyn Slicer>) -> Arc<dyn Slicer>) -> Policy {
+    let builder = policy
+        .to_builder()
+        .map_slicer(wrap)
+        .deduplication(false)
+        .overflow_strategy(OverflowStrategy::Throw);
+    // `build` fails only if a strategy is missing, and the policy has all of them.
+    builder.build().unwrap_or_else(|_| policy.clone())
 }
 
 /// Maps the ranks of a part of a list to ranks of the list.

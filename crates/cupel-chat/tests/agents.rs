@@ -75,7 +75,7 @@ fn chat_of(messages: &[Value]) -> Chat {
     Chat::parse(&document(Shape::OpenAi, messages), Some(Shape::OpenAi)).unwrap()
 }
 
-fn fit<'c>(chat: &'c Chat, tokens: i64) -> Fitted<'c> {
+fn fit(chat: &Chat, tokens: i64) -> Fitted<'_> {
     chat.fit(&default_policy(), &budget(tokens), &Encoding::O200k)
         .unwrap()
 }
@@ -278,7 +278,8 @@ fn markers_follow_the_notation_of_the_chat() {
     let question = |n: usize| format!("{n} {}", "a long question ".repeat(20));
     let flat = |kind: &str, text: String| json!({"type": kind, "content": text});
     let data = |kind: &str, text: String| json!({"type": kind, "data": {"content": text}});
-    let notations: [(&dyn Fn(&str, String) -> Value, &str); 2] = [
+    type Notation<'n> = &'n dyn Fn(&str, String) -> Value;
+    let notations: [(Notation<'_>, &str); 2] = [
         (&flat, r#"{"type":"ai","content":"#),
         (&data, r#"{"type":"ai","data":{"content":"#),
     ];

@@ -146,7 +146,7 @@ mod tests {
         let second = Duration::from_secs(1);
         assert_eq!(time_left(second, 0.25), 3 * second);
         assert_eq!(time_left(second, 1.0), Duration::ZERO);
-        assert_eq!(time_left(second, 0.0), Duration::MAX - second);
+        assert_eq!(time_left(second, 0.0), Duration::MAX.saturating_sub(second));
     }
 
     #[test]

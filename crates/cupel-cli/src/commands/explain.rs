@@ -136,7 +136,7 @@ fn table(task: &Task, decisions: &Decisions<'_>, output: &mut Output) -> Result<
     for index in window.iter().copied().chain(decisions.excluded()) {
         let item = &task.items[index];
         let (verdict, why) = match decisions.inclusion(index) {
-            Some(reason) => ("in", reason.phrase().to_owned()),
+            Some(reason) => ("in", reason.phrase()),
             None => ("out", decisions.phrase(index).unwrap_or_default()),
         };
         table.row(vec![

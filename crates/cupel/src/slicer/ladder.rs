@@ -477,7 +477,9 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
         for members in &groups {
             for marks in [&mut is_mandatory, &mut is_kept] {
                 if members.iter().any(|&rank| marks[rank]) {
-                    members.iter().for_each(|&rank| marks[rank] = true);
+                    for &rank in members {
+                        marks[rank] = true;
+                    }
                 }
             }
         }
@@ -499,9 +501,10 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
 
     fn shorten(&mut self, kind: &ContextKind, mandatory: bool, levels: &[i64]) {
         let is_meant = |&rank: &usize| {
-            let is_meant = match mandatory {
-                true => self.is_kept[rank],
-                false => !self.is_mandatory[rank],
+            let is_meant = if mandatory {
+                self.is_kept[rank]
+            } else {
+                !self.is_mandatory[rank]
             };
             is_meant && self.ranked[rank].item.kind() == kind
         };
