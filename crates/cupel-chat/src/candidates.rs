@@ -334,6 +334,9 @@ impl Chat {
     }
 }
 
+/// The lowest level of the answer that the last user turn replies to.
+const LEAST_ANSWER: i64 = 60;
+
 /// The fewest tokens of one of several strings of a tool result.
 const LEAST_SHARE: i64 = 15;
 
@@ -438,6 +441,7 @@ impl Candidates {
         let Some(ladder) = self.ladder.clone().filter(|_| chat.shape != Shape::Items) else {
             return Ok(());
         };
+        let last = (0..chat.len()).rfind(|&index| chat.messages[index].is_user_turn());
         for index in 0..chat.len() {
             let item = &self.items[index];
             if item.pinned() || self.dropped_before.contains(&index) {
@@ -445,11 +449,13 @@ impl Candidates {
             }
             let base = self.replacements[index].base.as_ref();
             let above = base.map_or(i64::MAX, |base| base.level);
+            let is_answer = last == Some(index + 1) && !chat.has_result(index);
+            let least = if is_answer { LEAST_ANSWER } else { 0 };
             let levels = levels_of(&ladder, item);
             let levels: Vec<i64> = levels
                 .into_iter()
                 .rev()
-                .filter(|level| *level < above)
+                .filter(|level| *level < above && *level >= least)
                 .collect();
             let full = item.original_tokens().unwrap_or(item.tokens());
             let mut tokens = item.tokens();

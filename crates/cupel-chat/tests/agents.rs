@@ -273,12 +273,13 @@ fn roles_alternate_and_a_marker_stands_between_user_turns() {
     assert!(marked > 0);
 }
 
+type Notation<'n> = &'n dyn Fn(&str, String) -> Value;
+
 #[test]
 fn markers_follow_the_notation_of_the_chat() {
     let question = |n: usize| format!("{n} {}", "a long question ".repeat(20));
     let flat = |kind: &str, text: String| json!({"type": kind, "content": text});
     let data = |kind: &str, text: String| json!({"type": kind, "data": {"content": text}});
-    type Notation<'n> = &'n dyn Fn(&str, String) -> Value;
     let notations: [(Notation<'_>, &str); 2] = [
         (&flat, r#"{"type":"ai","content":"#),
         (&data, r#"{"type":"ai","data":{"content":"#),

@@ -89,7 +89,7 @@ fn slow_request() -> Vec<u8> {
         json!({
             "content": format!("passage {index}"),
             "tokens": 40 + index * 37 % 101,
-            "kind": if index % 3 == 0 { "Message" } else { "Document" },
+            "kind": if index.is_multiple_of(3) { "Message" } else { "Document" },
             "future_relevance_hint": f64::from(index * 7_919 % 1_000) / 1_000.0,
         })
     };
