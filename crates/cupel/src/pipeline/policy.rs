@@ -263,14 +263,17 @@ impl Policy {
 
     /// Prints the strategies and settings. The overflow observer is a closure, which has no `Debug`.
     pub(super) fn debug(&self, f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
-        f.debug_struct(name)
+        let mut fields = f.debug_struct(name);
+        fields
             .field("scorer", &self.scorer)
             .field("slicer", &self.slicer)
-            .field("placer", &self.placer)
-            .field("deduplication", &self.deduplication)
-            .field("overflow_strategy", &self.overflow_strategy)
-            .field("chat", &self.chat)
-            .finish()
+            .field("placer", &self.placer);
+        print_settings(
+            &mut fields,
+            self.deduplication,
+            self.overflow_strategy,
+            &self.chat,
+        )
     }
 }
 
@@ -390,15 +393,34 @@ impl PolicyBuilder {
 
     /// Prints the settings, and the name of each strategy or `false` if it is not set.
     pub(super) fn debug(&self, f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
-        f.debug_struct(name)
+        let mut fields = f.debug_struct(name);
+        fields
             .field("scorer", or_false(self.scorer.as_ref()))
             .field("slicer", or_false(self.slicer.as_ref()))
-            .field("placer", or_false(self.placer.as_ref()))
-            .field("deduplication", &self.deduplication)
-            .field("overflow_strategy", &self.overflow_strategy)
-            .field("chat", &self.chat)
-            .finish()
+            .field("placer", or_false(self.placer.as_ref()));
+        print_settings(
+            &mut fields,
+            self.deduplication,
+            self.overflow_strategy,
+            &self.chat,
+        )
     }
+}
+
+/// Prints the settings after the strategies; those of a chat only if they are not the defaults.
+fn print_settings(
+    fields: &mut fmt::DebugStruct<'_, '_>,
+    deduplication: bool,
+    overflow_strategy: OverflowStrategy,
+    chat: &ChatSettings,
+) -> fmt::Result {
+    fields
+        .field("deduplication", &deduplication)
+        .field("overflow_strategy", &overflow_strategy);
+    if *chat != ChatSettings::default() {
+        fields.field("chat", chat);
+    }
+    fields.finish()
 }
 
 fn or_false<T: fmt::Debug>(strategy: Option<&T>) -> &dyn fmt::Debug {

@@ -473,7 +473,7 @@ overflow_strategy: explode
 ",
         "\
 line 1, column 7: name: expected a string, got the number 5
-line 2, column 1: colour: unknown key \"colour\"; expected one of $schema, extends, name, version, description, scorer, slicer, placer, deduplication, overflow_strategy
+line 2, column 1: colour: unknown key \"colour\"; expected one of $schema, extends, name, version, description, scorer, slicer, placer, deduplication, overflow_strategy, chat
 line 3, column 16: placer.type: unknown placer \"random\"; expected one of chronological, u-shaped
 line 4, column 39: slicer.bucket_size: expected an integer of at least 1, got 0
 line 4, column 54: slicer.cell_limit: expected an integer, got the string \"many\"
