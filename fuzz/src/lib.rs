@@ -12,9 +12,15 @@ mod comparison;
 #[path = "../../crates/cupel/tests/oracle/mod.rs"]
 mod oracle;
 
+#[path = "../../crates/cupel-chat/src/shorten/mod.rs"]
+mod shorten;
+
 mod config;
 mod differential;
 mod readers;
+
+// For the shared file `shorten`.
+use cupel_chat::TokenCounter;
 
 /// A target: its name and its body.
 pub type Target = (&'static str, fn(&[u8]));
@@ -27,6 +33,7 @@ pub const TARGETS: &[Target] = &[
     ("policy", readers::policy),
     ("request", readers::request),
     ("run", differential::run),
+    ("shorten", readers::shorten),
     ("vector", readers::vector),
     ("wire", readers::wire),
 ];

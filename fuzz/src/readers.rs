@@ -4,9 +4,11 @@ use std::fmt::Debug;
 
 use cupel::config::{Document, Format, PolicyConfig};
 use cupel::{ContextBudget, ContextItem, SelectionReport, TraceEvent};
-use cupel_chat::{Chat, Heuristic, Shape, default_policy, parse_budget};
+use cupel_chat::{Chat, Heuristic, Shape, TokenCounter, default_policy, parse_budget};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
+
+use crate::shorten::Shortener;
 
 const FORMATS: [Format; 3] = [Format::Json, Format::Toml, Format::Yaml];
 
@@ -100,6 +102,26 @@ fn fit(chat: &Chat, tokens: i64) {
         again.tokens(&Heuristic) <= tokens,
         "over {tokens}: {written}"
     );
+}
+
+/// Shortens a text to a level, which the first byte states. The result is within the level, and JSON
+/// stays JSON.
+pub(crate) fn shorten(data: &[u8]) {
+    let Some((&level, text)) = data.split_first() else {
+        return;
+    };
+    let Ok(text) = std::str::from_utf8(text) else {
+        return;
+    };
+    let level = 2 * i64::from(level);
+    let is_json = |text: &str| serde_json::from_str::<IgnoredAny>(text).is_ok();
+    let is_structured = text.trim_start().starts_with(['{', '[', '"']) && is_json(text);
+    let shortener = Shortener::new(text);
+    let result = shortener.result(level, &Heuristic);
+    for short in result.iter().chain(&shortener.prose(level, &Heuristic)) {
+        assert!(Heuristic.count(short) <= level, "over {level}: {short}");
+        assert!(!is_structured || is_json(short), "not JSON: {short}");
+    }
 }
 
 /// Reads a conformance vector.

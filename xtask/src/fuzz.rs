@@ -11,7 +11,7 @@ use crate::{entries, root};
 /// Directories with seed inputs of a target, relative to the root.
 fn seeds(target: &str) -> &'static [&'static str] {
     match target {
-        "chat" | "jsonl" | "wire" => &["examples"],
+        "chat" | "jsonl" | "shorten" | "wire" => &["examples"],
         "policy" | "request" => &["examples", "crates/cupel/src/config/presets"],
         "vector" => &["crates/cupel-conformance/vectors/required/pipeline"],
         _ => &[],

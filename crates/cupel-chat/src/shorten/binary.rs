@@ -157,8 +157,7 @@ fn find_binary(text: &str, found: &mut Vec<Found>) {
     };
     // A count without an early end is vectorized.
     let suspicious = bytes.iter().filter(is_suspicious).count();
-    let escapes = ["\\u00", "\\uff", "\\uFF"];
-    if suspicious == 0 && !escapes.iter().any(|escape| text.contains(escape)) {
+    if suspicious == 0 && !text.contains("\\u00") && !text.contains("\\uff") {
         return;
     }
     let mut at = 0;
@@ -193,15 +192,7 @@ fn control(bytes: &[u8], at: usize) -> Option<usize> {
         [b'\\', b'u', b'0', b'0', b'0' | b'1', digit, ..] if digit.is_ascii_hexdigit() => {
             Some(at + 6)
         }
-        [
-            b'\\',
-            b'u',
-            b'f' | b'F',
-            b'f' | b'F',
-            b'f' | b'F',
-            b'd' | b'D',
-            ..,
-        ] => Some(at + 6),
+        [b'\\', b'u', b'f', b'f', b'f', b'd', ..] => Some(at + 6),
         _ => None,
     }
 }

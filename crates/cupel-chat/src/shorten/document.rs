@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use serde::de::IgnoredAny;
 
-use super::identifiers::is_identifier;
+use super::identifiers::{SHORT, is_identifier};
 use super::lines::Text;
 
 /// Strings of more characters are cut before any field is omitted.
@@ -15,9 +15,6 @@ pub(super) const LONG_STRING: usize = 80;
 /// The characters of the longest value and of the longest key that are listed by key.
 const SHORT_STRING: usize = 40;
 const LONG_KEY: usize = 80;
-
-/// The characters of identifiers that are listed after the longer ones.
-const SHORT_IDENTIFIER: usize = 5;
 
 /// The deepest level at which the document is cut.
 const DEEP: usize = 64;
@@ -65,7 +62,7 @@ pub(super) struct Listed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Class {
     Identifier,
-    /// Identifiers of four or five characters, which are often amounts, times or endings of numbers.
+    /// Identifiers of at most [`SHORT`] characters.
     ShortIdentifier,
     /// Short strings and integers of at least four digits.
     Short,
@@ -92,14 +89,25 @@ impl Document {
             open: Vec::new(),
             field: None,
             numbers: HashMap::new(),
+            following: vec![0],
+            last_key: 0,
             known: HashSet::new(),
         };
-        let mut at = 0;
+        // Text up to the next white space between tokens is copied at once.
+        let (mut copied, mut at) = (0, 0);
         while at < text.len() {
             let end = token_end(text.as_bytes(), at);
-            scan.add(&text[at..end]);
+            let token = &text[at..end];
+            let here = scan.document.minified.len() + at - copied;
+            if matches!(token.as_bytes()[0], b' ' | b'\t' | b'\n' | b'\r') {
+                scan.document.minified.push_str(&text[copied..at]);
+                copied = end;
+            } else {
+                scan.add(token, here);
+            }
             at = end;
         }
+        document.minified.push_str(&text[copied..]);
         document
             .values
             .sort_unstable_by_key(|value| (value.class, value.span.len(), value.span.start));
@@ -115,6 +123,9 @@ struct Scan<'t, 'd> {
     field: Option<Field<'t>>,
     /// The numbers of the keys.
     numbers: HashMap<&'t str, usize>,
+    /// The key that followed each key last. Rows repeat their keys, which saves most lookups.
+    following: Vec<usize>,
+    last_key: usize,
     /// The values that are listed.
     known: HashSet<&'t str>,
 }
@@ -133,65 +144,68 @@ struct Open {
     is_object: bool,
     /// Its key, or the nearest one around it.
     key: usize,
-    /// Whether it is an array or inside one.
-    in_array: bool,
+    /// Whether it is an array, the value of an identifier, or inside one of them.
+    in_rows: bool,
 }
 
 impl<'t> Scan<'t, '_> {
-    fn add(&mut self, token: &'t str) {
+    /// Adds a token that starts at `here` in the minified text.
+    fn add(&mut self, token: &'t str, here: usize) {
         match token.as_bytes()[0] {
-            b' ' | b'\t' | b'\n' | b'\r' => return,
             b'"' if self.field.is_none() && self.open.last().is_some_and(|open| open.is_object) => {
-                self.start_field(token);
+                let key = self.number(token);
+                self.field = Some(Field {
+                    start: here,
+                    key,
+                    name: token,
+                });
             }
-            b'{' | b'[' => self.start_container(token == "{"),
+            b'{' | b'[' => self.start_container(token == "{", here),
             b'}' | b']' => {
                 self.open.pop();
             }
             b',' | b':' => {}
-            _ => self.add_scalar(token),
+            _ => self.add_scalar(token, here),
         }
-        self.document.minified.push_str(token);
     }
 
-    fn start_field(&mut self, name: &'t str) {
+    /// Returns the number of a key.
+    fn number(&mut self, name: &'t str) -> usize {
         let keys = &mut self.document.keys;
-        let key = *self.numbers.entry(name).or_insert_with(|| {
-            keys.push(name.to_owned());
-            keys.len() - 1
-        });
-        self.field = Some(Field {
-            start: self.document.minified.len(),
-            key,
-            name,
-        });
+        let mut key = self.following[self.last_key];
+        if keys[key] != name {
+            key = *self.numbers.entry(name).or_insert_with(|| {
+                keys.push(name.to_owned());
+                keys.len() - 1
+            });
+            self.following.resize(keys.len(), 0);
+            self.following[self.last_key] = key;
+        }
+        self.last_key = key;
+        key
     }
 
-    fn start_container(&mut self, is_object: bool) {
-        let node = self.add_node(is_object);
+    fn start_container(&mut self, is_object: bool, here: usize) {
+        let node = self.add_node(is_object, here);
         let around = self.open.last();
         let outer = around.map_or(0, |open| open.key);
-        let in_array = !is_object || around.is_some_and(|open| open.in_array);
+        let in_rows = around.is_some_and(|open| open.in_rows);
         let field = self.field.take();
-        let key = field.map_or(outer, |field| field.key);
+        let is_identified = field.is_some_and(|field| is_identifier(unquoted(field.name)));
         self.open.push(Open {
             node,
             is_object,
-            key,
-            in_array,
+            key: field.map_or(outer, |field| field.key),
+            in_rows: in_rows || !is_object || is_identified,
         });
-        // The key of a container may be its identifier.
-        if let Some(Field { start, name, .. }) =
-            field.filter(|field| is_identifier(unquoted(field.name)))
-        {
+        if let Some(Field { start, name, .. }) = field.filter(|_| is_identified) {
             self.list(name, Class::Identifier, start..start + name.len(), outer);
         }
     }
 
-    fn add_scalar(&mut self, token: &'t str) {
-        self.add_node(false);
-        let start = self.document.minified.len();
-        let span = start..start + token.len();
+    fn add_scalar(&mut self, token: &'t str, here: usize) {
+        self.add_node(false, here);
+        let span = here..here + token.len();
         let outer = self.open.last().map_or(0, |open| open.key);
         let key = self.field.take().map_or(outer, |field| field.key);
         if let Some(class) = classify(token) {
@@ -202,15 +216,14 @@ impl<'t> Scan<'t, '_> {
         }
     }
 
-    /// Adds a node for the value that starts. A field of an object inside an array is no place to cut,
-    /// so that rows stay whole.
-    fn add_node(&mut self, is_object: bool) -> usize {
+    /// Adds a node for the value that starts. A field of a row is no place to cut, so that rows stay
+    /// whole.
+    fn add_node(&mut self, is_object: bool, here: usize) -> usize {
         let around = self.open.last();
         let nodes = &mut self.document.nodes;
-        if self.open.len() <= DEEP && around.is_some_and(|open| !open.is_object || !open.in_array) {
+        if self.open.len() <= DEEP && around.is_some_and(|open| !open.is_object || !open.in_rows) {
             self.document.cuts.push(nodes.len());
         }
-        let here = self.document.minified.len();
         nodes.push(Node {
             start: self.field.map_or(here, |field| field.start),
             parent: around.map(|open| open.node),
@@ -265,7 +278,7 @@ fn classify(token: &str) -> Option<Class> {
     let text = unquoted(token);
     if text.len() < token.len() {
         if is_identifier(text) {
-            let is_short = !is_longer(text, SHORT_IDENTIFIER);
+            let is_short = !is_longer(text, SHORT);
             return Some(if is_short {
                 Class::ShortIdentifier
             } else {

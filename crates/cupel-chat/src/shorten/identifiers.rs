@@ -6,6 +6,10 @@ use std::ops::Range;
 /// The characters of an identifier.
 const LENGTH: std::ops::RangeInclusive<usize> = 4..=80;
 
+/// Identifiers of at most so many characters come after the longer ones: they are mostly amounts,
+/// times and years.
+pub(super) const SHORT: usize = 5;
+
 /// The characters from which on a word in capitals is an identifier.
 const CAPITALS: usize = 5;
 
@@ -31,9 +35,9 @@ const NOT_CAPITAL: u8 = 4;
 /// take ten.
 const PROPERTIES: [u8; 256] = {
     let mut properties = [NOT_CAPITAL; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        properties[byte] = match byte as u8 {
+    let mut byte = 0u8;
+    loop {
+        properties[byte as usize] = match byte {
             0..=b' '
             | b'"'
             | b'\''
@@ -56,9 +60,11 @@ const PROPERTIES: [u8; 256] = {
             b'A'..=b'Z' | b'_' => 0,
             _ => NOT_CAPITAL,
         };
+        if byte == u8::MAX {
+            break properties;
+        }
         byte += 1;
     }
-    properties
 };
 
 /// Finds the distinct identifiers of a text, each at its first occurrence.

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::binary::thousands;
-use super::identifiers;
+use super::identifiers::{self, SHORT};
 use super::search::{Limit, boundary};
 
 /// Texts with fewer lines are cut by characters.
@@ -128,7 +128,9 @@ impl<'t> Text<'t> {
         if names <= limit.bytes() - part.bytes() {
             let found = limit.largest(max, limit.bytes() - names, |bytes| {
                 let kept = keep(bytes);
-                finish(&self.render(&kept, &self.omitted(&kept, limit)))
+                let mut named = self.omitted(&kept, limit);
+                named.sort_unstable_by_key(|name| name.start);
+                finish(&self.render(&kept, &named))
             });
             return found.map(|(_, text)| text);
         }
@@ -139,7 +141,9 @@ impl<'t> Text<'t> {
         let omitted = self.omitted(&kept, limit);
         let guess = (limit.bytes() - part.bytes()) / NAME;
         let found = limit.largest(omitted.len(), guess, |count| {
-            finish(&self.render(&kept, &omitted[..count]))
+            let mut named = omitted[..count].to_vec();
+            named.sort_unstable_by_key(|name| name.start);
+            finish(&self.render(&kept, &named))
         });
         found.map(|(_, text)| text)
     }
@@ -201,24 +205,20 @@ impl<'t> Text<'t> {
         ends.into_iter().filter(|end| !end.is_empty()).collect()
     }
 
-    /// Returns the identifiers outside `kept` that do not occur inside, as many as can fit.
+    /// Returns the identifiers outside `kept` that do not occur inside, as many as can fit; those of
+    /// at most [`SHORT`] characters last.
     fn omitted(&self, kept: &[Range<usize>], limit: Limit<'_>) -> Vec<Range<usize>> {
-        let parts = kept.iter().map(|range| &self.content[range.clone()]);
-        let visible: Vec<(&str, Range<usize>)> = parts
-            .flat_map(|part| {
-                identifiers::find(part)
-                    .into_iter()
-                    .map(move |word| (part, word))
-            })
-            .collect();
-        let visible: HashSet<&str> = visible
+        let visible: HashSet<&str> = kept
             .iter()
-            .map(|(part, word)| &part[word.clone()])
+            .map(|part| &self.content[part.clone()])
+            .flat_map(|part| identifiers::find(part).into_iter().map(|word| &part[word]))
             .collect();
-        let most = usize::try_from(limit.level).unwrap_or(0);
         let is_omitted = |word: &&Range<usize>| !visible.contains(&self.content[(*word).clone()]);
-        self.identifiers
-            .iter()
+        let is_short = |word: &&Range<usize>| word.len() <= SHORT;
+        let long = self.identifiers.iter().filter(|word| !is_short(word));
+        let short = self.identifiers.iter().filter(is_short);
+        let most = usize::try_from(limit.level).unwrap_or(0);
+        long.chain(short)
             .filter(is_omitted)
             .take(most)
             .cloned()

@@ -38,7 +38,8 @@ impl<'c> Limit<'c> {
             let prefix = &text[..boundary(text, length)];
             let tokens = counter.count(prefix);
             if tokens > level.saturating_add(TORN) {
-                limit.density = prefix.len() * 100 / usize::try_from(tokens).unwrap_or(usize::MAX);
+                let tokens = usize::try_from(tokens.max(1)).unwrap_or(usize::MAX);
+                limit.density = prefix.len().saturating_mul(100) / tokens;
                 return Some(limit);
             }
             length *= 2;

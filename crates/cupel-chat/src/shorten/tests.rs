@@ -138,6 +138,25 @@ fn json_keeps_keys_that_are_identifiers() {
 }
 
 #[test]
+fn records_by_identifier_are_rows() {
+    let mut records = serde_json::Map::new();
+    for record in 0..60 {
+        let fields =
+            serde_json::json!({"name": "a shirt", "options": {"size": "M"}, "price": record});
+        records.insert(format!("{}", 9_523_456_000u64 + record), fields);
+    }
+    let value = serde_json::json!({ "variants": records });
+    for level in [400, 250] {
+        let short: Value = serde_json::from_str(&result(&value.to_string(), level)).unwrap();
+        let kept = short["variants"].as_object().unwrap();
+        assert!(kept.len() > 2, "{short}");
+        for (id, record) in kept {
+            assert_eq!(record, &value["variants"][id], "{short}");
+        }
+    }
+}
+
+#[test]
 fn json_cuts_long_strings_before_it_omits_fields() {
     let output = log(400, 7);
     let value =
