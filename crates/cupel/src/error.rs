@@ -100,6 +100,14 @@ pub enum CupelError {
         /// The limit that the caller set. A limit in bytes allows eight cells per byte.
         limit: u64,
     },
+    /// [`ChoiceSlice`](crate::ChoiceSlice) would examine more states than its limit.
+    #[error(
+        "ChoiceSlice exceeds its limit of {limit} states; offer fewer items or views, or raise the limit"
+    )]
+    TooManyStates {
+        /// The limit.
+        limit: u64,
+    },
     /// A custom scorer, slicer or placer broke its contract (SLICER-1, PLACER-1).
     #[error("{strategy} broke its contract: {violation}")]
     Contract {
@@ -128,6 +136,7 @@ impl CupelError {
             Self::CycleDetected => "CycleDetected",
             Self::TableTooLarge { .. } => "TableTooLarge",
             Self::TableOverLimit { .. } => "TableOverLimit",
+            Self::TooManyStates { .. } => "TooManyStates",
             Self::Contract { .. } => "Contract",
         }
     }

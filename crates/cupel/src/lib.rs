@@ -122,9 +122,10 @@ pub use scorer::{
 #[cfg(feature = "stream")]
 pub use slicer::StreamSlice;
 pub use slicer::{
-    CountConstrainedKnapsackSlice, CountQuotaEntry, CountQuotaSlice, GreedySlice, GroupScore,
-    GroupSlice, KnapsackSlice, LadderSlice, LadderStep, QuotaConstraint, QuotaConstraintMode,
-    QuotaEntry, QuotaPolicy, QuotaSlice, RankSlice, Refusal, ScarcityBehavior, Selection, Slicer,
+    ChoiceSlice, CountConstrainedKnapsackSlice, CountQuotaEntry, CountQuotaSlice, GreedySlice,
+    GroupScore, GroupSlice, KnapsackSlice, LadderSlice, LadderStep, QuotaConstraint,
+    QuotaConstraintMode, QuotaEntry, QuotaPolicy, QuotaSlice, RankSlice, Refusal, ScarcityBehavior,
+    Selection, Slicer,
 };
 
 /// Compiles and runs the example in the README.

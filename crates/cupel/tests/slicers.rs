@@ -108,7 +108,7 @@ fn counts(cap: usize) -> Vec<CountQuotaEntry> {
     vec![CountQuotaEntry::new(kind(), 0, cap).unwrap()]
 }
 
-const BUILTINS: [(&str, Build); 7] = [
+const BUILTINS: [(&str, Build); 9] = [
     ("GreedySlice", || Box::new(GreedySlice)),
     ("RankSlice", || Box::new(RankSlice)),
     ("KnapsackSlice", || Box::new(KnapsackSlice::new(1).unwrap())),
@@ -127,6 +127,10 @@ const BUILTINS: [(&str, Build); 7] = [
     ("GroupSlice(GreedySlice)", || {
         Box::new(GroupSlice::new(GreedySlice))
     }),
+    ("LadderSlice", || {
+        Box::new(LadderSlice::new(vec![LadderStep::Drop]))
+    }),
+    ("ChoiceSlice", || Box::new(ChoiceSlice::new())),
 ];
 
 /// What a decorator adds to the slicer it wraps.

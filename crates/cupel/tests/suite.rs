@@ -4,6 +4,7 @@ mod adapter;
 mod analysis;
 mod arbitrary;
 mod behavior;
+mod choice;
 mod comparison;
 mod compat;
 #[cfg(feature = "documents")]

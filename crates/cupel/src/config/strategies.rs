@@ -17,7 +17,7 @@ use super::registry::{
 };
 use super::tree::Node;
 use crate::{
-    ChronologicalPlacer, CompositeScorer, ContextKind, CountConstrainedKnapsackSlice,
+    ChoiceSlice, ChronologicalPlacer, CompositeScorer, ContextKind, CountConstrainedKnapsackSlice,
     CountQuotaEntry, CountQuotaSlice, DecayCurve, DecayScorer, FrequencyScorer, GreedySlice,
     GroupScore, GroupSlice, KindScorer, KnapsackSlice, LadderSlice, LadderStep, MetadataKeyScorer,
     MetadataTrustScorer, OverflowStrategy, Placer, PriorityScorer, ProductScorer, QuotaEntry,
@@ -254,6 +254,12 @@ family! {
             "The share of the target down to which items are dropped once shortening is not enough.";
         marker_tokens: i64 = default(COUNT, Literal::Integer(0)),
             "The tokens reserved for a marker if an item is dropped.";
+    }
+
+    "choice" Choice ChoiceSlice::from_config
+    "The items and views with the highest total score (multiple-choice knapsack)." {
+        state_limit: Option<u64> = optional(Shape::Integer(1, i64::MAX)),
+            "The most pairs of tokens and value examined. Defaults to 50,000,000.";
     }
 }
 

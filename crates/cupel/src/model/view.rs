@@ -5,8 +5,8 @@ use crate::CupelError;
 /// A shorter form of an item with its own token count: an extract, a title, a placeholder.
 ///
 /// An item offers views through [`ContextItemBuilder::view`](crate::ContextItemBuilder::view). A slicer
-/// that knows views ([`LadderSlice`](crate::LadderSlice), or a custom one through
-/// [`Selection::shorten`](crate::Selection::shorten)) keeps an item in full, as one of its views, or not at
+/// that knows views ([`LadderSlice`](crate::LadderSlice), [`ChoiceSlice`](crate::ChoiceSlice), or a custom
+/// one through [`Selection::shorten`](crate::Selection::shorten)) keeps an item in full, as one of its views, or not at
 /// all. Other slicers ignore views.
 ///
 /// ```

@@ -10,11 +10,13 @@
 //! | [`CountConstrainedKnapsackSlice`] | with item counts per kind, through a knapsack | one sort and the knapsack |
 //! | [`GroupSlice`] | whole groups of items, through an inner slicer | one sort and the inner slicer |
 //! | [`LadderSlice`] | items in full, then their views, then fewer items | one pass per state |
+//! | [`ChoiceSlice`] | items and views with the highest total score | items times views times target |
 //! | `StreamSlice` (feature `stream`) | from an asynchronous stream, batch by batch | one sort per batch |
 //!
-//! [`RankSlice`], [`GroupSlice`] and [`LadderSlice`] are additions to the specification.
+//! [`RankSlice`], [`GroupSlice`], [`LadderSlice`] and [`ChoiceSlice`] are additions to the specification.
 
 mod builtin;
+mod choice;
 mod count;
 mod fill;
 mod greedy;
@@ -34,6 +36,7 @@ use std::sync::Arc;
 pub(crate) use builtin::chain;
 #[doc(hidden)]
 pub use builtin::{BuiltinSlicer, PreparedChoice, SweepVisitor, Unsorted, ViewChange};
+pub use choice::ChoiceSlice;
 #[doc(hidden)]
 pub use count::Counts;
 pub use count::{

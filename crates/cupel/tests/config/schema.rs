@@ -64,6 +64,8 @@ const VALID: &[&str] = &[
     r#"{"scorer": {"type": "tag", "tag_weights": {"a": 1, "A": 0.5}, "ignore_case": false}, "slicer": {"type": "group"}}"#,
     r#"{"scorer": {"type": "frequency"}, "slicer": {"type": "group", "score": "mean", "inner": {"type": "knapsack"}}}"#,
     r#"{"scorer": {"type": "reflexive"}, "slicer": {"type": "ladder", "steps": []}}"#,
+    r#"{"scorer": {"type": "reflexive"}, "slicer": {"type": "choice"}}"#,
+    r#"{"scorer": {"type": "reflexive"}, "slicer": {"type": "choice", "state_limit": 1000}}"#,
     r#"{"scorer": {"type": "reflexive"}, "slicer": {"type": "ladder", "steps": [{"type": "shorten", "kind": "ToolOutput", "levels": [800, 0]}, {"type": "drop"},
         {"type": "shorten", "kind": "ToolOutput", "mandatory": true, "levels": [25]}], "shorten_to": 0.7, "drop_to": 1, "marker_tokens": 10}}"#,
     r#"{"scorer": {"type": "reflexive"}, "slicer": {"type": "quota", "quotas": [{"kind": "Memory"}, {"kind": "x", "require": 0.5, "cap": 1}]}}"#,
