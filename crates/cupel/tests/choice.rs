@@ -106,7 +106,7 @@ fn too_many_states_are_an_error() {
         .collect();
     let ranked = ScoredRef::from_list(&items);
     let select = |limit: u64, target| {
-        let slicer = ChoiceSlice::new().with_state_limit(limit);
+        let slicer = ChoiceSlice::new().with_state_limit(limit).unwrap();
         slicer
             .select(&ranked, &budget(target))
             .map(|s| s.kept().len())
@@ -121,7 +121,9 @@ fn too_many_states_are_an_error() {
     assert!(select(100, 2).is_ok());
     assert!(select(1 << 20, 4_000).is_ok());
     // A sweep that exceeds the limit tries budgets one by one.
-    let pipeline = pipeline(ChoiceSlice::new().with_state_limit(100));
+    let limited = ChoiceSlice::new().with_state_limit(100).unwrap();
+    assert!(limited.with_state_limit(0).is_err());
+    let pipeline = pipeline(limited);
     let items: Vec<_> = items.into_iter().map(|scored| scored.item).collect();
     let sweep = pipeline.sweep(&items, &budget(0), 0..=4_000).unwrap();
     assert_eq!(sweep.steps[0].error, None);
@@ -139,6 +141,7 @@ fn pipeline(slicer: impl Slicer + 'static) -> Pipeline {
 
 /// Tries all choices, preferred ones first, and keeps the first of the best.
 fn brute_force(items: &[ScoredItem], target: i64) -> Vec<Kept> {
+    #[expect(clippy::cast_possible_truncation, reason = "at most 10^9")]
     fn units(value: f64) -> i64 {
         let units = (value * 1e9).floor();
         if units > 0.0 { units as i64 } else { 0 }

@@ -59,9 +59,18 @@ impl ChoiceSlice {
     }
 
     /// Sets the largest number of pairs of tokens and value that a run examines.
-    pub fn with_state_limit(mut self, states: u64) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// [`CupelError::SlicerConfig`] if it is 0.
+    pub fn with_state_limit(mut self, states: u64) -> Result<Self, CupelError> {
+        if states == 0 {
+            return Err(CupelError::SlicerConfig(
+                "state_limit must be > 0".to_owned(),
+            ));
+        }
         self.state_limit = states;
-        self
+        Ok(self)
     }
 
     /// Returns the largest number of pairs that a run examines.
@@ -317,8 +326,9 @@ impl BuiltinSlicer for ChoiceSlice {
 #[cfg(feature = "serde")]
 impl ChoiceSlice {
     pub(crate) fn from_config(state_limit: Option<u64>) -> Result<Self, super::ConfigError> {
-        Ok(Self {
-            state_limit: state_limit.unwrap_or(Self::DEFAULT_STATE_LIMIT),
-        })
+        let slicer = Self::new();
+        let limit = state_limit.unwrap_or(slicer.state_limit);
+        let slicer = slicer.with_state_limit(limit);
+        slicer.map_err(crate::config::invalid_in("state_limit"))
     }
 }
