@@ -29,7 +29,7 @@ Commands:
   release     Tests each feature alone, the packed crates and the minimum Rust version
   package     Packs every crate, then builds and tests the packed crates
   fuzz        Runs every fuzz target for SECONDS each: SECONDS
-  mutants     Tests the tests with mutated code: [--shard K/N]
+  mutants     Tests the tests with mutated code: [--only TEXT | --sample COUNT]
   browser     Tests the pages of `cupel explain --html` in Chromium
   screenshot  Writes docs/explain.png, a screenshot of such a page
   coverage    Writes spec/coverage.md: the vectors and tests that prove each requirement

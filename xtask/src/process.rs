@@ -39,7 +39,6 @@ pub(crate) fn succeeds(command: &mut Command) -> bool {
 }
 
 /// Runs a command and returns its standard output.
-#[cfg(test)]
 pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     let line = line(command);
     let output = command.output();
