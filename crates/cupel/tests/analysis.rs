@@ -1014,3 +1014,150 @@ fn an_explanation_reads_well() {
         "invalid pipeline configuration: index 3 is out of range: there are 3 candidates"
     );
 }
+
+/// Greedy fills 8, 4, 2 and 1 tokens in this order, so the last item is in at odd budgets and from 15 on.
+fn powers_of_two() -> [ContextItem; 4] {
+    [
+        item("eight", 8, 1.0),
+        item("four", 4, 0.4),
+        item("two", 2, 0.1),
+        item("one", 1, 0.01),
+    ]
+}
+
+#[test]
+fn an_explanation_writes_four_ranges_and_counts_the_others() {
+    let items = powers_of_two();
+    let text = |tokens: i64| {
+        let why = pipeline(GreedySlice).explain(&items, &budget(tokens), 3);
+        why.unwrap().to_string()
+    };
+    for (tokens, ranges) in [
+        (2, "3, 5, 7, 9 and 3 more ranges"),
+        (6, "7, 9, 11, 13 and 1 more ranges"),
+        (8, "9, 11, 13, 15 and above"),
+    ] {
+        let line = format!("\n  included at budgets of {ranges}\n");
+        assert!(text(tokens).contains(&line), "{}", text(tokens));
+    }
+    assert!(text(14).contains("\n  included at a budget of 15\n"));
+    assert!(!text(15).contains("budget of"));
+}
+
+#[test]
+fn an_explanation_searches_no_further_than_it_says() {
+    let items = [item("large", 200_000, 0.5)];
+    let quota = || QuotaSlice::new(Vec::new(), GreedySlice).unwrap();
+    for (by_steps, extra, found) in [
+        (true, 131_072, true),
+        (true, 131_073, false),
+        (false, 2_048, true),
+        (false, 2_049, false),
+    ] {
+        let pipeline = if by_steps {
+            pipeline(GreedySlice)
+        } else {
+            pipeline(quota())
+        };
+        let why = pipeline.explain(&items, &budget(200_000 - extra), 0);
+        let why = why.unwrap();
+        assert_eq!(why.extra_tokens, found.then_some(extra));
+        let ranges: &[(i64, i64)] = match (found, by_steps) {
+            (false, _) => &[],
+            (true, true) => &[(200_000, 331_072)],
+            (true, false) => &[(200_000, 200_000)],
+        };
+        assert_eq!(why.included_at, ranges);
+        let text = why.to_string();
+        let line = "  included at a budget of 200,000; larger budgets were not searched\n";
+        assert_eq!(text.contains(line), found && !by_steps, "{text}");
+    }
+}
+
+#[test]
+fn an_explanation_shows_two_neighbors_on_each_side() {
+    let items: Vec<ContextItem> = (0..7)
+        .map(|rank| item(&format!("{rank}"), 10, 0.9 - f64::from(rank) / 10.0))
+        .collect();
+    for (index, expected) in [
+        (0, &[1, 2][..]),
+        (1, &[0, 2, 3]),
+        (3, &[1, 2, 4, 5]),
+        (6, &[4, 5]),
+    ] {
+        let why = pipeline(GreedySlice).explain(&items, &budget(30), index);
+        let why = why.unwrap();
+        let ranks: Vec<usize> = why.neighbors.iter().map(|neighbor| neighbor.rank).collect();
+        assert_eq!(ranks, expected);
+        for neighbor in &why.neighbors {
+            assert_eq!(neighbor.index, neighbor.rank);
+            assert_eq!(
+                neighbor.score,
+                items[neighbor.index].future_relevance_hint().unwrap()
+            );
+            assert_eq!(neighbor.tokens, 10);
+            assert_eq!(neighbor.included, neighbor.rank < 3);
+        }
+    }
+}
+
+#[test]
+fn an_explanation_names_the_items_that_are_in_instead() {
+    // Nine dense items and a free one are behind the large item.
+    let mut items = vec![item("large", 100, 1.0)];
+    items.extend((0..10).map(|index| item(&format!("{index}"), i64::from(index > 0), 0.5)));
+    let explain = |items: &[ContextItem], index: usize| {
+        pipeline(GreedySlice)
+            .explain(items, &budget(99), index)
+            .unwrap()
+    };
+    let why = explain(&items, 0);
+    assert_eq!(why.displaced_by, [2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    let line = "\n  displaced by candidate 2, 3, 4, 5, 6, 7, 8, 9 and 1 more\n";
+    assert!(why.to_string().contains(line), "{why}");
+    let why = explain(&items[..10], 0);
+    let line = "\n  displaced by candidate 2, 3, 4, 5, 6, 7, 8, 9\n";
+    assert!(why.to_string().contains(line), "{why}");
+    assert!(explain(&items, 1).displaced_by.is_empty());
+    assert!(!explain(&items, 1).to_string().contains("displaced"));
+
+    // A duplicate: the copy that stays.
+    let copies = [
+        item("same", 10, 0.1),
+        item("same", 10, 0.9),
+        item("other", 10, 0.2),
+    ];
+    assert_eq!(explain(&copies, 0).displaced_by, [1]);
+    assert_eq!(explain(&copies, 0).rank, None);
+    assert!(explain(&copies, 0).neighbors.is_empty());
+
+    // An item that would fit without the pinned ones: these, without free ones.
+    let pinned = |content: &str, tokens: i64| {
+        let builder = item(content, tokens, 0.0).to_builder().pinned(true);
+        builder.build().unwrap()
+    };
+    let rules = [
+        pinned("free", 0),
+        item("late", 60, 0.9),
+        pinned("rules", 50),
+    ];
+    let why = explain(&rules, 1);
+    assert_eq!(why.displaced_by, [2]);
+    assert_eq!(why.extra_tokens, Some(11));
+
+    // A count limit: the kept items of the same kind, without free ones.
+    let entry = CountQuotaEntry::new(ContextKind::memory(), 0, 2).unwrap();
+    let slicer = CountQuotaSlice::new(vec![entry], GreedySlice, ScarcityBehavior::Degrade);
+    let of_kind = |content: &str, kind: ContextKind, tokens: i64, hint: f64| {
+        let builder = item(content, tokens, hint).to_builder().kind(kind);
+        builder.build().unwrap()
+    };
+    let kinds = [
+        of_kind("first", ContextKind::memory(), 5, 0.9),
+        of_kind("free", ContextKind::memory(), 0, 0.8),
+        of_kind("third", ContextKind::memory(), 5, 0.7),
+        of_kind("document", ContextKind::document(), 5, 0.6),
+    ];
+    let why = pipeline(slicer.unwrap()).explain(&kinds, &budget(99), 2);
+    assert_eq!(why.unwrap().displaced_by, [0]);
+}

@@ -277,7 +277,7 @@ pub(in crate::analytics) fn least_growth(
                     selects_any_form(budget)
                 }
             };
-            return (0..FARTHEST_ONE_BY_ONE).find(|growth| {
+            return (0..=FARTHEST_ONE_BY_ONE).find(|growth| {
                 let budget = now.checked_add(*growth).map(|target| axis.at(target));
                 let selected = budget.map(|budget| budget.and_then(|budget| selects(&budget)));
                 matches!(selected, Some(Ok(true)))
