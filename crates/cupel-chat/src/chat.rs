@@ -358,7 +358,7 @@ impl<'a> Message<'a> {
     }
 
     /// Returns its JSON as written.
-    pub fn json(&self) -> &str {
+    pub fn json(self) -> &'a str {
         self.chat.layout.json(self.index)
     }
 

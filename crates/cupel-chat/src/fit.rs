@@ -21,7 +21,7 @@ use crate::tokens::TokenCounter;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Fitted<'a> {
-    chat: &'a Chat,
+    pub(crate) chat: &'a Chat,
     /// The positions of the kept messages, in ascending order.
     pub kept: Vec<usize>,
     /// The dropped messages, in order.

@@ -4,6 +4,7 @@ use cupel::ChatSettings;
 use serde_json::Value;
 
 use crate::chat::Chat;
+use crate::fit::Fitted;
 use crate::message::{ParsedMessage, Role};
 use crate::shape::Shape;
 use crate::splice::quoted;
@@ -52,6 +53,29 @@ impl Markers {
             _ if omitted == 1 => "[1 earlier message omitted]".to_owned(),
             _ => format!("[{omitted} earlier messages omitted]"),
         }
+    }
+}
+
+impl Fitted<'_> {
+    /// Replaces the text of a marker, such as by a summary of the dropped messages.
+    ///
+    /// The tokens of the window change with it. To leave room, fit with a marker of as many tokens.
+    ///
+    /// # Panics
+    ///
+    /// If there is no marker at this position of [`markers`](Self::markers).
+    pub fn set_marker_text(&mut self, position: usize, text: &str, counter: &dyn TokenCounter) {
+        let old = &self.markers[position];
+        let role = match old.role {
+            "user" | "human" => Role::User,
+            _ => Role::Assistant,
+        };
+        let text = text.to_owned();
+        let new = self
+            .chat
+            .marker(role, old.before, old.omitted, text, counter);
+        self.tokens_after = self.tokens_after - old.tokens + new.tokens;
+        self.markers[position] = new;
     }
 }
 

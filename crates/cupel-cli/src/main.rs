@@ -12,9 +12,11 @@ mod input;
 mod output;
 mod page;
 mod progress;
+mod session;
 mod summary;
 mod task;
 mod text;
+mod trimming;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;

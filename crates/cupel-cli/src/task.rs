@@ -7,10 +7,11 @@ use clap::Args;
 use cupel::config::{PolicyConfig, Preset, preset};
 use cupel::{
     BudgetSweep, ContextBudget, ContextItem, CupelError, Decisions, MinBudgets, Pipeline, Policy,
-    SweepProgress, total_tokens,
+    SelectionReport, SweepProgress, total_tokens,
 };
 use cupel_chat::{
     Candidates, Chat, FitError, Fitted, Shape, TokenCounter, UnknownModel, default_policy,
+    session_policy,
 };
 
 use crate::budget::BudgetArgs;
@@ -20,14 +21,30 @@ use crate::decision::Run;
 use crate::failure::Failure;
 use crate::input::Source;
 use crate::output::write_file;
+use crate::summary::Header;
+use crate::trimming::TrimmingArgs;
 
-/// The presets for chats and for items without a policy.
+/// The presets for chats, chats with a state, and items without a policy.
 const CHATS_POLICY: &str = "agent";
+const SESSIONS_POLICY: &str = "session";
 const ITEMS_POLICY: &str = "chat";
 
 /// The arguments of every command that runs one policy over one input.
 #[derive(Debug, Args)]
 pub(crate) struct TaskArgs {
+    #[command(flatten)]
+    policy: PolicyArg,
+
+    #[command(flatten)]
+    input: InputArgs,
+
+    #[command(flatten)]
+    trimming: TrimmingArgs,
+}
+
+/// The arguments of a command that reads items only.
+#[derive(Debug, Args)]
+pub(crate) struct ItemsArgs {
     #[command(flatten)]
     policy: PolicyArg,
 
@@ -74,12 +91,12 @@ pub(crate) struct ReportArg {
 }
 
 impl ReportArg {
-    /// Writes the report of a run if `--report` asks for it.
-    pub(crate) fn write(&self, run: &Run<'_>) -> Result<(), Failure> {
+    /// Writes the report if `--report` asks for it.
+    pub(crate) fn write(&self, report: &SelectionReport) -> Result<(), Failure> {
         let Some(path) = &self.report else {
             return Ok(());
         };
-        let report = serde_json::to_string_pretty(&run.report)
+        let report = serde_json::to_string_pretty(report)
             .map_err(|error| Failure::internal(error.to_string()))?;
         write_file(path, &format!("{report}\n"))
     }
@@ -88,19 +105,39 @@ impl ReportArg {
 impl TaskArgs {
     /// Reads the input.
     pub(crate) fn load(&self, need: Need) -> Result<Task, Failure> {
-        self.input.load(&self.policy, need)
+        self.input.load(&self.policy, &self.trimming, need)
+    }
+
+    /// Reads a chat for a session.
+    pub(crate) fn load_session(&self, has_state: bool) -> Result<SessionTask, Failure> {
+        let source = Source::read(&self.input.file)?;
+        let settings = Settings::new(&self.input.settings, &self.policy, &self.trimming)?;
+        settings.session(source, has_state)
+    }
+}
+
+impl ItemsArgs {
+    /// Reads the input.
+    pub(crate) fn load(&self) -> Result<Task, Failure> {
+        self.input
+            .load(&self.policy, &TrimmingArgs::default(), Need::Budget)
     }
 }
 
 impl InputArgs {
     /// Reads the input for a run without `--policy`.
-    pub(crate) fn load_without_policy(&self) -> Result<Task, Failure> {
-        self.load(&PolicyArg { policy: None }, Need::Budget)
+    pub(crate) fn load_without_policy(&self, trimming: &TrimmingArgs) -> Result<Task, Failure> {
+        self.load(&PolicyArg { policy: None }, trimming, Need::Budget)
     }
 
-    fn load(&self, policy: &PolicyArg, need: Need) -> Result<Task, Failure> {
+    fn load(
+        &self,
+        policy: &PolicyArg,
+        trimming: &TrimmingArgs,
+        need: Need,
+    ) -> Result<Task, Failure> {
         let source = Source::read(&self.file)?;
-        Settings::new(&self.settings, policy)?.task(source, need)
+        Settings::new(&self.settings, policy, trimming)?.task(source, need)
     }
 }
 
@@ -160,12 +197,21 @@ impl NamedPolicy {
         Self::of_config(name, &Named::find(name)?.config()?)
     }
 
-    /// Returns the default for chats.
-    pub(crate) fn for_chats() -> Self {
-        Self {
-            name: CHATS_POLICY.to_owned(),
-            policy: default_policy(),
-        }
+    /// Returns the default for chats, or for chats with a state.
+    pub(crate) fn for_chats(has_state: bool) -> Self {
+        let (name, policy) = if has_state {
+            (SESSIONS_POLICY, session_policy())
+        } else {
+            (CHATS_POLICY, default_policy())
+        };
+        let name = name.to_owned();
+        Self { name, policy }
+    }
+
+    /// Returns the policy with the options for chats.
+    pub(crate) fn trimmed(mut self, trimming: &TrimmingArgs) -> Result<Self, Failure> {
+        self.policy = trimming.apply(&self.policy)?;
+        Ok(self)
     }
 
     fn of_request(config: &PolicyConfig) -> Result<Self, Failure> {
@@ -187,22 +233,51 @@ impl NamedPolicy {
 /// The settings of the command line, for one input or many.
 pub(crate) struct Settings<'a> {
     args: &'a SettingsArgs,
+    trimming: &'a TrimmingArgs,
     policy: Option<NamedPolicy>,
-    for_chats: NamedPolicy,
     for_items: NamedPolicy,
 }
 
 impl<'a> Settings<'a> {
-    pub(crate) fn new(args: &'a SettingsArgs, policy: &PolicyArg) -> Result<Self, Failure> {
+    pub(crate) fn new(
+        args: &'a SettingsArgs,
+        policy: &PolicyArg,
+        trimming: &'a TrimmingArgs,
+    ) -> Result<Self, Failure> {
+        let policy = policy.policy.as_deref().map(NamedPolicy::find);
         Ok(Self {
             args,
-            policy: policy
-                .policy
-                .as_deref()
-                .map(NamedPolicy::find)
-                .transpose()?,
-            for_chats: NamedPolicy::for_chats(),
+            trimming,
+            policy: policy.transpose()?,
             for_items: NamedPolicy::find(ITEMS_POLICY)?,
+        })
+    }
+
+    /// Returns the policy of a chat.
+    fn chat_policy(&self, has_state: bool) -> Result<NamedPolicy, Failure> {
+        let policy = self.policy.clone();
+        let policy = policy.unwrap_or_else(|| NamedPolicy::for_chats(has_state));
+        policy.trimmed(self.trimming)
+    }
+
+    /// Returns the task of a chat whose decisions are remembered.
+    fn session(&self, source: Source, has_state: bool) -> Result<SessionTask, Failure> {
+        let SettingsArgs { budget, chat: args } = self.args;
+        let classified = Classified::of(&source, args.shape);
+        let Input::Chat(chat) = Input::read(&source, &classified, args.shape, &|_| 0)? else {
+            return Err(Failure::input(
+                "--state and --summarize apply to chats, and this is a list of items",
+            )
+            .at(source.whole()));
+        };
+        let model = budget.model.as_deref().or(chat.model());
+        Ok(SessionTask {
+            budget: budget.over(None, None, model)?,
+            policy: self.chat_policy(has_state)?,
+            unknown_model: args.unknown(model),
+            counter: args.counter(model)?,
+            chat,
+            source,
         })
     }
 
@@ -218,7 +293,7 @@ impl<'a> Settings<'a> {
             Input::Chat(chat) => {
                 let model = budget.model.as_deref().or(chat.model());
                 let counter = args.counter(model)?;
-                let policy = self.policy.as_ref().unwrap_or(&self.for_chats).clone();
+                let policy = self.chat_policy(false)?;
                 let failure = |error| Failure::fit(&error).or_at(|| source.whole());
                 let candidates = |limit| chat.candidates_for(&policy.policy, limit, &*counter);
                 let (budget, candidates) = match need {
@@ -245,6 +320,14 @@ impl<'a> Settings<'a> {
                     source,
                 }
             }
+            Input::Items { .. } if self.trimming.given().is_some() => {
+                let option = self.trimming.given().unwrap_or_default();
+                return Err(Failure::input(format!(
+                    "{option} applies to chats, and this is a list of items"
+                ))
+                .at(source.whole())
+                .help("pin an item with its field \"pinned\""));
+            }
             Input::Items {
                 form,
                 request,
@@ -270,6 +353,45 @@ impl<'a> Settings<'a> {
             },
         };
         Ok(task)
+    }
+}
+
+/// A chat, a budget and a policy.
+pub(crate) struct SessionTask {
+    pub(crate) chat: Box<Chat>,
+    pub(crate) budget: ContextBudget,
+    pub(crate) policy: NamedPolicy,
+    pub(crate) counter: Box<dyn TokenCounter>,
+    /// Why the counter is an estimate, if the model is unknown.
+    unknown_model: Option<UnknownModel>,
+    source: Source,
+}
+
+impl SessionTask {
+    /// Returns what a summary names.
+    pub(crate) fn header(&self) -> Header<'_> {
+        Header {
+            shape: self.chat.shape(),
+            len: self.chat.len(),
+            budget: &self.budget,
+            policy: &self.policy.name,
+            counted_by: counted_by(Some(&*self.counter)),
+            unknown_model: self.unknown_model.as_ref(),
+        }
+    }
+
+    /// Returns the failure to fit the chat.
+    pub(crate) fn failure(&self, error: &FitError) -> Failure {
+        Failure::fit(error).or_at(|| self.source.whole())
+    }
+}
+
+/// Returns how tokens are known, as a summary shows it.
+fn counted_by(counter: Option<&dyn TokenCounter>) -> String {
+    match counter {
+        None => "tokens as given".to_owned(),
+        Some(counter) if counter.is_estimate() => format!("estimated by {}", counter.name()),
+        Some(counter) => format!("counted by {}", counter.name()),
     }
 }
 
@@ -364,10 +486,18 @@ impl Task {
 
     /// Returns how the tokens are known, as a summary shows it.
     pub(crate) fn counted_by(&self) -> String {
-        match &self.counter {
-            None => "tokens as given".to_owned(),
-            Some(counter) if counter.is_estimate() => format!("estimated by {}", counter.name()),
-            Some(counter) => format!("counted by {}", counter.name()),
+        counted_by(self.counter.as_deref())
+    }
+
+    /// Returns what a summary names.
+    pub(crate) fn header(&self) -> Header<'_> {
+        Header {
+            shape: self.shape(),
+            len: self.len(),
+            budget: &self.budget,
+            policy: &self.policy.name,
+            counted_by: self.counted_by(),
+            unknown_model: self.unknown_model.as_ref(),
         }
     }
 

@@ -10,3 +10,4 @@ mod docs;
 mod eval;
 mod sandbox;
 mod streams;
+mod trimming;

@@ -15,6 +15,7 @@ use crate::input::Source;
 use crate::output::Output;
 use crate::task::{Need, PolicyArg, Settings, SettingsArgs};
 use crate::text::counted;
+use crate::trimming::TrimmingArgs;
 
 /// Answer many requests, one per line
 ///
@@ -59,7 +60,8 @@ const CHUNK_BYTES: usize = 8 << 20;
 
 impl Batch {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
-        let settings = Settings::new(&self.settings, &self.policy)?;
+        let trimming = TrimmingArgs::default();
+        let settings = Settings::new(&self.settings, &self.policy, &trimming)?;
         let mut input = Input::open(&self.input)?;
         let mut sink = Sink::open(&self.answers, &self.input, output)?;
         let mut tally = Tally::default();

@@ -8,6 +8,7 @@ use crate::failure::{Exit, Failure};
 use crate::output::{Output, style};
 use crate::task::{InputArgs, NamedPolicy, Task};
 use crate::text::{counted, excerpt, grouped, width};
+use crate::trimming::TrimmingArgs;
 
 /// Show the items on which policies disagree
 #[derive(Debug, Args)]
@@ -19,6 +20,9 @@ pub(crate) struct Compare {
 
     #[command(flatten)]
     input: InputArgs,
+
+    #[command(flatten)]
+    trimming: TrimmingArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -28,8 +32,9 @@ Examples:
 
 impl Compare {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
-        let task = self.input.load_without_policy()?;
-        let named = self.policy.iter().map(|name| NamedPolicy::find(name));
+        let task = self.input.load_without_policy(&self.trimming)?;
+        let named = self.policy.iter();
+        let named = named.map(|name| NamedPolicy::find(name)?.trimmed(&self.trimming));
         let mut policies = named.collect::<Result<Vec<_>, _>>()?;
         if policies.len() == 1 && task.has_own_policy {
             policies.insert(0, task.policy.clone());

@@ -2,14 +2,15 @@
 
 use clap::Args;
 use cupel::total_tokens;
-use cupel_chat::{Fitted, TokenCounter};
-use serde_json::json;
+use cupel_chat::{Fitted, SessionWindow, TokenCounter};
+use serde_json::{Value, json};
 
 use crate::decision::Run;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
+use crate::session::SessionArgs;
 use crate::summary::Summary;
-use crate::task::{Need, ReportArg, Task, TaskArgs};
+use crate::task::{Need, ReportArg, SessionTask, Task, TaskArgs};
 
 /// Fit a chat into a token budget
 ///
@@ -28,61 +29,109 @@ pub(crate) struct Fit {
 
     #[command(flatten)]
     task: TaskArgs,
+
+    #[command(flatten)]
+    session: SessionArgs,
 }
 
 const EXAMPLES: &str = "\
 Examples:
   cupel fit chat.json --budget 8k > fitted.json
   cupel fit chat.json --budget 70% --model gpt-4o --reserve 2k
-  cupel fit chat.json --budget 8k --policy tool-use --report why.json
+  cupel fit chat.json --budget 8k --state s.state    # turn by turn
+  cupel fit chat.json --budget 8k --pin 0,role:user --max-result 2k
   cat chat.json | cupel fit - --budget 8k | my-client
 
 Exit status: 1 if the mandatory messages do not fit.";
 
 impl Fit {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
-        let task = self.task.load(Need::OneBudget)?;
-        let run = task.run()?;
-        self.report.write(&run)?;
-        let mut kept = run.decisions.window().to_vec();
-        kept.retain(|&index| index < task.len());
-        kept.sort_unstable();
-        let fitted = task.fitted(&run);
-        let text = match &fitted {
-            Some(fitted) => fitted.to_json(),
-            None => task.rewritten(&kept)?,
-        };
-        if output.is_json() {
-            output.json(&document(&task, &run, &kept, fitted.as_ref(), &text)?)?;
+        if self.session.is_given() {
+            self.run_session(output)?;
         } else {
-            output.text(&text)?;
-            if !text.ends_with('\n') {
-                output.line("")?;
-            }
-            output.finish()?;
-            let summary = Summary::new(&task, &run).of_chat(fitted.as_ref());
-            summary.write(output);
+            self.run_once(output)?;
         }
         Ok(Exit::Success)
     }
+
+    fn run_once(&self, output: &mut Output) -> Result<(), Failure> {
+        let task = self.task.load(Need::OneBudget)?;
+        let run = task.run()?;
+        self.report.write(&run.report)?;
+        let fitted = task.fitted(&run);
+        let text = match &fitted {
+            Some(fitted) => fitted.to_json(),
+            None => task.rewritten(&kept(&task, &run))?,
+        };
+        if output.is_json() {
+            let mut document = match &fitted {
+                Some(fitted) => chat_document(fitted),
+                None => items_document(&task, &run),
+            };
+            document["chat"] = parsed(&text)?;
+            document["shape"] = task.shape().name().into();
+            document["budget"] = task.budget.window_limit().into();
+            describe_counter(&mut document, task.counter.as_deref());
+            return output.json(&document);
+        }
+        write_text(&text, output)?;
+        Summary::of_run(&task, &run, fitted.as_ref()).write(output);
+        Ok(())
+    }
+
+    fn run_session(&self, output: &mut Output) -> Result<(), Failure> {
+        let task = self.task.load_session(self.session.has_state())?;
+        let window = self.session.fit(&task)?;
+        self.report.write(&window.fitted.report)?;
+        let text = window.fitted.to_json();
+        if output.is_json() {
+            return output.json(&session_document(&task, &window, &text)?);
+        }
+        write_text(&text, output)?;
+        Summary::of_session(&task, &window).write(output);
+        Ok(())
+    }
 }
 
-fn document(
-    task: &Task,
-    run: &Run<'_>,
-    kept: &[usize],
-    fitted: Option<&Fitted<'_>>,
-    text: &str,
-) -> Result<serde_json::Value, Failure> {
+fn write_text(text: &str, output: &mut Output) -> Result<(), Failure> {
+    output.text(text)?;
+    if !text.ends_with('\n') {
+        output.line("")?;
+    }
+    output.finish()
+}
+
+fn kept(task: &Task, run: &Run<'_>) -> Vec<usize> {
+    let mut kept = run.decisions.window().to_vec();
+    kept.retain(|&index| index < task.len());
+    kept.sort_unstable();
+    kept
+}
+
+/// Parses the written chat: one value is the document, several are lines.
+fn parsed(text: &str) -> Result<Value, Failure> {
     let values = serde_json::Deserializer::from_str(text).into_iter();
-    let values: Vec<serde_json::Value> = values
+    let values: Vec<Value> = values
         .collect::<Result<_, _>>()
         .map_err(|error| Failure::internal(error.to_string()))?;
-    // One value is the document, several are lines.
-    let chat = match <[_; 1]>::try_from(values) {
+    Ok(match <[_; 1]>::try_from(values) {
         Ok([document]) => document,
         Err(lines) => lines.into(),
-    };
+    })
+}
+
+fn chat_document(fitted: &Fitted<'_>) -> Value {
+    json!({
+        "kept": fitted.kept,
+        "dropped": fitted.dropped,
+        "shortened": fitted.shortened,
+        "markers": fitted.markers,
+        "tokens_before": fitted.tokens_before,
+        "tokens_after": fitted.tokens_after,
+    })
+}
+
+fn items_document(task: &Task, run: &Run<'_>) -> Value {
     let mut dropped = run.decisions.excluded();
     dropped.sort_unstable();
     let dropped = dropped.into_iter().map(|index| {
@@ -93,18 +142,32 @@ fn document(
             "reason": run.decisions.exclusion(index),
         })
     });
-    let counter = task.counter.as_deref();
-    Ok(json!({
-        "chat": chat,
-        "shape": task.shape().name(),
-        "kept": kept,
+    json!({
+        "kept": kept(task, run),
         "dropped": dropped.collect::<Vec<_>>(),
-        "shortened": fitted.map_or(&[][..], |fitted| &fitted.shortened),
-        "markers": fitted.map_or(&[][..], |fitted| &fitted.markers),
-        "tokens_before": fitted.map_or(total_tokens(&task.items), |it| it.tokens_before),
-        "tokens_after": fitted.map_or(run.decisions.tokens_used(), |it| it.tokens_after),
-        "budget": task.budget.window_limit(),
-        "counter": counter.map(TokenCounter::name),
-        "estimated": counter.is_some_and(TokenCounter::is_estimate),
-    }))
+        "shortened": [],
+        "markers": [],
+        "tokens_before": total_tokens(&task.items),
+        "tokens_after": run.decisions.tokens_used(),
+    })
+}
+
+fn session_document(
+    task: &SessionTask,
+    window: &SessionWindow<'_>,
+    text: &str,
+) -> Result<Value, Failure> {
+    let mut document = chat_document(&window.fitted);
+    document["chat"] = parsed(text)?;
+    document["shape"] = task.chat.shape().name().into();
+    document["budget"] = task.budget.window_limit().into();
+    document["reuse"] = json!(window.reuse);
+    document["rebuilt"] = json!(window.rebuilt);
+    describe_counter(&mut document, Some(&*task.counter));
+    Ok(document)
+}
+
+fn describe_counter(document: &mut Value, counter: Option<&dyn TokenCounter>) {
+    document["counter"] = json!(counter.map(TokenCounter::name));
+    document["estimated"] = counter.is_some_and(TokenCounter::is_estimate).into();
 }

@@ -7,7 +7,7 @@ use crate::decision::Run;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 use crate::summary::Summary;
-use crate::task::{Need, ReportArg, Task, TaskArgs};
+use crate::task::{ItemsArgs, ReportArg, Task};
 
 /// Select the items that fit a token budget
 ///
@@ -21,7 +21,7 @@ pub(crate) struct Select {
     report: ReportArg,
 
     #[command(flatten)]
-    task: TaskArgs,
+    task: ItemsArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -38,16 +38,16 @@ Only `content` is required; missing `tokens` are counted. All fields:
 
 impl Select {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
-        let task = self.task.load(Need::Budget)?;
+        let task = self.task.load()?;
         let form = task.form()?;
         let run = task.run()?;
-        self.report.write(&run)?;
+        self.report.write(&run.report)?;
         if output.is_json() {
             output.json(&run.without_times().answer())?;
         } else {
             write_items(&task, form, &run, output)?;
             output.finish()?;
-            Summary::new(&task, &run).write(output);
+            Summary::of_run(&task, &run, None).write(output);
         }
         Ok(Exit::Success)
     }

@@ -37,9 +37,13 @@ pub(super) struct Agent {
     budget: Vec<i64>,
 
     /// Policies: presets, files, or `suffix`, the newest messages that fit; repeatable. Default:
-    /// `suffix` and the default for chats
+    /// `suffix` and `agent`, or `session` with --state
     #[arg(long, value_name = "NAME|FILE")]
     policy: Vec<String>,
+
+    /// Remember decisions from request to request, as `cupel fit --state` does
+    #[arg(long)]
+    state: bool,
 
     #[command(flatten)]
     chat: ChatArgs,
@@ -49,6 +53,7 @@ const AGENT_EXAMPLES: &str = "\
 Examples:
   cupel eval agent runs.jsonl --budget 1000,2000,4000
   cupel eval agent runs.jsonl --budget 8k --policy suffix --policy mine.toml
+  cupel eval agent runs.jsonl --budget 8k --state
   cupel eval agent runs.jsonl --budget 8k --json | jq '.results[].cost'
 
 A line: {\"id\": \"run-1\", \"messages\": [...]}";
@@ -89,14 +94,20 @@ impl Agent {
     }
 
     fn methods(&self) -> Result<Vec<Method>, Failure> {
-        if self.policy.is_empty() {
-            return Ok(vec![Method::Suffix, Method::Fit(NamedPolicy::for_chats())]);
-        }
-        let method = |name: &String| match name.as_str() {
-            Method::SUFFIX => Ok(Method::Suffix),
-            name => NamedPolicy::find(name).map(Method::Fit),
+        let method = if self.state {
+            Method::Session
+        } else {
+            Method::Fit
         };
-        self.policy.iter().map(method).collect()
+        if self.policy.is_empty() {
+            let policy = NamedPolicy::for_chats(self.state);
+            return Ok(vec![Method::Suffix, method(policy)]);
+        }
+        let policies = self.policy.iter().map(|name| match name.as_str() {
+            Method::SUFFIX => Ok(Method::Suffix),
+            name => NamedPolicy::find(name).map(method),
+        });
+        policies.collect()
     }
 
     /// Reads the runs. Blank lines are skipped.

@@ -4,8 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use cupel::{ContextBudget, ContextItem, GroupSlice};
-use cupel_chat::{Chat, ChatError, FitError, Fitted, Role, Shape, TokenCounter};
+use cupel::{ContextBudget, ContextItem, GroupSlice, Policy};
+use cupel_chat::{Chat, ChatError, FitError, Fitted, Fitter, Role, Shape, TokenCounter};
 
 use super::metric::{self, Author, Message, Window};
 use super::tally::{Measure, Tally};
@@ -19,8 +19,10 @@ const CACHED_PRICE: f64 = 0.1;
 pub(super) enum Method {
     /// Keeps the longest suffix of whole groups, as most trimming functions do.
     Suffix,
-    /// Fits the history by a policy.
+    /// Fits each history by a policy.
     Fit(NamedPolicy),
+    /// Fits each history by a policy and the decisions about earlier ones.
+    Session(NamedPolicy),
 }
 
 /// A method and its budget: the tokens of a request without system messages and request overhead.
@@ -34,34 +36,58 @@ impl Method {
     /// The name of the contiguous suffix on the command line.
     pub(super) const SUFFIX: &str = "suffix";
 
-    /// Returns the name.
+    /// Returns the name of the policy.
     pub(super) fn name(&self) -> &str {
         match self {
             Self::Suffix => Self::SUFFIX,
-            Self::Fit(policy) => &policy.name,
+            Self::Fit(policy) | Self::Session(policy) => &policy.name,
         }
     }
 
+    /// Returns whether decisions about earlier histories are remembered.
+    pub(super) fn has_state(&self) -> bool {
+        matches!(self, Self::Session(_))
+    }
+
+    /// Starts a run.
+    fn start(&self) -> Trimmer<'_> {
+        match self {
+            Self::Suffix => Trimmer::Suffix,
+            Self::Fit(policy) => Trimmer::Fit(&policy.policy),
+            Self::Session(policy) => Trimmer::Session(Box::new(Fitter::new(policy.policy.clone()))),
+        }
+    }
+}
+
+/// A [`Method`] in a run.
+enum Trimmer<'a> {
+    Suffix,
+    Fit(&'a Policy),
+    Session(Box<Fitter>),
+}
+
+impl Trimmer<'_> {
     /// Trims a history to a budget for the whole request.
     fn trim(
-        &self,
+        &mut self,
         history: &Request,
         budget: i64,
         counter: &dyn TokenCounter,
     ) -> Result<Trimmed, FitError> {
+        let chat = &history.chat;
+        let limits = ContextBudget::with_target(budget, budget).map_err(FitError::Policy)?;
         match self {
             Self::Suffix => {
                 let kept = suffix(history, budget);
                 Ok(Trimmed {
-                    text: history.chat.write(&kept),
+                    text: chat.write(&kept),
                     origins: kept.into_iter().map(Some).collect(),
                 })
             }
-            Self::Fit(policy) => {
-                let limits =
-                    ContextBudget::with_target(budget, budget).map_err(FitError::Policy)?;
-                let fitted = history.chat.fit(&policy.policy, &limits, counter)?;
-                Ok(Trimmed::of(&fitted))
+            Self::Fit(policy) => Ok(Trimmed::of(&chat.fit(policy, &limits, counter)?)),
+            Self::Session(fitter) => {
+                let window = fitter.fit(chat, &limits, counter)?;
+                Ok(Trimmed::of(&window.fitted))
             }
         }
     }
@@ -179,7 +205,7 @@ pub(super) fn replay(
     counter: &dyn TokenCounter,
 ) -> Result<Vec<Tally>, ChatError> {
     let counter = Memo::new(counter);
-    let mut sessions: Vec<Session> = settings.iter().map(|_| Session::default()).collect();
+    let mut sessions: Vec<Session<'_>> = settings.iter().map(Session::new).collect();
     let mut cached = 0;
     for answer in answers(run) {
         let before: Vec<usize> = (0..answer.start).collect();
@@ -196,8 +222,8 @@ pub(super) fn replay(
             price: price(history.tokens(), cached),
             history,
         };
-        for (session, setting) in sessions.iter_mut().zip(settings) {
-            session.request(&step, setting, &counter)?;
+        for session in &mut sessions {
+            session.request(&step, &counter)?;
         }
         cached = step.history.tokens();
     }
@@ -224,26 +250,31 @@ struct Step {
 }
 
 /// The requests of a run under one setting.
-#[derive(Default)]
-struct Session {
+struct Session<'a> {
+    budget: i64,
+    trimmer: Trimmer<'a>,
     tally: Tally,
     /// The last request that was sent.
     previous: Option<Request>,
 }
 
-impl Session {
+impl<'a> Session<'a> {
+    fn new(setting: &'a Setting) -> Self {
+        Self {
+            budget: setting.budget,
+            trimmer: setting.method.start(),
+            tally: Tally::default(),
+            previous: None,
+        }
+    }
+
     /// Trims the history, and measures the window if the history exceeds the budget.
-    fn request(
-        &mut self,
-        step: &Step,
-        setting: &Setting,
-        counter: &dyn TokenCounter,
-    ) -> Result<(), ChatError> {
+    fn request(&mut self, step: &Step, counter: &dyn TokenCounter) -> Result<(), ChatError> {
         let history = &step.history;
-        let is_trimmed = history.body_tokens() > setting.budget;
+        let is_trimmed = history.body_tokens() > self.budget;
         self.tally.requests += 1;
-        let budget = setting.budget.saturating_add(history.fixed_tokens());
-        let trimmed = setting.method.trim(history, budget, counter);
+        let budget = self.budget.saturating_add(history.fixed_tokens());
+        let trimmed = self.trimmer.trim(history, budget, counter);
         if is_trimmed {
             self.tally.trimmed += 1;
             self.tally.count(Measure::Failed, trimmed.is_err());
@@ -267,7 +298,7 @@ impl Session {
             let messages = &history.messages;
             let breaks = metric::breaks_alternation(messages, &window);
             tally.count(Measure::Orphans, metric::has_orphan(&sent.messages));
-            tally.count(Measure::OverBudget, sent.body_tokens() > setting.budget);
+            tally.count(Measure::OverBudget, sent.body_tokens() > self.budget);
             tally.count(Measure::Holes, metric::has_hole(messages, &window));
             tally.count(Measure::Breaks, breaks);
         }

@@ -20,6 +20,7 @@ pub(super) struct Results<'a> {
 pub(super) struct Row {
     budget: i64,
     policy: String,
+    has_state: bool,
     requests: usize,
     /// The requests whose history exceeds the budget.
     trimmed: usize,
@@ -34,6 +35,7 @@ impl Row {
         Self {
             budget: setting.budget,
             policy: setting.method.name().to_owned(),
+            has_state: setting.method.has_state(),
             requests: sum(|run| run.requests),
             trimmed: sum(|run| run.trimmed),
             steps: sum(|run| run.steps),
@@ -45,6 +47,7 @@ impl Row {
         let mut document = Map::new();
         document.insert("budget".to_owned(), self.budget.into());
         document.insert("policy".to_owned(), self.policy.clone().into());
+        document.insert("state".to_owned(), self.has_state.into());
         document.insert("trimmed".to_owned(), self.trimmed.into());
         document.insert("steps".to_owned(), self.steps.into());
         for ((_, name, _), estimate) in Measure::ALL.into_iter().zip(self.estimates) {
@@ -118,7 +121,9 @@ const CELL: usize = 19;
 fn write_block(rows: &[Row], output: &mut Output) -> Result<(), Failure> {
     let mut header = " ".repeat(LABEL);
     for row in rows {
-        header.push_str(&cell(&excerpt(&row.policy, CELL - 2)));
+        let state = if row.has_state { ", state" } else { "" };
+        let name = excerpt(&row.policy, CELL - 2 - state.len());
+        header.push_str(&cell(&(name + state)));
     }
     output.line(header.trim_end())?;
     for (position, (measure, _, label)) in Measure::ALL.into_iter().enumerate() {

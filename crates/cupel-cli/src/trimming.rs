@@ -1,0 +1,107 @@
+//! How a chat is trimmed, on the command line: the table `chat` of a policy document as options.
+
+use clap::{Args, ValueEnum};
+use cupel::{Policy, Shorten};
+
+use crate::budget::tokens;
+use crate::failure::Failure;
+
+/// How a chat is trimmed. Each option takes precedence over the policy.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Trimming of chats")]
+pub(crate) struct TrimmingArgs {
+    /// Messages that always stay: positions, ranges and roles, such as 0,3-5,role:system
+    #[arg(long, value_name = "MESSAGES", value_delimiter = ',')]
+    pin: Vec<String>,
+
+    /// Always keep the task, the first user turn
+    #[arg(long, overrides_with = "no_keep_task")]
+    keep_task: bool,
+
+    /// Let the task be dropped like other messages
+    #[arg(long, overrides_with = "keep_task")]
+    no_keep_task: bool,
+
+    /// Shorten every tool result to this many tokens, even if the chat fits
+    #[arg(long, value_name = "TOKENS", value_parser = at_least_one)]
+    max_result: Option<i64>,
+
+    /// Texts that may be shortened: `off` none, `old` old tool results and answers, `all` also the
+    /// task and the newest tool results as a last resort
+    #[arg(long, value_enum, value_name = "WHICH", hide_possible_values = true)]
+    shorten: Option<ShortenArg>,
+
+    /// Text in the place of dropped messages; an n in braces becomes their number. `off` for none.
+    /// Default: a note between two user turns only
+    #[arg(long, value_name = "TEXT|off")]
+    marker: Option<String>,
+
+    /// Cut in steps of this many tokens, so that the windows of a growing chat share a longer prefix
+    #[arg(long, value_name = "TOKENS", value_parser = at_least_one)]
+    step: Option<i64>,
+}
+
+/// The values of `--shorten`.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum ShortenArg {
+    Off,
+    Old,
+    All,
+}
+
+/// Parses a token count of at least 1.
+pub(crate) fn at_least_one(text: &str) -> Result<i64, String> {
+    match tokens(text)? {
+        0 => Err("expected at least 1 token".to_owned()),
+        tokens => Ok(tokens),
+    }
+}
+
+impl TrimmingArgs {
+    /// Returns the policy with these options.
+    pub(crate) fn apply(&self, policy: &Policy) -> Result<Policy, Failure> {
+        let mut chat = policy.chat().clone();
+        if !self.pin.is_empty() {
+            chat.pin.clone_from(&self.pin);
+        }
+        if self.keep_task || self.no_keep_task {
+            chat.keep_task = self.keep_task;
+        }
+        if self.max_result.is_some() {
+            chat.max_result = self.max_result;
+        }
+        if let Some(shorten) = self.shorten {
+            chat.shorten = match shorten {
+                ShortenArg::Off => Shorten::Off,
+                ShortenArg::Old => Shorten::Old,
+                ShortenArg::All => Shorten::All,
+            };
+        }
+        if let Some(marker) = &self.marker {
+            chat.marker = Some(match marker.as_str() {
+                "off" => String::new(),
+                text => text.to_owned(),
+            });
+        }
+        if self.step.is_some() {
+            chat.step = self.step;
+        }
+        let policy = policy.to_builder().chat(chat).build();
+        policy.map_err(|error| Failure::internal(error.to_string()))
+    }
+
+    /// Returns the first option that is given.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--pin", !self.pin.is_empty()),
+            ("--keep-task", self.keep_task),
+            ("--no-keep-task", self.no_keep_task),
+            ("--max-result", self.max_result.is_some()),
+            ("--shorten", self.shorten.is_some()),
+            ("--marker", self.marker.is_some()),
+            ("--step", self.step.is_some()),
+        ];
+        let mut given = given.into_iter().filter(|(_, given)| *given);
+        given.next().map(|(option, _)| option)
+    }
+}
