@@ -79,10 +79,9 @@ impl<'a> Run<'a> {
 
     /// Returns the answer in JSON.
     pub(crate) fn answer(&self) -> Answer<'_> {
-        let items = self.decisions.items();
         Answer {
             report: Some(&self.report),
-            ..self.answer_with(|index| Some(&items[index]))
+            ..self.answer_with(|index| Some(self.decisions.item(index)))
         }
     }
 

@@ -412,3 +412,64 @@ fn items_of_any_size_can_be_swept() {
         .collect();
     assert_eq!(least, [Value::Null, Value::Null, json!(5)]);
 }
+
+#[test]
+fn views_are_shown_by_every_command_over_items() {
+    let request = br#"{"items": [
+        {"content": "alpha", "tokens": 1000, "future_relevance_hint": 0.9, "views": [{"content": "a", "tokens": 20}]},
+        {"content": "beta", "tokens": 30, "future_relevance_hint": 0.5}],
+        "policy": {"scorer": {"type": "reflexive"}, "slicer": {"type": "ladder",
+            "steps": [{"type": "shorten", "kind": "Message", "levels": [100]}, {"type": "drop"}]}}}"#;
+    let run = |args: &[&str]| {
+        let sandbox = Sandbox::new();
+        let args = [&[args[0], "-"], &args[1..]].concat();
+        sandbox.run_with_input(&args, request)
+    };
+    let selected = run(&["select", "--budget", "50", "--json"]).json();
+    let item = &selected["selected"][0]["item"];
+    assert_eq!(
+        (&item["content"], &item["original_tokens"]),
+        (&json!("a"), &json!(1000))
+    );
+    let reason = json!({"reason": "Shortened", "tokens": 20, "original_tokens": 1000});
+    assert_eq!(selected["included"][0]["reason"], reason);
+    let written = run(&["select", "--budget", "50"]);
+    assert!(
+        written.ok().contains(r#""content":"a","tokens":20"#),
+        "{}",
+        written.out
+    );
+
+    let explained = run(&["explain", "--budget", "50"]);
+    assert!(explained.ok().contains("shortened to 20 of 1,000 tokens"));
+    let one = run(&["explain", "--budget", "50", "--item", "0"]);
+    assert!(
+        one.ok().contains("in full at a budget of 1,030"),
+        "{}",
+        one.out
+    );
+    let sandbox = Sandbox::new();
+    let args = ["explain", "-", "--budget", "50", "--html", "why.html"];
+    sandbox.run_with_input(&args, request).ok();
+    let page = sandbox.read("why.html");
+    assert!(page.contains(r#""shortened":20"#) && page.contains("[20,1000,20]"));
+
+    let swept = run(&["sweep"]);
+    assert!(swept.ok().contains("2 (1 shortened)"), "{}", swept.out);
+    let items = run(&["sweep", "--csv", "items"]);
+    assert!(
+        items.ok().contains("\n0,20,1029,0\n0,1030,1030,\n"),
+        "{}",
+        items.out
+    );
+
+    let least = run(&["min-budget"]);
+    assert!(least.ok().contains("20 (in full 1,030)"), "{}", least.out);
+    let one = run(&["min-budget", "--item", "0"]);
+    assert_eq!(one.ok(), "20\n");
+    assert!(
+        one.err.contains("shortened below a budget of 1,030"),
+        "{}",
+        one.err
+    );
+}

@@ -336,8 +336,17 @@ mod oracle {
     pub(super) type State = Vec<Option<Option<usize>>>;
 
     pub(super) fn is_mandatory(items: &[ScoredItem], rank: usize) -> bool {
+        is_marked(items, rank, "cupel:mandatory")
+    }
+
+    /// Mandatory, or marked to be kept.
+    pub(super) fn is_kept(items: &[ScoredItem], rank: usize) -> bool {
+        is_mandatory(items, rank) || is_marked(items, rank, "cupel:keep")
+    }
+
+    fn is_marked(items: &[ScoredItem], rank: usize, key: &str) -> bool {
         let group = |rank: usize| items[rank].item.metadata().get("cupel:group");
-        let marked = |rank: usize| items[rank].item.metadata().contains_key("cupel:mandatory");
+        let marked = |rank: usize| items[rank].item.metadata().contains_key(key);
         let mates = (0..items.len()).filter(|&o| group(o).is_some() && group(o) == group(rank));
         marked(rank) || mates.into_iter().any(marked)
     }
@@ -361,7 +370,10 @@ mod oracle {
         let item = &items[rank].item;
         let own = match state[rank] {
             None => return,
-            Some(None) => item.tokens(),
+            Some(None) => match item.metadata().get("cupel:level") {
+                Some(level) => level.parse().unwrap(),
+                None => item.tokens(),
+            },
             Some(Some(view)) => item.views()[view].level(),
         };
         let fitting = (0..item.views().len()).filter(|&v| item.views()[v].level() <= level);
@@ -383,8 +395,12 @@ mod oracle {
                 } => {
                     for &level in levels {
                         let meant = (0..items.len()).filter(|&rank| {
-                            items[rank].item.kind() == kind
-                                && is_mandatory(items, rank) == *mandatory
+                            let is_meant = if *mandatory {
+                                is_kept(items, rank)
+                            } else {
+                                !is_mandatory(items, rank)
+                            };
+                            items[rank].item.kind() == kind && is_meant
                         });
                         let mut meant: Vec<usize> = meant.collect();
                         let mut state = states.last().unwrap().clone();
@@ -407,7 +423,7 @@ mod oracle {
                             other == rank || group.is_some() && name == group
                         };
                         let is_best = (0..rank).all(|better| !is_mate(better));
-                        if is_best && !is_mandatory(items, rank) {
+                        if is_best && !is_kept(items, rank) {
                             let mut state = states.last().unwrap().clone();
                             for other in (0..items.len()).filter(|&other| is_mate(other)) {
                                 state[other] = None;
@@ -478,8 +494,16 @@ fn steps() -> impl Strategy<Value = Vec<LadderStep>> {
 fn item() -> impl Strategy<Value = ContextItem> {
     let views = vec((0_i64..40, 0_i64..40), 0..4);
     let group = prop::option::weighted(0.4, 0_u8..3);
-    (0_i64..50, kinds(), views, group, prop::bool::weighted(0.2)).prop_map(
-        |(tokens, kind, views, group, mandatory)| {
+    let mark = prop::sample::select(vec![
+        None,
+        None,
+        None,
+        Some(LadderSlice::MANDATORY),
+        Some(LadderSlice::KEEP),
+    ]);
+    let level = prop::option::weighted(0.2, 0_i64..40);
+    (0_i64..50, kinds(), views, group, mark, level).prop_map(
+        |(tokens, kind, views, group, mark, level)| {
             let mut item = ContextItem::builder("item", tokens).kind(kind);
             let mut levels = Vec::new();
             for (level, view_tokens) in views {
@@ -491,8 +515,11 @@ fn item() -> impl Strategy<Value = ContextItem> {
             if let Some(group) = group {
                 item = item.meta(GroupSlice::KEY, group.to_string());
             }
-            if mandatory {
-                item = item.meta(LadderSlice::MANDATORY, "");
+            if let Some(mark) = mark {
+                item = item.meta(mark, "");
+            }
+            if let Some(level) = level {
+                item = item.meta(LadderSlice::LEVEL, level.to_string());
             }
             item.build().unwrap()
         },
@@ -543,8 +570,8 @@ fn the_choice_is_the_oracles() {
                 let tokens = oracle::tokens(&case.items, &state, case.slicer.marker_tokens());
                 prop_assert!(tokens <= target);
                 for (rank, kept) in state.iter().enumerate() {
-                    let is_mandatory = oracle::is_mandatory(&case.items, rank);
-                    prop_assert!(kept.is_some() || !is_mandatory, "rank {}", rank);
+                    let must_stay = oracle::is_kept(&case.items, rank);
+                    prop_assert!(kept.is_some() || !must_stay, "rank {}", rank);
                 }
                 prop_assert_eq!(Some(state), expected);
             }

@@ -77,7 +77,7 @@ fn one(task: &Task, index: usize, output: &mut Output) -> Result<Exit, Failure> 
 
 fn document(task: &Task, decisions: &Decisions<'_>) -> serde_json::Value {
     let candidate = |index: usize| {
-        let (item, score) = (&task.items[index], decisions.score(index));
+        let (item, score) = (decisions.item(index), decisions.score(index));
         let inclusion = decisions.inclusion(index);
         json!({
             "index": index,
@@ -134,7 +134,7 @@ fn table(task: &Task, decisions: &Decisions<'_>, output: &mut Output) -> Result<
     );
     let room = columns().map_or(60, |columns| columns.saturating_sub(84).max(20));
     for index in window.iter().copied().chain(decisions.excluded()) {
-        let item = &task.items[index];
+        let item = decisions.item(index);
         let (verdict, why) = match decisions.inclusion(index) {
             Some(reason) => ("in", reason.phrase()),
             None => ("out", decisions.phrase(index).unwrap_or_default()),

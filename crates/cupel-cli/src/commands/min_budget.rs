@@ -51,10 +51,13 @@ impl MinBudget {
         };
         let found: Vec<(usize, Option<i64>)> =
             asked.map(|index| (index, least.budgets[index])).collect();
+        // The least budget in full, if the item is shortened at smaller ones.
+        let in_full =
+            |index: usize| least.in_full[index].filter(|b| least.budgets[index] != Some(*b));
         if output.is_json() {
             let items = found
                 .iter()
-                .map(|(index, least)| json!({ "index": index, "min_budget": least }));
+                .map(|(index, min_budget)| json!({ "index": index, "min_budget": min_budget, "in_full": least.in_full[*index] }));
             let mut answer = json!({
                 "exact": least.exact,
                 "ceiling": ceiling,
@@ -64,9 +67,15 @@ impl MinBudget {
                 answer["stopped_at"] = budget.into();
             }
             output.json(&answer)?;
-        } else if let (Some(item), [(_, least)]) = (self.item, &found[..]) {
-            match least {
-                Some(least) => output.line(least)?,
+        } else if let (Some(item), [(_, min_budget)]) = (self.item, &found[..]) {
+            match min_budget {
+                Some(min_budget) => {
+                    output.line(min_budget)?;
+                    if let Some(budget) = in_full(item) {
+                        let budget = grouped(budget);
+                        output.note(format_args!("shortened below a budget of {budget}"));
+                    }
+                }
                 None => output.note(format_args!(
                     "no budget up to {} selects item {item}",
                     grouped(searched)
@@ -83,11 +92,15 @@ impl MinBudget {
                     ]
                 },
             );
-            for (index, least) in &found {
+            for (index, min_budget) in &found {
                 let item = &task.items[*index];
+                let min_budget = min_budget.map_or_else(|| "-".to_owned(), grouped);
                 table.row(vec![
                     index.to_string(),
-                    least.map_or_else(|| "-".to_owned(), grouped),
+                    match in_full(*index) {
+                        Some(budget) => format!("{min_budget} (in full {})", grouped(budget)),
+                        None => min_budget,
+                    },
                     grouped(item.tokens()),
                     excerpt(item.content(), 60),
                 ]);

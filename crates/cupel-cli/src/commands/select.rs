@@ -53,10 +53,15 @@ impl Select {
     }
 }
 
-/// Writes the selected items as they stand in the input.
+/// Writes the selected items as they stand in the input, shortened ones as their views.
 fn write_items(task: &Task, form: Form, run: &Run<'_>, output: &mut Output) -> Result<(), Failure> {
     let written = task.written(form)?;
-    let mut window = run.decisions.window().iter().map(|&index| &written[index]);
+    let decisions = &run.decisions;
+    let text = |&index: &usize| match decisions.view(index) {
+        Some(_) => serde_json::to_string(decisions.item(index)).expect("an item is valid JSON"),
+        None => written[index].to_string(),
+    };
+    let mut window = decisions.window().iter().map(text);
     match form {
         Form::Lines => window.try_for_each(|item| output.line(item)),
         Form::Array | Form::Request => {

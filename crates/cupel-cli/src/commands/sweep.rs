@@ -169,7 +169,10 @@ fn plot(sweep: &BudgetSweep, output: &mut Output) -> Result<(), Failure> {
         table.row(vec![
             grouped(step.from),
             grouped(step.to),
-            step.included.to_string(),
+            match step.shortened {
+                0 => step.included.to_string(),
+                shortened => format!("{} ({shortened} shortened)", step.included),
+            },
             grouped(step.tokens_used),
             result,
         ]);

@@ -3,8 +3,8 @@
 use std::ops::RangeInclusive;
 
 use cupel::{
-    BudgetSweep, ContextBudget, ContextItem, ContextKind, CupelError, Decisions, End, Pipeline,
-    PipelineStage, PlacementRule, ScorePart, total_tokens,
+    BudgetSweep, ContextBudget, ContextItem, ContextKind, CupelError, Decisions, End,
+    ItemIntervals, Pipeline, PipelineStage, PlacementRule, ScorePart, total_tokens,
 };
 use serde::{Serialize, Serializer};
 
@@ -73,8 +73,14 @@ struct Item<'a> {
     reason: Option<String>,
     /// Whether the reason holds at every budget.
     always: bool,
+    /// The tokens of its view, if the item is shortened at the given budget.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shortened: Option<Int>,
     /// The budgets that include the item.
     intervals: Vec<(Int, Int)>,
+    /// The budgets that include a view of the item, with the tokens of the view.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    views: Vec<(Int, Int, Int)>,
     facts: Vec<(&'a str, String)>,
 }
 
@@ -130,10 +136,8 @@ impl<'a> PageData<'a> {
         let items_of_page = parts.iter().zip(&sweep.items).enumerate();
         let items_of_page = items_of_page.map(|(index, (parts, swept))| {
             let kind = kinds.iter().position(|kind| *kind == items[index].kind());
-            let intervals = swept.intervals.iter();
-            let intervals = intervals.map(|&(from, to)| (Int(from), Int(to)));
             let parts = parts.as_ref().map(|parts| flat(parts, &mut scorers));
-            Item::new(&decisions, index, parts, kind, intervals.collect())
+            Item::new(&decisions, index, parts, kind, swept)
         });
         Ok(Self {
             title,
@@ -209,9 +213,17 @@ impl<'a> Item<'a> {
         index: usize,
         parts: Option<(usize, Vec<Float>)>,
         kind: Option<usize>,
-        intervals: Vec<(Int, Int)>,
+        swept: &ItemIntervals,
     ) -> Self {
         let item = &decisions.items()[index];
+        let shortened = decisions
+            .view(index)
+            .map(|view| item.views()[view].tokens());
+        let intervals = swept.intervals.iter();
+        let views = swept.views.iter().map(|view| {
+            let tokens = item.views()[view.view].tokens();
+            (Int(view.from), Int(view.to), Int(tokens))
+        });
         Self {
             text: item.content(),
             kind: kind.unwrap_or_default(),
@@ -225,7 +237,9 @@ impl<'a> Item<'a> {
             always: decisions
                 .stage(index)
                 .is_some_and(|stage| stage < PipelineStage::Slice),
-            intervals,
+            shortened: shortened.map(Int),
+            intervals: intervals.map(|&(from, to)| (Int(from), Int(to))).collect(),
+            views: views.collect(),
             facts: facts(item, decisions.copy_of(index)),
         }
     }

@@ -17,7 +17,9 @@
  * @property {number} [position]
  * @property {string} [reason]
  * @property {boolean} always
+ * @property {Int} [shortened] the tokens of its view at the given budget
  * @property {[Int, Int][]} intervals
+ * @property {[Int, Int, Int][]} [views] first and last budget, tokens of the view
  * @property {[string, string][]} facts
  */
 /**
@@ -101,6 +103,8 @@ function readData() {
     item.tokens = int(item.tokens);
     item.score = Number(item.score);
     item.intervals = item.intervals.map((/** @type {any[]} */ interval) => interval.map(int));
+    item.views = item.views?.map((/** @type {any[]} */ view) => view.map(int));
+    if (item.shortened !== undefined) item.shortened = int(item.shortened);
     if (item.parts) item.parts[1] = item.parts[1].map(Number);
   }
   return read;
@@ -159,9 +163,20 @@ function failureAt(budget) {
   return data.failures.find((failure) => failure.from <= budget && budget <= failure.to);
 }
 
+/**
+ * Returns the tokens of the view that the window of a budget has; `undefined` for an item in full.
+ * @param {Item} item
+ * @param {bigint} budget
+ */
+function shortenedAt(item, budget) {
+  if (budget === target) return item.shortened;
+  return item.views?.find(([from, to]) => from <= budget && budget <= to)?.[2];
+}
+
 /** @param {number[]} members */
 function tokensOf(members) {
-  return members.reduce((sum, index) => sum + BigInt(items[index].tokens), 0n);
+  const size = (/** @type {Item} */ item) => shortenedAt(item, state.budget) ?? item.tokens;
+  return members.reduce((sum, index) => sum + BigInt(size(items[index])), 0n);
 }
 
 /* ---- text ---- */
@@ -407,7 +422,9 @@ function row(index, place) {
     const sentence = why.charAt(0).toUpperCase() + why.slice(1);
     reason.replaceChildren(make('b', '', sentence), where === '' ? '.' : `; ${where}.`);
   } else {
-    reason.replaceChildren();
+    const shortened = shortenedAt(items[index], state.budget);
+    const sentence = `Shortened to ${tokens(shortened ?? 0)} of ${tokens(items[index].tokens)} tokens`;
+    reason.replaceChildren(...(shortened === undefined ? [] : [make('b', '', sentence), '.']));
   }
   return made;
 }

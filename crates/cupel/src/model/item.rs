@@ -137,7 +137,7 @@ impl ContextItem {
     /// Returns the caller's own data.
     ///
     /// Four strategies read an entry: [`GroupSlice`](crate::GroupSlice) reads `cupel:group`,
-    /// [`LadderSlice`](crate::LadderSlice) also reads `cupel:mandatory`,
+    /// [`LadderSlice`](crate::LadderSlice) also reads `cupel:mandatory`, `cupel:keep` and `cupel:level`,
     /// [`MetadataTrustScorer`](crate::MetadataTrustScorer) reads `cupel:trust`, and
     /// [`MetadataKeyScorer`](crate::MetadataKeyScorer) reads the key it is given. Nothing else in a
     /// run reads metadata.

@@ -18,9 +18,16 @@ use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredItem, Sco
 /// less than the one before. The slicer takes the first state that fits the target, so a larger budget
 /// never drops or shortens what a smaller one keeps.
 ///
-/// A candidate with the metadata key `cupel:mandatory` is never dropped, nor is any member of its group
-/// (the metadata key `cupel:group`, as in [`GroupSlice`]). If no state fits, the run fails with
-/// [`CupelError::MandatoryExceedsBudget`].
+/// Metadata keys of the candidates, whose values have no meaning unless stated:
+///
+/// | key | effect |
+/// |---|---|
+/// | `cupel:mandatory` | never dropped; shortened only by steps for mandatory candidates |
+/// | `cupel:keep` | never dropped; shortened by all steps of its kind |
+/// | `cupel:group` | the value names its group, as in [`GroupSlice`]. A group is dropped as a whole, and what one of both keys above says of a member holds for all members. |
+/// | `cupel:level` | the value is the level of the item in full, if the caller shortened it already. Defaults to its token count. |
+///
+/// If no state fits, the run fails with [`CupelError::MandatoryExceedsBudget`].
 ///
 /// [Low-water marks](Self::with_marks) make a slicer that shortens or drops do more of it than the
 /// target needs, so that the window stays the same for some time as the input grows. The
@@ -66,8 +73,7 @@ pub enum LadderStep {
     /// Caps the candidates of a kind at each level in order.
     ///
     /// At a level, a candidate whose own level is higher becomes its view with the highest level that is
-    /// not above the cap. It stays as it is if it has no such view. The level of an item in full is its
-    /// token count.
+    /// not above the cap. It stays as it is if it has no such view.
     Shorten {
         /// The kind.
         kind: ContextKind,
