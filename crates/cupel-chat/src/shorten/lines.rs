@@ -132,7 +132,9 @@ impl<'t> Text<'t> {
                 named.sort_unstable_by_key(|name| name.start);
                 finish(&self.render(&kept, &named))
             });
-            return found.map(|(_, text)| text);
+            if let Some((_, text)) = found {
+                return Some(text);
+            }
         }
         let found = part.largest(max, part.bytes(), |bytes| {
             finish(&self.render(&keep(bytes), &[]))

@@ -107,7 +107,7 @@ impl<'c> Limit<'c> {
             }
             let next = secant(last, (size, tokens), target);
             last = (size, tokens);
-            size = if probe % 4 == 0 {
+            size = if probe >= 4 && probe % 2 == 0 {
                 low.midpoint(end)
             } else {
                 next
@@ -141,4 +141,67 @@ pub(super) fn boundary(text: &str, byte: usize) -> usize {
     (0..=byte)
         .rfind(|&byte| text.is_char_boundary(byte))
         .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    /// Counts words, and how often it is asked.
+    struct Words(AtomicUsize);
+
+    impl TokenCounter for Words {
+        fn count(&self, text: &str) -> i64 {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            i64::try_from(text.split_whitespace().count()).unwrap()
+        }
+
+        fn name(&self) -> &'static str {
+            "words"
+        }
+
+        fn is_estimate(&self) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn the_search_finds_the_largest_size_with_few_counts() {
+        let renderings: [fn(usize) -> usize; 4] = [
+            |size| size,
+            |size| 7 + size / 3,
+            |size| size * size,
+            |size| if size < 50 { 2 } else { 5_000 },
+        ];
+        for words in renderings {
+            for (level, guess) in [
+                (3, 0),
+                (60, 900),
+                (60, 1),
+                (390, 10),
+                (3_000, 1),
+                (3_000, 900),
+            ] {
+                let counter = Words(0.into());
+                let limit = Limit {
+                    level,
+                    counter: &counter,
+                    density: DENSITY,
+                };
+                let render = |size| "w ".repeat(words(size));
+                let found = limit.largest(1_000, guess, render).map(|(size, _)| size);
+                let tokens = |size: usize| i64::try_from(words(size)).unwrap();
+                let expected = (0..=1_000).rfind(|&size| tokens(size) <= level);
+                if level < COARSE {
+                    assert_eq!(found, expected, "{level} from {guess}");
+                } else {
+                    let used = tokens(found.unwrap());
+                    assert!(used <= level, "{level} from {guess}: {used}");
+                }
+                assert!(counter.0.into_inner() <= 28, "{level} from {guess}");
+            }
+        }
+    }
 }

@@ -228,6 +228,19 @@ fn the_marker_names_identifiers_of_the_omitted_lines() {
 }
 
 #[test]
+fn a_text_of_one_long_identifier_is_shortened() {
+    // Its name in the marker would cost more than the text.
+    let text = format!("AA-{} and more", "0𐀀¡".repeat(20));
+    let tokens = COUNTER.count(&text);
+    for level in [tokens - 1, tokens - 10, 25] {
+        assert!(
+            Shortener::new(&text).result(level, &COUNTER).is_some(),
+            "{level}"
+        );
+    }
+}
+
+#[test]
 fn texts_of_few_lines_are_cut_by_characters() {
     let text = "one two three ".repeat(300);
     let short = result(&text, 60);
