@@ -1,27 +1,28 @@
 //! [`Candidates`]: the messages of a chat as items, with shorter views for a ladder.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
+use std::sync::Arc;
 
 use cupel::config::SlicerConfig;
 use cupel::{
-    ContextItem, ContextItemBuilder, ContextView, GroupSlice, LadderSlice, LadderStep, Policy,
-    Shorten, total_tokens,
+    ContextBudget, ContextItem, ContextItemBuilder, ContextView, GroupSlice, LadderSlice,
+    LadderStep, Policy, Shorten, total_tokens,
 };
 
 use crate::chat::Chat;
 use crate::fit::FitError;
 use crate::marker::Markers;
-use crate::message::{ContentPart, ParsedMessage, Slot};
 use crate::shape::Shape;
-use crate::shorten::Shortener;
-use crate::tokens::{TokenCounter, cost};
+use crate::tokens::TokenCounter;
+use crate::views::{MessageShortener, Replacement};
 
 /// Everything in a request that costs tokens, as a policy wants it: one item per message, then the
 /// request overhead; see [`Chat::candidates_for`]. Dereferences to the items.
 #[derive(Debug, Clone)]
 pub struct Candidates {
     pub(crate) items: Vec<ContextItem>,
+    /// The items of the messages as they were read.
+    pub(crate) originals: Vec<ContextItem>,
     /// The text replacements of each message.
     pub(crate) replacements: Vec<Replacements>,
     /// The slicer of the policy, if it is a ladder.
@@ -29,26 +30,44 @@ pub struct Candidates {
     /// The tokens of all messages as they were read.
     pub(crate) tokens_before: i64,
     pub(crate) markers: Markers,
-    /// The messages that an earlier window of the same session dropped.
-    pub(crate) dropped_before: BTreeSet<usize>,
+    /// Whether an earlier window of the same session dropped a message, by position.
+    pub(crate) dropped_before: Vec<bool>,
 }
 
 /// The text replacements of one message.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Replacements {
     /// What the item itself stands for, if not for the message as it was read.
-    pub(crate) base: Option<Replacement>,
+    pub(crate) base: Option<Base>,
     /// One replacement per view of the item.
-    pub(crate) views: Vec<Replacement>,
+    pub(crate) views: Vec<Arc<Replacement>>,
 }
 
-/// Shorter texts for some strings of a message.
+/// A shortened message: its item without marks and pins, and its texts.
 #[derive(Debug, Clone)]
-pub(crate) struct Replacement {
-    pub(crate) level: i64,
-    pub(crate) tokens: i64,
-    /// The path of each string and its new text.
-    pub(crate) texts: Vec<(String, String)>,
+pub(crate) struct Base {
+    item: ContextItem,
+    pub(crate) replacement: Arc<Replacement>,
+}
+
+impl Base {
+    fn new(
+        original: &ContextItem,
+        text: &str,
+        replacement: Arc<Replacement>,
+    ) -> Result<Self, FitError> {
+        let item = original
+            .to_builder()
+            .view(ContextView::new(text, replacement.tokens))
+            .meta(LadderSlice::LEVEL, replacement.level.to_string())
+            .build()
+            .map_err(FitError::Policy)?;
+        Ok(Self {
+            // The item has one view.
+            item: item.as_view(0).unwrap_or(item),
+            replacement,
+        })
+    }
 }
 
 impl Candidates {
@@ -56,8 +75,8 @@ impl Candidates {
     pub(crate) fn replacement(&self, index: usize, view: Option<usize>) -> Option<&Replacement> {
         let replacements = self.replacements.get(index)?;
         match view {
-            Some(view) => replacements.views.get(view),
-            None => replacements.base.as_ref(),
+            Some(view) => replacements.views.get(view).map(|it| &**it),
+            None => replacements.base.as_ref().map(|base| &*base.replacement),
         }
     }
 }
@@ -77,9 +96,10 @@ pub(crate) struct Memory {
     pub(crate) tokens: Vec<i64>,
     /// The level that each message was shortened to.
     pub(crate) levels: Vec<Option<i64>>,
-    pub(crate) dropped: BTreeSet<usize>,
-    /// The texts and replacements of shortened messages, where they are known.
-    pub(crate) shortened: BTreeMap<usize, (String, Replacement)>,
+    pub(crate) dropped: Vec<bool>,
+    /// The items and shortened messages of the last window, where they are known.
+    pub(crate) originals: Vec<ContextItem>,
+    pub(crate) bases: Vec<Option<Base>>,
 }
 
 /// Returns the slicer of a policy, if it is a ladder, with the steps that its settings allow.
@@ -103,23 +123,6 @@ fn ladder_of(policy: &Policy) -> Option<LadderSlice> {
     LadderSlice::new(steps).with_marks(shorten_to, drop_to).ok()
 }
 
-/// Returns the levels that a ladder may shorten an item to.
-fn levels_of(ladder: &LadderSlice, item: &ContextItem) -> BTreeSet<i64> {
-    let is_mandatory = item.metadata().contains_key(LadderSlice::MANDATORY);
-    let is_kept = is_mandatory || item.metadata().contains_key(LadderSlice::KEEP);
-    let levels = ladder.steps().iter().filter_map(|step| match step {
-        LadderStep::Shorten {
-            kind,
-            mandatory,
-            levels,
-        } if kind == item.kind() && if *mandatory { is_kept } else { !is_mandatory } => {
-            Some(levels)
-        }
-        _ => None,
-    });
-    levels.flatten().copied().collect()
-}
-
 /// The metadata of a message that a ladder never drops: [`LadderSlice::MANDATORY`] or
 /// [`LadderSlice::KEEP`], and why.
 type Mark = (&'static str, &'static str);
@@ -133,8 +136,8 @@ impl Chat {
     ///
     /// As [`candidates`](Self::candidates), with the pins of the policy and its limit for tool results.
     /// For a policy with a [`LadderSlice`] the task, the last user turn and the newest step are
-    /// mandatory instead of pinned. Messages offer shorter views if the chat exceeds `limit`, or always
-    /// if that is `None`.
+    /// mandatory instead of pinned, and messages offer shorter views. With a budget they offer only the
+    /// views that it needs, so that the candidates serve that budget alone.
     ///
     /// # Errors
     ///
@@ -142,10 +145,10 @@ impl Chat {
     pub fn candidates_for(
         &self,
         policy: &Policy,
-        limit: Option<i64>,
+        budget: Option<&ContextBudget>,
         counter: &dyn TokenCounter,
     ) -> Result<Candidates, FitError> {
-        self.candidates_after(&Memory::default(), policy, limit, counter)
+        self.candidates_after(&Memory::default(), policy, budget, counter)
     }
 
     /// Returns the candidates of a session that remembers earlier windows.
@@ -153,48 +156,61 @@ impl Chat {
         &self,
         memory: &Memory,
         policy: &Policy,
-        limit: Option<i64>,
+        budget: Option<&ContextBudget>,
         counter: &dyn TokenCounter,
     ) -> Result<Candidates, FitError> {
         let settings = policy.chat();
-        let items = self.counted_candidates(counter, &memory.tokens);
+        let items = self.counted_candidates(counter, memory);
         let mut candidates = Candidates {
             replacements: vec![Replacements::default(); self.len()],
             ladder: ladder_of(policy),
             tokens_before: total_tokens(&items),
             markers: Markers::Off,
-            dropped_before: memory.dropped.clone(),
+            dropped_before: {
+                let mut dropped = memory.dropped.clone();
+                dropped.resize(self.len(), false);
+                dropped
+            },
+            originals: items[..self.len()].to_vec(),
             items,
         };
-        let pins = self.pinned_by(&settings.pin)?;
-        if let Some(ladder) = candidates.ladder.take() {
-            candidates.markers = Markers::of(settings);
-            let tokens = self.marker_tokens(&candidates.markers, counter);
-            candidates.ladder = Some(ladder.with_marker_tokens(tokens));
-            candidates.mark(self, settings.keep_task)?;
-        }
-        for &index in &pins {
-            candidates.edit(index, |item| item.pinned(true))?;
-        }
-        for index in 0..self.len() {
+        let marks = match &candidates.ladder {
+            Some(_) if self.shape != Shape::Items => {
+                self.mandatory_for_ladder(settings.keep_task)?
+            }
+            _ => vec![None; self.len()],
+        };
+        for (index, mark) in marks.iter().enumerate() {
             let remembered = memory.levels.get(index).copied().flatten();
             let limit = settings.max_result.filter(|_| self.has_result(index));
             let Some(level) = remembered.into_iter().chain(limit).min() else {
                 continue;
             };
-            let known = memory.shortened.get(&index);
-            if let Some(known) = known.filter(|(_, known)| known.level == level) {
-                candidates.replace(index, known.clone())?;
+            let known = memory.bases.get(index).and_then(Option::as_ref);
+            if let Some(known) = known.filter(|known| known.replacement.level == level) {
+                candidates.replace(index, known.clone());
                 continue;
             }
-            let (tokens, is_task) = (candidates[index].tokens(), candidates.is_task(index));
-            let shortened = self.shortened(index, tokens, &[level], is_task, counter);
-            for shortened in shortened {
-                candidates.replace(index, shortened)?;
+            let original = &candidates.originals[index];
+            let shortener = self.shortener(index, original.tokens(), is_task(*mark), counter);
+            if let Some((text, replacement)) = shortener.shorten(level, counter) {
+                let base = Base::new(original, &text, replacement.into())?;
+                candidates.replace(index, base);
             }
         }
-        if limit.is_none_or(|limit| candidates.tokens() > limit) {
-            candidates.offer_views(self, counter)?;
+        if let Some(ladder) = candidates.ladder.take() {
+            candidates.markers = Markers::of(settings);
+            let tokens = self.marker_tokens(&candidates.markers, counter);
+            candidates.ladder = Some(ladder.with_marker_tokens(tokens));
+            candidates.mark(self, &marks, settings.keep_task)?;
+        }
+        for index in self.pinned_by(&settings.pin)? {
+            candidates.edit(index, |item| item.pinned(true))?;
+        }
+        if budget.is_none_or(|budget| candidates.tokens() > budget.window_limit()) {
+            // A step asks for more than the budget needs.
+            let budget = budget.filter(|_| settings.step.is_none());
+            candidates.offer_views(self, &marks, budget, counter)?;
         }
         Ok(candidates)
     }
@@ -249,125 +265,33 @@ impl Chat {
         let turn = |index| starts[self.groups.group(index)];
         (0..self.len()).map(turn).collect()
     }
-
-    fn has_result(&self, index: usize) -> bool {
-        let slots = &self.messages[index].slots;
-        slots.iter().any(|slot| slot.result.is_some())
-    }
-
-    /// Returns the strings of a message that a shorter text may replace: those of its tool results; or
-    /// all its texts, if it is the task or an assistant message of texts only.
-    fn replaceable(&self, index: usize, is_task: bool) -> Vec<&Slot> {
-        let message = &self.messages[index];
-        if self.has_result(index) {
-            let slots = message.slots.iter();
-            return slots.filter(|slot| slot.result.is_some()).collect();
-        }
-        let is_alone = self.groups.members(self.groups.group(index)).len() == 1;
-        let is_text_only = message.slots.len() == message.parts.len();
-        if is_task || (message.is_from_model() && is_alone && is_text_only) {
-            return message.slots.iter().collect();
-        }
-        Vec::new()
-    }
-
-    /// Returns a message shortened to each level at which it gets shorter: its text, and what to replace.
-    ///
-    /// `tokens` are those of the message as it was read. The strings of one tool result share a level.
-    fn shortened(
-        &self,
-        index: usize,
-        tokens: i64,
-        levels: &[i64],
-        is_task: bool,
-        counter: &dyn TokenCounter,
-    ) -> Vec<(String, Replacement)> {
-        let message = &self.messages[index];
-        let slots = self.replaceable(index, is_task);
-        let texts: Vec<(&Slot, Shortener<'_>, i64)> = slots
-            .iter()
-            .filter_map(|&slot| match &message.parts[slot.part] {
-                ContentPart::Text(text) => {
-                    let own = if slots.len() == 1 && message.parts.len() == 1 {
-                        // The rest of the message is its role.
-                        tokens - cost::message(self.shape, &without_parts(message), counter)
-                    } else {
-                        counter.count(text)
-                    };
-                    Some((slot, Shortener::new(text), own))
-                }
-                _ => None,
-            })
-            .collect();
-        let mut found = Vec::new();
-        for &level in levels {
-            let mut short = message.clone();
-            let mut replacement = Replacement {
-                level,
-                tokens,
-                texts: Vec::new(),
-            };
-            for (slot, shortener, own) in &texts {
-                let sharing = texts
-                    .iter()
-                    .filter(|(other, ..)| other.result == slot.result);
-                let sharing = i64::try_from(sharing.count()).unwrap_or(i64::MAX);
-                let share = (level / sharing).max(LEAST_SHARE.min(level));
-                if *own <= share {
-                    continue;
-                }
-                let text = match slot.result {
-                    Some(_) => shortener.result(share, counter),
-                    None => shortener.prose(share, counter),
-                };
-                if let Some(text) = text {
-                    replacement.tokens += counter.count(&text) - own;
-                    short.parts[slot.part] = ContentPart::Text(text.clone());
-                    replacement.texts.push((slot.path.clone(), text));
-                }
-            }
-            if replacement.tokens < tokens {
-                found.push((short.text(), replacement));
-            }
-        }
-        found
-    }
 }
 
 /// The lowest level of the answer that the last user turn replies to.
 const LEAST_ANSWER: i64 = 60;
 
-/// The fewest tokens of one of several strings of a tool result.
-const LEAST_SHARE: i64 = 15;
-
-fn without_parts(message: &ParsedMessage) -> ParsedMessage {
-    ParsedMessage {
-        role: message.role,
-        label: message.label.clone(),
-        named: message.named,
-        ..ParsedMessage::default()
-    }
-}
-
 impl Candidates {
     /// Returns the tokens of the messages that no earlier window dropped, and of the request overhead.
     pub(crate) fn tokens(&self) -> i64 {
-        let is_kept = |(index, _): &(usize, &ContextItem)| !self.dropped_before.contains(index);
+        let is_kept = |(index, _): &(usize, &ContextItem)| !self.is_dropped_before(*index);
         let kept = self.items.iter().enumerate().filter(is_kept);
         total_tokens(kept.map(|(_, item)| item))
     }
 
-    /// Returns the text and the replacement of a message shortened to a level.
-    pub(crate) fn shortened(&self, index: usize, level: i64) -> Option<(String, Replacement)> {
+    /// Returns whether an earlier window of the same session dropped a message.
+    pub(crate) fn is_dropped_before(&self, index: usize) -> bool {
+        self.dropped_before.get(index) == Some(&true)
+    }
+
+    /// Returns a message as a window keeps it, shortened to a level.
+    pub(crate) fn base(&self, index: usize, level: i64) -> Option<Base> {
         let Replacements { base, views } = &self.replacements[index];
-        let item = &self.items[index];
-        let view = views.iter().position(|view| view.level == level);
-        match view {
+        match views.iter().position(|view| view.level == level) {
             Some(view) => {
-                let content = item.views()[view].content();
-                Some((content.to_owned(), views[view].clone()))
+                let text = self.items[index].views()[view].content();
+                Base::new(&self.originals[index], text, views[view].clone()).ok()
             }
-            None => Some((item.content().to_owned(), base.clone()?)),
+            None => base.clone(),
         }
     }
 
@@ -382,7 +306,12 @@ impl Candidates {
     }
 
     /// Marks the mandatory messages, which are no longer pinned so that a ladder may shorten them.
-    fn mark(&mut self, chat: &Chat, keep_task: bool) -> Result<(), FitError> {
+    fn mark(
+        &mut self,
+        chat: &Chat,
+        marks: &[Option<Mark>],
+        keep_task: bool,
+    ) -> Result<(), FitError> {
         if chat.shape == Shape::Items {
             return Ok(());
         }
@@ -393,16 +322,15 @@ impl Candidates {
             vec![None; chat.len()]
         };
         let always = chat.always_kept();
-        for (index, mark) in chat
-            .mandatory_for_ladder(keep_task)?
-            .into_iter()
-            .enumerate()
-        {
-            let turn = turns[index];
+        for (index, (mark, turn)) in marks.iter().zip(turns).enumerate() {
+            let is_pinned = always.contains(&index);
+            if mark.is_none() && turn.is_none() && self.items[index].pinned() == is_pinned {
+                continue;
+            }
             self.edit(index, |mut item| {
-                item = item.pinned(always.contains(&index));
+                item = item.pinned(is_pinned);
                 if let Some((key, reason)) = mark {
-                    item = item.meta(key, reason);
+                    item = item.meta(*key, *reason);
                 }
                 match turn {
                     Some(turn) => item.meta(GroupSlice::KEY, format!("turn {turn}")),
@@ -413,61 +341,83 @@ impl Candidates {
         Ok(())
     }
 
-    fn is_task(&self, index: usize) -> bool {
-        let reason = self.items[index].metadata().get(LadderSlice::MANDATORY);
-        reason.is_some_and(|reason| reason == TASK)
+    /// Puts a shortened message in the place of the one that was read.
+    fn replace(&mut self, index: usize, base: Base) {
+        self.items[index] = base.item.clone();
+        self.replacements[index].base = Some(base);
     }
 
-    /// Replaces an item by a shorter view of its message.
-    fn replace(
+    /// Adds the views that the ladder may take; with a budget, only those of the steps that it needs.
+    ///
+    /// The levels are tried in the order of the ladder, until a state before the first drop fits.
+    fn offer_views(
         &mut self,
-        index: usize,
-        (text, replacement): (String, Replacement),
+        chat: &Chat,
+        marks: &[Option<Mark>],
+        budget: Option<&ContextBudget>,
+        counter: &dyn TokenCounter,
     ) -> Result<(), FitError> {
-        let view = ContextView::new(text, replacement.tokens);
-        let level = replacement.level.to_string();
-        self.edit(index, |item| {
-            item.view(view).meta(LadderSlice::LEVEL, level)
-        })?;
-        if let Some(item) = self.items[index].as_view(0) {
-            self.items[index] = item;
-            self.replacements[index].base = Some(replacement);
-        }
-        Ok(())
-    }
-
-    /// Adds the views that the steps of the ladder may take.
-    fn offer_views(&mut self, chat: &Chat, counter: &dyn TokenCounter) -> Result<(), FitError> {
         let Some(ladder) = self.ladder.clone().filter(|_| chat.shape != Shape::Items) else {
             return Ok(());
         };
+        let enough = budget.map(|budget| self.surely_enough(&ladder, budget));
+        let mut total = self.tokens();
         let last = (0..chat.len()).rfind(|&index| chat.messages[index].is_user_turn());
-        for index in 0..chat.len() {
-            let item = &self.items[index];
-            if item.pinned() || self.dropped_before.contains(&index) {
+        let mut offers: Vec<Option<Offer<'_>>> = (0..chat.len())
+            .map(|index| {
+                let item = &self.items[index];
+                let is_open = !item.pinned() && !self.is_dropped_before(index);
+                let full = self.originals[index].tokens();
+                let base = self.replacements[index].base.as_ref();
+                let is_answer = last == Some(index + 1) && !chat.has_result(index);
+                is_open.then(|| Offer {
+                    shortener: chat.shortener(index, full, is_task(marks[index]), counter),
+                    is_mandatory: marks[index]
+                        .is_some_and(|(key, _)| key == LadderSlice::MANDATORY),
+                    is_kept: marks[index].is_some(),
+                    tokens: item.tokens(),
+                    level: base.map_or(i64::MAX, |base| base.replacement.level),
+                    least: if is_answer { LEAST_ANSWER } else { 0 },
+                    views: Vec::new(),
+                })
+            })
+            .collect();
+        'steps: for step in ladder.steps() {
+            let LadderStep::Shorten {
+                kind,
+                mandatory,
+                levels,
+            } = step
+            else {
                 continue;
-            }
-            let base = self.replacements[index].base.as_ref();
-            let above = base.map_or(i64::MAX, |base| base.level);
-            let is_answer = last == Some(index + 1) && !chat.has_result(index);
-            let least = if is_answer { LEAST_ANSWER } else { 0 };
-            let levels = levels_of(&ladder, item);
-            let levels: Vec<i64> = levels
-                .into_iter()
-                .rev()
-                .filter(|level| *level < above && *level >= least)
-                .collect();
-            let full = item.original_tokens().unwrap_or(item.tokens());
-            let mut tokens = item.tokens();
-            let is_task = self.is_task(index);
-            let mut views = Vec::new();
-            for (text, replacement) in chat.shortened(index, full, &levels, is_task, counter) {
-                if replacement.tokens < tokens {
-                    tokens = replacement.tokens;
-                    views.push(ContextView::new(text, tokens).with_level(replacement.level));
-                    self.replacements[index].views.push(replacement);
+            };
+            for &level in levels {
+                for (index, offer) in offers.iter_mut().enumerate() {
+                    let Some(offer) = offer.as_mut().filter(|it| it.is_meant(*mandatory)) else {
+                        continue;
+                    };
+                    if self.items[index].kind() != kind
+                        || !(offer.least..offer.level).contains(&level)
+                    {
+                        continue;
+                    }
+                    if let Some((text, replacement)) = offer.shortener.shorten(level, counter)
+                        && replacement.tokens < offer.tokens
+                    {
+                        total -= offer.tokens - replacement.tokens;
+                        (offer.tokens, offer.level) = (replacement.tokens, level);
+                        let view = ContextView::new(text, replacement.tokens).with_level(level);
+                        offer.views.push(view);
+                        self.replacements[index].views.push(replacement.into());
+                    }
+                }
+                if !mandatory && enough.is_some_and(|enough| total <= enough) {
+                    break 'steps;
                 }
             }
+        }
+        for (index, offer) in offers.into_iter().enumerate() {
+            let views = offer.map(|offer| offer.views).unwrap_or_default();
             if !views.is_empty() {
                 self.edit(index, |item| {
                     views.into_iter().fold(item, ContextItemBuilder::view)
@@ -476,4 +426,51 @@ impl Candidates {
         }
         Ok(())
     }
+
+    /// Returns tokens of all messages at which a ladder surely stops to shorten: a lower bound, because
+    /// only a run knows what pinned items and a safety margin leave.
+    fn surely_enough(&self, ladder: &LadderSlice, budget: &ContextBudget) -> i64 {
+        let pinned = self.items.iter().filter(|item| item.pinned());
+        let pinned = total_tokens(pinned);
+        let taken = [pinned, ladder.marker_tokens(), budget.total_reserved()];
+        let room = taken
+            .into_iter()
+            .fold(budget.window_limit(), i64::saturating_sub);
+        let (shorten_to, _) = ladder.marks();
+        let margin = 1.0 - budget.estimation_safety_margin_percent() / 100.0;
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "rounds down, and saturates"
+        )]
+        let room = (room.max(0) as f64 * shorten_to * margin).floor() as i64;
+        room.saturating_sub(1).saturating_add(pinned)
+    }
+}
+
+/// The views of a message, as far as they were made.
+struct Offer<'c> {
+    shortener: MessageShortener<'c>,
+    is_mandatory: bool,
+    is_kept: bool,
+    /// The tokens and the level of the last view.
+    tokens: i64,
+    level: i64,
+    /// The lowest level.
+    least: i64,
+    views: Vec<ContextView>,
+}
+
+impl Offer<'_> {
+    /// Returns whether a step for mandatory messages, or for others, shortens the message.
+    fn is_meant(&self, mandatory: bool) -> bool {
+        if mandatory {
+            self.is_kept
+        } else {
+            !self.is_mandatory
+        }
+    }
+}
+
+fn is_task(mark: Option<Mark>) -> bool {
+    mark.is_some_and(|(_, reason)| reason == TASK)
 }

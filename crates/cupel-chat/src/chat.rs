@@ -5,6 +5,7 @@ use cupel::{ContextItem, ContextKind, ContextSource, GroupSlice, total_tokens};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::candidates::Memory;
 use crate::error::{ChatError, Place};
 use crate::groups::Groups;
 use crate::layout::{Layout, Piece};
@@ -196,11 +197,11 @@ impl Chat {
     /// # Ok::<(), cupel_chat::ChatError>(())
     /// ```
     pub fn items(&self, counter: &dyn TokenCounter) -> Vec<ContextItem> {
-        self.counted_items(counter, &[])
+        self.counted_items(counter, &Memory::default())
     }
 
-    /// Returns the items; the tokens of the first messages are known.
-    fn counted_items(&self, counter: &dyn TokenCounter, known: &[i64]) -> Vec<ContextItem> {
+    /// Returns the items, with what a session knows of them.
+    fn counted_items(&self, counter: &dyn TokenCounter, memory: &Memory) -> Vec<ContextItem> {
         if self.shape == Shape::Items {
             let counted = |(index, (known, counted)): (usize, &(ContextItem, bool))| {
                 let value = || serde_json::from_str(self.layout.json(index)).ok();
@@ -214,22 +215,33 @@ impl Chat {
         let timed = self.messages.iter().all(|message| message.time.is_some());
         let mut items = Vec::with_capacity(self.len());
         for (index, message) in self.messages.iter().enumerate() {
-            let tokens = known.get(index).copied();
-            let tokens = tokens.unwrap_or_else(|| cost::message(self.shape, message, counter));
             let position = i64::try_from(index).unwrap_or(i64::MAX);
             let time = message.time.filter(|_| timed);
             let time = time.or_else(|| DateTime::from_timestamp(position, 0));
+            let time = time.unwrap_or(DateTime::<Utc>::MIN_UTC);
+            let group = self.groups.group(index);
+            let group = (self.groups.members(group).len() > 1).then(|| group.to_string());
+            let pinned = mandatory.contains(&index);
+            if let Some(known) = memory.originals.get(index)
+                && known.pinned() == pinned
+                && known.timestamp() == Some(time)
+                && known.metadata().get(GroupSlice::KEY) == group.as_ref()
+            {
+                items.push(known.clone());
+                continue;
+            }
+            let tokens = memory.tokens.get(index).copied();
+            let tokens = tokens.unwrap_or_else(|| cost::message(self.shape, message, counter));
             let mut item = ContextItem::builder(message.text(), tokens)
                 .kind(kind(message))
                 .meta("role", &message.label)
-                .timestamp(time.unwrap_or(DateTime::<Utc>::MIN_UTC))
-                .pinned(mandatory.contains(&index));
+                .timestamp(time)
+                .pinned(pinned);
             if message.role() == Role::Tool {
                 item = item.source(source(ContextSource::TOOL));
             }
-            let group = self.groups.group(index);
-            if self.groups.members(group).len() > 1 {
-                item = item.meta(GroupSlice::KEY, group.to_string());
+            if let Some(group) = group {
+                item = item.meta(GroupSlice::KEY, group);
             }
             // `build` fails for empty content only, and a message's text is never empty.
             items.extend(item.build());
@@ -260,16 +272,16 @@ impl Chat {
     /// # Ok::<(), cupel_chat::ChatError>(())
     /// ```
     pub fn candidates(&self, counter: &dyn TokenCounter) -> Vec<ContextItem> {
-        self.counted_candidates(counter, &[])
+        self.counted_candidates(counter, &Memory::default())
     }
 
-    /// Returns the candidates; the tokens of the first messages are known.
+    /// Returns the candidates, with what a session knows of them.
     pub(crate) fn counted_candidates(
         &self,
         counter: &dyn TokenCounter,
-        known: &[i64],
+        memory: &Memory,
     ) -> Vec<ContextItem> {
-        let mut candidates = self.counted_items(counter, known);
+        let mut candidates = self.counted_items(counter, memory);
         let overhead = self.overhead(counter);
         if overhead > 0 {
             let request = ContextItem::builder("[request overhead]", overhead).pinned(true);

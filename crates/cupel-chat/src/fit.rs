@@ -317,15 +317,14 @@ impl Chat {
         budget: &ContextBudget,
         counter: &dyn TokenCounter,
     ) -> Result<Fitted<'_>, FitError> {
-        let limit = Some(budget.window_limit());
-        let candidates = self.candidates_for(policy, limit, counter)?;
+        let candidates = self.candidates_for(policy, Some(budget), counter)?;
         self.fit_candidates(policy, budget, &candidates, counter)
     }
 
     /// Trims a chat whose [`candidates`](Self::candidates_for) are known; see [`fit`](Self::fit).
     ///
     /// Counting is most of the work. The candidates of one policy serve any number of budgets if they
-    /// were made without a limit.
+    /// were made without a budget.
     ///
     /// # Errors
     ///
@@ -423,6 +422,9 @@ impl Chat {
     /// [`FitError`].
     pub fn check(&self, candidates: &Candidates, budget: &ContextBudget) -> Result<(), FitError> {
         self.mandatory()?;
+        if candidates.tokens() <= budget.window_limit() {
+            return Ok(());
+        }
         let needed = self.too_large(candidates, budget, 0);
         needed.map_or(Ok(()), Err)
     }

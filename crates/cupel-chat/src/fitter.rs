@@ -1,13 +1,12 @@
 //! [`Fitter`]: trims a growing chat turn by turn and remembers its decisions.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use cupel::config::PolicyConfig;
-use cupel::{ContextBudget, Policy};
+use cupel::{ContextBudget, ContextItem, Policy};
 use serde::{Deserialize, Serialize};
 
-use crate::candidates::{Memory, Replacement};
+use crate::candidates::{Base, Memory};
 use crate::chat::Chat;
 use crate::fit::{FitError, Fitted};
 use crate::tokens::TokenCounter;
@@ -42,8 +41,9 @@ pub struct Fitter {
     policy: Policy,
     fingerprint: u64,
     state: FitState,
-    /// The shortened texts of this process; a state file has only their levels.
-    shortened: BTreeMap<usize, (String, Replacement)>,
+    /// The items and shortened messages of the last window. A state file has only their tokens and levels.
+    originals: Vec<ContextItem>,
+    bases: Vec<Option<Base>>,
 }
 
 /// A window of a session.
@@ -223,7 +223,8 @@ impl Fitter {
         let data = data.unwrap_or_else(|| format!("{policy:?}"));
         Self {
             fingerprint: hash(0, data.as_bytes()),
-            shortened: BTreeMap::new(),
+            originals: Vec::new(),
+            bases: Vec::new(),
             policy,
             state,
         }
@@ -263,45 +264,46 @@ impl Fitter {
 
         let (known, rebuilt) = self.known(settings, &chains);
         let known = &self.state.messages[..known];
-        let is_dropped = |index: &usize| known[*index].is_dropped;
         let mut memory = Memory {
             tokens: known.iter().map(|message| message.tokens).collect(),
             levels: known.iter().map(|message| message.level).collect(),
-            dropped: (0..known.len()).filter(is_dropped).collect(),
-            shortened: std::mem::take(&mut self.shortened),
+            dropped: known.iter().map(|message| message.is_dropped).collect(),
+            originals: std::mem::take(&mut self.originals),
+            bases: std::mem::take(&mut self.bases),
         };
-        memory.shortened.retain(|index, _| *index < known.len());
-        let limit = Some(budget.window_limit());
+        memory.originals.truncate(known.len());
+        memory.bases.truncate(known.len());
         let window = chat
-            .candidates_after(&memory, &self.policy, limit, counter)
+            .candidates_after(&memory, &self.policy, Some(budget), counter)
             .and_then(|candidates| {
                 let fitted = chat.fit_candidates(&self.policy, budget, &candidates, counter)?;
                 Ok((candidates, fitted))
             });
-        self.shortened = memory.shortened;
+        (self.originals, self.bases) = (memory.originals, memory.bases);
         let (candidates, fitted) = window?;
 
-        let kept: BTreeSet<usize> = fitted.kept.iter().copied().collect();
+        let mut is_kept = vec![false; chat.len()];
+        for &index in &fitted.kept {
+            is_kept[index] = true;
+        }
         let remembered = |index: usize| {
-            let item = &candidates[index];
             Remembered {
                 chain: chains[index],
-                tokens: item.original_tokens().unwrap_or(item.tokens()),
+                tokens: candidates.originals[index].tokens(),
                 level: None,
                 // The rest of an orphan may follow, so an orphan is not dropped for good.
-                is_dropped: !kept.contains(&index) && chat.groups.orphan(index).is_none(),
+                is_dropped: !is_kept[index] && chat.groups.orphan(index).is_none(),
             }
         };
         let mut messages: Vec<Remembered> = (0..chat.len()).map(remembered).collect();
-        let mut shortened = BTreeMap::new();
+        let mut bases = vec![None; chat.len()];
         for short in &fitted.shortened {
             messages[short.index].level = Some(short.level);
-            let known = candidates.shortened(short.index, short.level);
-            shortened.extend(known.map(|known| (short.index, known)));
+            bases[short.index] = candidates.base(short.index, short.level);
         }
         let window = written(&fitted, &hashes, &messages);
         let reuse = Reuse::between(&self.state.window, &window);
-        self.shortened = shortened;
+        (self.originals, self.bases) = (candidates.originals, bases);
         self.state = FitState {
             settings,
             messages,
@@ -377,12 +379,20 @@ impl Reuse {
     }
 }
 
-/// FNV-1a (Fowler, Noll, Vo 1991) with 64 bits: the same on every machine and in every version.
+/// A 64-bit multiplicative hash over four lanes of 8-byte words: the same on every machine and in every
+/// version, and fast enough to read a whole history every turn.
 fn hash(seed: u64, bytes: &[u8]) -> u64 {
-    const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
-    const PRIME: u64 = 0x0100_0000_01b3;
-    let start = (OFFSET ^ seed).wrapping_mul(PRIME);
-    bytes.iter().fold(start, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(PRIME)
-    })
+    const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(MULTIPLIER).rotate_left(29);
+    let word = |bytes: &[u8]| <[u8; 8]>::try_from(bytes).map_or(0, u64::from_le_bytes);
+    let mut lanes = [seed, 1, 2, 3];
+    let mut blocks = bytes.chunks_exact(32);
+    for block in blocks.by_ref() {
+        for (lane, bytes) in lanes.iter_mut().zip(block.chunks_exact(8)) {
+            *lane = mix(*lane, word(bytes));
+        }
+    }
+    let rest = blocks.remainder().iter().map(|byte| u64::from(*byte));
+    let words = lanes.into_iter().chain(rest).chain([bytes.len() as u64]);
+    words.fold(seed, mix)
 }

@@ -48,6 +48,7 @@ mod shape;
 mod shorten;
 mod splice;
 mod tokens;
+mod views;
 
 pub use budget::{BudgetError, BudgetProblem, parse_budget};
 pub use candidates::Candidates;

@@ -125,12 +125,31 @@ impl ParsedMessage {
         self.role() == Role::User && self.has_own_content
     }
 
+    /// Returns the same message without its parts.
+    pub(crate) fn without_parts(&self) -> Self {
+        Self {
+            role: self.role,
+            label: self.label.clone(),
+            named: self.named,
+            ..Self::default()
+        }
+    }
+
     /// Returns the text; never empty.
     pub(crate) fn text(&self) -> String {
+        self.text_with(&[])
+    }
+
+    /// Returns the text with other texts for some parts.
+    pub(crate) fn text_with(&self, replaced: &[(usize, &str)]) -> String {
         let mut text = String::new();
-        for part in &self.parts {
+        for (index, part) in self.parts.iter().enumerate() {
             if !text.is_empty() {
                 text.push('\n');
+            }
+            if let Some((_, shorter)) = replaced.iter().find(|(part, _)| *part == index) {
+                text.push_str(shorter);
+                continue;
             }
             match part {
                 ContentPart::Text(part) => text.push_str(part),

@@ -69,7 +69,7 @@ impl Chat {
         };
         let slicer = ChatLadder {
             refused: self.refused_by_ladder(candidates),
-            has_gap: !candidates.dropped_before.is_empty(),
+            has_gap: candidates.dropped_before.contains(&true),
             step: policy.chat().step,
             ladder,
         };
@@ -87,7 +87,7 @@ impl Chat {
                 Some(orphan.describe())
             } else if self.groups.group(index) < start {
                 Some(BEFORE_USER)
-            } else if candidates.dropped_before.contains(&index) {
+            } else if candidates.is_dropped_before(index) {
                 Some(DROPPED_BEFORE)
             } else {
                 None

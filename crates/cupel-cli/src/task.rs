@@ -295,11 +295,11 @@ impl<'a> Settings<'a> {
                 let counter = args.counter(model)?;
                 let policy = self.chat_policy(false)?;
                 let failure = |error| Failure::fit(&error).or_at(|| source.whole());
-                let candidates = |limit| chat.candidates_for(&policy.policy, limit, &*counter);
+                let candidates = |budget| chat.candidates_for(&policy.policy, budget, &*counter);
                 let (budget, candidates) = match need {
                     Need::OneBudget => {
                         let budget = budget.over(None, None, model)?;
-                        let candidates = candidates(Some(budget.window_limit()));
+                        let candidates = candidates(Some(&budget));
                         (budget, candidates.map_err(failure)?)
                     }
                     Need::Budget | Need::AnyBudget => {

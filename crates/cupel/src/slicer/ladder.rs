@@ -632,6 +632,10 @@ impl BuiltinSlicer for LadderSlice {
         budget: &ContextBudget,
     ) -> Result<Selection, CupelError> {
         let target = budget.target_tokens();
+        let tokens = ranked.iter().map(|scored| i128::from(scored.item.tokens()));
+        if target > 0 && tokens.sum::<i128>() <= i128::from(target) {
+            return Ok(Selection::keep((0..ranked.len()).collect()));
+        }
         let states = States::new(self, ranked);
         let state = self.choose(&states, target)?;
         let mut forms = vec![Form::Full; ranked.len()];

@@ -1,0 +1,139 @@
+//! Shorter views of one message.
+
+use crate::chat::Chat;
+use crate::message::{ContentPart, ParsedMessage, Slot};
+use crate::shorten::Shortener;
+use crate::tokens::{TokenCounter, cost};
+
+/// Shorter texts for some strings of a message.
+#[derive(Debug, Clone)]
+pub(crate) struct Replacement {
+    pub(crate) level: i64,
+    /// The tokens of the message with the shorter texts.
+    pub(crate) tokens: i64,
+    /// The path of each string and its new text.
+    pub(crate) texts: Vec<(String, String)>,
+}
+
+/// Shortens one message to any level.
+pub(crate) struct MessageShortener<'c> {
+    message: &'c ParsedMessage,
+    /// The tokens of the message as it was read.
+    tokens: i64,
+    strings: Vec<Shortenable<'c>>,
+}
+
+/// A string that a shorter one may replace.
+struct Shortenable<'c> {
+    slot: &'c Slot,
+    text: &'c str,
+    /// Made when it is needed.
+    shortener: std::cell::OnceCell<Shortener<'c>>,
+    tokens: i64,
+    /// How many strings share a level: those of the same tool result.
+    sharing: i64,
+}
+
+/// The fewest tokens of one of several strings that share a level.
+const LEAST_SHARE: i64 = 15;
+
+impl Chat {
+    /// Returns whether a message has a tool result with text.
+    pub(crate) fn has_result(&self, index: usize) -> bool {
+        let slots = &self.messages[index].slots;
+        slots.iter().any(|slot| slot.result.is_some())
+    }
+
+    /// Returns the strings of a message that a shorter text may replace: those of its tool results; or
+    /// all its texts, if it is the task or an assistant message of texts only.
+    fn replaceable(&self, index: usize, is_task: bool) -> Vec<&Slot> {
+        let message = &self.messages[index];
+        if self.has_result(index) {
+            let slots = message.slots.iter();
+            return slots.filter(|slot| slot.result.is_some()).collect();
+        }
+        let is_alone = self.groups.members(self.groups.group(index)).len() == 1;
+        let is_text_only = message.slots.len() == message.parts.len();
+        if is_task || (message.is_from_model() && is_alone && is_text_only) {
+            return message.slots.iter().collect();
+        }
+        Vec::new()
+    }
+
+    /// Returns the shortener of a message of `tokens` tokens.
+    pub(crate) fn shortener(
+        &self,
+        index: usize,
+        tokens: i64,
+        is_task: bool,
+        counter: &dyn TokenCounter,
+    ) -> MessageShortener<'_> {
+        let message = &self.messages[index];
+        let slots = self.replaceable(index, is_task);
+        let own = |text: &str| {
+            if message.parts.len() == 1 {
+                // The rest of the message is its role.
+                tokens - cost::message(self.shape, &message.without_parts(), counter)
+            } else {
+                counter.count(text)
+            }
+        };
+        let strings = slots.iter().filter_map(|&slot| {
+            let ContentPart::Text(text) = &message.parts[slot.part] else {
+                return None;
+            };
+            let sharing = slots.iter().filter(|other| other.result == slot.result);
+            Some(Shortenable {
+                slot,
+                text,
+                shortener: std::cell::OnceCell::new(),
+                tokens: own(text),
+                sharing: i64::try_from(sharing.count()).unwrap_or(i64::MAX),
+            })
+        });
+        MessageShortener {
+            message,
+            tokens,
+            strings: strings.collect(),
+        }
+    }
+}
+
+impl MessageShortener<'_> {
+    /// Returns the message shortened to a level, if that makes it shorter: its text, and what to
+    /// replace. The strings of one tool result share the level.
+    pub(crate) fn shorten(
+        &self,
+        level: i64,
+        counter: &dyn TokenCounter,
+    ) -> Option<(String, Replacement)> {
+        let mut replacement = Replacement {
+            level,
+            tokens: self.tokens,
+            texts: Vec::new(),
+        };
+        let mut replaced = Vec::new();
+        for string in &self.strings {
+            let share = (level / string.sharing).max(LEAST_SHARE.min(level));
+            if string.tokens <= share {
+                continue;
+            }
+            let shortener = string.shortener.get_or_init(|| Shortener::new(string.text));
+            let text = match string.slot.result {
+                Some(_) => shortener.result(share, counter),
+                None => shortener.prose(share, counter),
+            };
+            if let Some(text) = text {
+                replacement.tokens += counter.count(&text) - string.tokens;
+                replacement.texts.push((string.slot.path.clone(), text));
+                replaced.push(string.slot.part);
+            }
+        }
+        if replacement.tokens >= self.tokens {
+            return None;
+        }
+        let texts = replaced.iter().zip(&replacement.texts);
+        let texts: Vec<(usize, &str)> = texts.map(|(part, (_, text))| (*part, &**text)).collect();
+        Some((self.message.text_with(&texts), replacement))
+    }
+}
