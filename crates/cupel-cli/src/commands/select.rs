@@ -59,7 +59,7 @@ fn write_items(task: &Task, form: Form, run: &Run<'_>, output: &mut Output) -> R
     let decisions = &run.decisions;
     let text = |&index: &usize| match decisions.view(index) {
         Some(_) => serde_json::to_string(decisions.item(index)).expect("an item is valid JSON"),
-        None => written[index].to_string(),
+        None => written[index].clone(),
     };
     let mut window = decisions.window().iter().map(text);
     match form {
