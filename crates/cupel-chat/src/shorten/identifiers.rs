@@ -26,6 +26,9 @@ pub(super) fn is_identifier(word: &str) -> bool {
     is_shaped && LENGTH.contains(&word.chars().count()) && !word.contains(char::is_whitespace)
 }
 
+/// More identifiers than a marker can name.
+const MOST: usize = 8_192;
+
 /// The properties of a byte in a word.
 const SEPARATOR: u8 = 1;
 const MARK: u8 = 2;
@@ -67,7 +70,7 @@ const PROPERTIES: [u8; 256] = {
     }
 };
 
-/// Finds the distinct identifiers of a text, each at its first occurrence.
+/// Finds the first [`MOST`] distinct identifiers of a text, each at its first occurrence.
 pub(super) fn find(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut known = HashSet::new();
@@ -83,6 +86,9 @@ pub(super) fn find(text: &str) -> Vec<Range<usize>> {
             let word = trim(text, start..at);
             if is_identifier(&text[word.clone()]) && known.insert(&text[word.clone()]) {
                 found.push(word);
+                if found.len() == MOST {
+                    break;
+                }
             }
         }
         (start, properties) = (at + 1, 0);

@@ -123,7 +123,7 @@ impl Document {
                 .partition_point(|&node| self.nodes[node].start <= bytes);
             after.checked_sub(1).map(|index| self.cuts[index])
         };
-        let (bytes, _) = half.largest(self.minified.len(), half.bytes(), |bytes| {
+        let (bytes, _) = half.largest(self.minified.len(), half.bytes(), 0, |bytes| {
             cut(bytes).map_or_else(String::new, |node| self.head(node, &[]))
         })?;
         let node = cut(bytes)?;
@@ -136,13 +136,13 @@ impl Document {
             .iter()
             .filter(|value| value.span.start >= from)
             .collect();
-        largest_list(limit, &rest, |values| self.head(node, values))
+        largest_list(limit, half.level, &rest, |values| self.head(node, values))
     }
 
     /// Returns values by key.
     fn by_key(&self, limit: Limit<'_>) -> Option<String> {
         let values: Vec<&Listed> = self.values.iter().collect();
-        largest_list(limit, &values, |values| self.list_values(values))
+        largest_list(limit, 0, &values, |values| self.list_values(values))
     }
 
     /// Writes the document up to a node, and the values under `_omitted`.
@@ -206,11 +206,13 @@ impl Document {
 /// Returns the rendering of as many values as fit, in their order.
 fn largest_list(
     limit: Limit<'_>,
+    base: i64,
     values: &[&Listed],
     render: impl Fn(&[&Listed]) -> String,
 ) -> Option<String> {
     let most = usize::try_from(limit.level).unwrap_or(0).min(values.len());
-    let (count, mut text) = limit.largest(most, most / 4, |count| render(&values[..count]))?;
+    let (count, mut text) =
+        limit.largest(most, most / 4, base, |count| render(&values[..count]))?;
     // The next value may be longer than the room that is left, and a later one short enough.
     let mut chosen = values[..count].to_vec();
     let next = if limit.level <= FEW { NEXT } else { 0 };

@@ -126,7 +126,7 @@ impl<'t> Text<'t> {
         }
         let names: usize = self.identifiers.iter().map(|name| name.len() + 2).sum();
         if names <= limit.bytes() - part.bytes() {
-            let found = limit.largest(max, limit.bytes() - names, |bytes| {
+            let found = limit.largest(max, limit.bytes() - names, 0, |bytes| {
                 let kept = keep(bytes);
                 let mut named = self.omitted(&kept, limit);
                 named.sort_unstable_by_key(|name| name.start);
@@ -136,13 +136,13 @@ impl<'t> Text<'t> {
                 return Some(text);
             }
         }
-        let found = part.largest(max, part.bytes(), |bytes| {
+        let found = part.largest(max, part.bytes(), 0, |bytes| {
             finish(&self.render(&keep(bytes), &[]))
         });
         let kept = keep(found.map_or(0, |(bytes, _)| bytes));
         let omitted = self.omitted(&kept, limit);
         let guess = (limit.bytes() - part.bytes()) / NAME;
-        let found = limit.largest(omitted.len(), guess, |count| {
+        let found = limit.largest(omitted.len(), guess, part.level, |count| {
             let mut named = omitted[..count].to_vec();
             named.sort_unstable_by_key(|name| name.start);
             finish(&self.render(&kept, &named))

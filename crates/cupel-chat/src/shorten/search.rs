@@ -74,12 +74,13 @@ impl<'c> Limit<'c> {
     /// does not fit. `render` must not get shorter with the size. From [`COARSE`] on the size may be
     /// smaller, if the rendering is almost full or the search takes long.
     ///
-    /// The secant method with bisection as a fallback (Dekker 1969): tokens are almost linear in the
+    /// `base` estimates the tokens of size 0. The secant method with bisection as a fallback (Dekker 1969): tokens are almost linear in the
     /// size.
     pub(super) fn largest(
         self,
         max: usize,
         guess: usize,
+        base: i64,
         render: impl Fn(usize) -> String,
     ) -> Option<(usize, String)> {
         let is_coarse = self.level >= COARSE;
@@ -90,7 +91,7 @@ impl<'c> Limit<'c> {
         };
         let mut fits: Option<(usize, String)> = None;
         let (mut low, mut end) = (0, max.saturating_add(1));
-        let mut last = (0, 0);
+        let mut last = (0, base);
         let mut size = guess.min(max);
         for probe in 1.. {
             let text = render(size);
@@ -191,7 +192,7 @@ mod tests {
                     density: DENSITY,
                 };
                 let render = |size| "w ".repeat(words(size));
-                let found = limit.largest(1_000, guess, render).map(|(size, _)| size);
+                let found = limit.largest(1_000, guess, 0, render).map(|(size, _)| size);
                 let tokens = |size: usize| i64::try_from(words(size)).unwrap();
                 let expected = (0..=1_000).rfind(|&size| tokens(size) <= level);
                 if level < COARSE {
