@@ -1,6 +1,7 @@
 //! The bars: their numbers and the functions that measure them.
 
 mod budget;
+mod chat;
 mod diagnostics;
 pub(crate) mod duplicates;
 mod large;
@@ -187,6 +188,11 @@ pub(crate) const GROUPS: &[Group] = &[
         bars: &[33],
         what: "tokenizer",
         measure: tokenizer::against_counting,
+    },
+    Group {
+        bars: &[34, 35],
+        what: "chats",
+        measure: chat::rows,
     },
 ];
 
