@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::failure::Failure;
 use crate::task::SessionTask;
-use crate::trimming::at_least_one;
+use crate::trimming::{at_least_one, check_ladder};
 
 /// What is remembered of a growing chat, and who summarizes it.
 #[derive(Debug, Args)]
@@ -82,6 +82,7 @@ impl SessionArgs {
             marker.push_str(" omitted");
         }
         let policy = &task.policy.policy;
+        check_ladder(policy, &task.policy.name, "--summarize")?;
         let mut chat = policy.chat().clone();
         chat.marker = Some(marker);
         let policy = policy.to_builder().chat(chat).build();

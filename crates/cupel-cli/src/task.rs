@@ -210,7 +210,7 @@ impl NamedPolicy {
 
     /// Returns the policy with the options for chats.
     pub(crate) fn trimmed(mut self, trimming: &TrimmingArgs) -> Result<Self, Failure> {
-        self.policy = trimming.apply(&self.policy)?;
+        self.policy = trimming.apply(&self.policy, &self.name)?;
         Ok(self)
     }
 

@@ -1,6 +1,7 @@
 //! How a chat is trimmed, on the command line: the table `chat` of a policy document as options.
 
 use clap::{Args, ValueEnum};
+use cupel::config::SlicerConfig;
 use cupel::{Policy, Shorten};
 
 use crate::budget::tokens;
@@ -58,8 +59,11 @@ pub(crate) fn at_least_one(text: &str) -> Result<i64, String> {
 }
 
 impl TrimmingArgs {
-    /// Returns the policy with these options.
-    pub(crate) fn apply(&self, policy: &Policy) -> Result<Policy, Failure> {
+    /// Returns the policy with these options. Fails for an option that the policy would ignore.
+    pub(crate) fn apply(&self, policy: &Policy, name: &str) -> Result<Policy, Failure> {
+        if let Some(option) = self.needs_ladder() {
+            check_ladder(policy, name, option)?;
+        }
         let mut chat = policy.chat().clone();
         if !self.pin.is_empty() {
             chat.pin.clone_from(&self.pin);
@@ -90,9 +94,20 @@ impl TrimmingArgs {
         policy.map_err(|error| Failure::internal(error.to_string()))
     }
 
+    /// Returns the first option that only a policy with a ladder follows.
+    fn needs_ladder(&self) -> Option<&'static str> {
+        let shortens = matches!(self.shorten, Some(ShortenArg::Old | ShortenArg::All));
+        let marks = self.marker.as_deref().is_some_and(|marker| marker != "off");
+        first_given(&[
+            ("--keep-task", self.keep_task),
+            ("--shorten", shortens),
+            ("--marker", marks),
+        ])
+    }
+
     /// Returns the first option that is given.
     pub(crate) fn given(&self) -> Option<&'static str> {
-        let given = [
+        first_given(&[
             ("--pin", !self.pin.is_empty()),
             ("--keep-task", self.keep_task),
             ("--no-keep-task", self.no_keep_task),
@@ -100,8 +115,22 @@ impl TrimmingArgs {
             ("--shorten", self.shorten.is_some()),
             ("--marker", self.marker.is_some()),
             ("--step", self.step.is_some()),
-        ];
-        let mut given = given.into_iter().filter(|(_, given)| *given);
-        given.next().map(|(option, _)| option)
+        ])
+    }
+}
+
+fn first_given(options: &[(&'static str, bool)]) -> Option<&'static str> {
+    let given = options.iter().find(|(_, is_given)| *is_given);
+    given.map(|(option, _)| *option)
+}
+
+/// Fails for an option that a policy without a ladder would ignore.
+pub(crate) fn check_ladder(policy: &Policy, name: &str, option: &str) -> Result<(), Failure> {
+    match policy.slicer().to_config() {
+        Ok(SlicerConfig::Ladder { .. }) => Ok(()),
+        _ => Err(Failure::input(format!(
+            "{option} needs a policy with the slicer `ladder`, and the policy {name} has another"
+        ))
+        .help("use --policy agent or session, or leave the option out")),
     }
 }

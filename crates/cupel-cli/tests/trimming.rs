@@ -245,6 +245,8 @@ fn errors_name_the_fix() {
         (&file, &["--max-result", "0"]),
         (&file, &["--shorten", "none"]),
         (&file, &["--step", "1.5"]),
+        (&file, &["--policy", "newest", "--shorten", "old"]),
+        (&file, &["--policy", "newest", "--summarize", "wc -c"]),
         (&file, &["--state", "damaged.state"]),
         (&file, &["--state", "other.state"]),
         (&file, &["--state", "no/where.state"]),

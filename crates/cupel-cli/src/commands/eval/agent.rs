@@ -18,6 +18,7 @@ use crate::input::Source;
 use crate::output::Output;
 use crate::task::NamedPolicy;
 use crate::text::counted;
+use crate::trimming::TrimmingArgs;
 
 /// Replay recorded agent runs and measure their windows
 ///
@@ -47,6 +48,9 @@ pub(super) struct Agent {
 
     #[command(flatten)]
     chat: ChatArgs,
+
+    #[command(flatten)]
+    trimming: TrimmingArgs,
 }
 
 const AGENT_EXAMPLES: &str = "\
@@ -54,6 +58,7 @@ Examples:
   cupel eval agent runs.jsonl --budget 1000,2000,4000
   cupel eval agent runs.jsonl --budget 8k --policy suffix --policy mine.toml
   cupel eval agent runs.jsonl --budget 8k --state
+  cupel eval agent runs.jsonl --budget 8k --policy agent --shorten off
   cupel eval agent runs.jsonl --budget 8k --json | jq '.results[].cost'
 
 A line: {\"id\": \"run-1\", \"messages\": [...]}";
@@ -99,13 +104,14 @@ impl Agent {
         } else {
             Method::Fit
         };
+        let method = |policy: NamedPolicy| policy.trimmed(&self.trimming).map(method);
         if self.policy.is_empty() {
             let policy = NamedPolicy::for_chats(self.state);
-            return Ok(vec![Method::Suffix, method(policy)]);
+            return Ok(vec![Method::Suffix, method(policy)?]);
         }
         let policies = self.policy.iter().map(|name| match name.as_str() {
             Method::SUFFIX => Ok(Method::Suffix),
-            name => NamedPolicy::find(name).map(method),
+            name => NamedPolicy::find(name).and_then(method),
         });
         policies.collect()
     }
