@@ -325,6 +325,35 @@ fn kinds_keep_their_spelling() {
 }
 
 #[test]
+fn a_shortened_item_has_the_tokens_of_its_view_and_its_own() {
+    let view = cupel::ContextView::new("short", 6);
+    let item = ContextItem::builder("long", 90).future_relevance_hint(0.5);
+    let items = [build(item.view(view)), hinted("other", 5, 0.9)];
+    let slicer = slice_by(|_| {
+        let mut selection = Selection::keep(vec![0, 1]);
+        selection.shorten(1, 0);
+        Ok(selection)
+    });
+    let pipeline = with_slicer(slicer, OverflowStrategy::Throw);
+    let (_, spans) = traced(CupelVerbosity::Full, &pipeline, &items, &budget(40));
+    let events = &stage(&spans, "place").events;
+    let numbers = |key| {
+        let values = events.iter().map(|event| attribute(&event.attributes, key));
+        values.map(Option::<&Value>::cloned).collect::<Vec<_>>()
+    };
+    let number = |number: i64| Some(Value::from(number));
+    assert_eq!(numbers("cupel.item.tokens"), [number(5), number(6)]);
+    assert_eq!(numbers("cupel.item.original_tokens"), [None, number(90)]);
+    let root = spans
+        .iter()
+        .find(|span| span.name == "cupel.pipeline")
+        .unwrap();
+    let total = |key| attribute(&root.attributes, key).cloned();
+    assert_eq!(total("cupel.tokens.before"), number(95));
+    assert_eq!(total("cupel.tokens.after"), number(11));
+}
+
+#[test]
 fn the_content_of_an_item_is_never_written() {
     let (_, spans) = traced(
         CupelVerbosity::Full,
