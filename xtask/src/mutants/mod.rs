@@ -3,8 +3,8 @@
 //! cargo-mutants lists the mutants of the files that `.cargo/mutants.toml` names. All of them are
 //! compiled into one build (mutant schemata: Untch, Offutt and Harrold 1993), so that a mutant costs
 //! the run of a few tests instead of a build. A mutant runs the tests that reach its function, shortest
-//! first, until one fails. A mutant that survives fails the command, unless `accepted.toml` lists it
-//! with a reason.
+//! first, until one fails; tests of more than 3 s of processor time are skipped. A mutant that survives
+//! fails the command, unless `accepted.toml` lists it with a reason.
 
 mod list;
 mod runner;
