@@ -174,6 +174,7 @@ impl Chat {
             originals: items[..self.len()].to_vec(),
             items,
         };
+        let pins = self.pinned_by(&settings.pin)?;
         let marks = match &candidates.ladder {
             Some(_) if self.shape != Shape::Items => {
                 self.mandatory_for_ladder(settings.keep_task)?
@@ -181,7 +182,10 @@ impl Chat {
             _ => vec![None; self.len()],
         };
         for (index, mark) in marks.iter().enumerate() {
-            let remembered = memory.levels.get(index).copied().flatten();
+            // The newest step is shortened only if this window needs it.
+            let is_newest = *mark == Some((LadderSlice::MANDATORY, NEWEST_STEP));
+            let remembered = memory.levels.get(index).filter(|_| !is_newest);
+            let remembered = remembered.copied().flatten();
             let limit = settings.max_result.filter(|_| self.has_result(index));
             let Some(level) = remembered.into_iter().chain(limit).min() else {
                 continue;
@@ -200,11 +204,11 @@ impl Chat {
         }
         if let Some(ladder) = candidates.ladder.take() {
             candidates.markers = Markers::of(settings);
-            let tokens = self.marker_tokens(&candidates.markers, counter);
+            let tokens = self.marker_tokens(&candidates.markers, &pins, counter);
             candidates.ladder = Some(ladder.with_marker_tokens(tokens));
             candidates.mark(self, &marks, settings.keep_task)?;
         }
-        for index in self.pinned_by(&settings.pin)? {
+        for index in pins {
             candidates.edit(index, |item| item.pinned(true))?;
         }
         if budget.is_none_or(|budget| candidates.tokens() > budget.window_limit()) {

@@ -399,7 +399,9 @@ impl Chat {
             })
         });
         let shortened = shortened.collect();
-        let markers = self.markers(&candidates.markers, &kept, counter);
+        let room = candidates.ladder.as_ref();
+        let room = room.map_or(0, LadderSlice::marker_tokens);
+        let markers = self.markers(&candidates.markers, &kept, room, counter);
         let marker_tokens: i64 = markers.iter().map(|marker| marker.tokens).sum();
         Fitted {
             chat: self,

@@ -385,7 +385,7 @@ fn hash(seed: u64, bytes: &[u8]) -> u64 {
     const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
     let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(MULTIPLIER).rotate_left(29);
     let word = |bytes: &[u8]| <[u8; 8]>::try_from(bytes).map_or(0, u64::from_le_bytes);
-    let mut lanes = [seed, 1, 2, 3];
+    let mut lanes = [0, 1, 2, 3];
     let mut blocks = bytes.chunks_exact(32);
     for block in blocks.by_ref() {
         for (lane, bytes) in lanes.iter_mut().zip(block.chunks_exact(8)) {
@@ -394,5 +394,25 @@ fn hash(seed: u64, bytes: &[u8]) -> u64 {
     }
     let rest = blocks.remainder().iter().map(|byte| u64::from(*byte));
     let words = lanes.into_iter().chain(rest).chain([bytes.len() as u64]);
-    words.fold(seed, mix)
+    words.fold(seed.wrapping_add(MULTIPLIER), mix)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::hash;
+
+    #[test]
+    fn a_hash_depends_on_the_seed_and_on_every_byte() {
+        for length in [0, 1, 7, 8, 31, 32, 33, 100] {
+            let bytes = vec![7_u8; length];
+            let base = hash(1, &bytes);
+            assert_ne!(base, hash(2, &bytes), "{length}");
+            assert_ne!(base, hash(1, &vec![7_u8; length + 1]), "{length}");
+            for index in 0..length {
+                let mut changed = bytes.clone();
+                changed[index] ^= 1;
+                assert_ne!(base, hash(1, &changed), "{index} of {length}");
+            }
+        }
+    }
 }

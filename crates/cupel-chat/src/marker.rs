@@ -1,5 +1,7 @@
 //! Markers: messages in the place of dropped ones.
 
+use std::collections::BTreeSet;
+
 use cupel::ChatSettings;
 use serde_json::Value;
 
@@ -80,11 +82,13 @@ impl Fitted<'_> {
 }
 
 impl Chat {
-    /// Returns the markers of a window, in order. `kept` is in ascending order.
+    /// Returns the markers of a window, in order, as far as they fit into `room`. `kept` is in ascending
+    /// order.
     pub(crate) fn markers(
         &self,
         markers: &Markers,
         kept: &[usize],
+        mut room: i64,
         counter: &dyn TokenCounter,
     ) -> Vec<Marker> {
         if *markers == Markers::Off || self.shape == Shape::Items {
@@ -105,7 +109,11 @@ impl Chat {
                 continue;
             }
             let role = if is_user { Role::Assistant } else { Role::User };
-            found.push(self.marker(role, index, omitted, markers.text(omitted), counter));
+            let marker = self.marker(role, index, omitted, markers.text(omitted), counter);
+            if marker.tokens <= room {
+                room -= marker.tokens;
+                found.push(marker);
+            }
         }
         found
     }
@@ -131,15 +139,22 @@ impl Chat {
         }
     }
 
-    /// Returns the most tokens that the markers of one window cost.
-    pub(crate) fn marker_tokens(&self, markers: &Markers, counter: &dyn TokenCounter) -> i64 {
+    /// Returns the tokens that the markers of one window may cost. Pinned messages make more gaps.
+    pub(crate) fn marker_tokens(
+        &self,
+        markers: &Markers,
+        pinned: &BTreeSet<usize>,
+        counter: &dyn TokenCounter,
+    ) -> i64 {
         let user_turns = self.messages.iter().filter(|it| it.is_user_turn()).count();
+        let pinned = i64::try_from(pinned.len()).unwrap_or(i64::MAX);
         let count = match markers {
-            _ if self.shape == Shape::Items => 0,
+            _ if self.shape == Shape::Items || user_turns == 0 => 0,
             Markers::Off => 0,
-            Markers::BeforeUserTurn => i64::from(user_turns > 1),
+            Markers::BeforeUserTurn if user_turns == 1 => 0,
+            Markers::BeforeUserTurn => 1 + pinned,
             // After the task and after the last user turn.
-            Markers::Everywhere(_) => 2,
+            Markers::Everywhere(_) => 2 + pinned,
         };
         if count == 0 {
             return 0;

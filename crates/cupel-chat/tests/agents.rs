@@ -510,6 +510,26 @@ fn an_edited_history_is_noticed_and_other_settings_start_again() {
 }
 
 #[test]
+fn the_newest_step_of_a_shortened_history_is_complete_again() {
+    let messages = agent_loop(30, 6);
+    let mut fitter = Fitter::new(session_policy());
+    let chat = chat_of(&messages);
+    fitter.fit(&chat, &budget(2_500), &Encoding::O200k).unwrap();
+    // The caller takes back all steps but five. The fifth was shortened before.
+    let chat = chat_of(&messages[..12]);
+    let window = fitter.fit(&chat, &budget(2_500), &Encoding::O200k).unwrap();
+    assert_eq!(window.rebuilt, Some(Rebuilt::HistoryChanged(12)));
+    assert!(window.fitted.kept.ends_with(&[10, 11]));
+    assert!(
+        window
+            .fitted
+            .shortened
+            .iter()
+            .all(|short| short.index != 11)
+    );
+}
+
+#[test]
 fn a_damaged_state_is_an_error() {
     let chat = chat_of(&agent_loop(3, 6));
     let mut fitter = Fitter::new(session_policy());
