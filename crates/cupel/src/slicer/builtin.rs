@@ -105,6 +105,33 @@ macro_rules! without {
 }
 pub(super) use without;
 
+/// Implements the methods of [`Slicer`] that a built-in one derives from
+/// [`BuiltinSlicer::select_in`].
+macro_rules! selects_in_partitions {
+    () => {
+        fn slice(
+            &self,
+            sorted: &[$crate::ScoredItem],
+            budget: &$crate::ContextBudget,
+        ) -> Result<Vec<$crate::ContextItem>, $crate::CupelError> {
+            $crate::slicer::slice_by_selection(self, sorted, budget)
+        }
+
+        fn select(
+            &self,
+            ranked: &[$crate::ScoredRef<'_>],
+            budget: &$crate::ContextBudget,
+        ) -> Result<$crate::slicer::Selection, $crate::CupelError> {
+            self.select_in(None, ranked, budget)
+        }
+
+        fn builtin(&self) -> Option<&dyn $crate::slicer::BuiltinSlicer> {
+            Some(self)
+        }
+    };
+}
+pub(super) use selects_in_partitions;
+
 /// Receives the choices of a [`BuiltinSlicer::sweep`] as changes. Nothing is chosen before the first.
 #[doc(hidden)]
 pub trait SweepVisitor {

@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 use std::ops::{ControlFlow, RangeInclusive};
 
-use super::builtin::{rank_to_u32, without};
-use super::{BuiltinSlicer, Selection, Slicer, SweepVisitor, ViewChange, slice_by_selection};
-use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredItem, ScoredRef};
+use super::builtin::{rank_to_u32, selects_in_partitions, without};
+use super::{BuiltinSlicer, Selection, Slicer, SweepVisitor, ViewChange};
+use crate::{ContextBudget, ContextKind, CupelError, ScoredRef};
 
 /// Keeps each item in full, as one of its views, or not at all, with the highest total score that fits the
 /// budget: the multiple-choice knapsack problem (Kellerer, Pferschy and Pisinger 2004, chapter 11).
@@ -221,25 +221,7 @@ impl Front {
 }
 
 impl Slicer for ChoiceSlice {
-    fn slice(
-        &self,
-        sorted: &[ScoredItem],
-        budget: &ContextBudget,
-    ) -> Result<Vec<ContextItem>, CupelError> {
-        slice_by_selection(self, sorted, budget)
-    }
-
-    fn select(
-        &self,
-        ranked: &[ScoredRef<'_>],
-        budget: &ContextBudget,
-    ) -> Result<Selection, CupelError> {
-        self.select_in(None, ranked, budget)
-    }
-
-    fn builtin(&self) -> Option<&dyn BuiltinSlicer> {
-        Some(self)
-    }
+    selects_in_partitions!();
 
     #[cfg(feature = "serde")]
     fn to_config(&self) -> Result<super::SlicerConfig, super::ConfigError> {

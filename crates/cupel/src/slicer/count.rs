@@ -8,16 +8,16 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::builtin::{group_score, select_in, without};
+use super::builtin::{group_score, select_in, selects_in_partitions, without};
 use super::group::select_groups;
 use super::{
     BuiltinSlicer, KnapsackSlice, QuotaConstraint, QuotaConstraintMode, QuotaPolicy, Refusal,
-    Selection, Slicer, check_distinct, ranks_by_kind, slice_by_selection,
+    Selection, Slicer, check_distinct, ranks_by_kind,
 };
 use crate::diagnostics::CountRequirementShortfall;
 use crate::model::saturate;
 use crate::order::descending;
-use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredItem, ScoredRef};
+use crate::{ContextBudget, ContextKind, CupelError, ScoredRef};
 
 /// The least and the largest number of items of one kind.
 ///
@@ -168,25 +168,7 @@ impl fmt::Debug for CountQuotaSlice {
 }
 
 impl Slicer for CountQuotaSlice {
-    fn slice(
-        &self,
-        sorted: &[ScoredItem],
-        budget: &ContextBudget,
-    ) -> Result<Vec<ContextItem>, CupelError> {
-        slice_by_selection(self, sorted, budget)
-    }
-
-    fn select(
-        &self,
-        ranked: &[ScoredRef<'_>],
-        budget: &ContextBudget,
-    ) -> Result<Selection, CupelError> {
-        self.select_in(None, ranked, budget)
-    }
-
-    fn builtin(&self) -> Option<&dyn BuiltinSlicer> {
-        Some(self)
-    }
+    selects_in_partitions!();
 
     fn inner(&self) -> Option<&dyn Slicer> {
         Some(&self.inner)
@@ -306,25 +288,7 @@ impl fmt::Debug for CountConstrainedKnapsackSlice {
 }
 
 impl Slicer for CountConstrainedKnapsackSlice {
-    fn slice(
-        &self,
-        sorted: &[ScoredItem],
-        budget: &ContextBudget,
-    ) -> Result<Vec<ContextItem>, CupelError> {
-        slice_by_selection(self, sorted, budget)
-    }
-
-    fn select(
-        &self,
-        ranked: &[ScoredRef<'_>],
-        budget: &ContextBudget,
-    ) -> Result<Selection, CupelError> {
-        self.select_in(None, ranked, budget)
-    }
-
-    fn builtin(&self) -> Option<&dyn BuiltinSlicer> {
-        Some(self)
-    }
+    selects_in_partitions!();
 
     fn is_count_quota(&self) -> bool {
         true

@@ -4,16 +4,15 @@ use std::collections::HashMap;
 use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
 
-use super::builtin::{rank_to_u32, select_in, without};
+use super::builtin::{rank_to_u32, select_in, selects_in_partitions, without};
 use super::{
     BuiltinSlicer, PreparedChoice, Refusal, Selection, Slicer, SweepVisitor, Unsorted, ViewChange,
-    slice_by_selection,
 };
 use crate::diagnostics::ExclusionReason;
 use crate::error::{ContractViolation, StrategyRole};
 use crate::model::saturate;
 use crate::order::descending;
-use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredItem, ScoredRef};
+use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredRef};
 
 /// Keeps or drops the items of a group together; an inner slicer chooses among the groups.
 ///
@@ -134,25 +133,7 @@ impl GroupSlice {
 }
 
 impl Slicer for GroupSlice {
-    fn slice(
-        &self,
-        sorted: &[ScoredItem],
-        budget: &ContextBudget,
-    ) -> Result<Vec<ContextItem>, CupelError> {
-        slice_by_selection(self, sorted, budget)
-    }
-
-    fn select(
-        &self,
-        ranked: &[ScoredRef<'_>],
-        budget: &ContextBudget,
-    ) -> Result<Selection, CupelError> {
-        self.select_in(None, ranked, budget)
-    }
-
-    fn builtin(&self) -> Option<&dyn BuiltinSlicer> {
-        Some(self)
-    }
+    selects_in_partitions!();
 
     fn inner(&self) -> Option<&dyn Slicer> {
         Some(&self.inner)

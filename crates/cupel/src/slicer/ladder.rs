@@ -4,13 +4,11 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::{ControlFlow, Range, RangeInclusive};
 
-use super::builtin::{rank_to_u32, without};
-use super::{
-    BuiltinSlicer, GroupSlice, Refusal, Selection, Slicer, SweepVisitor, slice_by_selection,
-};
+use super::builtin::{rank_to_u32, selects_in_partitions, without};
+use super::{BuiltinSlicer, GroupSlice, Refusal, Selection, Slicer, SweepVisitor};
 use crate::diagnostics::ExclusionReason;
 use crate::model::{floor_tokens, saturate};
-use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredItem, ScoredRef};
+use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredRef};
 
 /// Shortens items to their views, then drops items, in one fixed sequence of states.
 ///
@@ -593,25 +591,7 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
 }
 
 impl Slicer for LadderSlice {
-    fn slice(
-        &self,
-        sorted: &[ScoredItem],
-        budget: &ContextBudget,
-    ) -> Result<Vec<ContextItem>, CupelError> {
-        slice_by_selection(self, sorted, budget)
-    }
-
-    fn select(
-        &self,
-        ranked: &[ScoredRef<'_>],
-        budget: &ContextBudget,
-    ) -> Result<Selection, CupelError> {
-        self.select_in(None, ranked, budget)
-    }
-
-    fn builtin(&self) -> Option<&dyn BuiltinSlicer> {
-        Some(self)
-    }
+    selects_in_partitions!();
 
     #[cfg(feature = "serde")]
     fn to_config(&self) -> Result<super::SlicerConfig, super::ConfigError> {

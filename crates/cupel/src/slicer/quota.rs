@@ -3,14 +3,14 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::builtin::{counts_in, group_score, select_in, without};
+use super::builtin::{counts_in, group_score, select_in, selects_in_partitions, without};
 use super::group::select_groups;
 use super::{
     BuiltinSlicer, QuotaConstraint, QuotaConstraintMode, QuotaPolicy, Selection, Slicer,
-    check_distinct, ranks_by_kind, slice_by_selection,
+    check_distinct, ranks_by_kind,
 };
 use crate::model::{floor_tokens, saturate};
-use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredItem, ScoredRef};
+use crate::{ContextBudget, ContextKind, CupelError, ScoredRef};
 
 /// The least and the largest share of the target for one kind, in percent.
 ///
@@ -216,25 +216,7 @@ impl QuotaSlice {
 }
 
 impl Slicer for QuotaSlice {
-    fn slice(
-        &self,
-        sorted: &[ScoredItem],
-        budget: &ContextBudget,
-    ) -> Result<Vec<ContextItem>, CupelError> {
-        slice_by_selection(self, sorted, budget)
-    }
-
-    fn select(
-        &self,
-        ranked: &[ScoredRef<'_>],
-        budget: &ContextBudget,
-    ) -> Result<Selection, CupelError> {
-        self.select_in(None, ranked, budget)
-    }
-
-    fn builtin(&self) -> Option<&dyn BuiltinSlicer> {
-        Some(self)
-    }
+    selects_in_partitions!();
 
     fn inner(&self) -> Option<&dyn Slicer> {
         Some(&self.inner)

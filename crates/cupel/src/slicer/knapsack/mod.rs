@@ -33,9 +33,9 @@ use std::ops::{ControlFlow, RangeInclusive};
 
 use self::reduce::Dominance;
 use self::table::TooLarge;
-use super::builtin::without;
-use super::{BuiltinSlicer, Selection, Slicer, SweepVisitor, slice_by_selection};
-use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredItem, ScoredRef};
+use super::builtin::{selects_in_partitions, without};
+use super::{BuiltinSlicer, Selection, Slicer, SweepVisitor};
+use crate::{ContextBudget, ContextKind, CupelError, ScoredRef};
 
 /// Selects the set with the highest total score that fits the budget (0/1 knapsack).
 ///
@@ -236,25 +236,7 @@ impl fmt::Debug for KnapsackSlice {
 }
 
 impl Slicer for KnapsackSlice {
-    fn slice(
-        &self,
-        sorted: &[ScoredItem],
-        budget: &ContextBudget,
-    ) -> Result<Vec<ContextItem>, CupelError> {
-        slice_by_selection(self, sorted, budget)
-    }
-
-    fn select(
-        &self,
-        ranked: &[ScoredRef<'_>],
-        budget: &ContextBudget,
-    ) -> Result<Selection, CupelError> {
-        self.select_in(None, ranked, budget)
-    }
-
-    fn builtin(&self) -> Option<&dyn BuiltinSlicer> {
-        Some(self)
-    }
+    selects_in_partitions!();
 
     fn is_knapsack(&self) -> bool {
         true
