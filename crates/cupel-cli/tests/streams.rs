@@ -125,8 +125,9 @@ fn ctrl_c_ends_a_long_search_with_the_budgets_reached() {
             .args(["-INT", &child.id().to_string()])
             .status();
         assert!(interrupt.expect("kill runs").success());
-        let notes: Vec<String> = lines.collect();
+        // Standard output first: the answer is larger than the buffer of a pipe.
         let output = child.wait_with_output().expect("the command ends");
+        let notes: Vec<String> = lines.collect();
         assert_eq!(output.status.code(), Some(130), "{command}: {notes:?}");
         let stopped = notes.iter().any(|note| note.starts_with("stopped: "));
         assert!(stopped, "{command}: {notes:?}");

@@ -620,10 +620,14 @@ impl BuiltinSlicer for LadderSlice {
         let state = self.choose(&states, target)?;
         let mut forms = vec![Form::Full; ranked.len()];
         let mut forms_before_drop = forms.clone();
-        for change in states.changes_up_to(state) {
+        // By how much the state before a drop exceeded the target.
+        let mut excess = vec![0; ranked.len()];
+        for (index, change) in states.changes_up_to(state).iter().enumerate() {
             forms[change.rank] = change.after;
             if change.after == Form::Dropped {
                 forms_before_drop[change.rank] = change.before;
+                let before = states.ends.partition_point(|&end| end <= index) - 1;
+                excess[change.rank] = states.tokens[before] - i128::from(target);
             }
         }
         let mut selection = Selection::default();
@@ -637,7 +641,6 @@ impl BuiltinSlicer for LadderSlice {
                 Form::Dropped => {}
             }
         }
-        let available_tokens = saturate(i128::from(target) - states.tokens[state]);
         for members in &states.groups {
             if forms[members[0]] != Form::Dropped {
                 continue;
@@ -646,6 +649,7 @@ impl BuiltinSlicer for LadderSlice {
                 .iter()
                 .map(|&rank| forms_before_drop[rank].tokens(ranked[rank].item));
             let tokens = saturate(tokens.map(i128::from).sum());
+            let available_tokens = saturate(i128::from(tokens) - excess[members[0]]).max(0);
             let reason = match members.len() {
                 1 => ExclusionReason::BudgetExceeded {
                     item_tokens: tokens,
