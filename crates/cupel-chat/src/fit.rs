@@ -5,7 +5,8 @@ use std::fmt;
 
 use cupel::{
     ContextBudget, ContextItem, ContextView, CupelError, Decisions, DiagnosticTraceCollector,
-    ExclusionReason, LadderSlice, Policy, SelectionReport, TraceDetailLevel, total_tokens,
+    ExclusionReason, LadderSlice, Policy, SelectionReport, TraceCollector, TraceDetailLevel,
+    total_tokens,
 };
 
 use crate::candidates::Candidates;
@@ -274,18 +275,18 @@ impl Chat {
     ///
     /// The budget is for the whole request: messages, tool definitions and the system prompt. The rules:
     ///
-    /// - System messages and the last user turn are mandatory. If they exceed the budget, the error
-    ///   names them.
+    /// - System messages and the last user turn are mandatory. For a policy with a ladder, such as the
+    ///   [`default_policy`](crate::default_policy), the first user turn and the last tool calls with their
+    ///   results are mandatory, too. If the mandatory messages exceed the budget, the error names them.
     /// - A message with tool calls and all its tool results are kept or dropped together, as are reasoning
-    ///   and the items after it. Messages after the last user turn are not mandatory. They are the newest,
-    ///   so the default policy takes them first, but it drops a result larger than the budget.
+    ///   and the items after it.
+    /// - A ladder shortens tool results and assistant texts. Other text, calls, arguments, thinking,
+    ///   ids and signatures never change.
     /// - In a request that continues another (`previous_response_id`, `conversation`), the results of calls
     ///   that the provider stores are mandatory.
     /// - Orphans are dropped with their group, because no provider accepts them: a tool call without a
     ///   result, a tool result without a call, and reasoning without a following item.
-    /// - If the format starts on a user turn and the selection does not, the last user turn before the
-    ///   selection that fits is kept, and other messages are dropped for it. If there is none, the chat
-    ///   starts on the first later user turn.
+    /// - If the format starts on a user turn, so does the window.
     /// - The order is that of the input. The placer of the policy is not used.
     ///
     /// Items ([`Shape::Items`]) have no rules but pins and groups.
@@ -298,17 +299,19 @@ impl Chat {
     /// use cupel::ContextBudget;
     /// use cupel_chat::{Chat, Encoding, default_policy};
     ///
-    /// let chat = Chat::parse(r#"[
-    ///   {"role": "system", "content": "Be brief."},
-    ///   {"role": "user", "content": "A long story, long ago and far away, that is no longer relevant."},
-    ///   {"role": "assistant", "content": "I see."},
-    ///   {"role": "user", "content": "What is 2 + 2?"}
-    /// ]"#, None)?;
-    /// let budget = ContextBudget::with_target(40, 40)?;
+    /// let log = "a line of the log\\n".repeat(90);
+    /// let chat = Chat::parse(&format!(r#"[
+    ///   {{"role": "user", "content": "Why does the build fail?"}},
+    ///   {{"role": "assistant", "tool_calls": [{{"id": "a", "function": {{"name": "log", "arguments": "1"}}}}]}},
+    ///   {{"role": "tool", "tool_call_id": "a", "content": "{log}"}},
+    ///   {{"role": "assistant", "tool_calls": [{{"id": "b", "function": {{"name": "log", "arguments": "2"}}}}]}},
+    ///   {{"role": "tool", "tool_call_id": "b", "content": "no more lines"}}
+    /// ]"#), None)?;
+    /// let budget = ContextBudget::with_target(200, 200)?;
     /// let fitted = chat.fit(&default_policy(), &budget, &Encoding::O200k)?;
-    /// assert_eq!(fitted.kept, [0, 2, 3]);
-    /// assert_eq!((fitted.tokens_before, fitted.tokens_after), (49, 29));
-    /// assert_eq!((fitted.dropped[0].index, fitted.dropped[0].tokens), (1, 20));
+    /// assert_eq!(fitted.kept, [0, 1, 2, 3, 4]);
+    /// assert_eq!(fitted.shortened[0].index, 2);
+    /// assert!(fitted.tokens_before > 500 && fitted.tokens_after <= 200);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn fit(
@@ -319,6 +322,35 @@ impl Chat {
     ) -> Result<Fitted<'_>, FitError> {
         let candidates = self.candidates_for(policy, Some(budget), counter)?;
         self.fit_candidates(policy, budget, &candidates, counter)
+    }
+
+    /// Trims the chat to a budget and calls the hooks of `collector`; see [`fit`](Self::fit).
+    ///
+    /// # Errors
+    ///
+    /// [`FitError`].
+    ///
+    /// ```
+    /// use cupel::{ContextBudget, DiagnosticTraceCollector, TraceDetailLevel};
+    /// use cupel_chat::{Chat, Encoding, default_policy};
+    ///
+    /// let chat = Chat::parse(r#"[{"role": "user", "content": "Hello!"}]"#, None)?;
+    /// let budget = ContextBudget::with_target(40, 40)?;
+    /// let mut collector = DiagnosticTraceCollector::new(TraceDetailLevel::Item);
+    /// let fitted = chat.fit_traced(&default_policy(), &budget, &Encoding::O200k, &mut collector)?;
+    /// assert_eq!(fitted.kept, [0]);
+    /// assert!(!collector.into_report().events.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn fit_traced<C: TraceCollector>(
+        &self,
+        policy: &Policy,
+        budget: &ContextBudget,
+        counter: &dyn TokenCounter,
+        collector: &mut C,
+    ) -> Result<Fitted<'_>, FitError> {
+        let candidates = self.candidates_for(policy, Some(budget), counter)?;
+        self.fit_candidates_traced(policy, budget, &candidates, counter, collector)
     }
 
     /// Trims a chat whose [`candidates`](Self::candidates_for) are known; see [`fit`](Self::fit).
@@ -354,12 +386,27 @@ impl Chat {
         candidates: &Candidates,
         counter: &dyn TokenCounter,
     ) -> Result<Fitted<'_>, FitError> {
+        self.fit_candidates_traced(policy, budget, candidates, counter, &mut ())
+    }
+
+    fn fit_candidates_traced<C: TraceCollector>(
+        &self,
+        policy: &Policy,
+        budget: &ContextBudget,
+        candidates: &Candidates,
+        counter: &dyn TokenCounter,
+        collector: &mut C,
+    ) -> Result<Fitted<'_>, FitError> {
         self.check(candidates, budget)?;
-        let mut collector = DiagnosticTraceCollector::new(TraceDetailLevel::Stage);
+        let mut collector = (
+            DiagnosticTraceCollector::new(TraceDetailLevel::Stage),
+            collector,
+        );
         let policy = self.policy_over(policy, candidates);
         let decisions = policy.decide_traced(candidates, budget, &mut collector);
         let decisions = decisions.map_err(|error| self.run_error(candidates, budget, error))?;
-        Ok(self.fitted(candidates, &decisions, collector.into_report(), counter))
+        let report = collector.0.into_report();
+        Ok(self.fitted(candidates, &decisions, report, counter))
     }
 
     /// Returns the trimmed chat of a run of the chat's [`policy_over`](Self::policy_over) its

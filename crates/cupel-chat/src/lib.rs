@@ -1,32 +1,32 @@
 //! Trims chats to a token budget: provider messages as items and back, groups, token counting.
 //!
 //! [`Chat::parse`] reads OpenAI Chat, OpenAI Responses, Anthropic Messages and LangChain messages, and
-//! plain items. [`Chat::fit`] trims the chat to a budget. [`Fitted::to_json`] writes the kept messages byte for
-//! byte. The result is a valid request for its provider.
+//! plain items. [`Chat::fit`] trims the chat to a budget: it shortens old tool results, then drops the oldest
+//! messages. [`Fitted::to_json`] writes the result, which is a valid request for its provider; what is not
+//! shortened stays byte for byte. [`Fitter`] does so turn by turn and keeps the prefix stable.
 //!
 //! ```
 //! use cupel::ContextBudget;
 //! use cupel_chat::{Chat, Encoding, default_policy, parse_budget};
 //!
-//! let text = r#"{"model": "gpt-4o", "messages": [
-//!   {"role": "system", "content": "You are a helpful assistant."},
-//!   {"role": "user", "content": "What is the weather in Paris and in Rome?"},
-//!   {"role": "assistant", "content": null, "tool_calls": [
-//!     {"id": "a", "type": "function", "function": {"name": "weather", "arguments": "{\"city\":\"Paris\"}"}},
-//!     {"id": "b", "type": "function", "function": {"name": "weather", "arguments": "{\"city\":\"Rome\"}"}}]},
-//!   {"role": "tool", "tool_call_id": "a", "content": "12 degrees and rain, wind from the west"},
-//!   {"role": "tool", "tool_call_id": "b", "content": "21 degrees and sun, no wind"},
-//!   {"role": "assistant", "content": "Rain in Paris, sun in Rome."},
-//!   {"role": "user", "content": "And in Oslo?"}
-//! ]}"#;
-//! let chat = Chat::parse(text, None)?;
-//! let tokens = parse_budget("60", None)?;
+//! let forecast = "12 degrees and rain, wind from the west; ".repeat(40);
+//! let text = format!(r#"{{"model": "gpt-4o", "messages": [
+//!   {{"role": "system", "content": "You are a helpful assistant."}},
+//!   {{"role": "user", "content": "What is the weather in Paris?"}},
+//!   {{"role": "assistant", "content": null, "tool_calls": [
+//!     {{"id": "a", "type": "function", "function": {{"name": "weather", "arguments": "{{}}"}}}}]}},
+//!   {{"role": "tool", "tool_call_id": "a", "content": "{forecast}"}},
+//!   {{"role": "assistant", "content": "Rain in Paris."}},
+//!   {{"role": "user", "content": "And in Oslo?"}}
+//! ]}}"#);
+//! let chat = Chat::parse(&text, None)?;
+//! let tokens = parse_budget("200", None)?;
 //! let budget = ContextBudget::with_target(tokens, tokens)?;
 //! let fitted = chat.fit(&default_policy(), &budget, &Encoding::O200k)?;
-//! // The tool call and both results are dropped together.
-//! assert_eq!(fitted.kept, [0, 1, 5, 6]);
-//! assert!(fitted.dropped[0].reason.to_string().contains("its group of 3 items"));
-//! assert!(fitted.tokens_after <= 60);
+//! // The long result is shortened, and everything stays.
+//! assert_eq!(fitted.kept, [0, 1, 2, 3, 4, 5]);
+//! assert_eq!(fitted.shortened[0].index, 3);
+//! assert!(fitted.tokens_before > 400 && fitted.tokens_after <= 200);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

@@ -20,15 +20,16 @@ use crate::message::Role;
 use crate::shape::Shape;
 
 impl Chat {
-    /// Returns a policy that follows the rules of this chat: it selects from its
+    /// Returns a policy without a ladder that follows the rules of this chat: it selects from its
     /// [`candidates`](Self::candidates) what [`fit`](Self::fit) selects. Use it for sweeps and explanations.
+    /// [`policy_over`](Self::policy_over) is for any policy.
     ///
     /// It keeps or drops groups as a whole, does not deduplicate, fails on overflow, drops orphans,
     /// and starts on a user turn if the format does.
     ///
     /// ```
     /// use cupel::{ContextBudget, Pipeline};
-    /// use cupel_chat::{Chat, Encoding, default_policy};
+    /// use cupel_chat::{Chat, Encoding, newest_policy};
     ///
     /// let chat = Chat::parse(r#"[
     ///   {"role": "user", "content": "Hello!"},
@@ -36,7 +37,7 @@ impl Chat {
     ///   {"role": "user", "content": "What is 2 + 2?"}
     /// ]"#, None)?;
     /// let candidates = chat.candidates(&Encoding::O200k);
-    /// let pipeline = Pipeline::from(chat.policy(&default_policy()));
+    /// let pipeline = Pipeline::from(chat.policy(&newest_policy()));
     /// let budget = ContextBudget::with_target(30, 30)?;
     /// let sweep = pipeline.sweep(&candidates, &budget, 20..=40)?;
     /// let included: Vec<_> = sweep.steps.iter().map(|step| step.included).collect();

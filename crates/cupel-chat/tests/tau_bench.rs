@@ -1,7 +1,9 @@
 //! Recorded sessions of agents, if `CUPEL_TAU_BENCH` names a file with one OpenAI Chat request per line.
 
+use std::collections::BTreeMap;
+
 use cupel::ContextBudget;
-use cupel_chat::{Chat, Encoding, FitError, Role, Shape, default_policy};
+use cupel_chat::{Chat, Encoding, FitError, Role, Shape, default_policy, newest_policy};
 
 use crate::valid;
 
@@ -12,7 +14,7 @@ fn recorded_sessions_fit_at_every_turn() {
     };
     let file = std::fs::read_to_string(&path).expect("CUPEL_TAU_BENCH names a file");
     let counter = Encoding::O200k;
-    let policy = default_policy();
+    let policy = newest_policy();
     let (mut sessions, mut fits, mut too_large) = (0, 0, 0);
     for line in file.lines() {
         sessions += 1;
@@ -62,4 +64,55 @@ fn recorded_sessions_fit_at_every_turn() {
     println!(
         "{sessions} sessions, {fits} fits, {too_large} where the mandatory messages exceed the budget"
     );
+}
+
+/// Growing budgets keep every message at least as long, and always the task and the newest step.
+#[test]
+fn windows_of_recorded_sessions_are_monotone() {
+    let Ok(path) = std::env::var("CUPEL_TAU_BENCH") else {
+        return;
+    };
+    let file = std::fs::read_to_string(&path).expect("CUPEL_TAU_BENCH names a file");
+    let (counter, policy) = (Encoding::O200k, default_policy());
+    let mut pairs = 0;
+    for line in file.lines() {
+        let chat = Chat::parse(line, None).unwrap();
+        let candidates = chat.candidates_for(&policy, None, &counter).unwrap();
+        let all = valid::messages(line);
+        let is_call = |message: &serde_json::Value| !message["tool_calls"].is_null();
+        let (task, newest) = (
+            all.iter().position(|message| message["role"] == "user"),
+            all.iter().rposition(is_call),
+        );
+        let mut smaller: BTreeMap<usize, i64> = BTreeMap::new();
+        let whole = chat.tokens(&counter);
+        for tokens in (whole / 10..=whole).step_by(61) {
+            let budget = ContextBudget::with_target(tokens, tokens).unwrap();
+            let Ok(fitted) = chat.fit_candidates(&policy, &budget, &candidates, &counter) else {
+                assert!(smaller.is_empty(), "a smaller budget was enough");
+                continue;
+            };
+            assert!(fitted.tokens_after <= tokens);
+            for index in [task, newest].into_iter().flatten() {
+                assert!(fitted.kept.contains(&index), "message {index} at {tokens}");
+            }
+            let kept = fitted
+                .kept
+                .iter()
+                .map(|&index| (index, candidates[index].tokens()));
+            let mut kept: BTreeMap<usize, i64> = kept.collect();
+            kept.extend(
+                fitted
+                    .shortened
+                    .iter()
+                    .map(|short| (short.index, short.tokens)),
+            );
+            for (index, tokens) in &smaller {
+                assert!(kept.get(index) >= Some(tokens), "message {index}");
+            }
+            pairs += usize::from(!smaller.is_empty());
+            smaller = kept;
+        }
+    }
+    println!("{pairs} pairs of budgets");
 }
