@@ -270,7 +270,7 @@ impl<'a> Decisions<'a> {
     /// use cupel::*;
     ///
     /// let pipeline = Pipeline::new(ReflexiveScorer, GreedySlice, UShapedPlacer);
-    /// let item = |hint| ContextItem::builder(hint.to_string(), 5).future_relevance_hint(hint).build();
+    /// let item = |hint: f64| ContextItem::builder(hint.to_string(), 5).future_relevance_hint(hint).build();
     /// let items = [item(0.1)?, item(0.9)?, item(0.5)?];
     /// let small = pipeline.decide(&items, &ContextBudget::with_target(10, 10)?)?;
     /// let large = pipeline.decide(&items, &ContextBudget::with_target(15, 15)?)?;
