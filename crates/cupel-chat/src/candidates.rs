@@ -364,7 +364,7 @@ impl Candidates {
         let Some(ladder) = self.ladder.clone().filter(|_| chat.shape != Shape::Items) else {
             return Ok(());
         };
-        let enough = budget.map(|budget| self.surely_enough(&ladder, budget));
+        let enough = budget.map(|budget| self.enough(&ladder, budget));
         let mut total = self.tokens();
         let last = (0..chat.len()).rfind(|&index| chat.messages[index].is_user_turn());
         let mut offers: Vec<Option<Offer<'_>>> = (0..chat.len())
@@ -431,23 +431,19 @@ impl Candidates {
         Ok(())
     }
 
-    /// Returns tokens of all messages at which a ladder surely stops to shorten: a lower bound, because
-    /// only a run knows what pinned items and a safety margin leave.
-    fn surely_enough(&self, ladder: &LadderSlice, budget: &ContextBudget) -> i64 {
-        let pinned = self.items.iter().filter(|item| item.pinned());
-        let pinned = total_tokens(pinned);
-        let taken = [pinned, ladder.marker_tokens(), budget.total_reserved()];
-        let room = taken
-            .into_iter()
-            .fold(budget.window_limit(), i64::saturating_sub);
+    /// Returns the tokens of all messages at which a ladder stops shortening. It assumes that a marker
+    /// stands already, so that it never stops too early.
+    fn enough(&self, ladder: &LadderSlice, budget: &ContextBudget) -> i64 {
+        let pinned = total_tokens(self.items.iter().filter(|item| item.pinned()));
+        let target = budget.effective(pinned).target_tokens();
+        let target = target.saturating_sub(ladder.marker_tokens()).max(0);
         let (shorten_to, _) = ladder.marks();
-        let margin = 1.0 - budget.estimation_safety_margin_percent() / 100.0;
         #[expect(
             clippy::cast_possible_truncation,
             reason = "rounds down, and saturates"
         )]
-        let room = (room.max(0) as f64 * shorten_to * margin).floor() as i64;
-        room.saturating_sub(1).saturating_add(pinned)
+        let room = (target as f64 * shorten_to).floor() as i64;
+        room.saturating_add(pinned)
     }
 }
 

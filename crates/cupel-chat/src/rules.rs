@@ -5,9 +5,7 @@ use std::collections::BTreeSet;
 use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
 
-use cupel::slicer::{
-    BuiltinSlicer, Counts, PreparedChoice, SweepVisitor, Unsorted, ViewChange, slice_by_selection,
-};
+use cupel::slicer::{BuiltinSlicer, SweepVisitor, ViewChange, slice_by_selection};
 use cupel::{
     ContextBudget, ContextItem, ContextKind, CupelError, ExclusionReason, GroupScore, GroupSlice,
     LadderSlice, OverflowStrategy, Policy, Refusal, ScoredItem, ScoredRef, Selection, Slicer,
@@ -154,11 +152,6 @@ impl ChatLadder {
         self.refused.get(scored.position).copied().flatten()
     }
 
-    fn admitted<'a>(&self, ranked: &[ScoredRef<'a>]) -> Part<'a> {
-        let is_admitted = |rank: &usize| self.refusal(&ranked[*rank]).is_none();
-        Part::new(ranked, (0..ranked.len()).filter(is_admitted).collect())
-    }
-
     /// Returns the ladder, and how many tokens of a target are not available to it.
     fn with_gap(&self) -> (LadderSlice, i64) {
         if self.has_gap {
@@ -198,13 +191,7 @@ impl Slicer for ChatLadder {
         ranked: &[ScoredRef<'_>],
         budget: &ContextBudget,
     ) -> Result<Selection, CupelError> {
-        let mut selection = Selection::default();
-        for (rank, scored) in ranked.iter().enumerate() {
-            if let Some(filter) = self.refusal(scored) {
-                selection.refuse(rank, filtered(filter));
-            }
-        }
-        let admitted = self.admitted(ranked);
+        let (mut selection, admitted) = Part::filter(ranked, |scored| self.refusal(scored));
         let (ladder, taken) = self.with_gap();
         let target = (budget.target_tokens() - taken).max(0);
         let max_tokens = (budget.max_tokens() - taken).max(0);
@@ -236,13 +223,7 @@ impl BuiltinSlicer for ChatLadder {
         self.select(ranked, budget)
     }
 
-    fn select_unsorted(&self, _: &Unsorted<'_>, _: &ContextBudget) -> Option<Vec<usize>> {
-        None
-    }
-
-    fn prepare<'a>(&'a self, _: &Unsorted<'_>, _: usize) -> Option<PreparedChoice<'a>> {
-        None
-    }
+    cupel::without! { select_unsorted prepare least_targets counts }
 
     fn sweep(
         &self,
@@ -253,7 +234,7 @@ impl BuiltinSlicer for ChatLadder {
         if self.step.is_some() || self.has_gap {
             return None;
         }
-        let admitted = self.admitted(ranked);
+        let (_, admitted) = Part::filter(ranked, |scored| self.refusal(scored));
         let mut mapped = MappedRanks {
             ranks: &admitted.ranks,
             visitor,
@@ -263,17 +244,7 @@ impl BuiltinSlicer for ChatLadder {
             .sweep(&admitted.view, targets, &mut mapped)
     }
 
-    fn least_targets(&self, _: &[ScoredRef<'_>], _: i64) -> Option<Vec<Option<i64>>> {
-        None
-    }
-
-    fn group_score(&self) -> Option<GroupScore> {
-        None
-    }
-
-    fn counts(&self) -> Option<&Counts> {
-        None
-    }
+    cupel::without! { group_score }
 }
 
 /// The properties of the messages that the rules depend on, by position.
@@ -347,6 +318,22 @@ impl<'a> Part<'a> {
         let view = ranks.iter().map(|&rank| ranked[rank]).collect();
         Self { ranks, view }
     }
+
+    /// Returns the items without a refusal, and a selection with the refusals of the others.
+    fn filter(
+        ranked: &[ScoredRef<'a>],
+        refusal: impl Fn(&ScoredRef<'a>) -> Option<&'static str>,
+    ) -> (Selection, Self) {
+        let mut selection = Selection::default();
+        let mut ranks = Vec::with_capacity(ranked.len());
+        for (rank, scored) in ranked.iter().enumerate() {
+            match refusal(scored) {
+                Some(filter) => selection.refuse(rank, filtered(filter)),
+                None => ranks.push(rank),
+            }
+        }
+        (selection, Self::new(ranked, ranks))
+    }
 }
 
 /// The messages of a selection that starts on a given user turn.
@@ -363,12 +350,6 @@ struct SplitAtStart<'a> {
 impl ChatSlice {
     fn orphan(&self, scored: &ScoredRef<'_>) -> Option<&'static str> {
         self.rules.message(scored)?.orphan
-    }
-
-    /// Returns the messages that are not orphans.
-    fn complete<'a>(&self, ranked: &[ScoredRef<'a>]) -> Part<'a> {
-        let is_complete = |rank: &usize| self.orphan(&ranked[*rank]).is_none();
-        Part::new(ranked, (0..ranked.len()).filter(is_complete).collect())
     }
 
     fn group(&self, scored: &ScoredRef<'_>) -> usize {
@@ -450,13 +431,7 @@ impl Slicer for ChatSlice {
         ranked: &[ScoredRef<'_>],
         budget: &ContextBudget,
     ) -> Result<Selection, CupelError> {
-        let mut selection = Selection::default();
-        for (rank, scored) in ranked.iter().enumerate() {
-            if let Some(orphan) = self.orphan(scored) {
-                selection.refuse(rank, filtered(orphan));
-            }
-        }
-        let complete = self.complete(ranked);
+        let (mut selection, complete) = Part::filter(ranked, |scored| self.orphan(scored));
         let chosen = self.groups.select(&complete.view, budget)?;
         let kept = chosen.kept().iter();
         let first = self.first(kept.map(|&rank| complete.view[rank].position).min());
@@ -501,13 +476,7 @@ impl BuiltinSlicer for ChatSlice {
         self.select(ranked, budget)
     }
 
-    fn select_unsorted(&self, _: &Unsorted<'_>, _: &ContextBudget) -> Option<Vec<usize>> {
-        None
-    }
-
-    fn prepare<'a>(&'a self, _: &Unsorted<'_>, _: usize) -> Option<PreparedChoice<'a>> {
-        None
-    }
+    cupel::without! { select_unsorted prepare least_targets counts }
 
     /// Sweeps the groups, and where the start changes sweeps the messages after it again.
     fn sweep(
@@ -517,7 +486,7 @@ impl BuiltinSlicer for ChatSlice {
         visitor: &mut dyn SweepVisitor,
     ) -> Option<ControlFlow<()>> {
         let inner = self.groups.builtin()?;
-        let complete = self.complete(ranked);
+        let (_, complete) = Part::filter(ranked, |scored| self.orphan(scored));
         let tokens = self.group_tokens(&complete);
         let user_turns = self.rules.messages.iter().zip(&tokens);
         let user_turns = user_turns.filter(|(message, _)| message.can_start);
@@ -566,16 +535,8 @@ impl BuiltinSlicer for ChatSlice {
         Some(changes.replay(visitor))
     }
 
-    fn least_targets(&self, _: &[ScoredRef<'_>], _: i64) -> Option<Vec<Option<i64>>> {
-        None
-    }
-
     fn group_score(&self) -> Option<GroupScore> {
         Some(self.groups.score())
-    }
-
-    fn counts(&self) -> Option<&Counts> {
-        None
     }
 }
 

@@ -1,8 +1,8 @@
 //! `cupel fit`
 
 use clap::Args;
-use cupel::total_tokens;
-use cupel_chat::{Fitted, SessionWindow, TokenCounter};
+use cupel::{ContextBudget, total_tokens};
+use cupel_chat::{Fitted, SessionWindow, Shape, TokenCounter};
 use serde_json::{Value, json};
 
 use crate::decision::Run;
@@ -69,9 +69,8 @@ impl Fit {
                 None => items_document(&task, &run),
             };
             document["chat"] = parsed(&text)?;
-            document["shape"] = task.shape().name().into();
-            document["budget"] = task.budget.window_limit().into();
-            describe_counter(&mut document, task.counter.as_deref());
+            let counter = task.counter.as_deref();
+            describe(&mut document, task.shape(), &task.budget, counter);
             return output.json(&document);
         }
         write_text(&text, output)?;
@@ -159,15 +158,22 @@ fn session_document(
 ) -> Result<Value, Failure> {
     let mut document = chat_document(&window.fitted);
     document["chat"] = parsed(text)?;
-    document["shape"] = task.chat.shape().name().into();
-    document["budget"] = task.budget.window_limit().into();
     document["reuse"] = json!(window.reuse);
     document["rebuilt"] = json!(window.rebuilt);
-    describe_counter(&mut document, Some(&*task.counter));
+    let counter = Some(&*task.counter);
+    describe(&mut document, task.chat.shape(), &task.budget, counter);
     Ok(document)
 }
 
-fn describe_counter(document: &mut Value, counter: Option<&dyn TokenCounter>) {
+/// Adds how the input was read and counted.
+fn describe(
+    document: &mut Value,
+    shape: Shape,
+    budget: &ContextBudget,
+    counter: Option<&dyn TokenCounter>,
+) {
+    document["shape"] = shape.name().into();
+    document["budget"] = budget.window_limit().into();
     document["counter"] = json!(counter.map(TokenCounter::name));
     document["estimated"] = counter.is_some_and(TokenCounter::is_estimate).into();
 }

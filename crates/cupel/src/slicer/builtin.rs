@@ -57,8 +57,10 @@ pub trait BuiltinSlicer {
 }
 
 /// Answers `None` for the methods of [`BuiltinSlicer`] that it lists.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! without {
-    ($($method:ident)*) => { $(without! { @$method })* };
+    ($($method:ident)*) => { $($crate::without! { @$method })* };
     (@select_unsorted) => {
         fn select_unsorted(
             &self,
