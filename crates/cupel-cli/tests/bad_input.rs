@@ -322,8 +322,8 @@ fn chats() -> Vec<Case> {
             .file("request.json", r#"{"items": [], "budget":  "8k"}"#),
         case("a request to fit whose policy is no preset", &["fit", "request.json"], 2, ["request.json:1:54", "did you mean `rag`?"])
             .file("request.json", r#"{"items": [], "budget": {"max_tokens": 5}, "policy": "ragg"}"#),
-        case("a share of the window of an unknown model", &["fit", "chat.json", "--budget", "70%"], 2, ["--budget 70%", "deepseek-chat"])
-            .file("chat.json", r#"{"model": "deepseek-chat", "messages": [{"role": "user", "content": "hi"}]}"#),
+        case("a share of the window of an unknown model", &["fit", "chat.json", "--budget", "70%"], 2, ["--budget 70%", "house-model-7b"])
+            .file("chat.json", r#"{"model": "house-model-7b", "messages": [{"role": "user", "content": "hi"}]}"#),
         case("a text counted as a chat", &["count", "notes.txt"], 2, ["notes.txt:1:1", "--text"])
             .file("notes.txt", "just words\n"),
     ]

@@ -5,11 +5,15 @@ use std::str::FromStr;
 
 use super::{TokenCounter, windows};
 
-/// An encoding of OpenAI. Counts are exact and need no network; special tokens count as plain text.
+/// A public encoding. Counts are exact and need no network; special tokens count as plain text.
 ///
 /// The first count in a process unpacks the vocabulary, which takes about 200 ms for `o200k_base` and
-/// 100 ms for `cl100k_base`. Later counts take 20 to 250 ns per byte. Cost is linear in the text, also for
-/// long runs without a word boundary.
+/// 100 ms for `cl100k_base`. Later counts take 20 to 250 ns per byte. Cost is linear in the text; for the
+/// encodings of OpenAI also in long runs without a word boundary.
+///
+/// The feature `vocabularies` adds those of other providers. Two have licenses of their own: that of
+/// Llama 3 is the Llama 3 Community License, that of the `DeepSeek` models the
+/// `DeepSeek` Model License.
 ///
 /// ```
 /// use cupel_chat::{Encoding, TokenCounter};
@@ -25,11 +29,39 @@ pub enum Encoding {
     O200k,
     /// `cl100k_base`: GPT-4 and GPT-3.5.
     Cl100k,
+    /// `llama3`: Llama 3 to 3.3. Built with Meta Llama 3.
+    #[cfg(feature = "vocabularies")]
+    Llama3,
+    /// `qwen2`: Qwen 2.5 and 3.
+    #[cfg(feature = "vocabularies")]
+    Qwen2,
+    /// `deepseek_v3`: `DeepSeek` V3, R1 and V4.
+    #[cfg(feature = "vocabularies")]
+    DeepSeekV3,
+    /// `mistral_v3`: Mistral models with the Tekken tokenizer.
+    #[cfg(feature = "vocabularies")]
+    MistralV3,
+    /// `kimi_k2`: Kimi K2.
+    #[cfg(feature = "vocabularies")]
+    KimiK2,
 }
 
 impl Encoding {
     /// All encodings.
-    pub const ALL: [Self; 2] = [Self::O200k, Self::Cl100k];
+    pub const ALL: &'static [Self] = &[
+        Self::O200k,
+        Self::Cl100k,
+        #[cfg(feature = "vocabularies")]
+        Self::Llama3,
+        #[cfg(feature = "vocabularies")]
+        Self::Qwen2,
+        #[cfg(feature = "vocabularies")]
+        Self::DeepSeekV3,
+        #[cfg(feature = "vocabularies")]
+        Self::MistralV3,
+        #[cfg(feature = "vocabularies")]
+        Self::KimiK2,
+    ];
 
     pub(super) fn bpe(self) -> &'static tiktoken::CoreBpe {
         tiktoken::get_encoding(self.name()).expect("the vocabularies are compiled in")
@@ -46,6 +78,16 @@ impl TokenCounter for Encoding {
         match self {
             Self::O200k => "o200k_base",
             Self::Cl100k => "cl100k_base",
+            #[cfg(feature = "vocabularies")]
+            Self::Llama3 => "llama3",
+            #[cfg(feature = "vocabularies")]
+            Self::Qwen2 => "qwen2",
+            #[cfg(feature = "vocabularies")]
+            Self::DeepSeekV3 => "deepseek_v3",
+            #[cfg(feature = "vocabularies")]
+            Self::MistralV3 => "mistral_v3",
+            #[cfg(feature = "vocabularies")]
+            Self::KimiK2 => "kimi_k2",
         }
     }
 
@@ -62,15 +104,21 @@ impl fmt::Display for Encoding {
 
 /// The error of parsing the name of an [`Encoding`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown encoding {0:?}; expected o200k_base or cl100k_base")]
+#[error("unknown encoding {0:?}; expected one of {names}", names = names())]
 pub struct UnknownEncoding(String);
+
+/// Returns the names of all encodings.
+fn names() -> String {
+    let names: Vec<&str> = Encoding::ALL.iter().map(TokenCounter::name).collect();
+    names.join(", ")
+}
 
 impl FromStr for Encoding {
     type Err = UnknownEncoding;
 
     /// Parses the name, with or without `_base`.
     fn from_str(name: &str) -> Result<Self, UnknownEncoding> {
-        let found = Self::ALL.into_iter().find(|encoding| {
+        let found = Self::ALL.iter().copied().find(|encoding| {
             let full = encoding.name();
             full == name || full.strip_suffix("_base") == Some(name)
         });

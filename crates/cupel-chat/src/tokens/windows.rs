@@ -125,7 +125,8 @@ impl Class {
 /// Finds the runs of one class that are long and may be cut.
 fn long_runs(text: &str, encoding: Encoding) -> Vec<Range<usize>> {
     let mut runs = Vec::new();
-    if text.len() < LONG {
+    // The classes are those of the regular expressions of OpenAI.
+    if text.len() < LONG || !matches!(encoding, Encoding::O200k | Encoding::Cl100k) {
         return runs;
     }
     let mut close = |run: Range<usize>, class: Option<Class>, after: Option<char>| {
@@ -152,6 +153,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    const WINDOWED: [Encoding; 2] = [Encoding::O200k, Encoding::Cl100k];
 
     /// Runs of every class, and what may stand between them.
     fn text() -> impl Strategy<Value = String> {
@@ -186,7 +189,7 @@ mod tests {
         let windowed = std::cell::Cell::new(0);
         proptest::test_runner::TestRunner::new(config)
             .run(&text(), |text| {
-                for encoding in Encoding::ALL {
+                for encoding in WINDOWED {
                     let bpe = encoding.bpe();
                     let runs = long_runs(&text, encoding).len();
                     windowed.set(windowed.get() + runs);
@@ -201,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_window_is_longer_than_the_longest_token() {
-        for encoding in Encoding::ALL {
+        for encoding in WINDOWED {
             let bpe = encoding.bpe();
             let tokens = 0..u32::try_from(bpe.vocab_size()).unwrap();
             let longest = tokens.map(|token| bpe.decode(&[token]).len()).max();

@@ -26,7 +26,7 @@ pub(crate) struct Count {
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    /// Encoding: o200k, cl100k or heuristic; repeatable. Default: all three
+    /// Encoding, such as o200k, or heuristic; repeatable. Default: o200k, cl100k and heuristic
     #[arg(long, value_name = "NAME", conflicts_with = "model")]
     encoding: Vec<Counter>,
 

@@ -11,6 +11,7 @@ pub(crate) mod fit;
 pub(crate) mod man;
 pub(crate) mod marginal;
 pub(crate) mod min_budget;
+pub(crate) mod models;
 pub(crate) mod policy;
 pub(crate) mod select;
 pub(crate) mod sweep;
