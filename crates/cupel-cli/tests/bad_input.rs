@@ -308,7 +308,7 @@ fn chats() -> Vec<Case> {
         good("a chat without a budget", &["fit", "chat.json"], 2, ["missing budget", "--budget 8k"]),
         good("a shape unheard of", &["fit", "chat.json", "--budget", "8k", "--shape", "antropic"], 2, ["openai, openai-responses, anthropic", "similar value exists: 'anthropic'"]),
         good("a model to count with unheard of", &["count", "chat.json", "--model", "gtp-4o"], 2, ["gtp-4o", "did you mean \"gpt-4o\"?"]),
-        good("an encoding unheard of", &["fit", "chat.json", "--budget", "8k", "--encoding", "o300k"], 2, ["o300k", "o200k, cl100k, heuristic"]),
+        good("an encoding unheard of", &["fit", "chat.json", "--budget", "8k", "--encoding", "o300k"], 2, ["o300k", "o200k_base, cl100k_base"]),
         good("a factor of nothing", &["fit", "chat.json", "--budget", "8k", "--factor", "0"], 2, ["--factor", "above 0"]),
         good("a factor that is no number", &["fit", "chat.json", "--budget", "8k", "--factor", "twice"], 2, ["twice", "--factor"]),
         good("a chat where items are asked for", &["select", "chat.json", "--budget", "8k"], 2, ["chat.json", "cupel fit"]),
