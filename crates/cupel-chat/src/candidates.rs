@@ -12,7 +12,6 @@ use cupel::{
 use crate::chat::Chat;
 use crate::fit::FitError;
 use crate::marker::Markers;
-use crate::shape::Shape;
 use crate::tokens::TokenCounter;
 use crate::views::{MessageShortener, Replacement};
 
@@ -176,9 +175,7 @@ impl Chat {
         };
         let pins = self.pinned_by(&settings.pin)?;
         let marks = match &candidates.ladder {
-            Some(_) if self.shape != Shape::Items => {
-                self.mandatory_for_ladder(settings.keep_task)?
-            }
+            Some(_) if self.shape.is_chat() => self.mandatory_for_ladder(settings.keep_task)?,
             _ => vec![None; self.len()],
         };
         for (index, mark) in marks.iter().enumerate() {
@@ -316,7 +313,7 @@ impl Candidates {
         marks: &[Option<Mark>],
         keep_task: bool,
     ) -> Result<(), FitError> {
-        if chat.shape == Shape::Items {
+        if !chat.shape.is_chat() {
             return Ok(());
         }
         let by_turn = !keep_task && chat.shape.starts_on_user();
@@ -361,7 +358,7 @@ impl Candidates {
         budget: Option<&ContextBudget>,
         counter: &dyn TokenCounter,
     ) -> Result<(), FitError> {
-        let Some(ladder) = self.ladder.clone().filter(|_| chat.shape != Shape::Items) else {
+        let Some(ladder) = self.ladder.clone().filter(|_| chat.shape.is_chat()) else {
             return Ok(());
         };
         let enough = budget.map(|budget| self.enough(&ladder, budget));

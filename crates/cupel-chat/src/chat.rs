@@ -10,7 +10,7 @@ use crate::error::{ChatError, Place};
 use crate::groups::Groups;
 use crate::layout::{Layout, Piece};
 use crate::message::{ContentPart, ParsedMessage, Role};
-use crate::shape::{Shape, detect, read, responses};
+use crate::shape::{Shape, detect, read};
 use crate::tokens::{TokenCounter, cost};
 
 /// A conversation. Kept messages are written back byte for byte.
@@ -66,7 +66,33 @@ impl Chat {
     /// [`ChatError`] with the position and the path of the invalid value; also if the format is ambiguous
     /// or unknown.
     pub fn parse(text: &str, shape: Option<Shape>) -> Result<Self, ChatError> {
-        let layout = Layout::find(text)?;
+        Self::parse_at(text, "", shape)
+    }
+
+    /// Parses a chat inside another document. `at` is the JSON pointer
+    /// ([RFC 6901](https://www.rfc-editor.org/rfc/rfc6901)) of the request or of its list of messages.
+    ///
+    /// [`write`](Self::write) and [`Fitted::to_json`](crate::Fitted::to_json) return the whole document
+    /// with another list. Some documents need no pointer: lines of OpenAI and Anthropic batches, states
+    /// of LangGraph, runs of tau-bench and trajectories of SWE-agent.
+    ///
+    /// # Errors
+    ///
+    /// As [`parse`](Self::parse); also if there is nothing at the pointer. The error names the
+    /// [`pointers`](ChatError::pointers) of lists that were found.
+    ///
+    /// ```
+    /// use cupel_chat::Chat;
+    ///
+    /// let log = r#"{"id": 7, "request": {"model": "gpt-4o", "messages": [{"role": "user", "content": "Hi"}]}}"#;
+    /// let chat = Chat::parse_at(log, "/request", None)?;
+    /// assert_eq!((chat.model(), &*chat.message(0).path()), (Some("gpt-4o"), "request.messages[0]"));
+    /// let error = Chat::parse(log, None).unwrap_err();
+    /// assert_eq!(error.pointers, ["/request/messages"]);
+    /// # Ok::<(), cupel_chat::ChatError>(())
+    /// ```
+    pub fn parse_at(text: &str, at: &str, shape: Option<Shape>) -> Result<Self, ChatError> {
+        let layout = Layout::find(text, at, shape)?;
         let mut values: Vec<Value> = Vec::with_capacity(layout.len());
         for index in 0..layout.len() {
             let value = serde_json::from_str(layout.json(index));
@@ -79,15 +105,15 @@ impl Chat {
         let mut messages = Vec::with_capacity(values.len());
         let mut items = Vec::new();
         for (index, value) in values.into_iter().enumerate() {
-            let message = match &value {
-                Value::String(text) if layout.is_text => Ok(responses::user_message(text)),
-                value => read(shape, value),
+            let message = match (&value, shape.format().read_string) {
+                (Value::String(text), Some(read_string)) if layout.is_text => Ok(read_string(text)),
+                (value, _) => read(shape, value),
             };
             let message = message.map_err(|fault| {
                 let error = layout.fault(index, &fault.field, fault.message);
                 error.kind(fault.kind)
             })?;
-            messages.push(if shape == Shape::Items {
+            messages.push(if !shape.is_chat() {
                 let item = item(value, 0).map_err(|text| layout.fault(index, "", text))?;
                 let message = ParsedMessage::new(Role::Other, item.0.kind().as_str());
                 items.push(item);
@@ -97,7 +123,7 @@ impl Chat {
             });
         }
         Ok(Self {
-            groups: Groups::new(shape, &messages, continues(&layout)),
+            groups: Groups::new(shape, &messages, continues(shape, &layout)),
             shape,
             layout,
             messages,
@@ -155,6 +181,11 @@ impl Chat {
         self.len() == 0
     }
 
+    /// Returns the JSON pointer that it was parsed at; empty for a whole text.
+    pub fn pointer(&self) -> &str {
+        &self.layout.at
+    }
+
     /// Returns the model that the request names.
     pub fn model(&self) -> Option<&str> {
         self.layout.field("model").and_then(Value::as_str)
@@ -202,7 +233,7 @@ impl Chat {
 
     /// Returns the items, with what a session knows of them.
     fn counted_items(&self, counter: &dyn TokenCounter, memory: &Memory) -> Vec<ContextItem> {
-        if self.shape == Shape::Items {
+        if !self.shape.is_chat() {
             let counted = |(index, (known, counted)): (usize, &(ContextItem, bool))| {
                 let value = || serde_json::from_str(self.layout.json(index)).ok();
                 let tokens = || counter.count(known.content());
@@ -386,9 +417,9 @@ impl<'a> Message<'a> {
 }
 
 /// Returns whether the request continues one that the provider stores.
-fn continues(layout: &Layout) -> bool {
+fn continues(shape: Shape, layout: &Layout) -> bool {
     let is_set = |key: &&str| layout.field(key).is_some_and(|value| !value.is_null());
-    ["previous_response_id", "conversation"].iter().any(is_set)
+    shape.format().continued_by.iter().any(is_set)
 }
 
 /// Reads an item, which gets `tokens` if it does not state its own, and returns whether it does.

@@ -51,6 +51,8 @@ pub struct ChatError {
     pub path: String,
     /// The position of the value, or of the message that contains it.
     pub place: Place,
+    /// The JSON pointers of the lists of messages that were found instead.
+    pub pointers: Vec<String>,
     kind: Kind,
 }
 
@@ -62,6 +64,12 @@ pub(crate) enum Kind {
     Value,
     Ambiguous,
     Mixed,
+    /// A message of no known format.
+    Unknown,
+    /// A format that is known and not read.
+    Foreign,
+    /// Several chats.
+    Many,
 }
 
 impl ChatError {
@@ -70,6 +78,7 @@ impl ChatError {
             message: message.into(),
             path: String::new(),
             place: Place::of(text, offset),
+            pointers: Vec::new(),
             kind: Kind::Invalid,
         }
     }
@@ -79,9 +88,25 @@ impl ChatError {
         self
     }
 
-    /// Returns whether several formats are possible, so that naming one helps.
+    /// Adds where lists of messages are.
+    pub(crate) fn elsewhere(mut self, pointers: Vec<String>) -> Self {
+        self.pointers = pointers;
+        self
+    }
+
+    /// Returns whether several formats are possible, or none is known, so that naming one helps.
     pub fn is_ambiguous(&self) -> bool {
-        self.kind == Kind::Ambiguous
+        matches!(self.kind, Kind::Ambiguous | Kind::Unknown)
+    }
+
+    /// Returns whether the text is in a format that is known and not read.
+    pub fn is_foreign(&self) -> bool {
+        self.kind == Kind::Foreign
+    }
+
+    /// Returns whether the text holds several chats, which [`Chats`](crate::Chats) finds.
+    pub fn is_many(&self) -> bool {
+        self.kind == Kind::Many
     }
 
     /// Returns whether the list has both messages and items.
@@ -93,7 +118,7 @@ impl ChatError {
     pub fn sentence(&self) -> String {
         match self.kind {
             Kind::Value => format!("`{}` {}", self.path, self.message),
-            Kind::Invalid | Kind::Ambiguous | Kind::Mixed => self.message.clone(),
+            _ => self.message.clone(),
         }
     }
 

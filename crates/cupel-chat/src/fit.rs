@@ -218,7 +218,7 @@ impl Chat {
     /// that group.
     pub(crate) fn mandatory(&self) -> Result<BTreeSet<usize>, FitError> {
         let mut kept = self.always_kept();
-        if self.shape == Shape::Items {
+        if !self.shape.is_chat() {
             return Ok(kept);
         }
         kept.iter()

@@ -4,20 +4,26 @@ use std::fmt;
 use std::ops::Range;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::chats::Chats;
 use crate::error::{ChatError, Kind, Place};
+use crate::pointer::{self, Found};
+use crate::shape::{Shape, evidence, foreign};
 
 /// A text as a list of values, and the text before, between and after them.
 #[derive(Debug, Clone)]
 pub(crate) struct Layout {
     pub(crate) text: String,
     /// The path of the list, such as `messages`; empty for a top-level array and for lines.
-    pub(crate) path: &'static str,
+    pub(crate) path: String,
+    /// The JSON pointer that the list was looked for at.
+    pub(crate) at: String,
     /// Whether a string takes the place of the list.
     pub(crate) is_text: bool,
     /// The other fields of the request.
-    pub(crate) envelope: Vec<(String, serde_json::Value)>,
+    pub(crate) envelope: Vec<(String, Value)>,
     /// The values, each from the end of the separator before it.
     elements: Vec<Element>,
     separator: &'static str,
@@ -36,6 +42,14 @@ pub(crate) enum Piece<'p> {
     Before(usize, &'p str),
 }
 
+impl Piece<'_> {
+    fn index(&self) -> usize {
+        match self {
+            Self::Original(index) | Self::Replaced(index, _) | Self::Before(index, _) => *index,
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 struct Element {
     /// The start of its leading white space.
@@ -45,12 +59,49 @@ struct Element {
     end: usize,
 }
 
-/// The names that the list has in a request.
-const LISTS: [&str; 3] = ["messages", "input", "items"];
+/// A document that contains a request: the fields that identify it, and where the request is.
+struct Wrapper {
+    fields: &'static [&'static str],
+    pointer: &'static str,
+}
+
+/// The documents that contain a request.
+const WRAPPERS: [Wrapper; 6] = [
+    // A line of an OpenAI batch.
+    Wrapper {
+        fields: &["custom_id", "body"],
+        pointer: "/body",
+    },
+    // An element of an Anthropic batch.
+    Wrapper {
+        fields: &["custom_id", "params"],
+        pointer: "/params",
+    },
+    // A state of LangGraph, and a checkpoint.
+    Wrapper {
+        fields: &["values", "next"],
+        pointer: "/values",
+    },
+    Wrapper {
+        fields: &["channel_values"],
+        pointer: "/channel_values",
+    },
+    // A run of tau-bench.
+    Wrapper {
+        fields: &["task_id", "traj"],
+        pointer: "/traj",
+    },
+    // A trajectory of SWE-agent.
+    Wrapper {
+        fields: &["history", "trajectory"],
+        pointer: "/history",
+    },
+];
 
 impl Layout {
-    /// Finds the list in a request, a top-level array, or one value per line.
-    pub(crate) fn find(text: &str) -> Result<Self, ChatError> {
+    /// Finds the list in a request, a top-level array, or one value per line. `at` is the JSON pointer
+    /// (RFC 6901) of the list or of the request; empty for the whole text.
+    pub(crate) fn find(text: &str, at: &str, shape: Option<Shape>) -> Result<Self, ChatError> {
         let body = text.strip_prefix('\u{feff}').unwrap_or(text);
         if body.trim().is_empty() {
             return Err(ChatError::new(
@@ -59,80 +110,92 @@ impl Layout {
                 "the text is empty; a chat is a JSON document or one JSON object per line",
             ));
         }
-        if is_one_per_line(body) {
+        if let Some(chats) = Chats::find(text, at) {
+            let message = format!("{} chats in one text; read them one by one", chats.len());
+            return Err(ChatError::new(text, 0, message).kind(Kind::Many));
+        }
+        if at.is_empty() && is_one_per_line(body) {
             return Self::lines(text);
         }
-        match body.trim_start().as_bytes().first() {
-            Some(b'[') => {
-                let list: Vec<&RawValue> = parse(text, body)?;
-                let whole: &RawValue = parse(text, body)?;
-                Ok(Self::list(text, "", Vec::new(), whole, &list))
-            }
-            Some(b'{') => Self::document(text, body),
+        let whole: &RawValue = match parse(text, body) {
+            Ok(whole) => whole,
+            Err(error) => return Err(foreign(text, &Value::from(body)).unwrap_or(error)),
+        };
+        let found = pointer::resolve(text, Found::whole(whole), at)?;
+        let layout = Self::of(text, found, shape)?;
+        Ok(Self {
+            at: at.to_owned(),
+            ..layout
+        })
+    }
+
+    /// Finds the list in a value.
+    fn of(text: &str, found: Found<'_>, shape: Option<Shape>) -> Result<Self, ChatError> {
+        let raw = found.raw;
+        match raw.get().as_bytes()[0] {
+            b'[' => Self::list(text, found),
+            b'{' => Self::document(text, &found, shape),
             _ => {
-                let _: IgnoredAny = parse(text, body)?;
-                Err(ChatError::new(
-                    text,
-                    0,
-                    "a chat is a JSON object with an array `messages`, `input` or `items`, a JSON array, or one JSON object per line",
-                ))
+                let message = "a chat is a JSON object with an array `messages`, `input` or `items`, a JSON array, or one JSON object per line";
+                Err(ChatError::new(text, offset(text, raw), message).at(found.path))
             }
         }
     }
 
-    fn document(text: &str, body: &str) -> Result<Self, ChatError> {
-        let Entries(entries) = parse(text, body)?;
-        let names: Vec<&str> = LISTS
-            .into_iter()
-            .filter(|name| entries.iter().any(|(key, _)| key == name))
-            .collect();
-        let [path] = names[..] else {
-            let keys: Vec<String> = entries.iter().map(|(key, _)| format!("`{key}`")).collect();
-            let message = match names.len() {
-                0 if keys.is_empty() => "the object is empty".to_owned(),
-                0 => format!("the object has {}", keys.join(", ")),
-                _ => format!("the object has both {}", list_of(&names)),
-            };
-            return Err(ChatError::new(
-                text,
-                start(text, body),
-                format!(
-                    "{message}; a chat has one array, `messages` (OpenAI Chat, Anthropic, LangChain), `input` (OpenAI Responses) or `items`"
-                ),
-            ));
+    /// Finds the list in a request, or the request in its wrapper.
+    fn document(text: &str, found: &Found<'_>, shape: Option<Shape>) -> Result<Self, ChatError> {
+        let Entries(entries) = found.entries();
+        let has = |name: &str| entries.iter().any(|(key, _)| key == name);
+        let mut keys = match shape {
+            Some(shape) => shape.format().lists.to_vec(),
+            None => Vec::new(),
         };
-        let mut lists = entries.iter().filter(|(key, _)| key == path);
-        let (Some((_, whole)), None) = (lists.next(), lists.next()) else {
-            return Err(
-                ChatError::new(text, start(text, body), "duplicate key; remove one").at(path),
-            );
+        if !keys.iter().any(|key| has(key)) {
+            keys = list_keys();
+        }
+        keys.retain(|key| has(key));
+        // A field of that name that holds no list is a field like others, if there is a list.
+        let is_list = |key: &&str| {
+            let mut values = entries.iter().filter(|(name, _)| name == key);
+            values.any(|(_, value)| is_list(key, value.get()))
         };
-        let list: Vec<&RawValue> = if path == "input" && whole.get().starts_with('"') {
-            vec![*whole]
+        if keys.iter().any(is_list) {
+            keys.retain(is_list);
+        }
+        match keys[..] {
+            [key] => Self::list(text, found.field(text, key)?),
+            [] => {
+                let is_in = |wrapper: &&Wrapper| wrapper.fields.iter().all(|field| has(field));
+                match WRAPPERS.iter().find(is_in) {
+                    Some(Wrapper { pointer, .. }) => {
+                        let inner = pointer::resolve(text, found.clone(), pointer)?;
+                        Self::of(text, inner, shape)
+                    }
+                    None => Err(no_list(text, found)),
+                }
+            }
+            _ => {
+                let message = format!("the object has both {}", list_of(&keys));
+                let pointers = keys.iter().map(|key| found.pointer(key)).collect();
+                Err(needs_list(text, found, &message).elsewhere(pointers))
+            }
+        }
+    }
+
+    /// Returns the layout of a list, or of a string in its place.
+    fn list(text: &str, found: Found<'_>) -> Result<Self, ChatError> {
+        let raw = found.raw;
+        let is_text = raw.get().starts_with('"') && is_list(found.key(), raw.get());
+        let list: Vec<&RawValue> = if is_text {
+            vec![raw]
         } else {
-            serde_json::from_str(whole.get()).map_err(|_| {
-                ChatError::new(text, offset(text, whole), "must be an array")
-                    .at(path)
+            serde_json::from_str(raw.get()).map_err(|_| {
+                ChatError::new(text, offset(text, raw), "must be an array")
+                    .at(&*found.path)
                     .kind(Kind::Value)
             })?
         };
-        let envelope = entries.iter().filter(|(key, _)| key != path);
-        let envelope = envelope
-            .map(|(key, value)| Ok((key.clone(), serde_json::from_str(value.get())?)))
-            .collect::<Result<_, serde_json::Error>>()
-            .map_err(|error| syntax(text, body, &error))?;
-        Ok(Self::list(text, path, envelope, whole, &list))
-    }
-
-    fn list(
-        text: &str,
-        path: &'static str,
-        envelope: Vec<(String, serde_json::Value)>,
-        whole: &RawValue,
-        list: &[&RawValue],
-    ) -> Self {
-        let is_text = whole.get().starts_with('"');
-        let head = offset(text, whole) + usize::from(!is_text);
+        let head = offset(text, raw) + usize::from(!is_text);
         let mut at = head;
         let mut elements = Vec::with_capacity(list.len());
         for raw in list {
@@ -146,16 +209,19 @@ impl Layout {
                 end: at,
             });
         }
-        Self {
+        let siblings = found.siblings.into_iter();
+        let siblings = siblings.map(|(key, value)| (key, parsed(value)));
+        Ok(Self {
             text: text.to_owned(),
-            path,
+            path: found.path,
+            at: String::new(),
             is_text,
-            envelope,
+            envelope: siblings.collect(),
             elements,
             separator: ",",
             head,
             tail: at,
-        }
+        })
     }
 
     fn lines(text: &str) -> Result<Self, ChatError> {
@@ -182,13 +248,14 @@ impl Layout {
         }
         Ok(Self {
             text: text.to_owned(),
-            path: "",
+            path: String::new(),
+            at: String::new(),
             is_text: false,
             envelope: Vec::new(),
+            tail: elements.last().map_or(head, |last: &Element| last.end),
             elements,
             separator: "",
             head,
-            tail: text.len(),
         })
     }
 
@@ -231,7 +298,12 @@ impl Layout {
         found.next_back().map(|(_, value)| value)
     }
 
-    /// Returns the text with other values. The originals are in ascending order.
+    /// Returns the key of the list; empty for a top-level array and for lines.
+    pub(crate) fn key(&self) -> &str {
+        self.path.rsplit(['.', ']']).next().unwrap_or_default()
+    }
+
+    /// Returns the text with other values. The pieces are in ascending order.
     pub(crate) fn write(&self, pieces: &[Piece<'_>]) -> String {
         let is_original = |(index, piece): (usize, &Piece<'_>)| matches!(piece, Piece::Original(original) if *original == index);
         if pieces.len() == self.elements.len() && pieces.iter().enumerate().all(is_original) {
@@ -239,13 +311,11 @@ impl Layout {
         }
         let mut text = self.text[..self.head].to_owned();
         for (position, piece) in pieces.iter().enumerate() {
-            let (Piece::Original(index) | Piece::Replaced(index, _) | Piece::Before(index, _)) =
-                *piece;
             let Element {
                 lead,
                 ref value,
                 end,
-            } = self.elements[index];
+            } = self.elements[piece.index()];
             if position > 0 {
                 text.push_str(self.separator);
                 // The last line may have no line break.
@@ -265,8 +335,64 @@ impl Layout {
     }
 }
 
+/// Returns the keys that the list has in a request of any format.
+fn list_keys() -> Vec<&'static str> {
+    let mut keys: Vec<&str> = Vec::new();
+    for shape in Shape::ALL {
+        let new = shape.format().lists.iter();
+        let new: Vec<&str> = new.copied().filter(|key| !keys.contains(key)).collect();
+        keys.extend(new);
+    }
+    keys
+}
+
+/// Returns whether a value is a list of messages under a key: an array, or a string where a format
+/// accepts one.
+fn is_list(key: &str, json: &str) -> bool {
+    let accepts_string = |shape: &Shape| {
+        let format = shape.format();
+        format.read_string.is_some() && format.lists.contains(&key)
+    };
+    json.starts_with('[') || json.starts_with('"') && Shape::ALL.iter().any(accepts_string)
+}
+
+/// Returns the error for an object without a list: what it looks like, and where else a list is.
+fn no_list(text: &str, found: &Found<'_>) -> ChatError {
+    if let Some(error) = foreign(text, &parsed(found.raw)) {
+        return error;
+    }
+    let Entries(entries) = found.entries();
+    let keys: Vec<String> = entries.iter().map(|(key, _)| format!("`{key}`")).collect();
+    let message = if keys.is_empty() {
+        "the object is empty".to_owned()
+    } else {
+        format!("the object has {}", keys.join(", "))
+    };
+    needs_list(text, found, &message).elsewhere(found.lists())
+}
+
+/// Returns an error that names the keys of the list by format.
+fn needs_list(text: &str, found: &Found<'_>, message: &str) -> ChatError {
+    let keys = list_keys().into_iter().map(|key| {
+        let has_key = |shape: &Shape| shape.format().lists.contains(&key) && shape.is_chat();
+        let titles = Shape::ALL.into_iter().filter(has_key);
+        let titles: Vec<&str> = titles.map(|shape| shape.format().title).collect();
+        match &titles[..] {
+            [] => format!("`{key}`"),
+            titles => format!("`{key}` ({})", titles.join(", ")),
+        }
+    });
+    let mut keys: Vec<String> = keys.collect();
+    let last = keys.pop().unwrap_or_default();
+    let message = format!(
+        "{message}; a chat has one array, {} or {last}",
+        keys.join(", ")
+    );
+    ChatError::new(text, offset(text, found.raw), message).at(&*found.path)
+}
+
 /// Returns whether the first line is an object, and more lines follow or it is a message.
-fn is_one_per_line(body: &str) -> bool {
+pub(crate) fn is_one_per_line(body: &str) -> bool {
     let mut lines = body.lines().filter(|line| !line.trim().is_empty());
     let first = lines.next().unwrap_or_default();
     let whole =
@@ -276,10 +402,28 @@ fn is_one_per_line(body: &str) -> bool {
         let is_message = |key: &str| ["role", "type", "content", "lc"].contains(&key);
         entries.is_ok_and(|Entries(entries)| {
             let mut keys = entries.iter().map(|(key, _)| key.as_str());
-            keys.clone().any(is_message) && !keys.any(|key| LISTS.contains(&key))
+            keys.clone().any(is_message) && !keys.any(|key| list_keys().contains(&key))
         })
     };
     whole && (lines.next().is_some() || is_message())
+}
+
+/// Returns whether a value is a request or contains one: an object with a list of messages, also at a
+/// JSON pointer. A message is not a request.
+pub(crate) fn is_request(json: &str, at: &str) -> bool {
+    let Ok(whole) = serde_json::from_str::<&RawValue>(json) else {
+        return false;
+    };
+    let value = parsed(whole);
+    let is_message = || value.get("role").is_some() || evidence(&value).is_some();
+    let found = pointer::resolve(json, Found::whole(whole), at);
+    let layout = found.and_then(|found| Layout::of(json, found, None));
+    layout.is_ok_and(|layout| !layout.path.is_empty() && layout.key() != "items" && !is_message())
+}
+
+/// Returns the value of JSON that was read before.
+fn parsed(raw: &RawValue) -> Value {
+    serde_json::from_str(raw.get()).unwrap_or_default()
 }
 
 fn parse<'a, T: Deserialize<'a>>(text: &str, body: &'a str) -> Result<T, ChatError> {
@@ -311,10 +455,6 @@ fn described(error: &serde_json::Error) -> String {
         serde_json::error::Category::Eof => format!("incomplete JSON: {message}"),
         _ => format!("invalid JSON: {message}"),
     }
-}
-
-fn start(text: &str, body: &str) -> usize {
-    text.len() - body.trim_start().len()
 }
 
 /// Returns the offset of a value borrowed from `text`.

@@ -8,7 +8,6 @@ use serde_json::Value;
 use crate::chat::Chat;
 use crate::fit::Fitted;
 use crate::message::{ParsedMessage, Role};
-use crate::shape::Shape;
 use crate::splice::quoted;
 use crate::tokens::{TokenCounter, cost};
 
@@ -26,6 +25,8 @@ pub struct Marker {
     pub text: String,
     /// Its tokens.
     pub tokens: i64,
+    #[serde(skip)]
+    author: Role,
     #[serde(skip)]
     pub(crate) json: String,
 }
@@ -68,14 +69,10 @@ impl Fitted<'_> {
     /// If there is no marker at this position of [`markers`](Self::markers).
     pub fn set_marker_text(&mut self, position: usize, text: &str, counter: &dyn TokenCounter) {
         let old = &self.markers[position];
-        let role = match old.role {
-            "user" | "human" => Role::User,
-            _ => Role::Assistant,
-        };
         let text = text.to_owned();
         let new = self
             .chat
-            .marker(role, old.before, old.omitted, text, counter);
+            .marker(old.author, old.before, old.omitted, text, counter);
         self.tokens_after = self.tokens_after - old.tokens + new.tokens;
         self.markers[position] = new;
     }
@@ -91,7 +88,7 @@ impl Chat {
         mut room: i64,
         counter: &dyn TokenCounter,
     ) -> Vec<Marker> {
-        if *markers == Markers::Off || self.shape == Shape::Items {
+        if *markers == Markers::Off || !self.shape.is_chat() {
             return Vec::new();
         }
         let mut found = Vec::new();
@@ -133,6 +130,7 @@ impl Chat {
             before,
             omitted,
             role: label,
+            author: role,
             tokens: cost::message(self.shape, &message, counter),
             text,
             json,
@@ -149,7 +147,7 @@ impl Chat {
         let user_turns = self.messages.iter().filter(|it| it.is_user_turn()).count();
         let pinned = i64::try_from(pinned.len()).unwrap_or(i64::MAX);
         let count = match markers {
-            _ if self.shape == Shape::Items || user_turns == 0 => 0,
+            _ if !self.shape.is_chat() || user_turns == 0 => 0,
             Markers::Off => 0,
             Markers::BeforeUserTurn if user_turns == 1 => 0,
             Markers::BeforeUserTurn => 1 + pinned,
@@ -166,27 +164,7 @@ impl Chat {
 
     /// Returns the role as written and the JSON of a marker, in the notation of the message `like`.
     fn marker_json(&self, role: Role, text: &str, like: usize) -> (&'static str, String) {
-        let is_user = role == Role::User;
-        let text = quoted(text);
-        if self.shape != Shape::LangChain {
-            let label = if is_user { "user" } else { "assistant" };
-            return (label, format!(r#"{{"role":"{label}","content":{text}}}"#));
-        }
-        let (label, class) = if is_user {
-            ("human", "HumanMessage")
-        } else {
-            ("ai", "AIMessage")
-        };
-        let example: Value = serde_json::from_str(self.layout.json(like)).unwrap_or_default();
-        let json = if example.get("lc").is_some() {
-            format!(
-                r#"{{"lc":1,"type":"constructor","id":["langchain","schema","messages","{class}"],"kwargs":{{"content":{text},"type":"{label}"}}}}"#
-            )
-        } else if example.get("data").is_some() {
-            format!(r#"{{"type":"{label}","data":{{"content":{text},"type":"{label}"}}}}"#)
-        } else {
-            format!(r#"{{"type":"{label}","content":{text}}}"#)
-        };
-        (label, json)
+        let like: Value = serde_json::from_str(self.layout.json(like)).unwrap_or_default();
+        (self.shape.format().marker)(role, &quoted(text), &like)
     }
 }

@@ -15,7 +15,6 @@ use crate::candidates::Candidates;
 use crate::chat::Chat;
 use crate::groups::Orphan;
 use crate::message::Role;
-use crate::shape::Shape;
 
 impl Chat {
     /// Returns a policy without a ladder that follows the rules of this chat: it selects from its
@@ -77,7 +76,7 @@ impl Chat {
 
     /// Returns by position the filter that drops a message before the ladder, if one does.
     fn refused_by_ladder(&self, candidates: &Candidates) -> Vec<Option<&'static str>> {
-        if self.shape == Shape::Items {
+        if !self.shape.is_chat() {
             return vec![None; self.len()];
         }
         let start = self.earliest_start();

@@ -75,6 +75,15 @@ fn formats_are_detected() {
     }
 }
 
+/// Returns the end of the error for a document without a list.
+fn lists() -> String {
+    let error = Chat::parse("{}", None).unwrap_err().message;
+    let (_, lists) = error.split_once("; ").unwrap();
+    assert!(lists.starts_with("a chat has one array, `messages` (OpenAI Chat, "));
+    assert!(lists.contains("`input` (OpenAI Responses)") && lists.ends_with(" or `items`"));
+    lists.to_owned()
+}
+
 /// Checks the error with its position.
 fn check_error(text: &str, shape: Option<Shape>, expected: &str) {
     match Chat::parse(text, shape) {
@@ -85,9 +94,9 @@ fn check_error(text: &str, shape: Option<Shape>, expected: &str) {
 
 #[test]
 fn invalid_chats_fail_with_position_and_fix() {
-    let lists = "a chat has one array, `messages` (OpenAI Chat, Anthropic, LangChain), `input` (OpenAI Responses) or `items`";
+    let lists = lists();
     let empty = "line 1, column 1: the text is empty; a chat is a JSON document or one JSON object per line";
-    let shapes = "openai, openai-responses, anthropic, langchain, items";
+    let shapes = Shape::ALL.map(Shape::name).join(", ");
     for (text, expected) in [
         ("", empty.to_owned()),
         (" \n\t", empty.to_owned()),
@@ -105,7 +114,7 @@ fn invalid_chats_fail_with_position_and_fix() {
         (r#"{"input":7}"#, "line 1, column 10, input: must be an array".to_owned()),
         ("[\n  1]", "line 2, column 3, [0]: must be an object, not a number".to_owned()),
         (r#"{"messages":[{"text":"x"}]}"#, format!("line 1, column 14, messages[0]: unknown message format: it has `text`; messages have `role` or `type`, items have `content`. If you know the format, name it: {shapes}")),
-        ("{\"id\":1,\"messages\":[]}\n{\"id\":2,\"messages\":[]}", "line 1, column 1, [0]: this is a whole chat, not a message; read one chat at a time".to_owned()),
+        ("{\"id\":1,\"messages\":[]}\n{\"id\":2,\"messages\":[]}", "line 1, column 1: 2 chats in one text; read them one by one".to_owned()),
         (
             r#"[{"role":"tool","tool_call_id":"x","content":""},{"role":"user","content":[{"type":"tool_result","tool_use_id":"x"}]}]"#,
             format!("line 1, column 1: the chat format is ambiguous: found the role `tool` in [0] (openai) and a content block of type `tool_result` in [1] (anthropic); name the format, one of {shapes}"),
@@ -147,7 +156,8 @@ fn invalid_chats_fail_with_position_and_fix() {
         (r#"{"input":[{"content":"x"}]}"#, "line 1, column 11, input[0].role: is missing; it must be a string".to_owned()),
         (r#"[{"lc":1,"kwargs":{}}]"#, "line 1, column 2, [0].id: must be an array that ends with the name of a message class".to_owned()),
         (r#"[{"lc":1,"id":["Prompt"],"kwargs":{}}]"#, "line 1, column 2, [0].id: unknown message type \"Prompt\"; expected one of human, ai, system, tool, function, chat, remove".to_owned()),
-        (r#"[{"type":"bot","content":"x"}]"#, format!("line 1, column 2, [0]: unknown message format: it has `content`, `type`; messages have `role` or `type`, items have `content`. If you know the format, name it: {shapes}")),
+        (r#"[{"type":"bot","content":"x"}]"#, format!("line 1, column 2, [0]: unknown message format: it has `content`, `type`; the nearest format is langchain; messages have `role` or `type`, items have `content`. If you know the format, name it: {shapes}")),
+        (r#"[{"role":"user","parts":[]}]"#, "line 1, column 2, [0]: a message of the format openai without content: it has `parts`, `role`".to_owned()),
         (r#"[{"content":"","tokens":1}]"#, "line 1, column 2, [0]: content must be non-empty".to_owned()),
     ] {
         check_error(text, None, &expected);

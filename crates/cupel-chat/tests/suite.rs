@@ -8,6 +8,7 @@ mod characters;
 mod clients;
 mod counting;
 mod generated;
+mod layouts;
 mod reading;
 mod sessions;
 mod tau_bench;

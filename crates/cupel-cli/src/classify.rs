@@ -1,6 +1,7 @@
 //! Classification of an input as a chat, items or a request. Every command uses this one.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 
 use cupel::ContextItem;
 use cupel::config::{ConfigError, Document, Format, RequestConfig};
@@ -11,7 +12,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::failure::Failure;
-use crate::input::Source;
+use crate::input::{ReadArgs, Source};
 
 /// The class of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,48 +53,37 @@ pub(crate) enum Input {
     },
 }
 
-/// The keys of a document that decide what it holds. Other objects are list elements.
-#[derive(Deserialize)]
-struct DocumentKeys {
-    messages: Option<IgnoredAny>,
-    input: Option<IgnoredAny>,
-    items: Option<IgnoredAny>,
-    budget: Option<IgnoredAny>,
-    policy: Option<IgnoredAny>,
-}
-
 impl Classified {
-    /// Classifies a text by `--shape`, else by the keys of its first value.
+    /// Classifies a text by `--shape` and `--at`, else by the keys of its first value.
     ///
     /// Text that is not JSON holds items: chats are read as JSON only.
-    pub(crate) fn of(source: &Source, shape: Option<Shape>) -> Self {
+    pub(crate) fn of(source: &Source, args: &ReadArgs) -> Self {
         let form = Form::of(source);
         let new = |class, evidence: &str| Self {
             class,
             evidence: evidence.to_owned(),
         };
-        match shape {
-            Some(Shape::Items) => return new(Class::Items(form), "`--shape items`"),
-            Some(shape) => return new(Class::Chat, &format!("`--shape {shape}`")),
-            None => {}
+        match (args.shape, &args.at) {
+            (_, Some(at)) => return new(Class::Chat, &format!("`--at {at}`")),
+            (Some(Shape::Items), None) => return new(Class::Items(form), "`--shape items`"),
+            (Some(shape), None) => return new(Class::Chat, &format!("`--shape {shape}`")),
+            (None, None) => {}
         }
         let undecided = || new(Class::Items(form), "");
         let Some(first) = first_value(source) else {
             return undecided();
         };
         if form != Form::Array
-            && let Ok(keys) = serde_json::from_str::<DocumentKeys>(first.get())
+            && let Ok(keys) = serde_json::from_str::<BTreeMap<String, IgnoredAny>>(first.get())
         {
-            if keys.messages.is_some() {
-                return new(Class::Chat, "`messages`");
+            let has = |key: &&&str| keys.contains_key(**key);
+            let list = |shape: Shape| Some((shape, shape.lists().iter().find(has)?));
+            match Shape::ALL.into_iter().find_map(list) {
+                Some((Shape::Items, key)) => return new(Class::Items(form), &format!("`{key}`")),
+                Some((_, key)) => return new(Class::Chat, &format!("`{key}`")),
+                None => {}
             }
-            if keys.input.is_some() {
-                return new(Class::Chat, "`input`");
-            }
-            if keys.items.is_some() {
-                return new(Class::Items(form), "`items`");
-            }
-            if keys.budget.is_some() || keys.policy.is_some() {
+            if keys.contains_key("budget") || keys.contains_key("policy") {
                 return new(Class::Items(form), "`budget` or `policy`");
             }
         }
@@ -163,12 +153,13 @@ impl Input {
     pub(crate) fn read(
         source: &Source,
         classified: &Classified,
-        shape: Option<Shape>,
+        args: &ReadArgs,
         count: &dyn Fn(&str) -> i64,
     ) -> Result<Self, Failure> {
         let form = match classified.class {
             Class::Chat => {
-                let chat = Chat::parse(&source.text, shape);
+                let at = args.at.as_deref().unwrap_or_default();
+                let chat = Chat::parse_at(&source.text, at, args.shape);
                 let chat = chat.map_err(|error| chat_failure(source, error))?;
                 return Ok(Self::Chat(Box::new(chat)));
             }
@@ -230,12 +221,16 @@ fn unreadable(source: &Source, part: &Source, error: &ConfigError) -> Failure {
     let text = source.text.trim_start();
     if source.format() == Format::Json {
         return match Chat::parse(&source.text, None) {
-            Err(error) if error.is_mixed() => chat_failure(source, error),
+            Err(error) if error.is_mixed() || error.is_foreign() => chat_failure(source, error),
             _ if text.starts_with(['{', '[']) => part.failure(error),
             _ => part.failure(error).or_help(
                 "chats and items are JSON, one object per line too; requests are also TOML or YAML",
             ),
         };
+    }
+    match Chat::parse(&source.text, None) {
+        Err(error) if error.is_foreign() => return chat_failure(source, error),
+        _ => {}
     }
     let path = error.path();
     let key = path.rsplit(['.', ']']).next().unwrap_or_default();
@@ -250,13 +245,28 @@ fn unreadable(source: &Source, part: &Source, error: &ConfigError) -> Failure {
 }
 
 fn chat_failure(source: &Source, error: ChatError) -> Failure {
-    let (message, is_ambiguous) = (error.sentence(), error.is_ambiguous());
+    let help = match &error.pointers[..] {
+        [] if error.is_many() => {
+            let one = if source.text.trim_start().starts_with('[') {
+                "--at /0 names the first one"
+            } else {
+                "`sed -n 1p` prints the first one"
+            };
+            Some(format!("`cupel fit` reads them all; {one}"))
+        }
+        [] if error.is_ambiguous() => Some("name it with --shape".to_owned()),
+        [] => None,
+        pointers => Some(format!(
+            "name the place of the chat: --at {}",
+            pointers.join(" or --at ")
+        )),
+    };
+    let message = error.sentence();
     let place = source.place(error.place.line, error.place.column, error.path);
     let failure = Failure::input(message).at(place);
-    if is_ambiguous {
-        failure.help("name it with --shape")
-    } else {
-        failure
+    match help {
+        Some(help) => failure.help(help),
+        None => failure,
     }
 }
 
@@ -356,7 +366,11 @@ mod tests {
             };
             let evidence = evidence.to_owned();
             let expected = Classified { class, evidence };
-            assert_eq!(Classified::of(&source, None), expected, "{text}");
+            assert_eq!(
+                Classified::of(&source, &ReadArgs::default()),
+                expected,
+                "{text}"
+            );
         }
     }
 }

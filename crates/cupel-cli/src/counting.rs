@@ -1,20 +1,17 @@
 //! Chat formats and token counters on the command line.
 
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use cupel_chat::{
-    Encoding, Heuristic, Model, Scaled, Shape, TokenCounter, UnknownEncoding, UnknownModel,
-};
+use cupel_chat::{Encoding, Heuristic, Model, Scaled, TokenCounter, UnknownEncoding, UnknownModel};
 
 use crate::failure::Failure;
+use crate::input::ReadArgs;
 
 /// How an input is read and its tokens are counted.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Input")]
 pub(crate) struct ChatArgs {
-    /// Chat format (detected by default)
-    #[arg(long, value_name = "SHAPE", value_parser = shape())]
-    pub(crate) shape: Option<Shape>,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
 
     /// Encoding, such as o200k, or heuristic. Default: the model's, otherwise o200k
     #[arg(long, value_name = "NAME")]
@@ -23,11 +20,6 @@ pub(crate) struct ChatArgs {
     /// Multiply counted tokens, for a provider that counts differently
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     factor: Option<f64>,
-}
-
-/// Parses a chat format.
-pub(crate) fn shape() -> impl TypedValueParser<Value = Shape> {
-    PossibleValuesParser::new(Shape::ALL.map(Shape::name)).try_map(|name| name.parse())
 }
 
 /// A token counter.

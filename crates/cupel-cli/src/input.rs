@@ -3,9 +3,39 @@
 use std::io::Read as _;
 use std::path::Path;
 
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use cupel::config::{ConfigError, Document, Format, PolicyConfig};
+use cupel_chat::Shape;
 
 use crate::failure::{Exit, Failure, Place};
+
+/// How a chat is read.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Input")]
+pub(crate) struct ReadArgs {
+    /// Chat format (detected by default)
+    #[arg(long, value_name = "SHAPE", value_parser = shape())]
+    pub(crate) shape: Option<Shape>,
+
+    /// JSON pointer (RFC 6901) of the chat in the document, such as `/request/body`
+    #[arg(long, value_name = "POINTER", value_parser = pointer)]
+    pub(crate) at: Option<String>,
+}
+
+/// Parses a chat format.
+fn shape() -> impl TypedValueParser<Value = Shape> {
+    PossibleValuesParser::new(Shape::ALL.map(Shape::name)).try_map(|name| name.parse())
+}
+
+/// Parses a JSON pointer.
+fn pointer(text: &str) -> Result<String, &'static str> {
+    if text.is_empty() || text.starts_with('/') {
+        Ok(text.to_owned())
+    } else {
+        Err("a JSON pointer starts with `/`, such as `/history`")
+    }
+}
 
 /// A text and its origin.
 #[derive(Debug)]

@@ -2,6 +2,7 @@
 
 mod args;
 mod budget;
+mod chats;
 mod classify;
 mod commands;
 mod conformance;

@@ -19,7 +19,7 @@ use crate::classify::{Classified, Form, Input, raw_items};
 use crate::counting::ChatArgs;
 use crate::decision::Run;
 use crate::failure::Failure;
-use crate::input::Source;
+use crate::input::{ReadArgs, Source};
 use crate::output::write_file;
 use crate::summary::Header;
 use crate::trimming::TrimmingArgs;
@@ -91,6 +91,10 @@ pub(crate) struct ReportArg {
 }
 
 impl ReportArg {
+    pub(crate) fn is_given(&self) -> bool {
+        self.report.is_some()
+    }
+
     /// Writes the report if `--report` asks for it.
     pub(crate) fn write(&self, report: &SelectionReport) -> Result<(), Failure> {
         let Some(path) = &self.report else {
@@ -108,11 +112,19 @@ impl TaskArgs {
         self.input.load(&self.policy, &self.trimming, need)
     }
 
-    /// Reads a chat for a session.
-    pub(crate) fn load_session(&self, has_state: bool) -> Result<SessionTask, Failure> {
-        let source = Source::read(&self.input.file)?;
-        let settings = Settings::new(&self.input.settings, &self.policy, &self.trimming)?;
-        settings.session(source, has_state)
+    /// Reads the text of the input.
+    pub(crate) fn source(&self) -> Result<Source, Failure> {
+        Source::read(&self.input.file)
+    }
+
+    /// Returns how a chat is read.
+    pub(crate) fn read_args(&self) -> &ReadArgs {
+        &self.input.settings.chat.read
+    }
+
+    /// Returns the settings of the command line.
+    pub(crate) fn settings(&self) -> Result<Settings<'_>, Failure> {
+        Settings::new(&self.input.settings, &self.policy, &self.trimming)
     }
 }
 
@@ -261,10 +273,10 @@ impl<'a> Settings<'a> {
     }
 
     /// Returns the task of a chat whose decisions are remembered.
-    fn session(&self, source: Source, has_state: bool) -> Result<SessionTask, Failure> {
+    pub(crate) fn session(&self, source: Source, has_state: bool) -> Result<SessionTask, Failure> {
         let SettingsArgs { budget, chat: args } = self.args;
-        let classified = Classified::of(&source, args.shape);
-        let Input::Chat(chat) = Input::read(&source, &classified, args.shape, &|_| 0)? else {
+        let classified = Classified::of(&source, &args.read);
+        let Input::Chat(chat) = Input::read(&source, &classified, &args.read, &|_| 0)? else {
             return Err(Failure::input(
                 "--state and --summarize apply to chats, and this is a list of items",
             )
@@ -284,9 +296,9 @@ impl<'a> Settings<'a> {
     /// Returns the task of an input. The command line takes precedence over the input.
     pub(crate) fn task(&self, source: Source, need: Need) -> Result<Task, Failure> {
         let SettingsArgs { budget, chat: args } = self.args;
-        let classified = Classified::of(&source, args.shape);
+        let classified = Classified::of(&source, &args.read);
         let counter = args.counter(budget.model.as_deref())?;
-        let input = Input::read(&source, &classified, args.shape, &|text| {
+        let input = Input::read(&source, &classified, &args.read, &|text| {
             counter.count(text)
         })?;
         let task = match input {

@@ -3,18 +3,14 @@
 use serde_json::{Map, Value};
 
 use super::fields::{Fault, fault, text};
-use super::{Format, Shape, Start, blocks};
+use super::{Format, Start, blocks};
 use crate::layout::Layout;
 use crate::message::{ParsedMessage, Role};
 use crate::tokens::image;
 
 pub(super) const FORMAT: Format = Format {
-    shape: Shape::Anthropic,
-    name: "anthropic",
     start: Start::User,
-    groups_model_items: false,
-    read,
-    evidence: |_| None,
+    content_fields: &["content"],
     request_evidence,
     block_types: &[
         "tool_use",
@@ -26,6 +22,7 @@ pub(super) const FORMAT: Format = Format {
         "image",
     ],
     image_tokens: image::anthropic_tokens,
+    ..Format::new("anthropic", "Anthropic", read)
 };
 
 fn request_evidence(layout: &Layout) -> Option<String> {
@@ -65,7 +62,7 @@ fn read(fields: &Map<String, Value>) -> Result<ParsedMessage, Fault> {
 }
 
 /// Reads the system prompt: a string or an array of content blocks.
-pub(crate) fn system(value: &Value) -> Result<ParsedMessage, Fault> {
+pub(super) fn system(value: &Value) -> Result<ParsedMessage, Fault> {
     let mut message = ParsedMessage::new(Role::System, "system");
     blocks::content(&mut message, Some(value), "")?;
     Ok(message)

@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
+use super::detect::{evidence, named, nearest};
 use super::{Shape, type_of};
 use crate::error::Kind;
 use crate::message::ParsedMessage;
@@ -52,7 +53,25 @@ pub(super) fn type_fault<T>(
 /// Reads one message of a chat.
 pub(crate) fn read(shape: Shape, value: &Value) -> Result<ParsedMessage, Fault> {
     let fields = object(value, "")?;
-    let mut message = (shape.format().read)(fields)?;
+    let format = shape.format();
+    let mut message = (format.read)(fields)?;
+    let has_content = |key: &&str| fields.contains_key(*key);
+    if !format.content_fields.is_empty() && !format.content_fields.iter().any(has_content) {
+        let looks_like = evidence(value).map(|(shape, _)| shape);
+        let looks_like = looks_like.or_else(|| nearest(fields));
+        let looks_like = match looks_like.filter(|other| *other != shape) {
+            Some(other) => format!("; it looks like {other}"),
+            None => String::new(),
+        };
+        return Err(Fault {
+            field: String::new(),
+            message: format!(
+                "a message of the format {shape} without content: it has {}{looks_like}",
+                named(fields)
+            ),
+            kind: Kind::Unknown,
+        });
+    }
     message.time = ["timestamp", "created_at", "time"]
         .iter()
         .find_map(|key| time(fields.get(*key)?));

@@ -2,21 +2,16 @@
 
 use serde_json::Value;
 
-use super::{Format, Shape, Start};
+use super::Format;
 use crate::message::ParsedMessage;
-use crate::tokens::image;
 
 pub(super) const FORMAT: Format = Format {
-    shape: Shape::Items,
-    name: "items",
-    start: Start::Any,
-    groups_model_items: false,
-    // `Chat::parse` reads the items themselves.
-    read: |_| Ok(ParsedMessage::default()),
+    is_chat: false,
+    lists: &["items"],
+    request_fields: &[],
     evidence,
-    request_evidence: |_| None,
-    block_types: &[],
-    image_tokens: image::openai_tokens,
+    // `Chat::parse` reads the items themselves.
+    ..Format::new("items", "items", |_| Ok(ParsedMessage::default()))
 };
 
 fn evidence(element: &Value) -> Option<String> {

@@ -4,20 +4,15 @@ use serde_json::{Map, Value};
 
 use super::fields::{Fault, arguments, fault, join, list, object, optional, text, value_fault};
 use super::openai::{self, function_id};
-use super::{Format, Shape, Start, blocks};
+use super::{Format, Start, blocks};
 use crate::message::{ParsedMessage, Role};
-use crate::tokens::image;
 
 pub(super) const FORMAT: Format = Format {
-    shape: Shape::LangChain,
-    name: "langchain",
+    fields: &["type", "content", "data", "kwargs"],
     start: Start::UserIfAny,
-    groups_model_items: false,
-    read,
     evidence,
-    request_evidence: |_| None,
-    block_types: &[],
-    image_tokens: image::openai_tokens,
+    marker,
+    ..Format::new("langchain", "LangChain", read)
 };
 
 fn evidence(element: &Value) -> Option<String> {
@@ -121,4 +116,23 @@ fn calls(
         openai::calls(message, more, &join(path, "additional_kwargs"))?;
     }
     Ok(())
+}
+
+/// Writes a marker in the notation of another message.
+fn marker(role: Role, text: &str, like: &Value) -> (&'static str, String) {
+    let (label, class) = if role == Role::User {
+        ("human", "HumanMessage")
+    } else {
+        ("ai", "AIMessage")
+    };
+    let json = if like.get("lc").is_some() {
+        format!(
+            r#"{{"lc":1,"type":"constructor","id":["langchain","schema","messages","{class}"],"kwargs":{{"content":{text},"type":"{label}"}}}}"#
+        )
+    } else if like.get("data").is_some() {
+        format!(r#"{{"type":"{label}","data":{{"content":{text},"type":"{label}"}}}}"#)
+    } else {
+        format!(r#"{{"type":"{label}","content":{text}}}"#)
+    };
+    (label, json)
 }

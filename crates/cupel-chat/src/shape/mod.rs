@@ -1,4 +1,4 @@
-//! The chat formats: one file per format, one row each in [`FORMATS`].
+//! The chat formats: one file per format, one row each in [`formats!`].
 //!
 //! | file | format |
 //! |---|---|
@@ -10,84 +10,149 @@
 //!
 //! `detect.rs` finds the format of a text, `blocks.rs` reads the content blocks that the formats share,
 //! and `fields.rs` reads fields of JSON objects.
+//!
+//! # How to add a format
+//!
+//! 1. Its file, with a [`Format`] that states where it differs from the defaults of [`Format::new`]:
+//!
+//!    ```text
+//!    pub(super) const FORMAT: Format = Format {
+//!        lists: &["contents"],
+//!        request_fields: &[
+//!            RequestField::Prompt("systemInstruction", prompt),
+//!            RequestField::Json("tools"),
+//!        ],
+//!        start: Start::User,
+//!        evidence,
+//!        marker,
+//!        ..Format::new("gemini", "Gemini", read)
+//!    };
+//!    ```
+//!
+//!    `read` turns one element of the list into a [`ParsedMessage`]: role, text (`push_slot` with the path
+//!    of the string if it may be shortened, else `push_text`), calls and results with their ids, images.
+//!    `evidence` returns what in an element occurs in this format only; evidence that another format has
+//!    too is settled by [`Format::refines`].
+//! 2. Below: its `mod` line and its row in [`formats!`], which makes the variant of [`Shape`].
+//! 3. Its tests; see "A chat format" in ARCHITECTURE.md.
+//!
+//! Nothing else names a format: layout, detection, rules, markers and token counts read its row.
 
-pub(crate) mod anthropic;
+mod anthropic;
 mod blocks;
 mod detect;
 mod fields;
 mod items;
 mod langchain;
 mod openai;
-pub(crate) mod responses;
+mod responses;
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde_json::{Map, Value};
 
-pub(crate) use detect::detect;
-use detect::evidence;
+pub(crate) use detect::{detect, evidence, foreign};
 pub(crate) use fields::{Fault, read};
 
 use crate::layout::Layout;
-use crate::message::{Image, ParsedMessage};
+use crate::message::{Image, ParsedMessage, Role};
+use crate::tokens::image;
 
-/// The format of a chat: which provider's messages it holds.
-///
-/// ```
-/// use cupel_chat::Shape;
-///
-/// assert_eq!("anthropic".parse::<Shape>(), Ok(Shape::Anthropic));
-/// assert_eq!(Shape::Responses.name(), "openai-responses");
-/// assert_eq!(
-///     "antropic".parse::<Shape>().unwrap_err().to_string(),
-///     "unknown chat format \"antropic\"; expected one of openai, openai-responses, anthropic, langchain, items"
-/// );
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Shape {
-    /// OpenAI Chat Completions: `messages` with roles, `tool_calls` and `tool` messages.
-    OpenAi,
-    /// OpenAI Responses: `input` items such as `function_call` and `function_call_output`.
-    Responses,
-    /// Anthropic Messages: content blocks such as `tool_use` and `tool_result`; the system prompt is a
-    /// field of the request.
-    Anthropic,
-    /// LangChain messages: `{"type": "human", "data": {...}}`, the flat form, and the serialized
-    /// constructor (`"lc": 1`).
-    LangChain,
-    /// Items of the library.
-    Items,
+/// Makes [`Shape`] and `FORMATS`: one row per format, with the documentation of its variant and its file.
+macro_rules! formats {
+    ($(#[$doc:meta])* pub enum Shape { $($(#[$row:meta])* $variant:ident => $file:ident,)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Shape {
+            $($(#[$row])* $variant,)*
+        }
+
+        /// The formats, in the order of [`Shape`].
+        const FORMATS: [&Format; Shape::ALL.len()] = [$(&$file::FORMAT),*];
+
+        impl Shape {
+            /// All formats.
+            pub const ALL: [Self; [$(stringify!($file)),*].len()] = [$(Self::$variant),*];
+        }
+    };
 }
 
-/// The formats, in the order of [`Shape`].
-const FORMATS: [&Format; 5] = [
-    &openai::FORMAT,
-    &responses::FORMAT,
-    &anthropic::FORMAT,
-    &langchain::FORMAT,
-    &items::FORMAT,
-];
+formats! {
+    /// The format of a chat: which provider's messages it holds.
+    ///
+    /// ```
+    /// use cupel_chat::Shape;
+    ///
+    /// assert_eq!("anthropic".parse::<Shape>(), Ok(Shape::Anthropic));
+    /// assert_eq!(Shape::Responses.name(), "openai-responses");
+    /// let error = "antropic".parse::<Shape>().unwrap_err().to_string();
+    /// assert!(error.starts_with("unknown chat format \"antropic\"; expected one of openai, "));
+    /// ```
+    pub enum Shape {
+        /// OpenAI Chat Completions: `messages` with roles, `tool_calls` and `tool` messages.
+        OpenAi => openai,
+        /// OpenAI Responses: `input` items such as `function_call` and `function_call_output`.
+        Responses => responses,
+        /// Anthropic Messages: content blocks such as `tool_use` and `tool_result`; the system prompt is
+        /// a field of the request.
+        Anthropic => anthropic,
+        /// LangChain messages: `{"type": "human", "data": {...}}`, the flat form, and the serialized
+        /// constructor (`"lc": 1`).
+        LangChain => langchain,
+        /// Items of the library.
+        Items => items,
+    }
+}
 
 /// Everything that differs between formats.
 pub(crate) struct Format {
-    shape: Shape,
     name: &'static str,
+    /// The name in sentences.
+    pub(crate) title: &'static str,
+    /// Whether the elements are messages with rules. Items have only pins and groups.
+    pub(crate) is_chat: bool,
+    /// The keys of the list in a request.
+    pub(crate) lists: &'static [&'static str],
+    /// Reads a string in the place of the list, as one message.
+    pub(crate) read_string: Option<fn(&str) -> ParsedMessage>,
+    /// The other fields of the request that cost tokens.
+    pub(crate) request_fields: &'static [RequestField],
+    /// The fields that continue a conversation which the provider stores.
+    pub(crate) continued_by: &'static [&'static str],
     /// Where a valid chat starts.
     pub(crate) start: Start,
     /// Whether consecutive items of the model belong together: reasoning, its tool calls, its text.
     pub(crate) groups_model_items: bool,
     /// Reads one message.
     read: fn(&Map<String, Value>) -> Result<ParsedMessage, Fault>,
-    /// Returns what in one element of the list occurs in this format only.
+    /// The fields of its messages, to find the nearest format of an unknown message.
+    fields: &'static [&'static str],
+    /// The fields of which a message must have one; a message without content is not of this format.
+    content_fields: &'static [&'static str],
+    /// Returns what in one element of the list is evidence of this format.
     evidence: fn(&Value) -> Option<String>,
-    /// Returns what in the other fields of the request occurs in this format only.
+    /// Returns what in the other fields of the request is evidence of this format.
     request_evidence: fn(&Layout) -> Option<String>,
     /// The types of content blocks that occur in this format only.
     block_types: &'static [&'static str],
+    /// The formats whose evidence occurs in this one too. Evidence of both is evidence of this one.
+    refines: &'static [Shape],
+    /// Returns a marker message from its role, its text as JSON, and a message whose notation it uses:
+    /// the role as written, and the message as JSON.
+    pub(crate) marker: fn(Role, &str, &Value) -> (&'static str, String),
     /// Returns the tokens of an image.
     pub(crate) image_tokens: fn(Image) -> i64,
+}
+
+/// A field of a request that costs tokens.
+#[derive(Clone, Copy)]
+pub(crate) enum RequestField {
+    /// Instructions, which are read as one message.
+    Prompt(&'static str, fn(&Value) -> Result<ParsedMessage, Fault>),
+    /// Definitions of tools, counted as JSON without white space.
+    Json(&'static str),
 }
 
 /// The first message after the system messages of a valid chat.
@@ -101,18 +166,57 @@ pub(crate) enum Start {
     UserIfAny,
 }
 
-impl Shape {
-    /// All formats.
-    pub const ALL: [Self; 5] = [
-        Self::OpenAi,
-        Self::Responses,
-        Self::Anthropic,
-        Self::LangChain,
-        Self::Items,
-    ];
+impl Format {
+    /// Returns a format of `messages` with the roles `user` and `assistant`, no rules beyond those of all
+    /// formats, and no evidence.
+    const fn new(
+        name: &'static str,
+        title: &'static str,
+        read: fn(&Map<String, Value>) -> Result<ParsedMessage, Fault>,
+    ) -> Self {
+        Self {
+            name,
+            title,
+            is_chat: true,
+            lists: &["messages"],
+            read_string: None,
+            request_fields: &[
+                RequestField::Json("tools"),
+                RequestField::Json("functions"),
+                RequestField::Prompt("system", anthropic::system),
+                RequestField::Prompt("instructions", anthropic::system),
+            ],
+            continued_by: &[],
+            start: Start::Any,
+            groups_model_items: false,
+            read,
+            fields: &["role", "content"],
+            content_fields: &[],
+            evidence: |_| None,
+            request_evidence: |_| None,
+            block_types: &[],
+            refines: &[],
+            marker: |role, text, _| {
+                let label = if role == Role::User {
+                    "user"
+                } else {
+                    "assistant"
+                };
+                (label, format!(r#"{{"role":"{label}","content":{text}}}"#))
+            },
+            image_tokens: image::openai_tokens,
+        }
+    }
+}
 
+impl Shape {
     pub(crate) fn format(self) -> &'static Format {
         FORMATS[self as usize]
+    }
+
+    /// Returns whether the elements are messages with rules.
+    pub(crate) fn is_chat(self) -> bool {
+        self.format().is_chat
     }
 
     /// Returns the name that [`from_str`](Self::from_str) parses.
@@ -122,10 +226,12 @@ impl Shape {
 
     /// Returns what an element of the list is called: `message` or `item`.
     pub fn unit(self) -> &'static str {
-        match self {
-            Self::Items => "item",
-            _ => "message",
-        }
+        if self.is_chat() { "message" } else { "item" }
+    }
+
+    /// Returns the keys that the list of messages has in a request, such as `messages`.
+    pub fn lists(self) -> &'static [&'static str] {
+        self.format().lists
     }
 
     /// Returns the format that one element of a list is evidence of, and what in it says so.
@@ -187,18 +293,5 @@ pub(crate) fn type_of(value: &Value) -> &'static str {
         Value::String(_) => "a string",
         Value::Array(_) => "an array",
         Value::Object(_) => "an object",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_shape_has_its_row() {
-        for shape in Shape::ALL {
-            assert_eq!(shape.format().shape, shape);
-        }
-        assert_eq!(FORMATS.len(), Shape::ALL.len());
     }
 }

@@ -3,21 +3,26 @@
 use serde_json::{Map, Value};
 
 use super::fields::{Fault, arguments, fault, join, list, object, optional, text};
-use super::{Format, Shape, Start, blocks};
+use super::{Format, blocks};
 use crate::layout::Layout;
 use crate::message::{ContentPart, ParsedMessage, Role};
-use crate::tokens::image;
 
 pub(super) const FORMAT: Format = Format {
-    shape: Shape::OpenAi,
-    name: "openai",
-    start: Start::Any,
-    groups_model_items: false,
-    read,
+    lists: &["messages", "conversations"],
+    fields: &["role", "content", "tool_calls", "tool_call_id", "name"],
+    content_fields: &[
+        "content",
+        "tool_calls",
+        "function_call",
+        "refusal",
+        "audio",
+        "reasoning",
+        "reasoning_content",
+    ],
     evidence,
     request_evidence,
     block_types: &["image_url", "input_audio", "file", "refusal"],
-    image_tokens: image::openai_tokens,
+    ..Format::new("openai", "OpenAI Chat", read)
 };
 
 fn evidence(element: &Value) -> Option<String> {

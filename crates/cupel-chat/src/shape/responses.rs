@@ -3,20 +3,18 @@
 use serde_json::{Map, Value};
 
 use super::fields::{Fault, arguments, fault, join, optional, text, type_fault};
-use super::{Format, Shape, Start, blocks};
+use super::{Format, blocks};
 use crate::message::{ContentPart, ParsedMessage, Role};
-use crate::tokens::image;
 
 pub(super) const FORMAT: Format = Format {
-    shape: Shape::Responses,
-    name: "openai-responses",
-    start: Start::Any,
+    lists: &["input"],
+    read_string: Some(user_message),
+    fields: &["type", "call_id", "arguments", "output"],
+    continued_by: &["previous_response_id", "conversation"],
     groups_model_items: true,
-    read,
     evidence,
-    request_evidence: |_| None,
     block_types: &["input_text", "output_text", "input_image", "input_file"],
-    image_tokens: image::openai_tokens,
+    ..Format::new("openai-responses", "OpenAI Responses", read)
 };
 
 fn evidence(element: &Value) -> Option<String> {
@@ -96,7 +94,7 @@ fn call_id<'f>(kind: &str, fields: &'f Map<String, Value>) -> Result<&'f str, Fa
 }
 
 /// Returns the user message of a request whose `input` is a string.
-pub(crate) fn user_message(text: &str) -> ParsedMessage {
+fn user_message(text: &str) -> ParsedMessage {
     let mut message = ParsedMessage::new(Role::User, "user");
     message.push_slot(text, "");
     message

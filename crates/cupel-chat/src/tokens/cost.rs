@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::TokenCounter;
 use crate::layout::Layout;
 use crate::message::{ContentPart, ParsedMessage};
-use crate::shape::{Shape, anthropic};
+use crate::shape::{RequestField, Shape};
 
 /// The overhead of a message beside its role and content, and of the start of the answer. The numbers
 /// are those of the OpenAI Cookbook ("How to count tokens with tiktoken"), used for every format.
@@ -50,27 +50,24 @@ fn part(shape: Shape, part: &ContentPart, counter: &dyn TokenCounter) -> i64 {
     }
 }
 
-/// Returns the request overhead: the start of the answer, the instructions, and the tool definitions
-/// as JSON without white space.
+/// Returns the request overhead: the start of the answer and the fields of the request that cost tokens.
 pub(crate) fn overhead(shape: Shape, layout: &Layout, counter: &dyn TokenCounter) -> i64 {
-    if shape == Shape::Items {
+    if !shape.is_chat() {
         return 0;
     }
-    let mut tokens = vec![REPLY];
-    for key in ["tools", "functions"] {
-        if let Some(value @ Value::Array(_)) = layout.field(key) {
-            tokens.push(counter.count(&value.to_string()));
+    let fields = shape.format().request_fields.iter();
+    let fields = fields.map(|field| match *field {
+        RequestField::Json(key) => match layout.field(key) {
+            Some(value @ (Value::Array(_) | Value::Object(_))) => counter.count(&value.to_string()),
+            _ => 0,
+        },
+        RequestField::Prompt(key, read) => {
+            let prompt = layout.field(key).filter(|value| !value.is_null());
+            let prompt = prompt.and_then(|value| read(value).ok());
+            prompt.map_or(0, |prompt| message(shape, &prompt, counter))
         }
-    }
-    for key in ["system", "instructions"] {
-        if let Some(prompt) = layout
-            .field(key)
-            .and_then(|value| anthropic::system(value).ok())
-        {
-            tokens.push(message(shape, &prompt, counter));
-        }
-    }
-    sum(tokens)
+    });
+    sum(fields.chain([REPLY]))
 }
 
 fn sum(tokens: impl IntoIterator<Item = i64>) -> i64 {

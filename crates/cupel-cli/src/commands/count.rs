@@ -5,13 +5,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 use cupel::ContextItem;
-use cupel_chat::{Chat, Model, Shape, TokenCounter};
+use cupel_chat::{Chat, Model, TokenCounter};
 use serde_json::{Map, Value, json};
 
 use crate::classify::{Classified, Input};
-use crate::counting::{Counter, shape};
+use crate::counting::Counter;
 use crate::failure::{Exit, Failure};
-use crate::input::Source;
+use crate::input::{ReadArgs, Source};
 use crate::output::{Output, style};
 use crate::text::{excerpt, grouped, width};
 
@@ -34,12 +34,11 @@ pub(crate) struct Count {
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
 
-    /// Chat format (detected by default)
-    #[arg(long, value_name = "SHAPE", value_parser = shape())]
-    shape: Option<Shape>,
+    #[command(flatten)]
+    read: ReadArgs,
 
     /// Count the whole file as one text
-    #[arg(long, conflicts_with = "shape")]
+    #[arg(long, conflicts_with_all = ["shape", "at"])]
     text: bool,
 }
 
@@ -63,8 +62,8 @@ impl Count {
         let table = if self.text {
             Counts::of_text(&source, &counters)
         } else {
-            let classified = Classified::of(&source, self.shape);
-            let input = Input::read(&source, &classified, self.shape, &|_| 0);
+            let classified = Classified::of(&source, &self.read);
+            let input = Input::read(&source, &classified, &self.read, &|_| 0);
             match input {
                 Ok(Input::Chat(chat)) => Counts::of_chat(&chat, &counters),
                 Ok(Input::Items { request, .. }) => Counts::of_items(&request.items, &counters),

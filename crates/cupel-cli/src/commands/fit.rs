@@ -2,15 +2,17 @@
 
 use clap::Args;
 use cupel::{ContextBudget, total_tokens};
-use cupel_chat::{Fitted, SessionWindow, Shape, TokenCounter};
+use cupel_chat::{Chats, Fitted, SessionWindow, Shape, TokenCounter};
 use serde_json::{Value, json};
 
+use crate::chats;
 use crate::decision::Run;
 use crate::failure::{Exit, Failure};
+use crate::input::Source;
 use crate::output::Output;
 use crate::session::SessionArgs;
 use crate::summary::Summary;
-use crate::task::{Need, ReportArg, SessionTask, Task, TaskArgs};
+use crate::task::{Need, ReportArg, SessionTask, Settings, Task, TaskArgs};
 
 /// Fit a chat into a token budget
 ///
@@ -20,7 +22,9 @@ use crate::task::{Need, ReportArg, SessionTask, Task, TaskArgs};
 /// stay. Old tool results and texts are shortened first; if that is not enough, the oldest messages are
 /// dropped, a tool call together with its results. Everything else stays byte for byte, in order.
 ///
-/// Items and request documents are read too; a request may give its own budget and policy.
+/// A file may hold many chats: one per line, or an array of them. Each is fitted into the budget; one that
+/// does not fit is answered by an object with `error`. Items and request documents are read too; a request
+/// may give its own budget and policy.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Fit {
@@ -46,16 +50,65 @@ Exit status: 1 if the mandatory messages do not fit.";
 
 impl Fit {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
+        let source = self.task.source()?;
+        let settings = self.task.settings()?;
+        if let Some(chats) = chats::find(&source, self.task.read_args()) {
+            return self.run_many(&settings, &source, &chats, output);
+        }
         if self.session.is_given() {
-            self.run_session(output)?;
+            self.run_session(&settings, source, output)?;
         } else {
-            self.run_once(output)?;
+            self.run_once(&settings, source, output)?;
         }
         Ok(Exit::Success)
     }
 
-    fn run_once(&self, output: &mut Output) -> Result<(), Failure> {
-        let task = self.task.load(Need::OneBudget)?;
+    fn run_many(
+        &self,
+        settings: &Settings<'_>,
+        source: &Source,
+        chats: &Chats<'_>,
+        output: &mut Output,
+    ) -> Result<Exit, Failure> {
+        if self.session.is_given() || self.report.is_given() {
+            let count = chats.len();
+            let message = format!(
+                "--state, --summarize and --report apply to one chat, and this file has {count}"
+            );
+            return Err(Failure::input(message).in_file(&source.name));
+        }
+        let is_json = output.is_json();
+        let (answers, exit) = chats::fit_all(settings, source, chats, output, |task, fitted| {
+            let text = fitted.to_json();
+            if is_json {
+                Ok(task_document(task, fitted, &text)?.to_string())
+            } else {
+                Ok(text)
+            }
+        })?;
+        let texts = answers.iter().map(|answer| match answer {
+            Ok(text) => text.clone(),
+            Err(problem) => problem.json().to_string(),
+        });
+        let texts: Vec<String> = texts.collect();
+        if is_json {
+            for text in texts {
+                output.line(text)?;
+            }
+            output.finish()?;
+        } else {
+            write_text(&chats.write(&texts), output)?;
+        }
+        Ok(exit)
+    }
+
+    fn run_once(
+        &self,
+        settings: &Settings<'_>,
+        source: Source,
+        output: &mut Output,
+    ) -> Result<(), Failure> {
+        let task = settings.task(source, Need::OneBudget)?;
         let run = task.run()?;
         self.report.write(&run.report)?;
         let fitted = task.fitted(&run);
@@ -64,13 +117,10 @@ impl Fit {
             None => task.rewritten(&kept(&task, &run))?,
         };
         if output.is_json() {
-            let mut document = match &fitted {
-                Some(fitted) => chat_document(fitted),
-                None => items_document(&task, &run),
+            let document = match &fitted {
+                Some(fitted) => task_document(&task, fitted, &text)?,
+                None => described(&task, items_document(&task, &run), &text)?,
             };
-            document["chat"] = parsed(&text)?;
-            let counter = task.counter.as_deref();
-            describe(&mut document, task.shape(), &task.budget, counter);
             return output.json(&document);
         }
         write_text(&text, output)?;
@@ -78,8 +128,13 @@ impl Fit {
         Ok(())
     }
 
-    fn run_session(&self, output: &mut Output) -> Result<(), Failure> {
-        let task = self.task.load_session(self.session.has_state())?;
+    fn run_session(
+        &self,
+        settings: &Settings<'_>,
+        source: Source,
+        output: &mut Output,
+    ) -> Result<(), Failure> {
+        let task = settings.session(source, self.session.has_state())?;
         let window = self.session.fit(&task)?;
         self.report.write(&window.fitted.report)?;
         let text = window.fitted.to_json();
@@ -117,6 +172,19 @@ fn parsed(text: &str) -> Result<Value, Failure> {
         Ok([document]) => document,
         Err(lines) => lines.into(),
     })
+}
+
+/// Returns the answer of a chat.
+fn task_document(task: &Task, fitted: &Fitted<'_>, text: &str) -> Result<Value, Failure> {
+    described(task, chat_document(fitted), text)
+}
+
+/// Adds the written chat, and how the input was read and counted.
+fn described(task: &Task, mut document: Value, text: &str) -> Result<Value, Failure> {
+    document["chat"] = parsed(text)?;
+    let counter = task.counter.as_deref();
+    describe(&mut document, task.shape(), &task.budget, counter);
+    Ok(document)
 }
 
 fn chat_document(fitted: &Fitted<'_>) -> Value {

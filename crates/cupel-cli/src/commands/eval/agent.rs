@@ -123,8 +123,8 @@ impl Agent {
         let lines = lines.filter(|(_, line)| !line.trim().is_empty());
         let run = |(index, line): (usize, &str)| {
             let line = Source::line(&source.name, index + 1, line.into())?;
-            let classified = Classified::of(&line, self.chat.shape);
-            match Input::read(&line, &classified, self.chat.shape, &|_| 0)? {
+            let classified = Classified::of(&line, &self.chat.read);
+            match Input::read(&line, &classified, &self.chat.read, &|_| 0)? {
                 Input::Chat(chat) => Ok(*chat),
                 Input::Items { .. } => Err(Failure::input("this is not a chat")
                     .at(line.whole())

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use cupel::{ContextBudget, ContextItem, GroupSlice, Policy};
-use cupel_chat::{Chat, ChatError, FitError, Fitted, Fitter, Role, Shape, TokenCounter};
+use cupel_chat::{Chat, ChatError, FitError, Fitted, Fitter, Role, TokenCounter};
 
 use super::metric::{self, Author, Message, Window};
 use super::tally::{Measure, Tally};
@@ -154,8 +154,9 @@ struct Request {
 }
 
 impl Request {
-    fn parse(text: &str, shape: Shape, counter: &dyn TokenCounter) -> Result<Self, ChatError> {
-        let chat = Chat::parse(text, Some(shape))?;
+    /// Parses a text of the same format and layout as a chat.
+    fn parse(text: &str, like: &Chat, counter: &dyn TokenCounter) -> Result<Self, ChatError> {
+        let chat = Chat::parse_at(text, like.pointer(), Some(like.shape()))?;
         let candidates = chat.candidates(counter);
         let messages = chat.messages().zip(&candidates);
         let messages = messages.map(|(message, item)| Message {
@@ -209,7 +210,7 @@ pub(super) fn replay(
     let mut cached = 0;
     for answer in answers(run) {
         let before: Vec<usize> = (0..answer.start).collect();
-        let history = Request::parse(&run.write(&before), run.shape(), &counter)?;
+        let history = Request::parse(&run.write(&before), run, &counter)?;
         if history.messages.iter().all(|m| m.author == Author::System) {
             continue;
         }
@@ -283,7 +284,7 @@ impl<'a> Session<'a> {
             self.add_recall(step, is_trimmed, 0.0, 0.0);
             return Ok(());
         };
-        let sent = Request::parse(&text, history.chat.shape(), counter)?;
+        let sent = Request::parse(&text, &history.chat, counter)?;
         let window = Window {
             messages: &sent.messages,
             origins,
@@ -392,7 +393,12 @@ mod tests {
     ]"#;
 
     fn request() -> Request {
-        Request::parse(RUN, Shape::OpenAi, &Encoding::O200k).expect("a chat")
+        Request::parse(
+            RUN,
+            &Chat::parse(RUN, None).expect("a chat"),
+            &Encoding::O200k,
+        )
+        .expect("a chat")
     }
 
     #[test]

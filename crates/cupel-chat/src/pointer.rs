@@ -1,0 +1,163 @@
+//! JSON pointers (RFC 6901) into a text.
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::error::ChatError;
+use crate::layout::{Entries, offset};
+use crate::shape::evidence;
+
+/// A value in a text.
+#[derive(Clone)]
+pub(crate) struct Found<'a> {
+    pub(crate) raw: &'a RawValue,
+    /// Its path, such as `body.messages`.
+    pub(crate) path: String,
+    /// Its JSON pointer, such as `/body/messages`.
+    pointer: String,
+    /// The other fields of the object that contains it.
+    pub(crate) siblings: Vec<(String, &'a RawValue)>,
+}
+
+impl<'a> Found<'a> {
+    /// Returns the whole text.
+    pub(crate) fn whole(raw: &'a RawValue) -> Self {
+        Self {
+            raw,
+            path: String::new(),
+            pointer: String::new(),
+            siblings: Vec::new(),
+        }
+    }
+
+    /// Returns the last key of its path; empty for an element of an array and for the whole text.
+    pub(crate) fn key(&self) -> &str {
+        self.path.rsplit(['.', ']']).next().unwrap_or_default()
+    }
+
+    /// Returns the fields of an object; none of another value.
+    pub(crate) fn entries(&self) -> Entries<'a> {
+        serde_json::from_str(self.raw.get()).unwrap_or(Entries(Vec::new()))
+    }
+
+    /// Returns the JSON pointer of a field.
+    pub(crate) fn pointer(&self, key: &str) -> String {
+        let key = key.replace('~', "~0").replace('/', "~1");
+        format!("{}/{key}", self.pointer)
+    }
+
+    /// Returns a field, which must be there once.
+    pub(crate) fn field(&self, text: &str, key: &str) -> Result<Self, ChatError> {
+        let dot = if self.path.is_empty() { "" } else { "." };
+        let path = format!("{}{dot}{key}", self.path);
+        let Entries(entries) = self.entries();
+        let (mut values, siblings): (Vec<_>, Vec<_>) =
+            entries.into_iter().partition(|(name, _)| name == key);
+        match (values.pop(), values.is_empty()) {
+            (Some((_, raw)), true) => Ok(Self {
+                raw,
+                path,
+                pointer: self.pointer(key),
+                siblings,
+            }),
+            (Some(_), false) => {
+                let place = offset(text, self.raw);
+                Err(ChatError::new(text, place, "duplicate key; remove one").at(path))
+            }
+            (None, _) => {
+                let names = siblings.iter().map(|(name, _)| format!("`{name}`"));
+                let names: Vec<String> = names.collect();
+                let names = match (names.is_empty(), self.raw.get().starts_with('{')) {
+                    (false, _) => format!("the object has {}", names.join(", ")),
+                    (true, true) => "the object is empty".to_owned(),
+                    (true, false) => "this is not an object".to_owned(),
+                };
+                Err(self.nowhere(text, key, &names))
+            }
+        }
+    }
+
+    /// Returns an element of an array.
+    fn element(&self, text: &str, token: &str) -> Result<Self, ChatError> {
+        let list: Vec<&RawValue> = serde_json::from_str(self.raw.get()).unwrap_or_default();
+        // RFC 6901 allows no leading zeros.
+        let index = token.parse::<usize>().ok();
+        let index = index.filter(|index| index.to_string() == token);
+        match index.and_then(|index| list.get(index)) {
+            Some(raw) => Ok(Self {
+                raw,
+                path: format!("{}[{token}]", self.path),
+                pointer: self.pointer(token),
+                siblings: Vec::new(),
+            }),
+            None => {
+                let plural = if list.len() == 1 { "" } else { "s" };
+                let has = format!("the array has {} element{plural}", list.len());
+                Err(self.nowhere(text, token, &has))
+            }
+        }
+    }
+
+    fn nowhere(&self, text: &str, token: &str, has: &str) -> ChatError {
+        let message = format!("nothing at the pointer `{}`: {has}", self.pointer(token));
+        ChatError::new(text, offset(text, self.raw), message).at(&*self.path)
+    }
+
+    /// Returns the pointers of the lists of messages in an object, at most four levels deep.
+    pub(crate) fn lists(&self) -> Vec<String> {
+        fn add(found: &Found<'_>, depth: usize, pointers: &mut Vec<String>) {
+            let Entries(entries) = found.entries();
+            for (key, raw) in entries {
+                let inner = Found {
+                    raw,
+                    pointer: found.pointer(&key),
+                    ..Found::whole(raw)
+                };
+                if is_list_of_messages(raw) {
+                    pointers.push(inner.pointer);
+                } else if depth > 1 {
+                    add(&inner, depth - 1, pointers);
+                }
+            }
+        }
+        let mut pointers = Vec::new();
+        add(self, 4, &mut pointers);
+        pointers
+    }
+}
+
+/// Returns whether the first element of an array is a message.
+fn is_list_of_messages(raw: &RawValue) -> bool {
+    let list: Vec<&RawValue> = serde_json::from_str(raw.get()).unwrap_or_default();
+    let first = list.first().map(|first| serde_json::from_str(first.get()));
+    let Some(Ok(first @ Value::Object(_))) = first else {
+        return false;
+    };
+    match evidence(&first) {
+        Some((shape, _)) => shape.is_chat(),
+        None => first.get("role").is_some_and(Value::is_string),
+    }
+}
+
+/// Returns the value at a JSON pointer.
+pub(crate) fn resolve<'a>(
+    text: &str,
+    found: Found<'a>,
+    pointer: &str,
+) -> Result<Found<'a>, ChatError> {
+    if pointer.is_empty() {
+        return Ok(found);
+    }
+    let Some(tokens) = pointer.strip_prefix('/') else {
+        let message = format!("invalid JSON pointer `{pointer}`: it must start with `/`");
+        return Err(ChatError::new(text, 0, message));
+    };
+    tokens.split('/').try_fold(found, |found, token| {
+        let token = token.replace("~1", "/").replace("~0", "~");
+        if found.raw.get().starts_with('[') {
+            found.element(text, &token)
+        } else {
+            found.field(text, &token)
+        }
+    })
+}

@@ -1,0 +1,129 @@
+//! Many chats in one file: one per line, or the elements of an array.
+
+use cupel_chat::{Chats, Fitted, Shape};
+use rayon::prelude::*;
+
+use crate::failure::{Exit, Failure, Problem};
+use crate::input::{ReadArgs, Source};
+use crate::output::Output;
+use crate::task::{Need, Settings, Task};
+use crate::text::{counted, grouped};
+
+/// The sizes of a chat before and after it was fitted.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Sizes {
+    pub(crate) messages: usize,
+    pub(crate) kept: usize,
+    pub(crate) tokens_before: i64,
+    pub(crate) tokens_after: i64,
+}
+
+impl Sizes {
+    fn of(task: &Task, fitted: &Fitted<'_>) -> Self {
+        Self {
+            messages: task.len(),
+            kept: fitted.kept.len(),
+            tokens_before: fitted.tokens_before,
+            tokens_after: fitted.tokens_after,
+        }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.messages += other.messages;
+        self.kept += other.kept;
+        self.tokens_before = self.tokens_before.saturating_add(other.tokens_before);
+        self.tokens_after = self.tokens_after.saturating_add(other.tokens_after);
+    }
+
+    fn describe(self) -> String {
+        format!(
+            "kept {} of {}, {} of {} tokens",
+            self.kept,
+            counted(self.messages, "message"),
+            grouped(self.tokens_after),
+            grouped(self.tokens_before)
+        )
+    }
+}
+
+/// The most chats that are reported one by one.
+const TOLD: usize = 20;
+
+/// Returns the chats of a text with many; `None` for items and for one chat.
+pub(crate) fn find<'s>(source: &'s Source, args: &ReadArgs) -> Option<Chats<'s>> {
+    if args.shape == Some(Shape::Items) {
+        return None;
+    }
+    Chats::find(&source.text, args.at.as_deref().unwrap_or_default())
+}
+
+/// Fits one chat. `answer` turns it into what is written.
+pub(crate) fn fit<T>(
+    settings: &Settings<'_>,
+    source: Source,
+    answer: impl FnOnce(&Task, &Fitted<'_>) -> Result<T, Failure>,
+) -> Result<(T, Sizes), Failure> {
+    let place = source.whole();
+    let fit = || {
+        let task = settings.task(source, Need::OneBudget)?;
+        let run = task.run()?;
+        let Some(fitted) = task.fitted(&run) else {
+            return Err(Failure::input("this is a list of items, not a chat"));
+        };
+        Ok((answer(&task, &fitted)?, Sizes::of(&task, &fitted)))
+    };
+    fit().map_err(|failure| failure.or_at(|| place))
+}
+
+/// Fits many chats on all cores and reports them on standard error. Returns the answer or the problem of
+/// each, and the worst exit status.
+pub(crate) fn fit_all<T: Send>(
+    settings: &Settings<'_>,
+    source: &Source,
+    chats: &Chats<'_>,
+    output: &mut Output,
+    answer: impl Fn(&Task, &Fitted<'_>) -> Result<T, Failure> + Sync,
+) -> Result<(Vec<Result<T, Problem>>, Exit), Failure> {
+    let chats: Vec<(usize, &str)> = chats.iter().collect();
+    let fitted: Vec<Result<(T, Sizes), Failure>> = chats
+        .par_iter()
+        .map(|&(line, text)| {
+            let source = Source {
+                name: source.name.clone(),
+                text: text.to_owned(),
+                line: Some(line),
+            };
+            fit(settings, source, &answer)
+        })
+        .collect();
+    let (mut answers, mut exit, mut total) = (Vec::new(), Exit::Success, Sizes::default());
+    let mut failed = 0;
+    for (position, (fitted, (line, _))) in fitted.into_iter().zip(chats).enumerate() {
+        match fitted {
+            Ok((answer, sizes)) => {
+                total.add(sizes);
+                if position < TOLD && !output.is_json() {
+                    output.note(format_args!("line {line}: {}", sizes.describe()));
+                }
+                answers.push(Ok(answer));
+            }
+            Err(failure) => {
+                let problem = failure.into_problem()?;
+                exit = exit.max(problem.exit);
+                failed += 1;
+                if failed <= TOLD {
+                    output.problem(&problem);
+                }
+                answers.push(Err(problem));
+            }
+        }
+    }
+    if !output.is_json() {
+        let fitted = counted(answers.len() - failed, "chat");
+        output.note(format_args!(
+            "{fitted} fitted, {failed} failed: {}",
+            total.describe()
+        ));
+    }
+    Ok((answers, exit))
+}
