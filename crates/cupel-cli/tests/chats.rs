@@ -407,7 +407,7 @@ fn tokens_of_an_unknown_model_are_estimated() {
     let sandbox = Sandbox::with(&[
         (
             "named.json",
-            br#"{"model": "deepseek-chat", "messages": [{"role": "user", "content": "hi"}]}"#,
+            br#"{"model": "house-model-7b", "messages": [{"role": "user", "content": "hi"}]}"#,
         ),
         ("plain.json", br#"[{"role": "user", "content": "hi"}]"#),
     ]);
@@ -419,14 +419,14 @@ fn tokens_of_an_unknown_model_are_estimated() {
             "--budget",
             "2k",
             "--model",
-            "deepseek-chat",
+            "house-model-7b",
         ],
     ] {
         let ran = sandbox.run(args);
         ran.ok();
         assert!(ran.err.contains("estimated by o200k_base"), "{}", ran.err);
         assert!(
-            ran.err.contains("note: unknown model \"deepseek-chat\""),
+            ran.err.contains("note: unknown model \"house-model-7b\""),
             "{}",
             ran.err
         );

@@ -312,7 +312,7 @@ fn a_group_that_does_not_fit_says_how_large_it_is() {
         member("alone", 900, 0.5, "h"),
         member("small", 40, 0.3, "i"),
     ];
-    let group = "GroupExcluded: its group of 3 items (812 tokens) did not fit, 60 available";
+    let group = "GroupExcluded: its group of 3 items (812 tokens) does not fit, 60 available";
     assert_eq!(
         run(&items, GroupSlice::new(GreedySlice), 100),
         [
@@ -334,7 +334,7 @@ fn a_pinned_member_stays_and_the_rest_of_its_group_costs_its_own_tokens() {
     ];
     let slicer = || GroupSlice::new(GreedySlice);
     assert_eq!(run(&items, slicer(), 100), ["pinned", "a", "b"]);
-    let group = "GroupExcluded: its group of 2 items (40 tokens) did not fit, 39 available";
+    let group = "GroupExcluded: its group of 2 items (40 tokens) does not fit, 39 available";
     assert_eq!(
         run(&items, slicer(), 99),
         [
@@ -381,7 +381,7 @@ fn a_group_beyond_the_number_range_never_fits() {
     ];
     let max = i64::MAX;
     let group =
-        format!("GroupExcluded: its group of 2 items ({max} tokens) did not fit, 0 available");
+        format!("GroupExcluded: its group of 2 items ({max} tokens) does not fit, 0 available");
     for inner in [
         Box::new(GreedySlice) as Box<dyn Slicer>,
         Box::new(GroupSlice::new(GreedySlice)),

@@ -11,6 +11,7 @@ use crate::Policy;
 pub struct Preset {
     name: &'static str,
     text: &'static str,
+    is_for_chats: bool,
     config: PolicyConfig,
 }
 
@@ -30,6 +31,18 @@ impl Preset {
         self.config.description.as_deref().unwrap_or_default()
     }
 
+    /// Returns whether it is for chats. A preset for items may drop the task and the newest step of a chat.
+    ///
+    /// ```
+    /// use cupel::config::preset;
+    ///
+    /// assert!(preset("agent")?.is_for_chats() && !preset("rag")?.is_for_chats());
+    /// # Ok::<(), cupel::config::ConfigError>(())
+    /// ```
+    pub fn is_for_chats(&self) -> bool {
+        self.is_for_chats
+    }
+
     /// Returns the JSON document.
     pub fn text(&self) -> &'static str {
         self.text
@@ -47,7 +60,7 @@ impl Preset {
 /// let names: Vec<_> = cupel::config::presets().iter().map(|preset| preset.name()).collect();
 /// assert_eq!(
 ///     names,
-///     ["agent", "session", "newest", "chat", "code-review", "rag", "document-qa", "tool-use", "long-running", "debugging"]
+///     ["agent", "session", "tool-use", "newest", "chat", "code-review", "rag", "document-qa", "long-running", "debugging"]
 /// );
 /// ```
 pub fn presets() -> &'static [Preset] {
@@ -97,29 +110,28 @@ impl Policy {
 }
 
 macro_rules! texts {
-    ($($name:literal),+) => { [$(($name, include_str!(concat!("presets/", $name, ".json")))),+] };
+    ($($audience:ident: $($name:literal)+;)+) => {
+        [$($((
+            $name,
+            include_str!(concat!("presets/", $name, ".json")),
+            stringify!($audience),
+        )),+),+]
+    };
 }
 
-/// The names and documents, in the order of the documentation.
-const TEXTS: [(&str, &str); 10] = texts![
-    "agent",
-    "session",
-    "newest",
-    "chat",
-    "code-review",
-    "rag",
-    "document-qa",
-    "tool-use",
-    "long-running",
-    "debugging"
+/// The names, documents and audiences, in the order of the documentation.
+const TEXTS: [(&str, &str, &str); 10] = texts![
+    chats: "agent" "session" "tool-use" "newest";
+    items: "chat" "code-review" "rag" "document-qa" "long-running" "debugging";
 ];
 
 static PRESETS: LazyLock<Vec<Preset>> = LazyLock::new(|| {
-    let read = |(name, text)| {
+    let read = |(name, text, audience)| {
         let config = Document::parse(text, Format::Json).and_then(|it| it.preset_config());
         Preset {
             name,
             text,
+            is_for_chats: audience == "chats",
             config: config.expect("presets are valid policies; a test builds all"),
         }
     };

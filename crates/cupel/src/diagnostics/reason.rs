@@ -10,11 +10,11 @@ use super::UnknownName;
 /// Declares [`ExclusionReason`] from one row per reason.
 ///
 /// A row has the variant with its fields, and three texts as arguments of `format!`. The fields are
-/// in scope by name, and the identifier before the rows holds whether kind quotas took part. The
-/// field that holds an item's content, if there is one, is named last.
+/// in scope by name, and the identifier before the rows holds the item's kind if kind quotas took part.
+/// The field that holds an item's content, if there is one, is named last.
 macro_rules! exclusion_reasons {
     (
-        $kind_quotas:ident:
+        $quota_kind:ident:
         $(
             $(#[$doc:meta])*
             $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* }
@@ -104,14 +104,14 @@ macro_rules! exclusion_reasons {
                 }
             }
 
-            pub(crate) fn phrase_with(&self, $kind_quotas: bool) -> String {
+            pub(crate) fn phrase_with(&self, $quota_kind: Option<&str>) -> String {
                 match self {
                     $(Self::$name { $($field),* } => format!($($phrase)*),)*
                     Self::Unknown(_) | Self::_Unknown => self.unknown(),
                 }
             }
 
-            pub(crate) fn summary_with(&self, $kind_quotas: bool) -> String {
+            pub(crate) fn summary_with(&self, $quota_kind: Option<&str>) -> String {
                 match self {
                     $(Self::$name { $($field),* } => format!($($summary)*),)*
                     Self::Unknown(_) | Self::_Unknown => self.unknown(),
@@ -133,7 +133,7 @@ macro_rules! exclusion_reasons {
     };
 }
 
-exclusion_reasons! { kind_quotas:
+exclusion_reasons! { quota_kind:
     /// The item does not fit.
     BudgetExceeded {
         /// The tokens the item needs.
@@ -142,8 +142,8 @@ exclusion_reasons! { kind_quotas:
         available_tokens: i64,
     }
     sentence("{item_tokens} tokens requested, {available_tokens} available")
-    phrase("{}: {}", Shortage::of(*item_tokens, *available_tokens, kind_quotas), Need(*item_tokens, *available_tokens))
-    summary("{}", Shortage::of(*item_tokens, *available_tokens, kind_quotas))
+    phrase("{}: {}", Shortage::of(*item_tokens, *available_tokens, quota_kind), Need(*item_tokens, *available_tokens))
+    summary("{}", Shortage::of(*item_tokens, *available_tokens, quota_kind))
     content()
 
     /// The item scored below a threshold. No built-in stage emits it.
@@ -255,13 +255,16 @@ exclusion_reasons! { kind_quotas:
         /// The tokens left when the slicer finished; negative after over-commitment.
         available_tokens: i64,
     }
-    sentence("its group of {group_size} items ({group_tokens} tokens) did not fit, {available_tokens} available")
+    sentence(
+        "its group of {group_size} items ({group_tokens} tokens) {}, {available_tokens} available",
+        Shortage::of(*group_tokens, *available_tokens, None).of_group()
+    )
     phrase(
         "its group of {group_size} {}: {}",
-        Shortage::of(*group_tokens, *available_tokens, kind_quotas).of_group(),
+        Shortage::of(*group_tokens, *available_tokens, quota_kind).of_group(),
         Need(*group_tokens, *available_tokens)
     )
-    summary("its group {}", Shortage::of(*group_tokens, *available_tokens, kind_quotas).of_group())
+    summary("its group {}", Shortage::of(*group_tokens, *available_tokens, quota_kind).of_group())
     content()
 }
 
@@ -279,12 +282,12 @@ impl ExclusionReason {
     /// [`Decisions::phrase`](crate::Decisions::phrase) also knows whether kind quotas took part in
     /// the run and is more specific where they did.
     pub fn phrase(&self) -> String {
-        self.phrase_with(false)
+        self.phrase_with(None)
     }
 
     /// Returns a few words without the numbers that differ from item to item, to group by.
     pub fn summary(&self) -> String {
-        self.summary_with(false)
+        self.summary_with(None)
     }
 
     fn unknown(&self) -> String {
@@ -294,41 +297,41 @@ impl ExclusionReason {
 
 /// Why tokens were refused that a candidate, or a group of candidates, needs.
 #[derive(Clone, Copy)]
-enum Shortage {
+enum Shortage<'k> {
     /// They exceed what was left.
     NoRoom,
     /// They fit into what was left, but not into the quota of their kind.
-    KindQuota,
+    KindQuota(&'k str),
     /// They fit into what was left. A slicer that rounds token counts, such as `KnapsackSlice`, or
     /// has rules of its own did not select them.
     Slicer,
 }
 
-impl Shortage {
-    fn of(needed: i64, available: i64, kind_quotas: bool) -> Self {
-        match kind_quotas {
+impl<'k> Shortage<'k> {
+    fn of(needed: i64, available: i64, quota_kind: Option<&'k str>) -> Self {
+        match quota_kind {
             _ if needed > available => Self::NoRoom,
-            true => Self::KindQuota,
-            false => Self::Slicer,
+            Some(kind) => Self::KindQuota(kind),
+            None => Self::Slicer,
         }
     }
 
-    fn of_group(self) -> &'static str {
+    fn of_group(self) -> String {
         match self {
-            Self::NoRoom => "does not fit",
-            Self::KindQuota => "does not fit into its kind quota",
-            Self::Slicer => "was not selected by the slicer",
+            Self::NoRoom => "does not fit".to_owned(),
+            Self::KindQuota(kind) => format!("does not fit into the `{kind}` quota"),
+            Self::Slicer => "was not selected by the slicer".to_owned(),
         }
     }
 }
 
-impl fmt::Display for Shortage {
+impl fmt::Display for Shortage<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NoRoom => "no room",
-            Self::KindQuota => "kind quota is full",
-            Self::Slicer => "not selected by the slicer",
-        })
+        match self {
+            Self::NoRoom => f.write_str("no room"),
+            Self::KindQuota(kind) => write!(f, "`{kind}` quota is full"),
+            Self::Slicer => f.write_str("not selected by the slicer"),
+        }
     }
 }
 
@@ -673,27 +676,27 @@ mod tests {
 
     #[test]
     fn an_item_that_fits_what_is_left_names_the_slicer_or_the_quota() {
-        let texts = |reason: &ExclusionReason, kind_quotas| {
-            let phrase = reason.phrase_with(kind_quotas);
-            (phrase, reason.summary_with(kind_quotas))
+        let texts = |reason: &ExclusionReason, quota_kind: Option<&str>| {
+            let phrase = reason.phrase_with(quota_kind);
+            (phrase, reason.summary_with(quota_kind))
         };
         let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
-        for kind_quotas in [false, true] {
+        for quota_kind in [None, Some("Memory")] {
             let expected = pair("no room: needs 812, 70 left", "no room");
-            assert_eq!(texts(&no_room(812, 70), kind_quotas), expected);
+            assert_eq!(texts(&no_room(812, 70), quota_kind), expected);
         }
         assert_eq!(
-            texts(&no_room(70, 1812), false),
+            texts(&no_room(70, 1812), None),
             pair(
                 "not selected by the slicer: needs 70, 1,812 left",
                 "not selected by the slicer"
             )
         );
         assert_eq!(
-            texts(&no_room(70, 70), true),
+            texts(&no_room(70, 70), Some("Memory")),
             pair(
-                "kind quota is full: needs 70, 70 left",
-                "kind quota is full"
+                "`Memory` quota is full: needs 70, 70 left",
+                "`Memory` quota is full"
             )
         );
         assert_eq!(
@@ -706,17 +709,17 @@ mod tests {
             available_tokens,
         };
         assert_eq!(
-            texts(&group(70), false),
+            texts(&group(70), None),
             pair(
                 "its group of 3 does not fit: needs 812, 70 left",
                 "its group does not fit"
             )
         );
         assert_eq!(
-            texts(&group(900), true),
+            texts(&group(900), Some("Memory")),
             pair(
-                "its group of 3 does not fit into its kind quota: needs 812, 900 left",
-                "its group does not fit into its kind quota"
+                "its group of 3 does not fit into the `Memory` quota: needs 812, 900 left",
+                "its group does not fit into the `Memory` quota"
             )
         );
         assert_eq!(

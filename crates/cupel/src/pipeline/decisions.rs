@@ -211,7 +211,7 @@ impl<'a> Decisions<'a> {
     /// As [`ExclusionReason::phrase`], and names kind quotas where they are the cause.
     pub fn phrase(&self, candidate: usize) -> Option<String> {
         let reason = self.exclusion(candidate)?;
-        Some(reason.phrase_with(self.ledger.kind_quotas))
+        Some(reason.phrase_with(self.quota_kind(candidate)))
     }
 
     /// Returns why a candidate is excluded without the numbers that differ from item to item;
@@ -220,7 +220,13 @@ impl<'a> Decisions<'a> {
     /// As [`ExclusionReason::summary`], and names kind quotas where they are the cause.
     pub fn summary(&self, candidate: usize) -> Option<String> {
         let reason = self.exclusion(candidate)?;
-        Some(reason.summary_with(self.ledger.kind_quotas))
+        Some(reason.summary_with(self.quota_kind(candidate)))
+    }
+
+    /// Returns the kind of a candidate if kind quotas took part in the run.
+    fn quota_kind(&self, candidate: usize) -> Option<&str> {
+        let item = self.items().get(candidate)?;
+        self.ledger.kind_quotas.then(|| item.kind().as_str())
     }
 
     /// Returns the stage that excluded a candidate; `None` for one in the window.
@@ -334,9 +340,12 @@ mod tests {
         assert_eq!(decisions.window(), [1]);
         assert_eq!(
             decisions.phrase(0).as_deref(),
-            Some("kind quota is full: needs 20, 70 left")
+            Some("`Memory` quota is full: needs 20, 70 left")
         );
-        assert_eq!(decisions.summary(0).as_deref(), Some("kind quota is full"));
+        assert_eq!(
+            decisions.summary(0).as_deref(),
+            Some("`Memory` quota is full")
+        );
         assert_eq!(decisions.phrase(1), None);
         assert_eq!(decisions.summary(1), None);
     }

@@ -61,7 +61,7 @@ use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredRef};
 /// assert_eq!(report.included[0].item.content(), "answer");
 /// assert_eq!(
 ///     report.excluded[1].reason.to_string(),
-///     "GroupExcluded: its group of 2 items (812 tokens) did not fit, 70 available"
+///     "GroupExcluded: its group of 2 items (812 tokens) does not fit, 70 available"
 /// );
 /// # Ok::<(), cupel::CupelError>(())
 /// ```
