@@ -205,7 +205,7 @@ impl<'s, 'a> SweepBuilder<'s, 'a> {
             let view = self.candidates[index].view;
             self.prepared.score(index) * self.view_value(index, view.map(|(view, _)| view))
         });
-        scores.fold(self.window.score as f64 / UNITS, |sum, score| sum + score)
+        scores.fold(to_score(self.window.score), |sum, score| sum + score)
     }
 
     /// Returns the share of a candidate's score that a view of it keeps.
@@ -217,11 +217,12 @@ impl<'s, 'a> SweepBuilder<'s, 'a> {
 
     /// Sets the view as which a candidate of the window is kept, or `None` for the item in full.
     fn set_view(&mut self, index: usize, view: Option<usize>) {
-        let value = self.view_value(index, view);
-        let candidate = &mut self.candidates[index];
+        let candidate = &self.candidates[index];
         if !candidate.is_in() || candidate.view.map(|(view, _)| view) == view {
             return;
         }
+        let value = self.view_value(index, view);
+        let candidate = &mut self.candidates[index];
         let intervals = &mut self.items[index].views;
         if let Some((view, from)) = candidate.view.take() {
             self.window.shortened -= 1;
@@ -327,6 +328,25 @@ fn view_interval(view: usize, from: i64, end: i64) -> Option<ViewInterval> {
     (from <= to).then_some(ViewInterval { from, to, view })
 }
 
+/// Returns multiples of 2^-64 as the nearest number.
+///
+/// The conversion of a 128-bit integer is a function call. Most sums are at least 2: the integer part is exact
+/// then, and the fraction rounded to odd at 2^-53 leaves one rounding to the addition (Boldo and
+/// Melquiond 2008).
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the upper and the lower half"
+)]
+fn to_score(multiples: i128) -> f64 {
+    let (integer, fraction) = ((multiples >> 64) as i64, multiples as u64);
+    if (2..1 << 52).contains(&integer) {
+        let odd = fraction >> 11 | u64::from(fraction & 0x7ff != 0);
+        return integer as f64 + odd as f64 / (1_u64 << 53) as f64;
+    }
+    multiples as f64 / UNITS
+}
+
 /// 2^64.
 const UNITS: f64 = 18_446_744_073_709_551_616.0;
 
@@ -339,4 +359,26 @@ const UNITS: f64 = 18_446_744_073_709_551_616.0;
 fn multiples(score: f64) -> Option<i128> {
     const LARGE: f64 = 2_147_483_648.0;
     (score.abs() < LARGE).then_some((score * UNITS) as i128)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{UNITS, to_score};
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #[test]
+        fn a_sum_becomes_the_nearest_number(sum in any::<i128>(), shift in 0_u32..127) {
+            let sum = sum >> shift;
+            // Halfway between two numbers, and next to it.
+            let digits = 128 - sum.unsigned_abs().leading_zeros();
+            let half = 1_i128 << digits.saturating_sub(54);
+            let halfway = sum & !(2 * half - 1) | half;
+            for sum in [sum, halfway - 1, halfway, halfway + 1] {
+                prop_assert_eq!(to_score(sum).to_bits(), (sum as f64 / UNITS).to_bits(), "{}", sum);
+            }
+        }
+    }
 }
