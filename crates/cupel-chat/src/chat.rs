@@ -251,12 +251,12 @@ impl Chat {
             let time = time.or_else(|| DateTime::from_timestamp(position, 0));
             let time = time.unwrap_or(DateTime::<Utc>::MIN_UTC);
             let group = self.groups.group(index);
-            let group = (self.groups.members(group).len() > 1).then(|| group.to_string());
+            let group = (self.groups.members(group).len() > 1).then_some(group);
             let pinned = mandatory.contains(&index);
             if let Some(known) = memory.originals.get(index)
                 && known.pinned() == pinned
                 && known.timestamp() == Some(time)
-                && known.metadata().get(GroupSlice::KEY) == group.as_ref()
+                && known_group(known) == group
             {
                 items.push(known.clone());
                 continue;
@@ -272,7 +272,7 @@ impl Chat {
                 item = item.source(source(ContextSource::TOOL));
             }
             if let Some(group) = group {
-                item = item.meta(GroupSlice::KEY, group);
+                item = item.meta(GroupSlice::KEY, group.to_string());
             }
             // `build` fails for empty content only, and a message's text is never empty.
             items.extend(item.build());
@@ -414,6 +414,11 @@ impl<'a> Message<'a> {
     pub fn path(self) -> String {
         self.chat.layout.path_of(self.index, "")
     }
+}
+
+/// Returns the group of an item that was made of a message.
+fn known_group(item: &ContextItem) -> Option<usize> {
+    item.metadata().get(GroupSlice::KEY)?.parse().ok()
 }
 
 /// Returns whether the request continues one that the provider stores.

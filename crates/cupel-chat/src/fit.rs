@@ -426,11 +426,12 @@ impl Chat {
         kept.retain(|&position| position < self.len());
         let dropped = self.messages.iter().enumerate();
         let dropped = dropped.filter_map(|(index, message)| {
+            let reason = decisions.exclusion(index)?;
             Some(Dropped {
                 index,
                 role: message.label.clone(),
                 tokens: candidates[index].tokens(),
-                reason: decisions.exclusion(index)?,
+                reason,
             })
         });
         let shortened = kept.iter().filter_map(|&index| {

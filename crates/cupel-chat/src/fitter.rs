@@ -384,15 +384,17 @@ impl Reuse {
 fn hash(seed: u64, bytes: &[u8]) -> u64 {
     const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
     let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(MULTIPLIER).rotate_left(29);
-    let word = |bytes: &[u8]| <[u8; 8]>::try_from(bytes).map_or(0, u64::from_le_bytes);
     let mut lanes = [0, 1, 2, 3];
-    let mut blocks = bytes.chunks_exact(32);
-    for block in blocks.by_ref() {
-        for (lane, bytes) in lanes.iter_mut().zip(block.chunks_exact(8)) {
-            *lane = mix(*lane, word(bytes));
+    let (words, tail) = bytes.as_chunks::<8>();
+    let (blocks, rest) = words.as_chunks::<4>();
+    for block in blocks {
+        for (lane, word) in lanes.iter_mut().zip(block) {
+            *lane = mix(*lane, u64::from_le_bytes(*word));
         }
     }
-    let rest = blocks.remainder().iter().map(|byte| u64::from(*byte));
+    let mut last = [0; 8];
+    last[..tail.len()].copy_from_slice(tail);
+    let rest = rest.iter().chain([&last]).copied().map(u64::from_le_bytes);
     let words = lanes.into_iter().chain(rest).chain([bytes.len() as u64]);
     words.fold(seed.wrapping_add(MULTIPLIER), mix)
 }
