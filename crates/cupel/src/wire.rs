@@ -285,12 +285,7 @@ impl<'de> Deserialize<'de> for PipelineStage {
 
 impl Serialize for InclusionReason {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("reason", self.name())?;
-        for (key, value) in self.fields() {
-            map.serialize_entry(key, &value)?;
-        }
-        map.end()
+        write_reason(serializer, self.name(), self.fields())
     }
 }
 
@@ -304,12 +299,7 @@ impl<'de> Deserialize<'de> for InclusionReason {
 
 impl Serialize for ExclusionReason {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("reason", self.name())?;
-        for (key, value) in self.fields() {
-            map.serialize_entry(key, &value)?;
-        }
-        map.end()
+        write_reason(serializer, self.name(), self.fields())
     }
 }
 
@@ -319,6 +309,19 @@ impl<'de> Deserialize<'de> for ExclusionReason {
         let known = Self::from_fields(&name, |key| fields.take(key))?;
         Ok(known.unwrap_or_else(|| Self::Unknown(UnknownReason::new(name, fields.0))))
     }
+}
+
+fn write_reason<S: Serializer, K: Serialize>(
+    serializer: S,
+    name: &str,
+    fields: Vec<(K, RawValue)>,
+) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(None)?;
+    map.serialize_entry("reason", name)?;
+    for (key, value) in fields {
+        map.serialize_entry(&key, &value)?;
+    }
+    map.end()
 }
 
 /// The unread fields of a reason.
