@@ -12,6 +12,7 @@ use cupel::{
 use crate::chat::Chat;
 use crate::fit::FitError;
 use crate::marker::Markers;
+use crate::message::ParsedMessage;
 use crate::tokens::TokenCounter;
 use crate::views::{MessageShortener, Replacement};
 
@@ -29,6 +30,8 @@ pub struct Candidates {
     /// The tokens of all messages as they were read.
     pub(crate) tokens_before: i64,
     pub(crate) markers: Markers,
+    /// Whether a chat that fits loses its orphans.
+    pub(crate) is_strict: bool,
     /// Whether an earlier window of the same session dropped a message, by position.
     pub(crate) dropped_before: Vec<bool>,
 }
@@ -129,6 +132,7 @@ type Mark = (&'static str, &'static str);
 const TASK: &str = "task";
 const LAST_USER_TURN: &str = "last user turn";
 const NEWEST_STEP: &str = "newest step";
+const ORDER: &str = "order of messages";
 
 impl Chat {
     /// Returns everything in the request that costs tokens, as a policy wants it.
@@ -140,7 +144,7 @@ impl Chat {
     ///
     /// # Errors
     ///
-    /// [`FitError`] for an invalid pin and for a chat without the messages that its format requires.
+    /// [`FitError`] for an invalid pin.
     pub fn candidates_for(
         &self,
         policy: &Policy,
@@ -165,6 +169,7 @@ impl Chat {
             ladder: ladder_of(policy),
             tokens_before: total_tokens(&items),
             markers: Markers::Off,
+            is_strict: settings.strict,
             dropped_before: {
                 let mut dropped = memory.dropped.clone();
                 dropped.resize(self.len(), false);
@@ -175,7 +180,7 @@ impl Chat {
         };
         let pins = self.pinned_by(&settings.pin)?;
         let marks = match &candidates.ladder {
-            Some(_) if self.shape.is_chat() => self.mandatory_for_ladder(settings.keep_task)?,
+            Some(_) if self.shape.is_chat() => self.mandatory_for_ladder(settings.keep_task),
             _ => vec![None; self.len()],
         };
         for (index, mark) in marks.iter().enumerate() {
@@ -217,54 +222,73 @@ impl Chat {
     }
 
     /// Returns the mark of each message that a ladder never drops.
-    fn mandatory_for_ladder(&self, keep_task: bool) -> Result<Vec<Option<Mark>>, FitError> {
+    fn mandatory_for_ladder(&self, keep_task: bool) -> Vec<Option<Mark>> {
         let mut marks = vec![None; self.len()];
-        // Checks the rules of the format.
-        self.mandatory()?;
-        let user_turn = |index: &usize| self.messages[*index].is_user_turn();
         let start = self.earliest_start();
-        let has_calls = |index: &usize| {
-            let is_valid =
-                self.groups.orphan(*index).is_none() && self.groups.group(*index) >= start;
-            is_valid && !self.messages[*index].calls.is_empty()
+        let is_valid = |index: &usize| {
+            self.groups.orphan(*index).is_none() && self.groups.group(*index) >= start
         };
-        let newest = (0..self.len()).rfind(has_calls);
-        let last = (0..self.len()).rfind(user_turn);
-        let task = (0..self.len()).find(|&index| keep_task && self.can_start(index));
+        let has_calls = |index: &usize| !self.messages[*index].calls.is_empty();
+        let newest = (0..self.len()).rfind(|index| has_calls(index) && is_valid(index));
+        let last = self.last_user_turn();
+        let task = self.task().filter(|_| keep_task);
         // A step that a user turn follows was answered already, so it is shortened like older ones.
         let key = if newest > last {
             LadderSlice::MANDATORY
         } else {
             LadderSlice::KEEP
         };
-        let mandatory = [
-            (newest, (key, NEWEST_STEP)),
-            (last, (LadderSlice::MANDATORY, LAST_USER_TURN)),
-            (task, (LadderSlice::MANDATORY, TASK)),
-        ];
+        let always = self.always_kept();
+        let by_order = always.iter().copied().chain(self.thinking_turn());
+        let mut mandatory: Vec<(usize, Mark)> = by_order
+            .map(|index| (index, (LadderSlice::KEEP, ORDER)))
+            .collect();
+        mandatory.extend(newest.map(|index| (index, (key, NEWEST_STEP))));
+        mandatory.extend(last.map(|index| (index, (LadderSlice::MANDATORY, LAST_USER_TURN))));
+        mandatory.extend(task.map(|index| (index, (LadderSlice::MANDATORY, TASK))));
         for (index, mark) in mandatory {
-            let group = index.map(|index| self.groups.members(self.groups.group(index)));
-            for &member in group.into_iter().flatten() {
+            for &member in self.groups.with(index) {
                 marks[member] = Some(mark);
             }
         }
-        Ok(marks)
+        // These are pinned.
+        for index in always {
+            marks[index] = None;
+        }
+        marks
+    }
+
+    /// Returns the task: the first user turn that a window can start on, after the last compaction.
+    fn task(&self) -> Option<usize> {
+        let is_task = |&index: &usize| self.messages[index].is_user_turn() && self.can_start(index);
+        (self.compaction().unwrap_or(0)..self.len()).find(is_task)
     }
 
     /// Returns the user turn that each message is dropped with. A window without the task must start on a
-    /// user turn in some formats, so its turns are dropped as a whole there.
-    fn turns(&self) -> Vec<Option<usize>> {
-        let last = (0..self.len()).rfind(|&index| self.messages[index].is_user_turn());
-        let last = last.map_or(0, |last| self.groups.group(last));
+    /// user turn in some formats, so its turns are dropped as a whole there. With the task these are the turns
+    /// before a compaction.
+    fn turns(&self, keep_task: bool) -> Vec<Option<usize>> {
+        let end = match self.compaction() {
+            _ if !self.shape.starts_on_user() => 0,
+            compaction if keep_task => compaction.unwrap_or(0),
+            _ => self
+                .last_user_turn()
+                .map_or(0, |last| self.groups.group(last)),
+        };
         let mut start = None;
         let starts: Vec<Option<usize>> = (0..self.len())
             .map(|index| {
                 start = Some(index).filter(|&index| self.can_start(index)).or(start);
-                start.filter(|&start| start < last)
+                start.filter(|&start| start < end)
             })
             .collect();
         let turn = |index| starts[self.groups.group(index)];
         (0..self.len()).map(turn).collect()
+    }
+
+    /// Returns the last message that stands for everything before it.
+    fn compaction(&self) -> Option<usize> {
+        self.messages.iter().rposition(ParsedMessage::is_compaction)
     }
 }
 
@@ -316,12 +340,7 @@ impl Candidates {
         if !chat.shape.is_chat() {
             return Ok(());
         }
-        let by_turn = !keep_task && chat.shape.starts_on_user();
-        let turns = if by_turn {
-            chat.turns()
-        } else {
-            vec![None; chat.len()]
-        };
+        let turns = chat.turns(keep_task);
         let always = chat.always_kept();
         for (index, (mark, turn)) in marks.iter().zip(turns).enumerate() {
             let is_pinned = always.contains(&index);
@@ -363,7 +382,7 @@ impl Candidates {
         };
         let enough = budget.map(|budget| self.enough(&ladder, budget));
         let mut total = self.tokens();
-        let last = (0..chat.len()).rfind(|&index| chat.messages[index].is_user_turn());
+        let last = chat.last_user_turn();
         let mut offers: Vec<Option<Offer<'_>>> = (0..chat.len())
             .map(|index| {
                 let item = &self.items[index];

@@ -122,6 +122,8 @@ impl Chat {
                 message
             });
         }
+        (shape.format().check_order)(&messages)
+            .map_err(|(index, fault)| layout.fault(index, &fault.field, fault.message))?;
         Ok(Self {
             groups: Groups::new(shape, &messages, continues(shape, &layout)),
             shape,

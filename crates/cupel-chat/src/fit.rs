@@ -1,7 +1,8 @@
 //! [`Chat::fit`]: trims a chat to a budget.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
+use std::ops::Range;
 
 use cupel::{
     ContextBudget, ContextItem, ContextView, CupelError, Decisions, DiagnosticTraceCollector,
@@ -17,6 +18,7 @@ use crate::message::Role;
 use crate::shape::{Shape, Start};
 use crate::splice::replace_strings;
 use crate::tokens::TokenCounter;
+use crate::warning::Warning;
 
 /// A chat trimmed to a budget; see [`Chat::fit`].
 #[derive(Debug, Clone)]
@@ -29,8 +31,10 @@ pub struct Fitted<'a> {
     pub dropped: Vec<Dropped>,
     /// The kept messages with shortened texts, in order.
     pub shortened: Vec<Shortened>,
-    /// The messages added in the place of dropped ones, in order.
+    /// The texts in the place of dropped messages, in order.
     pub markers: Vec<Marker>,
+    /// What the provider may reject in the window, and lost cache breakpoints.
+    pub warnings: Vec<Warning>,
     /// The tokens of the whole request before.
     pub tokens_before: i64,
     /// The tokens of the whole request after.
@@ -76,23 +80,19 @@ impl Fitted<'_> {
     /// Returns the request with the kept messages. What is not shortened is byte for byte as in the
     /// input.
     pub fn to_json(&self) -> String {
-        let shortened: BTreeMap<usize, String> = self
-            .shortened
-            .iter()
-            .map(|short| {
-                let texts = short.texts.iter();
-                let texts = texts.map(|(path, text)| (path.as_str(), text.as_str()));
-                let json = replace_strings(self.chat.layout.json(short.index), texts);
-                (short.index, json)
-            })
-            .collect();
-        let mut markers = self.markers.iter().peekable();
+        let changed = self.kept.iter().map(|&index| {
+            let texts = self.replaced(index);
+            let texts = texts.iter().map(|(path, text)| (*path, text.as_str()));
+            let json = self.chat.layout.json(index);
+            (texts.len() > 0).then(|| replace_strings(json, texts))
+        });
+        let changed: Vec<Option<String>> = changed.collect();
         let mut pieces = Vec::with_capacity(self.kept.len() + self.markers.len());
-        for &index in &self.kept {
-            if let Some(marker) = markers.next_if(|marker| marker.before == index) {
+        for (&index, changed) in self.kept.iter().zip(&changed) {
+            if let Some(marker) = self.marker_before(index) {
                 pieces.push(Piece::Before(index, &marker.json));
             }
-            pieces.push(match shortened.get(&index) {
+            pieces.push(match changed {
                 Some(json) => Piece::Replaced(index, json),
                 None => Piece::Original(index),
             });
@@ -213,48 +213,80 @@ impl std::error::Error for FitError {
 }
 
 impl Chat {
-    /// Returns the mandatory messages: system messages, results of calls that the provider stores, the
-    /// last user turn with its group, and, in a format that starts on a user turn, the user turn before
-    /// that group.
+    /// Returns the mandatory messages with their groups: those that are [always kept](Self::always_kept),
+    /// the current turn with [thinking](Self::thinking_turn), the last user turn, and, in a format that starts
+    /// on a user turn, one before all of them.
+    ///
+    /// Fails if no window is valid but, maybe, the whole chat.
     pub(crate) fn mandatory(&self) -> Result<BTreeSet<usize>, FitError> {
-        let mut kept = self.always_kept();
+        let mut mandatory = self.always_kept();
         if !self.shape.is_chat() {
-            return Ok(kept);
+            return Ok(mandatory);
         }
-        kept.iter()
-            .try_for_each(|&index| self.check_complete(index))?;
-        let user_turn = |index: &usize| self.messages[*index].is_user_turn();
-        let Some(last) = (0..self.len()).rfind(user_turn) else {
-            return if self.shape.format().start == Start::User && !self.is_empty() {
-                Err(FitError::NoUserTurn(self.shape))
-            } else {
-                Ok(kept)
-            };
-        };
-        self.check_complete(last)?;
-        let first = self.groups.group(last);
-        kept.extend(self.groups.members(first));
-        if self.shape.starts_on_user() && !user_turn(&first) {
+        let last = self.last_user_turn();
+        mandatory.extend(self.thinking_turn());
+        mandatory.extend(last);
+        let mut kept = BTreeSet::new();
+        for index in mandatory {
+            self.check_complete(index)?;
+            kept.extend(self.groups.with(index));
+        }
+        let no_user_turn = FitError::NoUserTurn(self.shape);
+        let starts = (0..self.len()).any(|index| self.can_start(index));
+        if self.shape.format().start == Start::User && !self.is_empty() && !starts {
+            return Err(no_user_turn);
+        }
+        let is_system = |index: &usize| self.messages[*index].role() == Role::System;
+        let first = kept.iter().copied().find(|index| !is_system(index));
+        let first = first.filter(|&index| self.shape.starts_on_user() && !self.opens(index));
+        if let (Some(first), Some(_)) = (first, last) {
             let start = (0..first).rfind(|&index| self.can_start(index));
-            let start = start.ok_or(FitError::NoUserTurn(self.shape))?;
-            kept.extend(self.groups.members(start));
+            kept.extend(self.groups.with(start.ok_or(no_user_turn)?));
         }
         Ok(kept)
     }
 
-    /// Returns the system messages and the results of calls that the provider stores.
+    /// Returns the messages that are mandatory by themselves: system messages, compactions and settings, and
+    /// the results of calls that the provider stores.
     pub(crate) fn always_kept(&self) -> BTreeSet<usize> {
-        let is_system = |index: &usize| self.messages[*index].role() == Role::System;
-        let mut kept: BTreeSet<usize> = (0..self.len()).filter(is_system).collect();
-        for &result in self.groups.results_of_stored_calls() {
-            kept.extend(self.groups.members(self.groups.group(result)));
-        }
+        let is_kept = |index: &usize| {
+            let message = &self.messages[*index];
+            message.role() == Role::System || message.required.is_some()
+        };
+        let mut kept: BTreeSet<usize> = (0..self.len()).filter(is_kept).collect();
+        kept.extend(self.groups.results_of_stored_calls());
         kept
     }
 
-    /// Returns whether a chat can start on a message: a user turn that is the first of its group.
+    /// Returns the messages that belong to the current turn of a request with thinking: all after the last user
+    /// turn.
+    pub(crate) fn thinking_turn(&self) -> Range<usize> {
+        let turn = self.last_user_turn().filter(|_| self.is_thinking());
+        turn.map_or(self.len(), |turn| turn + 1)..self.len()
+    }
+
+    /// Returns whether a request asks for thinking. Anthropic then requires the whole current turn:
+    /// <https://platform.claude.com/docs/en/build-with-claude/extended-thinking>.
+    fn is_thinking(&self) -> bool {
+        let thinking = self.layout.field("thinking").and_then(|it| it.get("type"));
+        let thinking = thinking.and_then(serde_json::Value::as_str);
+        self.shape == Shape::Anthropic && thinking.is_some_and(|kind| kind != "disabled")
+    }
+
+    pub(crate) fn last_user_turn(&self) -> Option<usize> {
+        (0..self.len()).rfind(|&index| self.messages[index].is_user_turn())
+    }
+
+    /// Returns whether a message can be the first in a format that starts on a user turn: a user turn, or
+    /// a compaction, which stands for one.
+    pub(crate) fn opens(&self, index: usize) -> bool {
+        self.messages[index].is_user_turn() || self.messages[index].is_compaction()
+    }
+
+    /// Returns whether a window can start on a message: one that [opens](Self::opens) a chat and is the first
+    /// of its group.
     pub(crate) fn can_start(&self, index: usize) -> bool {
-        self.messages[index].is_user_turn()
+        self.opens(index)
             && self.groups.group(index) == index
             && self.groups.orphan(index).is_none()
     }
@@ -275,7 +307,9 @@ impl Chat {
     ///
     /// The budget is for the whole request: messages, tool definitions and the system prompt. The rules:
     ///
-    /// - System messages and the last user turn are mandatory. For a policy with a ladder, such as the
+    /// - A chat that fits is not changed, unless [`max_result`](cupel::ChatSettings::max_result) or
+    ///   [`strict`](cupel::ChatSettings::strict) asks for it. [`Fitted::warnings`] names its orphans.
+    /// - System messages, compactions and the last user turn are mandatory. For a policy with a ladder, such as the
     ///   [`default_policy`](crate::default_policy), the first user turn and the last tool calls with their
     ///   results are mandatory, too. If the mandatory messages exceed the budget, the error names them.
     /// - A message with tool calls and all its tool results are kept or dropped together, as are reasoning
@@ -284,9 +318,11 @@ impl Chat {
     ///   ids and signatures never change.
     /// - In a request that continues another (`previous_response_id`, `conversation`), the results of calls
     ///   that the provider stores are mandatory.
-    /// - Orphans are dropped with their group, because no provider accepts them: a tool call without a
-    ///   result, a tool result without a call, and reasoning without a following item.
-    /// - If the format starts on a user turn, so does the window.
+    /// - Of a chat that does not fit, orphans are dropped first and with their group, because no provider
+    ///   accepts them: a tool call without a result, a tool result without a call, and reasoning without a
+    ///   following item.
+    /// - If the format starts on a user turn, so does the window. An Anthropic window ends on a message of the
+    ///   model only if the chat does, and with thinking it has the whole turn after the last user message.
     /// - The order is that of the input. The placer of the policy is not used.
     ///
     /// Items ([`Shape::Items`]) have no rules but pins and groups.
@@ -446,10 +482,11 @@ impl Chat {
                 texts: replacement.texts.clone(),
             })
         });
-        let shortened = shortened.collect();
+        let shortened: Vec<Shortened> = shortened.collect();
         let room = candidates.ladder.as_ref();
         let room = room.map_or(0, LadderSlice::marker_tokens);
-        let markers = self.markers(&candidates.markers, &kept, room, counter);
+        let markers = self.markers(&candidates.markers, &kept, &shortened, room, counter);
+        let warnings = self.warnings(&kept);
         let marker_tokens: i64 = markers.iter().map(|marker| marker.tokens).sum();
         Fitted {
             chat: self,
@@ -458,12 +495,13 @@ impl Chat {
             dropped: dropped.collect(),
             shortened,
             markers,
+            warnings,
             kept,
             report,
         }
     }
 
-    /// Checks that the chat has the messages its format requires, and that the mandatory ones fit.
+    /// Checks that the chat fits, or has the messages its format requires and that the mandatory ones fit.
     ///
     /// [`fit`](Self::fit) starts with this check; a run of the chat's [`policy`](Self::policy) does not.
     ///
@@ -471,15 +509,18 @@ impl Chat {
     ///
     /// [`FitError`].
     pub fn check(&self, candidates: &Candidates, budget: &ContextBudget) -> Result<(), FitError> {
-        self.mandatory()?;
-        if candidates.tokens() <= budget.window_limit() {
+        let fits = candidates.tokens() <= budget.window_limit();
+        if candidates.is_strict || !fits {
+            self.mandatory()?;
+        }
+        if fits {
             return Ok(());
         }
         let needed = self.too_large(candidates, budget, 0);
         needed.map_or(Ok(()), Err)
     }
 
-    /// Returns the error of a run; if its ladder found no window, the mandatory messages.
+    /// Returns the error of a run; if it found no window, what is missing or the mandatory messages.
     pub fn run_error(
         &self,
         candidates: &Candidates,
@@ -489,9 +530,11 @@ impl Chat {
         let ladder = candidates.ladder.as_ref();
         let marker = ladder.map_or(0, LadderSlice::marker_tokens);
         match error {
-            CupelError::MandatoryExceedsBudget { .. } => self
-                .too_large(candidates, budget, marker)
-                .unwrap_or(FitError::Policy(error)),
+            CupelError::MandatoryExceedsBudget { .. } => {
+                let fault = self.mandatory().err();
+                let fault = fault.or_else(|| self.too_large(candidates, budget, marker));
+                fault.unwrap_or(FitError::Policy(error))
+            }
             error => FitError::Policy(error),
         }
     }

@@ -335,22 +335,20 @@ impl Fitter {
 /// Returns the messages of a window as written: position, hash and tokens. A marker has the position of
 /// the message after it.
 fn written(fitted: &Fitted<'_>, hashes: &[u64], messages: &[Remembered]) -> Vec<(usize, u64, i64)> {
-    let mut markers = fitted.markers.iter().peekable();
     let mut shortened = fitted.shortened.iter().peekable();
     let mut window = Vec::with_capacity(fitted.kept.len() + fitted.markers.len());
     for &index in &fitted.kept {
-        if let Some(marker) = markers.next_if(|marker| marker.before == index) {
+        if let Some(marker) = fitted.marker_before(index) {
             window.push((index, hash(0, marker.json.as_bytes()), marker.tokens));
         }
-        window.push(match shortened.next_if(|short| short.index == index) {
-            Some(short) => {
-                let texts = short.texts.iter();
-                let seed = hashes[index];
-                let hash = texts.fold(seed, |seed, (_, text)| hash(seed, text.as_bytes()));
-                (index, hash, short.tokens)
-            }
-            None => (index, hashes[index], messages[index].tokens),
-        });
+        let short = shortened.next_if(|short| short.index == index);
+        let tokens = short.map_or(messages[index].tokens, |short| short.tokens);
+        let marker = fitted.marker_in(index).map_or(0, |marker| marker.tokens);
+        let texts = fitted.replaced(index);
+        let hash = texts
+            .iter()
+            .fold(hashes[index], |seed, (_, text)| hash(seed, text.as_bytes()));
+        window.push((index, hash, tokens + marker));
     }
     window
 }

@@ -13,6 +13,8 @@ pub(crate) struct Groups {
     first: Vec<usize>,
     /// The members of each group in ascending order, at the position of its first message.
     members: Vec<Vec<usize>>,
+    /// The reason why a message is never valid.
+    own_orphans: Vec<Option<Orphan>>,
     /// The reason why a message's group is never valid.
     orphans: Vec<Option<Orphan>>,
     /// The results of calls that the provider stores.
@@ -28,6 +30,8 @@ pub(crate) enum Orphan {
 }
 
 impl Orphan {
+    pub(crate) const ALL: [Self; 3] = [Self::Call, Self::Result, Self::Reasoning];
+
     pub(crate) fn describe(self) -> &'static str {
         match self {
             Self::Call => "orphan: tool call without a result",
@@ -43,12 +47,15 @@ impl Groups {
         let mut groups = Self {
             first: (0..messages.len()).collect(),
             members: vec![Vec::new(); messages.len()],
-            orphans: vec![None; messages.len()],
+            own_orphans: vec![None; messages.len()],
+            orphans: Vec::new(),
             results_of_stored_calls: Vec::new(),
         };
         // Each call's message and whether it has a result; the latest call with each id.
         let mut calls: Vec<(usize, bool)> = Vec::new();
         let mut latest: HashMap<&str, usize> = HashMap::new();
+        let mut links: HashMap<&str, usize> = HashMap::new();
+        let mut reference = None;
         for (index, message) in messages.iter().enumerate() {
             for id in &message.results {
                 match latest.get(id.as_str()) {
@@ -56,12 +63,19 @@ impl Groups {
                         calls[call].1 = true;
                         groups.join(calls[call].0, index);
                     }
-                    None if continued => groups.results_of_stored_calls.push(index),
-                    None => groups.orphans[index] = Some(Orphan::Result),
+                    None => groups.join_stored(reference, index, continued),
                 }
             }
-            if message.role() == Role::Tool && message.results.is_empty() {
-                groups.orphans[index] = Some(Orphan::Result);
+            for link in &message.links {
+                match links.insert(&link.id, index) {
+                    Some(other) => groups.join(other, index),
+                    None if link.is_result => groups.join_stored(reference, index, continued),
+                    None => {}
+                }
+            }
+            let is_linked = !message.results.is_empty() || !message.links.is_empty();
+            if message.role() == Role::Tool && !is_linked {
+                groups.own_orphans[index] = Some(Orphan::Result);
             }
             for id in &message.calls {
                 latest.insert(id, calls.len());
@@ -70,24 +84,49 @@ impl Groups {
                 }
                 calls.push((index, false));
             }
-            let next_is_from_model = messages
-                .get(index + 1)
-                .is_some_and(ParsedMessage::is_from_model);
-            if message.precedes_next && !next_is_from_model {
-                groups.orphans[index] = Some(Orphan::Reasoning);
-            }
-            let is_grouped = shape.format().groups_model_items && message.is_from_model();
-            if is_grouped && next_is_from_model {
-                groups.join(index, index + 1);
-            }
+            reference = Some(index).filter(|_| message.is_reference).or(reference);
+            groups.join_neighbors(shape, messages, index);
         }
         for (call, has_result) in calls {
             if !has_result {
-                groups.orphans[call] = Some(Orphan::Call);
+                groups.own_orphans[call] = Some(Orphan::Call);
             }
         }
         groups.collect_members();
         groups
+    }
+
+    /// Joins a result, whose call is not in the chat, with the last reference before it, which may stand
+    /// for the call. Without one the result is an orphan, unless the provider stores the calls.
+    fn join_stored(&mut self, reference: Option<usize>, index: usize, continued: bool) {
+        match reference {
+            Some(reference) => self.join(reference, index),
+            None if continued => self.results_of_stored_calls.push(index),
+            None => self.own_orphans[index] = Some(Orphan::Result),
+        }
+    }
+
+    /// Joins a message with the ones next to it that it is not valid without.
+    fn join_neighbors(&mut self, shape: Shape, messages: &[ParsedMessage], index: usize) {
+        let (message, format) = (&messages[index], shape.format());
+        let next = messages.get(index + 1);
+        let next_is_from_model = next.is_some_and(ParsedMessage::is_from_model);
+        let next_is_turn = next.is_none_or(ParsedMessage::is_user_turn);
+        if message.precedes_next && !next_is_from_model {
+            self.own_orphans[index] = Some(Orphan::Reasoning);
+        }
+        // A system message among Anthropic messages stays after its turn and before the answer.
+        let is_bound = shape == Shape::Anthropic && message.role() == Role::System;
+        let precedes = |is_ruled: bool, next: bool| is_ruled && next && message.is_from_model();
+        if precedes(format.groups_model_items, next_is_from_model)
+            || precedes(format.ends_on_user, !next_is_turn)
+            || (is_bound && next_is_from_model)
+        {
+            self.join(index, index + 1);
+        }
+        if is_bound && index > 0 {
+            self.join(index - 1, index);
+        }
     }
 
     /// Returns the root of a message's tree, and compresses the path to it.
@@ -110,6 +149,7 @@ impl Groups {
 
     /// Lists the members of each group. A group with an orphan is an orphan.
     fn collect_members(&mut self) {
+        self.orphans.clone_from(&self.own_orphans);
         for index in 0..self.first.len() {
             let first = self.find(index);
             self.members[first].push(index);
@@ -130,11 +170,22 @@ impl Groups {
         &self.members[group]
     }
 
+    /// Returns the messages of the same group.
+    pub(crate) fn with(&self, index: usize) -> &[usize] {
+        &self.members[self.first[index]]
+    }
+
     /// Returns the results of calls that the provider stores.
     pub(crate) fn results_of_stored_calls(&self) -> &[usize] {
         &self.results_of_stored_calls
     }
 
+    /// Returns why the message itself is an orphan.
+    pub(crate) fn own_orphan(&self, index: usize) -> Option<Orphan> {
+        self.own_orphans[index]
+    }
+
+    /// Returns why the message or one of its group is an orphan.
     pub(crate) fn orphan(&self, index: usize) -> Option<Orphan> {
         self.orphans[index]
     }

@@ -51,6 +51,7 @@ mod shorten;
 mod splice;
 mod tokens;
 mod views;
+mod warning;
 
 pub use budget::{BudgetError, BudgetProblem, parse_budget};
 pub use candidates::Candidates;
@@ -68,6 +69,7 @@ pub use tokens::{
     Calibration, Encoding, Heuristic, InvalidFactor, InvalidUsage, Scaled, TokenCounter,
     UnknownEncoding,
 };
+pub use warning::{Warning, WarningKind};
 
 /// Compiles and runs the example of the README.
 #[cfg(doctest)]

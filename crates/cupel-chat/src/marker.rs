@@ -1,4 +1,4 @@
-//! Markers: messages in the place of dropped ones.
+//! Markers: texts in the place of dropped messages.
 
 use std::collections::BTreeSet;
 
@@ -6,12 +6,13 @@ use cupel::ChatSettings;
 use serde_json::Value;
 
 use crate::chat::Chat;
-use crate::fit::Fitted;
-use crate::message::{ParsedMessage, Role};
+use crate::fit::{Fitted, Shortened};
+use crate::message::{ContentPart, ParsedMessage, Role};
 use crate::splice::quoted;
 use crate::tokens::{TokenCounter, cost};
 
-/// A message in the place of dropped ones.
+/// A text in the place of dropped messages: a message of its own, or part of the user message next to it
+/// if roles would not alternate otherwise.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct Marker {
@@ -23,12 +24,26 @@ pub struct Marker {
     pub role: &'static str,
     /// Its text.
     pub text: String,
-    /// Its tokens.
+    /// The tokens that it adds to the window.
     pub tokens: i64,
+    /// The position of the user message whose text it is part of, if it is not a message of its own. It
+    /// precedes that text if the message follows the dropped ones, and follows it otherwise.
+    pub merged_into: Option<usize>,
+    /// The JSON of the message.
     #[serde(skip)]
     author: Role,
     #[serde(skip)]
     pub(crate) json: String,
+}
+
+/// Where a marker goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// A message of its own.
+    Message(Role),
+    /// Into the text of a user message.
+    Into(usize),
+    Nowhere,
 }
 
 /// When markers are written, and their text.
@@ -69,12 +84,56 @@ impl Fitted<'_> {
     /// If there is no marker at this position of [`markers`](Self::markers).
     pub fn set_marker_text(&mut self, position: usize, text: &str, counter: &dyn TokenCounter) {
         let old = &self.markers[position];
-        let text = text.to_owned();
+        let own = Place::Message(old.author);
+        let place = old.merged_into.map_or(own, Place::Into);
+        let gap = (old.before, old.omitted);
         let new = self
             .chat
-            .marker(old.author, old.before, old.omitted, text, counter);
-        self.tokens_after = self.tokens_after - old.tokens + new.tokens;
-        self.markers[position] = new;
+            .marker(place, gap, text.to_owned(), &self.shortened, counter);
+        if let Some(new) = new {
+            self.tokens_after = self.tokens_after - old.tokens + new.tokens;
+            self.markers[position] = new;
+        }
+    }
+
+    /// Returns the marker that is a message of its own before a kept message.
+    pub(crate) fn marker_before(&self, index: usize) -> Option<&Marker> {
+        let mut own = self.markers.iter().filter(|it| it.merged_into.is_none());
+        own.find(|marker| marker.before == index)
+    }
+
+    /// Returns the marker that is part of a kept message.
+    pub(crate) fn marker_in(&self, index: usize) -> Option<&Marker> {
+        let mut markers = self.markers.iter();
+        markers.find(|marker| marker.merged_into == Some(index))
+    }
+
+    /// Returns the path and the new text of each string of a kept message that is not as it was read.
+    pub(crate) fn replaced(&self, index: usize) -> Vec<(&str, String)> {
+        let short = self.shortened.binary_search_by_key(&index, |it| it.index);
+        let short = short.map(|position| &self.shortened[position]);
+        let texts = short.iter().flat_map(|it| &it.texts);
+        let mut texts: Vec<(&str, String)> = texts
+            .map(|(path, text)| (path.as_str(), text.clone()))
+            .collect();
+        if let Some(marker) = self.marker_in(index)
+            && let Some((path, text)) =
+                self.chat
+                    .merge_target(marker.before, index, &self.shortened)
+        {
+            texts.retain(|(replaced, _)| *replaced != path);
+            texts.push((path, merged(marker.before == index, &marker.text, text)));
+        }
+        texts
+    }
+}
+
+/// Returns a marker and the text of the message that it is merged into.
+fn merged(is_before: bool, marker: &str, text: &str) -> String {
+    if is_before {
+        format!("{marker}\n\n{text}")
+    } else {
+        format!("{text}\n\n{marker}")
     }
 }
 
@@ -85,29 +144,36 @@ impl Chat {
         &self,
         markers: &Markers,
         kept: &[usize],
+        shortened: &[Shortened],
         mut room: i64,
         counter: &dyn TokenCounter,
     ) -> Vec<Marker> {
         if *markers == Markers::Off || !self.shape.is_chat() {
             return Vec::new();
         }
-        let mut found = Vec::new();
+        let mut found: Vec<Marker> = Vec::new();
         let mut next = 0;
         let mut previous = None;
         for &index in kept {
             let omitted = index - next;
             next = index + 1;
             let before = previous.replace(index);
-            let is_user = self.messages[index].is_user_turn();
-            let is_answered = before.is_none_or(|before| {
-                matches!(self.messages[before].role(), Role::System | Role::Assistant)
-            });
-            if omitted == 0 || (*markers == Markers::BeforeUserTurn && (!is_user || is_answered)) {
+            let place = self.marker_place(before, index);
+            let is_wanted = match markers {
+                Markers::BeforeUserTurn => place == Place::Message(Role::Assistant),
+                _ => true,
+            };
+            if omitted == 0 || !is_wanted {
                 continue;
             }
-            let role = if is_user { Role::Assistant } else { Role::User };
-            let marker = self.marker(role, index, omitted, markers.text(omitted), counter);
-            if marker.tokens <= room {
+            let text = markers.text(omitted);
+            let marker = self.marker(place, (index, omitted), text, shortened, counter);
+            let marker = marker.filter(|marker| {
+                let is_taken = |other: &Marker| other.merged_into == marker.merged_into;
+                let is_second = marker.merged_into.is_some() && found.iter().any(is_taken);
+                marker.tokens <= room && !is_second
+            });
+            if let Some(marker) = marker {
                 room -= marker.tokens;
                 found.push(marker);
             }
@@ -115,26 +181,88 @@ impl Chat {
         found
     }
 
+    /// Returns where a marker goes between two kept messages, so that users and the model take turns.
+    fn marker_place(&self, before: Option<usize>, index: usize) -> Place {
+        let group = |index: usize| self.groups.group(index);
+        // Nothing may come between a call and its result.
+        if before.is_some_and(|before| group(before) == group(index)) {
+            return Place::Nowhere;
+        }
+        let previous = before.map(|before| self.messages[before].role());
+        let is_user = self.messages[index].is_user_turn();
+        match (previous, before) {
+            (None | Some(Role::System | Role::Assistant), _) if is_user => Place::Into(index),
+            _ if is_user => Place::Message(Role::Assistant),
+            (Some(Role::User), Some(before)) if self.messages[before].is_user_turn() => {
+                Place::Into(before)
+            }
+            (Some(Role::User), _) => Place::Nowhere,
+            _ => Place::Message(Role::User),
+        }
+    }
+
+    /// Returns the path and the text of the string in the message `index` that a marker before the message
+    /// `before` is merged into.
+    fn merge_target<'a>(
+        &'a self,
+        before: usize,
+        index: usize,
+        shortened: &'a [Shortened],
+    ) -> Option<(&'a str, &'a str)> {
+        let message = &self.messages[index];
+        let mut own = message.slots.iter().filter(|slot| slot.result.is_none());
+        let slot = if before == index {
+            own.next()
+        } else {
+            own.next_back()
+        }?;
+        let ContentPart::Text(text) = &message.parts[slot.part] else {
+            return None;
+        };
+        let short = shortened.iter().find(|short| short.index == index);
+        let mut texts = short.into_iter().flat_map(|short| &short.texts);
+        let short = texts.find(|(path, _)| *path == slot.path);
+        Some((&slot.path, short.map_or(text, |(_, text)| text)))
+    }
+
+    /// Returns a marker; `gap` is the position of the message after it and the number of dropped ones.
     fn marker(
         &self,
-        role: Role,
-        before: usize,
-        omitted: usize,
+        place: Place,
+        gap: (usize, usize),
         text: String,
+        shortened: &[Shortened],
         counter: &dyn TokenCounter,
-    ) -> Marker {
+    ) -> Option<Marker> {
+        let (before, omitted) = gap;
+        let role = match place {
+            Place::Message(role) => role,
+            Place::Into(_) => Role::User,
+            Place::Nowhere => return None,
+        };
         let (label, json) = self.marker_json(role, &text, before);
-        let mut message = ParsedMessage::new(role, label);
-        message.push_text(&text);
-        Marker {
+        let (tokens, merged_into) = match place {
+            Place::Into(index) => {
+                let (_, old) = self.merge_target(before, index, shortened)?;
+                let new = merged(before == index, &text, old);
+                (counter.count(&new) - counter.count(old), Some(index))
+            }
+            _ => {
+                let mut message = ParsedMessage::new(role, label);
+                message.push_text(&text);
+                (cost::message(self.shape, &message, counter), None)
+            }
+        };
+        Some(Marker {
             before,
             omitted,
             role: label,
             author: role,
-            tokens: cost::message(self.shape, &message, counter),
             text,
+            tokens,
+            merged_into,
             json,
-        }
+        })
     }
 
     /// Returns the tokens that the markers of one window may cost. Pinned messages make more gaps.
@@ -159,7 +287,9 @@ impl Chat {
         }
         // A longer number never has fewer tokens; the role is the longer one.
         let text = markers.text(self.len().max(2));
-        count * self.marker(Role::Assistant, 0, 1, text, counter).tokens
+        let place = Place::Message(Role::Assistant);
+        let marker = self.marker(place, (0, 1), text, &[], counter);
+        count * marker.map_or(0, |marker| marker.tokens)
     }
 
     /// Returns the role as written and the JSON of a marker, in the notation of the message `like`.

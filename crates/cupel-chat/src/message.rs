@@ -30,8 +30,18 @@ pub(crate) struct ParsedMessage {
     pub(crate) results: Vec<String>,
     /// The id of the item of its tool call. A result may refer to the call by it.
     pub(crate) item_id: Option<String>,
+    /// The ids that it shares with other messages beside those of tool calls of the caller.
+    pub(crate) links: Vec<Link>,
     /// Whether it is invalid without the next message, as reasoning is.
     pub(crate) precedes_next: bool,
+    /// Whether it stands for an item that the provider stores.
+    pub(crate) is_reference: bool,
+    /// Why it is mandatory, if its content is.
+    pub(crate) required: Option<Required>,
+    /// Whether its last block is part of a tool call that the provider executes.
+    pub(crate) ends_in_server_tool: bool,
+    /// Whether it has a breakpoint of the provider's prompt cache.
+    pub(crate) has_cache_breakpoint: bool,
     /// Whether it contains anything but tool results.
     pub(crate) has_own_content: bool,
     pub(crate) parts: Vec<ContentPart>,
@@ -40,6 +50,24 @@ pub(crate) struct ParsedMessage {
     /// Whether it has a name, which is one of the parts.
     pub(crate) named: bool,
     pub(crate) time: Option<DateTime<Utc>>,
+}
+
+/// An id that messages share: those of a tool call that the provider executes, of an approval, or of a
+/// program. The messages are valid only together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Link {
+    pub(crate) id: String,
+    /// Whether the message is an orphan without an earlier message with the same id.
+    pub(crate) is_result: bool,
+}
+
+/// Why a message is mandatory because of its content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Required {
+    /// It stands for all messages before it.
+    Compaction,
+    /// It sets tools or parameters from its position on.
+    Setting,
 }
 
 /// A text part that a shorter text may replace.
@@ -116,6 +144,12 @@ impl ParsedMessage {
         }
     }
 
+    /// Adds an id that it shares with an earlier or a later message.
+    pub(crate) fn push_link(&mut self, id: &str, is_result: bool) {
+        let id = id.to_owned();
+        self.links.push(Link { id, is_result });
+    }
+
     pub(crate) fn is_from_model(&self) -> bool {
         self.role() == Role::Assistant
     }
@@ -123,6 +157,11 @@ impl ParsedMessage {
     /// Returns whether it is a user message with content other than tool results.
     pub(crate) fn is_user_turn(&self) -> bool {
         self.role() == Role::User && self.has_own_content
+    }
+
+    /// Returns whether it stands for all messages before it.
+    pub(crate) fn is_compaction(&self) -> bool {
+        self.required == Some(Required::Compaction)
     }
 
     /// Returns the same message without its parts.

@@ -12,7 +12,7 @@ impl Chat {
         for pin in pins {
             for index in self.named_by(pin)? {
                 self.check_complete(index)?;
-                pinned.extend(self.groups.members(self.groups.group(index)));
+                pinned.extend(self.groups.with(index));
             }
         }
         Ok(pinned)

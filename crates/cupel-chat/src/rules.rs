@@ -21,8 +21,8 @@ impl Chat {
     /// [`candidates`](Self::candidates) what [`fit`](Self::fit) selects. Use it for sweeps and explanations.
     /// [`policy_over`](Self::policy_over) is for any policy.
     ///
-    /// It keeps or drops groups as a whole, does not deduplicate, fails on overflow, drops orphans,
-    /// and starts on a user turn if the format does.
+    /// It keeps or drops groups as a whole, does not deduplicate, and fails on overflow. If the chat does not
+    /// fit, it drops orphans first, and starts on a user turn if the format does.
     ///
     /// ```
     /// use cupel::{ContextBudget, Pipeline};
@@ -47,7 +47,7 @@ impl Chat {
     }
 
     fn policy_with_pinned(&self, policy: &Policy, pinned: BTreeSet<usize>) -> Policy {
-        let rules = Rules::of(self, pinned);
+        let rules = Rules::of(self, pinned, policy.chat().strict);
         with_slicer(policy, |inner| {
             let groups = GroupSlice::new(inner);
             match rules {
@@ -67,6 +67,7 @@ impl Chat {
         };
         let slicer = ChatLadder {
             refused: self.refused_by_ladder(candidates),
+            whole: Whole::of(self, policy.chat().strict),
             has_gap: candidates.dropped_before.contains(&true),
             step: policy.chat().step,
             ladder,
@@ -75,18 +76,18 @@ impl Chat {
     }
 
     /// Returns by position the filter that drops a message before the ladder, if one does.
-    fn refused_by_ladder(&self, candidates: &Candidates) -> Vec<Option<&'static str>> {
+    fn refused_by_ladder(&self, candidates: &Candidates) -> Vec<Option<Filter>> {
         if !self.shape.is_chat() {
             return vec![None; self.len()];
         }
         let start = self.earliest_start();
         let refused = |index| {
-            if let Some(orphan) = self.groups.orphan(index) {
-                Some(orphan.describe())
+            if candidates.is_dropped_before(index) {
+                Some(Filter::DroppedBefore)
+            } else if let Some(orphan) = self.groups.orphan(index) {
+                Some(Filter::Invalid(orphan.describe()))
             } else if self.groups.group(index) < start {
-                Some(BEFORE_USER)
-            } else if candidates.is_dropped_before(index) {
-                Some(DROPPED_BEFORE)
+                Some(Filter::Invalid(BEFORE_USER))
             } else {
                 None
             }
@@ -134,12 +135,71 @@ impl SweepVisitor for MappedRanks<'_> {
     }
 }
 
+/// Why a message is not offered to a ladder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Filter {
+    /// No valid window contains it, so that only the whole chat does.
+    Invalid(&'static str),
+    /// An earlier window of the session dropped it.
+    DroppedBefore,
+}
+
+impl Filter {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Invalid(name) => name,
+            Self::DroppedBefore => DROPPED_BEFORE,
+        }
+    }
+}
+
+/// When a chat that fits is kept as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whole {
+    /// Always, although it may be invalid.
+    IfItFits,
+    /// Always, and no part of it is a valid window.
+    OrNothing,
+    /// Only if it is valid.
+    IfValid,
+}
+
+impl Whole {
+    fn of(chat: &Chat, is_strict: bool) -> Self {
+        if is_strict {
+            Self::IfValid
+        } else if chat.mandatory().is_err() {
+            Self::OrNothing
+        } else {
+            Self::IfItFits
+        }
+    }
+
+    /// Fails if only the whole chat, which needs `tokens`, is a window.
+    fn check_part(self, tokens: i64, target: i64) -> Result<(), CupelError> {
+        if self == Self::OrNothing {
+            return Err(CupelError::MandatoryExceedsBudget {
+                needed_tokens: tokens,
+                available: target,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Returns the tokens of ranked items.
+fn tokens_of(ranked: &[ScoredRef<'_>]) -> i64 {
+    let tokens = ranked.iter().map(|scored| scored.item.tokens());
+    tokens.fold(0, i64::saturating_add)
+}
+
 /// A ladder over the messages that are valid in a window.
 #[derive(Debug, Clone)]
 struct ChatLadder {
     ladder: LadderSlice,
     /// By position, the filter that drops a message.
-    refused: Vec<Option<&'static str>>,
+    refused: Vec<Option<Filter>>,
+    whole: Whole,
     /// Whether an earlier window of the session dropped messages, so that a marker stands already.
     has_gap: bool,
     /// The granularity of a cut.
@@ -147,8 +207,35 @@ struct ChatLadder {
 }
 
 impl ChatLadder {
-    fn refusal(&self, scored: &ScoredRef<'_>) -> Option<&'static str> {
+    fn refusal(&self, scored: &ScoredRef<'_>) -> Option<Filter> {
         self.refused.get(scored.position).copied().flatten()
+    }
+
+    /// Returns the messages that the ladder chooses from at a target, and the refusals of the others: of a
+    /// chat that fits, all that no earlier window dropped.
+    fn admitted<'a>(
+        &self,
+        ranked: &[ScoredRef<'a>],
+        target: i64,
+    ) -> Result<(Selection, Part<'a>), CupelError> {
+        if self.whole != Whole::IfValid {
+            let is_before = |scored: &ScoredRef<'a>| {
+                let filter = self.refusal(scored);
+                filter.filter(|filter| *filter == Filter::DroppedBefore)
+            };
+            let (selection, whole) = Part::filter(ranked, |it| is_before(it).map(Filter::name));
+            let tokens = tokens_of(&whole.view);
+            if tokens <= target {
+                return Ok((selection, whole));
+            }
+            self.whole.check_part(tokens, target)?;
+        }
+        Ok(self.valid(ranked))
+    }
+
+    /// Returns the messages that a window can contain, and the refusals of the others.
+    fn valid<'a>(&self, ranked: &[ScoredRef<'a>]) -> (Selection, Part<'a>) {
+        Part::filter(ranked, |scored| self.refusal(scored).map(Filter::name))
     }
 
     /// Returns the ladder, and how many tokens of a target are not available to it.
@@ -163,8 +250,7 @@ impl ChatLadder {
 
     /// Returns the target that removes a multiple of the step.
     fn quantized(&self, target: i64, part: &Part<'_>) -> i64 {
-        let tokens = part.view.iter().map(|scored| scored.item.tokens());
-        let total = tokens.fold(0, i64::saturating_add);
+        let total = tokens_of(&part.view);
         match self.step {
             Some(step) if total > target => {
                 let excess = total - target;
@@ -190,9 +276,9 @@ impl Slicer for ChatLadder {
         ranked: &[ScoredRef<'_>],
         budget: &ContextBudget,
     ) -> Result<Selection, CupelError> {
-        let (mut selection, admitted) = Part::filter(ranked, |scored| self.refusal(scored));
         let (ladder, taken) = self.with_gap();
         let target = (budget.target_tokens() - taken).max(0);
+        let (mut selection, admitted) = self.admitted(ranked, target)?;
         let max_tokens = (budget.max_tokens() - taken).max(0);
         let within = |target| ContextBudget::with_target(max_tokens, target);
         let quantized = within(self.quantized(target, &admitted))?;
@@ -233,17 +319,64 @@ impl BuiltinSlicer for ChatLadder {
         if self.step.is_some() || self.has_gap {
             return None;
         }
-        let (_, admitted) = Part::filter(ranked, |scored| self.refusal(scored));
-        let mut mapped = MappedRanks {
-            ranks: &admitted.ranks,
-            visitor,
+        let (_, valid) = self.valid(ranked);
+        let inner = self.ladder.builtin()?;
+        let below = |targets, visitor: &mut dyn SweepVisitor| {
+            let ranks = &valid.ranks;
+            inner.sweep(&valid.view, targets, &mut MappedRanks { ranks, visitor })
         };
-        self.ladder
-            .builtin()?
-            .sweep(&admitted.view, targets, &mut mapped)
+        if self.whole == Whole::IfValid
+            || (self.whole == Whole::IfItFits && valid.ranks.len() == ranked.len())
+        {
+            return below(targets, visitor);
+        }
+        // One token below the whole chat, all valid messages fit.
+        sweep_below_whole(self.whole, ranked, targets, visitor, |targets, visitor| {
+            Some((below(targets, visitor)?, valid.ranks.clone()))
+        })
     }
 
     cupel::without! { group_score }
+}
+
+/// Sweeps the targets below the tokens of all candidates with `below`, which returns the ranks that it chose
+/// last, and keeps all candidates from there on.
+fn sweep_below_whole(
+    whole: Whole,
+    ranked: &[ScoredRef<'_>],
+    targets: RangeInclusive<i64>,
+    visitor: &mut dyn SweepVisitor,
+    below: impl FnOnce(
+        RangeInclusive<i64>,
+        &mut dyn SweepVisitor,
+    ) -> Option<(ControlFlow<()>, Vec<usize>)>,
+) -> Option<ControlFlow<()>> {
+    let (from, to) = targets.into_inner();
+    let tokens = tokens_of(ranked);
+    let mut chosen = Vec::new();
+    if from < tokens {
+        if let Err(error) = whole.check_part(tokens, from) {
+            visitor.fail(from, error);
+        } else {
+            let (flow, ranks) = below(from..=to.min(tokens - 1), visitor)?;
+            if flow.is_break() {
+                return Some(flow);
+            }
+            chosen = ranks;
+        }
+    }
+    let mut is_missing = vec![true; ranked.len()];
+    for rank in chosen {
+        is_missing[rank] = false;
+    }
+    let missing = (0..ranked.len()).filter(|&rank| is_missing[rank]);
+    let missing: Vec<u32> = missing
+        .filter_map(|rank| u32::try_from(rank).ok())
+        .collect();
+    if to < tokens || missing.is_empty() {
+        return Some(ControlFlow::Continue(()));
+    }
+    Some(visitor.change(from.max(tokens), &missing, &[]))
 }
 
 /// The properties of the messages that the rules depend on, by position.
@@ -253,6 +386,7 @@ struct Rules {
     first_pinned: Option<usize>,
     /// Whether the selection must start on a user turn.
     starts_on_user: bool,
+    whole: Whole,
 }
 
 struct MessageRules {
@@ -260,19 +394,20 @@ struct MessageRules {
     group: usize,
     /// The reason if it is an orphan.
     orphan: Option<&'static str>,
-    is_user_turn: bool,
-    /// Whether a chat can start on it.
+    /// Whether it can be the first message of a chat.
+    opens: bool,
+    /// Whether a selection can start on it.
     can_start: bool,
     pinned: bool,
 }
 
 impl Rules {
     /// Returns `None` if groups are the only rule.
-    fn of(chat: &Chat, mandatory: BTreeSet<usize>) -> Option<Self> {
+    fn of(chat: &Chat, mandatory: BTreeSet<usize>, is_strict: bool) -> Option<Self> {
         let message = |index: usize| MessageRules {
             group: chat.groups.group(index),
             orphan: chat.groups.orphan(index).map(Orphan::describe),
-            is_user_turn: chat.messages[index].is_user_turn(),
+            opens: chat.opens(index),
             can_start: chat.can_start(index),
             pinned: mandatory.contains(&index),
         };
@@ -281,12 +416,14 @@ impl Rules {
             messages: (0..chat.len()).map(message).collect(),
             first_pinned: mandatory.into_iter().find(|&index| !is_system(index)),
             starts_on_user: chat.shape.starts_on_user(),
+            whole: Whole::of(chat, is_strict),
         };
         let has_orphans = rules
             .messages
             .iter()
             .any(|message| message.orphan.is_some());
-        (rules.starts_on_user || has_orphans).then_some(rules)
+        let is_needed = rules.starts_on_user || has_orphans || rules.whole == Whole::OrNothing;
+        is_needed.then_some(rules)
     }
 
     fn message(&self, scored: &ScoredRef<'_>) -> Option<&MessageRules> {
@@ -347,6 +484,26 @@ struct SplitAtStart<'a> {
 }
 
 impl ChatSlice {
+    /// Returns the selection of all candidates, if they fit and the policy keeps them.
+    fn select_whole(
+        &self,
+        ranked: &[ScoredRef<'_>],
+        budget: &ContextBudget,
+    ) -> Result<Option<Selection>, CupelError> {
+        let (whole, tokens) = (self.rules.whole, tokens_of(ranked));
+        if whole == Whole::IfValid {
+            return Ok(None);
+        }
+        if tokens <= budget.target_tokens() {
+            let chosen = self.groups.select(ranked, budget)?;
+            if chosen.kept().len() == ranked.len() {
+                return Ok(Some(chosen));
+            }
+        }
+        whole.check_part(tokens, budget.target_tokens())?;
+        Ok(None)
+    }
+
     fn orphan(&self, scored: &ScoredRef<'_>) -> Option<&'static str> {
         self.rules.message(scored)?.orphan
     }
@@ -378,7 +535,7 @@ impl ChatSlice {
     fn start(&self, first: Option<usize>, tokens: &[i128], target: i64) -> Option<usize> {
         let first = first?;
         let messages = &self.rules.messages;
-        if !self.rules.starts_on_user || messages[first].is_user_turn {
+        if !self.rules.starts_on_user || messages[first].opens {
             return None;
         }
         let may_start = |&index: &usize| {
@@ -389,101 +546,12 @@ impl ChatSlice {
         before.or_else(|| (first..messages.len()).find(may_start))
     }
 
-    fn split_at_start<'a>(
-        &self,
-        ranked: &[ScoredRef<'a>],
-        complete: &Part<'a>,
-        start: usize,
-    ) -> SplitAtStart<'a> {
-        let (mut before, mut own, mut after) = (Vec::new(), Vec::new(), Vec::new());
-        let mut tokens = 0_i64;
-        for (&rank, scored) in complete.ranks.iter().zip(&complete.view) {
-            match self.group(scored).cmp(&start) {
-                Ordering::Less => before.push(rank),
-                Ordering::Equal => {
-                    own.push(rank);
-                    tokens = tokens.saturating_add(scored.item.tokens());
-                }
-                Ordering::Greater => after.push(rank),
-            }
-        }
-        SplitAtStart {
-            before,
-            own,
-            tokens,
-            after: Part::new(ranked, after),
-        }
-    }
-}
-
-impl Slicer for ChatSlice {
-    fn slice(
-        &self,
-        sorted: &[ScoredItem],
-        budget: &ContextBudget,
-    ) -> Result<Vec<ContextItem>, CupelError> {
-        slice_by_selection(self, sorted, budget)
-    }
-
-    fn select(
-        &self,
-        ranked: &[ScoredRef<'_>],
-        budget: &ContextBudget,
-    ) -> Result<Selection, CupelError> {
-        let (mut selection, complete) = Part::filter(ranked, |scored| self.orphan(scored));
-        let chosen = self.groups.select(&complete.view, budget)?;
-        let kept = chosen.kept().iter();
-        let first = self.first(kept.map(|&rank| complete.view[rank].position).min());
-        let tokens = self.group_tokens(&complete);
-        let Some(start) = self.start(first, &tokens, budget.target_tokens()) else {
-            let kept = selection.adopt(chosen, &complete.ranks)?;
-            selection.extend(kept);
-            return Ok(selection);
-        };
-
-        let split = self.split_at_start(ranked, &complete, start);
-        for rank in split.before {
-            selection.refuse(rank, filtered(BEFORE_USER));
-        }
-        selection.extend(split.own);
-        let left = ContextBudget::with_target(
-            (budget.max_tokens() - split.tokens).max(0),
-            (budget.target_tokens() - split.tokens).max(0),
-        )?;
-        let chosen = self.groups.select(&split.after.view, &left)?;
-        let kept = selection.adopt(chosen, &split.after.ranks)?;
-        selection.extend(kept);
-        Ok(selection)
-    }
-
-    fn inner(&self) -> Option<&dyn Slicer> {
-        Some(&self.groups)
-    }
-
-    fn builtin(&self) -> Option<&dyn BuiltinSlicer> {
-        Some(self)
-    }
-}
-
-impl BuiltinSlicer for ChatSlice {
-    fn select_in(
-        &self,
-        _: Option<&ContextKind>,
-        ranked: &[ScoredRef<'_>],
-        budget: &ContextBudget,
-    ) -> Result<Selection, CupelError> {
-        self.select(ranked, budget)
-    }
-
-    cupel::without! { select_unsorted prepare least_targets counts }
-
     /// Sweeps the groups, and where the start changes sweeps the messages after it again.
-    fn sweep(
+    fn sweep_parts(
         &self,
         ranked: &[ScoredRef<'_>],
         targets: RangeInclusive<i64>,
-        visitor: &mut dyn SweepVisitor,
-    ) -> Option<ControlFlow<()>> {
+    ) -> Option<Changes> {
         let inner = self.groups.builtin()?;
         let (_, complete) = Part::filter(ranked, |scored| self.orphan(scored));
         let tokens = self.group_tokens(&complete);
@@ -531,7 +599,127 @@ impl BuiltinSlicer for ChatSlice {
                 return None;
             }
         }
-        Some(changes.replay(visitor))
+        Some(changes)
+    }
+
+    fn split_at_start<'a>(
+        &self,
+        ranked: &[ScoredRef<'a>],
+        complete: &Part<'a>,
+        start: usize,
+    ) -> SplitAtStart<'a> {
+        let (mut before, mut own, mut after) = (Vec::new(), Vec::new(), Vec::new());
+        let mut tokens = 0_i64;
+        for (&rank, scored) in complete.ranks.iter().zip(&complete.view) {
+            match self.group(scored).cmp(&start) {
+                Ordering::Less => before.push(rank),
+                Ordering::Equal => {
+                    own.push(rank);
+                    tokens = tokens.saturating_add(scored.item.tokens());
+                }
+                Ordering::Greater => after.push(rank),
+            }
+        }
+        SplitAtStart {
+            before,
+            own,
+            tokens,
+            after: Part::new(ranked, after),
+        }
+    }
+}
+
+impl Slicer for ChatSlice {
+    fn slice(
+        &self,
+        sorted: &[ScoredItem],
+        budget: &ContextBudget,
+    ) -> Result<Vec<ContextItem>, CupelError> {
+        slice_by_selection(self, sorted, budget)
+    }
+
+    fn select(
+        &self,
+        ranked: &[ScoredRef<'_>],
+        budget: &ContextBudget,
+    ) -> Result<Selection, CupelError> {
+        if let Some(whole) = self.select_whole(ranked, budget)? {
+            return Ok(whole);
+        }
+        let (mut selection, complete) = Part::filter(ranked, |scored| self.orphan(scored));
+        let chosen = self.groups.select(&complete.view, budget)?;
+        let kept = chosen.kept().iter();
+        let first = self.first(kept.map(|&rank| complete.view[rank].position).min());
+        let tokens = self.group_tokens(&complete);
+        let Some(start) = self.start(first, &tokens, budget.target_tokens()) else {
+            let kept = selection.adopt(chosen, &complete.ranks)?;
+            selection.extend(kept);
+            return Ok(selection);
+        };
+
+        let split = self.split_at_start(ranked, &complete, start);
+        for rank in split.before {
+            selection.refuse(rank, filtered(BEFORE_USER));
+        }
+        selection.extend(split.own);
+        let left = ContextBudget::with_target(
+            (budget.max_tokens() - split.tokens).max(0),
+            (budget.target_tokens() - split.tokens).max(0),
+        )?;
+        let chosen = self.groups.select(&split.after.view, &left)?;
+        let kept = selection.adopt(chosen, &split.after.ranks)?;
+        selection.extend(kept);
+        Ok(selection)
+    }
+
+    fn inner(&self) -> Option<&dyn Slicer> {
+        Some(&self.groups)
+    }
+
+    fn builtin(&self) -> Option<&dyn BuiltinSlicer> {
+        Some(self)
+    }
+}
+
+impl BuiltinSlicer for ChatSlice {
+    fn select_in(
+        &self,
+        _: Option<&ContextKind>,
+        ranked: &[ScoredRef<'_>],
+        budget: &ContextBudget,
+    ) -> Result<Selection, CupelError> {
+        self.select(ranked, budget)
+    }
+
+    cupel::without! { select_unsorted prepare least_targets counts }
+
+    fn sweep(
+        &self,
+        ranked: &[ScoredRef<'_>],
+        targets: RangeInclusive<i64>,
+        visitor: &mut dyn SweepVisitor,
+    ) -> Option<ControlFlow<()>> {
+        let tokens = tokens_of(ranked);
+        let keeps_whole = |target: i64| {
+            let budget = ContextBudget::with_target(target, target).ok()?;
+            self.select_whole(ranked, &budget).ok().flatten()
+        };
+        let last = *targets.end();
+        if last < tokens || keeps_whole(tokens).is_none() || keeps_whole(last).is_none() {
+            self.rules.whole.check_part(tokens, last).ok()?;
+            return Some(self.sweep_parts(ranked, targets)?.replay(visitor));
+        }
+        sweep_below_whole(
+            self.rules.whole,
+            ranked,
+            targets,
+            visitor,
+            |targets, visitor| {
+                let changes = self.sweep_parts(ranked, targets)?;
+                let chosen = changes.chosen.iter().map(|&rank| rank as usize).collect();
+                Some((changes.replay(visitor), chosen))
+            },
+        )
     }
 
     fn group_score(&self) -> Option<GroupScore> {

@@ -52,7 +52,7 @@ impl Chat {
             let slots = message.slots.iter();
             return slots.filter(|slot| slot.result.is_some()).collect();
         }
-        let is_alone = self.groups.members(self.groups.group(index)).len() == 1;
+        let is_alone = self.groups.with(index).len() == 1;
         let is_text_only = message.slots.len() == message.parts.len();
         if is_task || (message.is_from_model() && is_alone && is_text_only) {
             return message.slots.iter().collect();

@@ -178,7 +178,7 @@ fn a_given_format_is_not_detected() {
     check_error(
         r#"{"messages":[{"role":"system","content":"x"}]}"#,
         Some(Shape::Anthropic),
-        "line 1, column 14, messages[0].role: unknown role \"system\"; put the system prompt into the field `system` of the request",
+        "line 1, column 14, messages[0].role: a system message must follow a user message and be the last or precede an assistant message; put a system prompt into the field `system` of the request",
     );
 }
 

@@ -1,6 +1,6 @@
 //! Hand-written sessions in every format, trimmed to budgets.
 
-use cupel::{ContextBudget, ContextKind};
+use cupel::{ContextBudget, ContextKind, Policy};
 use cupel_chat::{Chat, Encoding, FitError, Role, Shape, newest_policy};
 
 use crate::characters::Characters;
@@ -10,9 +10,17 @@ fn budget(tokens: i64) -> ContextBudget {
     ContextBudget::with_target(tokens, tokens).unwrap()
 }
 
+/// Returns the policy that keeps the newest messages and drops orphans even if the chat fits.
+fn strict_policy() -> Policy {
+    let mut settings = newest_policy().chat().clone();
+    settings.strict = true;
+    let policy = newest_policy().to_builder().chat(settings).build();
+    policy.unwrap()
+}
+
 fn fit(text: &str, tokens: i64) -> Result<Vec<usize>, FitError> {
     let chat = Chat::parse(text, None).unwrap();
-    let fitted = chat.fit(&newest_policy(), &budget(tokens), &Characters)?;
+    let fitted = chat.fit(&strict_policy(), &budget(tokens), &Characters)?;
     assert!(fitted.tokens_after <= tokens);
     let kept = valid::messages(&fitted.to_json());
     assert_eq!(valid::objection(chat.shape(), &kept), None);
@@ -111,7 +119,7 @@ const RESPONSES: &str = include_str!("examples/openai-responses.json");
 fn reasoning_and_the_calls_after_it_are_one_group() {
     let (call, search, none) = (Some("1".to_owned()), Some("6".to_owned()), None);
     let expected = [
-        &none, &call, &call, &call, &call, &call, &search, &search, &none, &none,
+        &none, &call, &call, &call, &call, &call, &search, &search, &search, &none,
     ];
     assert_eq!(groups(RESPONSES).iter().collect::<Vec<_>>(), expected);
     let chat = Chat::parse(RESPONSES, None).unwrap();
@@ -317,7 +325,7 @@ fn orphans_are_dropped_with_a_reason() {
     ]"#;
     let chat = Chat::parse(text, None).unwrap();
     let fitted = chat
-        .fit(&newest_policy(), &budget(10_000), &Characters)
+        .fit(&strict_policy(), &budget(10_000), &Characters)
         .unwrap();
     assert_eq!(fitted.kept, [0, 5, 6, 7]);
     let reasons: Vec<String> = fitted
@@ -392,7 +400,7 @@ fn results_of_calls_that_the_provider_stores_are_mandatory() {
 /// As [`check`], for a request that continues another.
 fn check_kept(text: &str, tokens: i64, kept: &[usize]) {
     let chat = Chat::parse(text, None).unwrap();
-    let fitted = chat.fit(&newest_policy(), &budget(tokens), &Characters);
+    let fitted = chat.fit(&strict_policy(), &budget(tokens), &Characters);
     assert_eq!(
         fitted.map(|fitted| fitted.kept).as_deref(),
         Ok(kept),

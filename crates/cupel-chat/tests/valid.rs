@@ -26,14 +26,27 @@ fn calls_and_results(shape: Shape, message: &Value) -> (Vec<String>, Vec<String>
     };
     match shape {
         Shape::OpenAi => match message["role"].as_str() {
-            Some("tool") => (vec![], vec![text(&message["tool_call_id"])]),
+            Some("tool") => match message["tool_call_ids"].as_array() {
+                Some(ids) => (vec![], ids.iter().map(text).collect()),
+                None => (vec![], vec![text(&message["tool_call_id"])]),
+            },
             _ => (ids(&message["tool_calls"]), vec![]),
         },
-        Shape::Responses => match message["type"].as_str() {
-            Some("function_call") => (vec![text(&message["call_id"])], vec![]),
-            Some("function_call_output") => (vec![], vec![text(&message["call_id"])]),
-            _ => (vec![], vec![]),
-        },
+        Shape::Responses => {
+            let kind = message["type"].as_str().unwrap_or_default();
+            let id = match kind {
+                "local_shell_call_output" => &message["id"],
+                _ => &message["call_id"],
+            };
+            let ids: Vec<String> = id.as_str().map(str::to_owned).into_iter().collect();
+            if ANSWERED.contains(&kind) {
+                (ids, vec![])
+            } else if ANSWERED.iter().any(|call| output_of(call) == kind) {
+                (vec![], ids)
+            } else {
+                (vec![], vec![])
+            }
+        }
         Shape::Anthropic => {
             let blocks = message["content"].as_array().cloned().unwrap_or_default();
             let of = |kind: &str, key: &str| {
@@ -50,6 +63,24 @@ fn calls_and_results(shape: Shape, message: &Value) -> (Vec<String>, Vec<String>
             }
         }
         _ => (vec![], vec![]),
+    }
+}
+
+/// The calls of Responses that the caller answers with an output item.
+const ANSWERED: [&str; 7] = [
+    "function_call",
+    "custom_tool_call",
+    "computer_call",
+    "local_shell_call",
+    "shell_call",
+    "apply_patch_call",
+    "tool_search_call",
+];
+
+fn output_of(call: &str) -> String {
+    match call {
+        "tool_search_call" => "tool_search_output".to_owned(),
+        call => format!("{call}_output"),
     }
 }
 
@@ -97,11 +128,116 @@ pub(crate) fn is_user_turn(shape: Shape, message: &Value) -> bool {
 
 /// Returns whether the model made the item.
 fn is_from_model(message: &Value) -> bool {
-    message["role"] == "assistant"
-        || matches!(
-            message["type"].as_str(),
-            Some("function_call" | "reasoning" | "web_search_call")
-        )
+    let kind = message["type"].as_str().unwrap_or_default();
+    let is_call =
+        kind.ends_with("_call") || ["reasoning", "item_reference", "program"].contains(&kind);
+    message["role"] == "assistant" || is_call
+}
+
+/// Returns what the API of Anthropic rejects beside tool calls and results of the caller.
+/// <https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages>
+fn anthropic_objection(messages: &[Value]) -> Option<String> {
+    let mut server_calls: BTreeSet<&str> = BTreeSet::new();
+    let blocks = |message: &'_ Value| message["content"].as_array().cloned().unwrap_or_default();
+    let is_server = |block: &Value| {
+        let kind = block["type"].as_str().unwrap_or_default();
+        kind == "server_tool_use" || kind.ends_with("_tool_result")
+    };
+    for (index, message) in messages.iter().enumerate() {
+        for block in message["content"].as_array().into_iter().flatten() {
+            let kind = block["type"].as_str().unwrap_or_default();
+            if kind == "server_tool_use" {
+                server_calls.extend(block["id"].as_str());
+            }
+            let id = block["tool_use_id"].as_str().unwrap_or_default();
+            if kind.ends_with("_tool_result") && !server_calls.contains(id) {
+                return Some(format!("message {index} has a {kind} without its call"));
+            }
+        }
+        if message["role"] == "system" {
+            let before = index.checked_sub(1).map(|before| &messages[before]);
+            let follows = before.is_some_and(|before| {
+                let ends_in_server_tool = blocks(before).last().is_some_and(is_server);
+                before["role"] == "user" || (before["role"] == "assistant" && ends_in_server_tool)
+            });
+            let next = messages.get(index + 1);
+            if !follows || next.is_some_and(|next| next["role"] != "assistant") {
+                return Some(format!("the system message {index} is out of place"));
+            }
+        }
+    }
+    None
+}
+
+/// Returns what the Responses API rejects beside calls and outputs of the caller.
+fn responses_objection(messages: &[Value]) -> Option<String> {
+    let requests = |end: usize| {
+        let before = messages[..end].iter();
+        before.filter(|item| item["type"] == "mcp_approval_request")
+    };
+    for (index, item) in messages.iter().enumerate() {
+        let kind = item["type"].as_str().unwrap_or_default();
+        let next = messages.get(index + 1);
+        let is_thought = kind == "reasoning"
+            || (kind == "item_reference" && item["id"].to_string().starts_with("\"rs_"));
+        if is_thought && !next.is_some_and(is_from_model) {
+            return Some(format!("reasoning {index} has no following item"));
+        }
+        let approval = &item["approval_request_id"];
+        let is_approved = requests(index).any(|request| request["id"] == *approval);
+        if !approval.is_null() && !is_approved {
+            return Some(format!("{kind} {index} has no approval request"));
+        }
+        let is_server_search = kind == "tool_search_output" && item["call_id"].is_null();
+        let before = index.checked_sub(1).map(|before| &messages[before]);
+        if is_server_search && before.is_none_or(|it| it["type"] != "tool_search_call") {
+            return Some(format!("tool search output {index} has no call"));
+        }
+        if kind == "compaction_trigger" && next.is_some() {
+            return Some("a compaction trigger is not the last item".to_owned());
+        }
+    }
+    None
+}
+
+/// Returns whether it stands for all messages before it.
+pub(crate) fn is_compaction(message: &Value) -> bool {
+    let blocks = message["content"].as_array();
+    message["type"] == "compaction"
+        || blocks.is_some_and(|blocks| blocks.iter().any(|block| block["type"] == "compaction"))
+}
+
+/// Returns what a provider would reject of a trimmed request, or what is missing of the input.
+pub(crate) fn objection_to_window(shape: Shape, input: &str, output: &str) -> Option<String> {
+    let (before, after) = (messages(input), messages(output));
+    let request: Value = serde_json::from_str(input).expect("the input is JSON");
+    if let Some(objection) = objection(shape, &after) {
+        return Some(objection);
+    }
+    for compaction in before.iter().filter(|message| is_compaction(message)) {
+        if !after.contains(compaction) {
+            return Some("a compaction is missing".to_owned());
+        }
+    }
+    if shape != Shape::Anthropic {
+        return None;
+    }
+    let ends_on_model =
+        |list: &[Value]| list.last().is_some_and(|last| last["role"] == "assistant");
+    if ends_on_model(&after) && !ends_on_model(&before) {
+        return Some("the window ends on an assistant message".to_owned());
+    }
+    let turn = |list: &[Value]| {
+        let last = list
+            .iter()
+            .rposition(|message| is_user_turn(shape, message));
+        last.map_or(0, |last| list.len() - last)
+    };
+    let thinking = request["thinking"]["type"].as_str();
+    if thinking.is_some_and(|it| it != "disabled") && turn(&before) != turn(&after) {
+        return Some("the current turn with thinking is not complete".to_owned());
+    }
+    None
 }
 
 /// Returns what a provider would reject.
@@ -112,9 +248,14 @@ pub(crate) fn objection(shape: Shape, messages: &[Value]) -> Option<String> {
     for (index, message) in messages.iter().enumerate() {
         let (calls, results) = calls_and_results(shape, message);
         for id in results {
+            let is_stored = || {
+                messages[..index]
+                    .iter()
+                    .any(|it| it["type"] == "item_reference")
+            };
             if open.remove(&id) {
                 answered.insert(id);
-            } else if !answered.contains(&id) {
+            } else if !answered.contains(&id) && !is_stored() {
                 return Some(format!(
                     "message {index} has a result for {id} without a call"
                 ));
@@ -126,12 +267,6 @@ pub(crate) fn objection(shape: Shape, messages: &[Value]) -> Option<String> {
                 return Some(format!("message {index} calls {id} while it is open"));
             }
         }
-        if shape == Shape::Responses && message["type"] == "reasoning" {
-            let next = messages.get(index + 1);
-            if !next.is_some_and(is_from_model) {
-                return Some(format!("reasoning {index} has no following item"));
-            }
-        }
         if !spoken && !is_system(shape, message) {
             spoken = true;
             let starts_on_user = match shape {
@@ -139,15 +274,23 @@ pub(crate) fn objection(shape: Shape, messages: &[Value]) -> Option<String> {
                 Shape::LangChain => messages.iter().any(|m| is_user_turn(shape, m)),
                 _ => false,
             };
-            if starts_on_user && !is_user_turn(shape, message) {
+            // A compaction stands for the messages before it.
+            let opens = is_user_turn(shape, message) || is_compaction(message);
+            if starts_on_user && !opens {
                 return Some(format!(
                     "message {index} is the first and not a user message"
                 ));
             }
         }
     }
-    let open = open.into_iter().next();
-    open.map(|id| format!("call {id} has no result"))
+    if let Some(id) = open.into_iter().next() {
+        return Some(format!("call {id} has no result"));
+    }
+    match shape {
+        Shape::Anthropic => anthropic_objection(messages),
+        Shape::Responses => responses_objection(messages),
+        _ => None,
+    }
 }
 
 /// Returns whether `kept` is a subsequence of `all`.

@@ -134,6 +134,9 @@ impl<'r> Summary<'r> {
                 shortfall.required_count, shortfall.kind, shortfall.satisfied_count
             ));
         }
+        for warning in self.fitted.iter().flat_map(|fitted| &fitted.warnings) {
+            output.note(format_args!("warning: {warning}"));
+        }
         if let Some(unknown) = header.unknown_model {
             output.note(format_args!("note: {unknown}"));
         }

@@ -10,7 +10,7 @@ use cupel::{
     SelectionReport, SweepProgress, total_tokens,
 };
 use cupel_chat::{
-    Candidates, Chat, FitError, Fitted, Shape, TokenCounter, UnknownModel, default_policy,
+    Candidates, Chat, FitError, Fitted, Shape, TokenCounter, UnknownModel, Warning, default_policy,
     session_policy,
 };
 
@@ -673,6 +673,15 @@ impl Task {
             return None;
         };
         Some(chat.fitted(candidates, &run.decisions, run.report.clone(), &**counter))
+    }
+
+    /// Returns the warnings about the window of a chat.
+    pub(crate) fn warnings(&self, window: &[usize]) -> Vec<Warning> {
+        let Content::Chat { chat, .. } = &self.content else {
+            return Vec::new();
+        };
+        let kept = window.iter().copied().filter(|&index| index < self.len());
+        chat.warnings(&kept.collect::<Vec<_>>())
     }
 
     /// Returns the input with these messages or items and no others, the rest of it unchanged.

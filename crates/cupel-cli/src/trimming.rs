@@ -40,6 +40,11 @@ pub(crate) struct TrimmingArgs {
     /// Cut in steps of this many tokens, so that the windows of a growing chat share a longer prefix
     #[arg(long, value_name = "TOKENS", value_parser = at_least_one)]
     step: Option<i64>,
+
+    /// Drop what the provider would reject, such as a tool result without its call, even if the chat
+    /// fits. Default: a chat that fits is not changed, and a warning names such messages
+    #[arg(long)]
+    strict: bool,
 }
 
 /// The values of `--shorten`.
@@ -90,6 +95,7 @@ impl TrimmingArgs {
         if self.step.is_some() {
             chat.step = self.step;
         }
+        chat.strict |= self.strict;
         let policy = policy.to_builder().chat(chat).build();
         policy.map_err(|error| Failure::internal(error.to_string()))
     }
@@ -115,6 +121,7 @@ impl TrimmingArgs {
             ("--shorten", self.shorten.is_some()),
             ("--marker", self.marker.is_some()),
             ("--step", self.step.is_some()),
+            ("--strict", self.strict),
         ])
     }
 }

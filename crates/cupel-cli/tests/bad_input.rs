@@ -313,7 +313,7 @@ fn chats() -> Vec<Case> {
         good("a factor that is no number", &["fit", "chat.json", "--budget", "8k", "--factor", "twice"], 2, ["twice", "--factor"]),
         good("a chat where items are asked for", &["select", "chat.json", "--budget", "8k"], 2, ["chat.json", "cupel fit"]),
         good("a preset unheard of for a chat", &["fit", "chat.json", "--budget", "8k", "--policy", "tooluse"], 2, ["tooluse", "did you mean `tool-use`?"]),
-        case("a chat in which no user speaks", &["fit", "chat.json", "--budget", "8k", "--shape", "anthropic"], 2, ["chat.json", "user turn"])
+        case("a chat in which no user speaks", &["fit", "chat.json", "--budget", "8k", "--shape", "anthropic", "--strict"], 2, ["chat.json", "user turn"])
             .file("chat.json", r#"{"messages": [{"role": "assistant", "content": "hi"}]}"#),
         chat("a misspelt key of an item in a chat", r#"[{"content": "a", "tokns": 1}]"#, ["chat.json:1:19 ([0].tokns)", "did you mean `tokens`?"]),
         case("a bad item counted", &["count", "items.jsonl"], 2, ["items.jsonl:2:28 (tokens)", "an integer"])

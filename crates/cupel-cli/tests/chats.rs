@@ -159,7 +159,8 @@ fn fit_answers_in_json() {
             "shape",
             "shortened",
             "tokens_after",
-            "tokens_before"
+            "tokens_before",
+            "warnings"
         ]
     );
     assert_eq!(answer["shape"], "openai");
@@ -175,6 +176,29 @@ fn fit_answers_in_json() {
     assert_eq!(
         dropped.last().expect("a message")["reason"]["reason"],
         "GroupExcluded"
+    );
+}
+
+#[test]
+fn orphans_of_a_chat_that_fits_are_kept_with_a_warning_unless_strict() {
+    let chat = r#"[{"role": "user", "content": "hi"}, {"role": "tool", "tool_call_id": "a", "content": "x"}]"#;
+    let sandbox = Sandbox::new();
+    let run = |args: &[&str]| sandbox.run_with_input(args, chat.as_bytes());
+    let warning = "warning: message 1: tool result without a call; the provider may reject it";
+    for command in ["fit", "explain"] {
+        let ran = run(&[command, "-", "--budget", "8k"]);
+        assert!(ran.err.contains(warning), "{command}: {}", ran.err);
+        let answer = run(&[command, "-", "--budget", "8k", "--json"]).json();
+        let expected = serde_json::json!([{"kind": "result_without_call", "messages": [1]}]);
+        assert_eq!(answer["warnings"], expected);
+        let ran = run(&[command, "-", "--budget", "8k", "--strict"]);
+        assert!(!ran.err.contains("warning"), "{command}: {}", ran.err);
+    }
+    assert_eq!(run(&["fit", "-", "--budget", "8k"]).ok().trim_end(), chat);
+    let strict = run(&["fit", "-", "--budget", "8k", "--strict"]);
+    assert_eq!(
+        strict.ok().trim_end(),
+        r#"[{"role": "user", "content": "hi"}]"#
     );
 }
 

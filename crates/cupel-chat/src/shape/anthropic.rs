@@ -1,8 +1,8 @@
-//! Anthropic Messages.
+//! Anthropic Messages: <https://platform.claude.com/docs/en/api/messages>.
 
 use serde_json::{Map, Value};
 
-use super::fields::{Fault, fault, text};
+use super::fields::{Fault, count_unknown, fault, text};
 use super::{Format, Start, blocks};
 use crate::layout::Layout;
 use crate::message::{ParsedMessage, Role};
@@ -11,6 +11,10 @@ use crate::tokens::image;
 pub(super) const FORMAT: Format = Format {
     start: Start::User,
     content_fields: &["content"],
+    // The API joins consecutive messages of the model into one turn.
+    groups_model_items: true,
+    ends_on_user: true,
+    check_order,
     request_evidence,
     block_types: &[
         "tool_use",
@@ -43,22 +47,38 @@ fn read(fields: &Map<String, Value>) -> Result<ParsedMessage, Fault> {
     let role = match label {
         "user" => Role::User,
         "assistant" => Role::Assistant,
-        "system" => {
-            return fault(
-                "role",
-                "unknown role \"system\"; put the system prompt into the field `system` of the request",
-            );
-        }
+        "system" => Role::System,
         other => {
             return fault(
                 "role",
-                format!("unknown role {other:?}; expected user or assistant"),
+                format!("unknown role {other:?}; expected user, assistant or system"),
             );
         }
     };
     let mut message = ParsedMessage::new(role, label);
     blocks::content(&mut message, fields.get("content"), "content")?;
+    count_unknown(&mut message, fields, "", &["role", "content"])?;
     Ok(message)
+}
+
+/// Checks that system messages stand where the API accepts them: after a user turn, or after a turn of the
+/// model that ends in a tool of the provider; and last or before a turn of the model.
+fn check_order(messages: &[ParsedMessage]) -> Result<(), (usize, Fault)> {
+    let is_system = |index: &usize| messages[*index].role() == Role::System;
+    for index in (0..messages.len()).filter(is_system) {
+        let before = index.checked_sub(1).map(|before| &messages[before]);
+        let follows = before.is_some_and(|before| {
+            before.role() == Role::User || (before.is_from_model() && before.ends_in_server_tool)
+        });
+        let is_followed = messages
+            .get(index + 1)
+            .is_none_or(ParsedMessage::is_from_model);
+        if !follows || !is_followed {
+            let message = "a system message must follow a user message and be the last or precede an assistant message; put a system prompt into the field `system` of the request";
+            return fault("role", message).map_err(|fault| (index, fault));
+        }
+    }
+    Ok(())
 }
 
 /// Reads the system prompt: a string or an array of content blocks.

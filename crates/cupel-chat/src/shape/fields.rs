@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
 use super::detect::{evidence, named, nearest};
-use super::{Shape, type_of};
+use super::{Shape, blocks, type_of};
 use crate::error::Kind;
 use crate::message::ParsedMessage;
 
@@ -54,7 +54,6 @@ pub(super) fn type_fault<T>(
 pub(crate) fn read(shape: Shape, value: &Value) -> Result<ParsedMessage, Fault> {
     let fields = object(value, "")?;
     let format = shape.format();
-    let mut message = (format.read)(fields)?;
     let has_content = |key: &&str| fields.contains_key(*key);
     if !format.content_fields.is_empty() && !format.content_fields.iter().any(has_content) {
         let looks_like = evidence(value).map(|(shape, _)| shape);
@@ -72,10 +71,109 @@ pub(crate) fn read(shape: Shape, value: &Value) -> Result<ParsedMessage, Fault> 
             kind: Kind::Unknown,
         });
     }
+    let mut message = (format.read)(fields)?;
     message.time = ["timestamp", "created_at", "time"]
         .iter()
         .find_map(|key| time(fields.get(*key)?));
+    message.has_cache_breakpoint = has_cache_breakpoint(value);
     Ok(message)
+}
+
+/// Returns whether a value contains a breakpoint of a provider's prompt cache.
+fn has_cache_breakpoint(value: &Value) -> bool {
+    match value {
+        Value::Object(fields) => fields.iter().any(|(key, value)| {
+            let is_breakpoint = matches!(key.as_str(), "cache_control" | "cachePoint");
+            (is_breakpoint && !value.is_null()) || has_cache_breakpoint(value)
+        }),
+        Value::Array(values) => values.iter().any(has_cache_breakpoint),
+        _ => false,
+    }
+}
+
+/// Fields that clients and agents add to messages and that the model does not see.
+const NOTES: &[&str] = &[
+    "id",
+    "uuid",
+    "type",
+    "object",
+    "index",
+    "timestamp",
+    "created_at",
+    "createdAt",
+    "created",
+    "updated_at",
+    "time",
+    "date",
+    "metadata",
+    "status",
+    "model",
+    "provider",
+    "usage",
+    "finish_reason",
+    "stop_reason",
+    "stop_sequence",
+    "stop_details",
+    "annotations",
+    "logprobs",
+    "cache_control",
+    "container",
+    "context_management",
+    "extra",
+    "tags",
+    // SWE-agent repeats the content and the call.
+    "agent",
+    "message_type",
+    "thought",
+    "action",
+];
+
+/// Fields with the content of a message in other formats, and these formats.
+const FOREIGN: &[(&str, &str)] = &[
+    ("parts", "vercel or gemini"),
+    ("images", "ollama"),
+    ("toolInvocations", "vercel"),
+    ("experimental_attachments", "vercel"),
+    ("tool_plan", "cohere"),
+    ("value", "sharegpt"),
+];
+
+/// Adds the texts of the fields beside the `known` ones, because the model may see them. Fails for a field
+/// with the content of another format.
+pub(super) fn count_unknown(
+    message: &mut ParsedMessage,
+    fields: &Map<String, Value>,
+    path: &str,
+    known: &[&str],
+) -> Result<(), Fault> {
+    let had_content = message.has_own_content;
+    for (key, value) in fields {
+        let is_known = known.contains(&key.as_str()) || NOTES.contains(&key.as_str());
+        if is_known || !has_text(value) {
+            continue;
+        }
+        if let Some((_, format)) = FOREIGN.iter().find(|(name, _)| name == key) {
+            return Err(Fault {
+                field: join(path, key),
+                message: format!(
+                    "unknown field `{key}`, which messages of the format {format} have"
+                ),
+                kind: Kind::Unknown,
+            });
+        }
+        blocks::push_value(message, value);
+    }
+    message.has_own_content = had_content;
+    Ok(())
+}
+
+fn has_text(value: &Value) -> bool {
+    match value {
+        Value::String(text) => !text.is_empty(),
+        Value::Array(values) => values.iter().any(has_text),
+        Value::Object(fields) => fields.values().any(has_text),
+        _ => false,
+    }
 }
 
 fn time(value: &Value) -> Option<DateTime<Utc>> {

@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::fields::{Fault, arguments, fault, join, list, object, optional, text, value_fault};
+use super::fields::{
+    Fault, arguments, count_unknown, fault, join, list, object, optional, text, value_fault,
+};
 use super::openai::{self, function_id};
 use super::{Format, Start, blocks};
 use crate::message::{ParsedMessage, Role};
@@ -43,6 +45,25 @@ fn message_type(name: &str) -> Option<&'static (&'static str, &'static str, Role
         .iter()
         .find(|(kind, class, _)| *kind == name || *class == name)
 }
+
+/// The fields of a message that are read on their own, and those that the model does not see.
+const KNOWN: [&str; 15] = [
+    "type",
+    "role",
+    "content",
+    "name",
+    "id",
+    "example",
+    "tool_calls",
+    "invalid_tool_calls",
+    "tool_call_chunks",
+    "tool_call_id",
+    "additional_kwargs",
+    "response_metadata",
+    "usage_metadata",
+    "artifact",
+    "chunk_position",
+];
 
 fn read(fields: &Map<String, Value>) -> Result<ParsedMessage, Fault> {
     let (name, path, fields) = if fields.contains_key("lc") {
@@ -92,6 +113,7 @@ fn read(fields: &Map<String, Value>) -> Result<ParsedMessage, Fault> {
         _ if message.is_from_model() => calls(&mut message, fields, path)?,
         _ => {}
     }
+    count_unknown(&mut message, fields, path, &KNOWN)?;
     Ok(message)
 }
 

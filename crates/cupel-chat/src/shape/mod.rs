@@ -125,6 +125,11 @@ pub(crate) struct Format {
     pub(crate) start: Start,
     /// Whether consecutive items of the model belong together: reasoning, its tool calls, its text.
     pub(crate) groups_model_items: bool,
+    /// Whether a window ends on a message of the model only if the chat does. A message of the model then
+    /// belongs to the next message unless that is a user turn.
+    pub(crate) ends_on_user: bool,
+    /// Checks the order of the messages of a request. Returns the position of the first that is out of place.
+    pub(crate) check_order: fn(&[ParsedMessage]) -> Result<(), (usize, Fault)>,
     /// Reads one message.
     read: fn(&Map<String, Value>) -> Result<ParsedMessage, Fault>,
     /// The fields of its messages, to find the nearest format of an unknown message.
@@ -189,6 +194,8 @@ impl Format {
             continued_by: &[],
             start: Start::Any,
             groups_model_items: false,
+            ends_on_user: false,
+            check_order: |_| Ok(()),
             read,
             fields: &["role", "content"],
             content_fields: &[],

@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::fields::{Fault, arguments, fault, join, list, object, optional, text};
+use super::fields::{
+    Fault, arguments, count_unknown, fault, join, list, object, optional, text, type_fault,
+};
 use super::{Format, blocks};
 use crate::layout::Layout;
 use crate::message::{ContentPart, ParsedMessage, Role};
@@ -49,6 +51,22 @@ fn request_evidence(layout: &Layout) -> Option<String> {
         .then(|| "tools with `function`".to_owned())
 }
 
+/// The fields of a message that are read on their own.
+const KNOWN: [&str; 12] = [
+    "role",
+    "content",
+    "name",
+    "refusal",
+    "reasoning_content",
+    "reasoning",
+    "reasoning_details",
+    "audio",
+    "function_call",
+    "tool_calls",
+    "tool_call_id",
+    "tool_call_ids",
+];
+
 fn read(fields: &Map<String, Value>) -> Result<ParsedMessage, Fault> {
     let label = text(fields, "role", "")?;
     let role = match label {
@@ -67,16 +85,29 @@ fn read(fields: &Map<String, Value>) -> Result<ParsedMessage, Fault> {
     };
     let mut message = ParsedMessage::new(role, label);
     blocks::content(&mut message, fields.get("content"), "content")?;
-    for key in ["refusal", "reasoning_content"] {
-        if let Some(text) = optional(fields, key, "")? {
-            message.push_text(text);
+    // OpenRouter repeats the text of `reasoning` in its details.
+    let reasoning = ["reasoning_content", "reasoning", "reasoning_details"];
+    let is_set = |key: &&&str| fields.get(**key).is_some_and(|value| !value.is_null());
+    for key in reasoning
+        .iter()
+        .find(is_set)
+        .into_iter()
+        .chain(&["refusal"])
+    {
+        match fields.get(*key) {
+            None | Some(Value::Null) => {}
+            Some(value @ (Value::String(_) | Value::Array(_))) => {
+                blocks::push_value(&mut message, value);
+            }
+            found => return type_fault(*key, "a string", found),
         }
+    }
+    if fields.get("audio").is_some_and(Value::is_object) {
+        message.parts.push(ContentPart::Audio);
     }
     let name = optional(fields, "name", "")?;
     match label {
-        "tool" => message
-            .results
-            .extend(optional(fields, "tool_call_id", "")?.map(str::to_owned)),
+        "tool" => results(&mut message, fields)?,
         "function" => message.results.extend(name.map(function_id)),
         "assistant" => calls(&mut message, fields, "")?,
         _ => {}
@@ -85,7 +116,24 @@ fn read(fields: &Map<String, Value>) -> Result<ParsedMessage, Fault> {
         message.named = true;
         message.parts.push(ContentPart::Text(name.to_owned()));
     }
+    count_unknown(&mut message, fields, "", &KNOWN)?;
     Ok(message)
+}
+
+/// Reads the ids of the calls that a tool message answers: one, or the list of SWE-agent.
+fn results(message: &mut ParsedMessage, fields: &Map<String, Value>) -> Result<(), Fault> {
+    let id = optional(fields, "tool_call_id", "")?;
+    message.results.extend(id.map(str::to_owned));
+    for (index, id) in list(fields, "tool_call_ids", "")?.iter().enumerate() {
+        match id {
+            Value::String(id) if !message.results.contains(id) => message.results.push(id.clone()),
+            Value::String(_) => {}
+            found => {
+                return type_fault(format!("tool_call_ids[{index}]"), "a string", Some(found));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Reads the tool calls of a message: `tool_calls`, and the older `function_call`, which has no id.

@@ -56,6 +56,9 @@ impl Explain {
             output.json(&document(&task, &decisions))?;
         } else {
             table(&task, &decisions, output)?;
+            for warning in task.warnings(decisions.window()) {
+                output.note(format_args!("warning: {warning}"));
+            }
         }
         Ok(Exit::Success)
     }
@@ -98,6 +101,7 @@ fn document(task: &Task, decisions: &Decisions<'_>) -> serde_json::Value {
         "budget": task.budget,
         "tokens_used": decisions.tokens_used(),
         "candidates": candidates.collect::<Vec<_>>(),
+        "warnings": task.warnings(decisions.window()),
     })
 }
 

@@ -193,6 +193,7 @@ fn chat_document(fitted: &Fitted<'_>) -> Value {
         "dropped": fitted.dropped,
         "shortened": fitted.shortened,
         "markers": fitted.markers,
+        "warnings": fitted.warnings,
         "tokens_before": fitted.tokens_before,
         "tokens_after": fitted.tokens_after,
     })
@@ -214,6 +215,7 @@ fn items_document(task: &Task, run: &Run<'_>) -> Value {
         "dropped": dropped.collect::<Vec<_>>(),
         "shortened": [],
         "markers": [],
+        "warnings": [],
         "tokens_before": total_tokens(&task.items),
         "tokens_after": run.decisions.tokens_used(),
     })

@@ -171,6 +171,7 @@ impl Data for ChatSettings {
             shorten: fields.read("shorten")?,
             marker: fields.read("marker")?,
             step: fields.read("step")?,
+            strict: fields.read("strict")?,
         })
     }
 
@@ -196,6 +197,10 @@ impl Data for ChatSettings {
             ),
             ("marker", self.marker.write()),
             ("step", self.step.write()),
+            (
+                "strict",
+                unless(self.strict == defaults.strict, self.strict.write()),
+            ),
         ])
     }
 }

@@ -325,6 +325,10 @@ pub static CHAT: Record = Record {
             "step",
             "The granularity of a cut in tokens, so that the windows of a growing chat share a longer prefix.",
         ),
+        default(Shape::Bool, Literal::Bool(false)).named(
+            "strict",
+            "Whether orphaned tool calls and results are dropped even if the chat fits.",
+        ),
     ],
     nullable: false,
 };

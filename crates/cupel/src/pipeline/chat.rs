@@ -31,6 +31,10 @@ pub struct ChatSettings {
     /// The granularity of a cut in tokens. The tokens to remove are rounded up to a multiple of it,
     /// so that the windows of a growing chat share a longer prefix.
     pub step: Option<i64>,
+    /// Whether messages that no valid chat contains are dropped even if the chat fits: orphaned tool calls
+    /// and results, and messages before the first user turn in formats that start on one. Defaults to `false`:
+    /// a chat that fits is not changed, and a warning names them.
+    pub strict: bool,
 }
 
 /// Which texts of a chat a ladder may shorten.
@@ -54,6 +58,7 @@ impl Default for ChatSettings {
             shorten: Shorten::default(),
             marker: None,
             step: None,
+            strict: false,
         }
     }
 }
