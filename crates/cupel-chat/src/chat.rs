@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::candidates::Memory;
-use crate::error::{ChatError, Place};
+use crate::error::{ChatError, Kind, Place};
 use crate::groups::Groups;
 use crate::layout::{Layout, Piece};
 use crate::message::{ContentPart, ParsedMessage, Role};
@@ -74,7 +74,7 @@ impl Chat {
     ///
     /// [`write`](Self::write) and [`Fitted::to_json`](crate::Fitted::to_json) return the whole document
     /// with another list. Some documents need no pointer: lines of OpenAI and Anthropic batches, states
-    /// of LangGraph, runs of tau-bench and trajectories of SWE-agent.
+    /// of `LangGraph`, runs of tau-bench and trajectories of SWE-agent.
     ///
     /// # Errors
     ///
@@ -98,6 +98,7 @@ impl Chat {
             let value = serde_json::from_str(layout.json(index));
             values.push(value.map_err(|error| layout.fault(index, "", error.to_string()))?);
         }
+        let is_detected = shape.is_none();
         let shape = match shape {
             Some(shape) => shape,
             None => detect(&layout, &values)?,
@@ -113,14 +114,17 @@ impl Chat {
                 let error = layout.fault(index, &fault.field, fault.message);
                 error.kind(fault.kind)
             })?;
-            messages.push(if !shape.is_chat() {
+            messages.push(if shape.is_chat() {
+                message
+            } else {
                 let item = item(value, 0).map_err(|text| layout.fault(index, "", text))?;
                 let message = ParsedMessage::new(Role::Other, item.0.kind().as_str());
                 items.push(item);
                 message
-            } else {
-                message
             });
+        }
+        if is_detected {
+            check_types(shape, &layout, &messages)?;
         }
         (shape.format().check_order)(&messages)
             .map_err(|(index, fault)| layout.fault(index, &fault.field, fault.message))?;
@@ -421,6 +425,19 @@ impl<'a> Message<'a> {
 /// Returns the group of an item that was made of a message.
 fn known_group(item: &ContextItem) -> Option<usize> {
     item.metadata().get(GroupSlice::KEY)?.parse().ok()
+}
+
+/// Fails for a block or an item of an unknown type, in a chat whose format was not named.
+fn check_types(shape: Shape, layout: &Layout, messages: &[ParsedMessage]) -> Result<(), ChatError> {
+    for (index, message) in messages.iter().enumerate() {
+        if let Some((field, kind)) = &message.unknown {
+            let message = format!(
+                "unknown type `{kind}`; the nearest format is {shape}, which counts it as its JSON if you name it"
+            );
+            return Err(layout.fault(index, field, message).kind(Kind::Unknown));
+        }
+    }
+    Ok(())
 }
 
 /// Returns whether the request continues one that the provider stores.

@@ -84,7 +84,7 @@ impl Groups {
                 }
                 calls.push((index, false));
             }
-            reference = Some(index).filter(|_| message.is_reference).or(reference);
+            reference = Some(index).filter(|_| message.is_reference()).or(reference);
             groups.join_neighbors(shape, messages, index);
         }
         for (call, has_result) in calls {

@@ -34,12 +34,10 @@ pub(crate) struct ParsedMessage {
     pub(crate) links: Vec<Link>,
     /// Whether it is invalid without the next message, as reasoning is.
     pub(crate) precedes_next: bool,
-    /// Whether it stands for an item that the provider stores.
-    pub(crate) is_reference: bool,
     /// Why it is mandatory, if its content is.
     pub(crate) required: Option<Required>,
-    /// Whether its last block is part of a tool call that the provider executes.
-    pub(crate) ends_in_server_tool: bool,
+    /// The path and the name of a block type or an item type in it that is unknown.
+    pub(crate) unknown: Option<(String, String)>,
     /// Whether it has a breakpoint of the provider's prompt cache.
     pub(crate) has_cache_breakpoint: bool,
     /// Whether it contains anything but tool results.
@@ -47,8 +45,6 @@ pub(crate) struct ParsedMessage {
     pub(crate) parts: Vec<ContentPart>,
     /// The text parts that a shorter text may replace.
     pub(crate) slots: Vec<Slot>,
-    /// Whether it has a name, which is one of the parts.
-    pub(crate) named: bool,
     pub(crate) time: Option<DateTime<Utc>>,
 }
 
@@ -59,6 +55,8 @@ pub(crate) struct Link {
     pub(crate) id: String,
     /// Whether the message is an orphan without an earlier message with the same id.
     pub(crate) is_result: bool,
+    /// The number of parts up to its own.
+    parts: usize,
 }
 
 /// Why a message is mandatory because of its content.
@@ -85,6 +83,8 @@ pub(crate) struct Slot {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ContentPart {
     Text(String),
+    /// The name of the author.
+    Name(String),
     /// A tool call: name and arguments.
     Call(String, String),
     Image(Image),
@@ -144,10 +144,24 @@ impl ParsedMessage {
         }
     }
 
-    /// Adds an id that it shares with an earlier or a later message.
+    /// Adds an id that it shares with an earlier or a later message, after the part with the id.
     pub(crate) fn push_link(&mut self, id: &str, is_result: bool) {
-        let id = id.to_owned();
-        self.links.push(Link { id, is_result });
+        self.links.push(Link {
+            id: id.to_owned(),
+            is_result,
+            parts: self.parts.len(),
+        });
+    }
+
+    /// Returns whether its last part is a tool call that the provider executes, or the result of one.
+    pub(crate) fn ends_in_server_tool(&self) -> bool {
+        let last = self.links.last();
+        last.is_some_and(|link| link.parts == self.parts.len())
+    }
+
+    /// Returns whether it stands for an item that the provider stores.
+    pub(crate) fn is_reference(&self) -> bool {
+        self.label == "item_reference"
     }
 
     pub(crate) fn is_from_model(&self) -> bool {
@@ -169,7 +183,6 @@ impl ParsedMessage {
         Self {
             role: self.role,
             label: self.label.clone(),
-            named: self.named,
             ..Self::default()
         }
     }
@@ -191,7 +204,7 @@ impl ParsedMessage {
                 continue;
             }
             match part {
-                ContentPart::Text(part) => text.push_str(part),
+                ContentPart::Text(part) | ContentPart::Name(part) => text.push_str(part),
                 ContentPart::Call(name, arguments) => {
                     text.push_str(name);
                     text.push('(');

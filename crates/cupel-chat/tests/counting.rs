@@ -1,7 +1,7 @@
 //! Token counts: exact ones against another implementation, estimates against exact ones, and the
 //! tokens of every part of a message.
 
-use cupel_chat::{Calibration, Chat, Encoding, Heuristic, Scaled, TokenCounter};
+use cupel_chat::{Calibration, Chat, Encoding, Heuristic, Scaled, Shape, TokenCounter};
 use cupel_conformance::testing::cases;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -149,7 +149,11 @@ fn estimates_of_edge_cases() {
 }
 
 fn check(text: &str, expected: &[i64], overhead: i64) {
-    let chat = Chat::parse(text, None).unwrap();
+    check_as(None, text, expected, overhead);
+}
+
+fn check_as(shape: Option<Shape>, text: &str, expected: &[i64], overhead: i64) {
+    let chat = Chat::parse(text, shape).unwrap();
     let items = chat.items(&Characters);
     let tokens: Vec<i64> = items.iter().map(cupel::ContextItem::tokens).collect();
     assert_eq!(tokens, expected, "{text}");
@@ -226,7 +230,8 @@ fn every_part_of_a_request_is_counted() {
         3,
     );
     // Thinking and tool results of an Anthropic message; a block of unknown type counts as its JSON.
-    check(
+    check_as(
+        Some(Shape::Anthropic),
         r#"[{"role":"assistant","content":[{"type":"thinking","thinking":"abc","signature":"zzzz"},{"type":"tool_use","id":"i","name":"f","input":{"a":1}}]},
             {"role":"user","content":[{"type":"tool_result","tool_use_id":"i","content":[{"type":"text","text":"ok"}]},{"type":"new","x":1}]}]"#,
         &[3 + 9 + 3 + (3 + 1 + 7), 3 + 4 + 2 + 20],

@@ -260,6 +260,24 @@ fn unknown_blocks_that_look_like_calls_or_results_are_refused() {
 }
 
 #[test]
+fn an_unknown_type_is_an_error_unless_the_format_is_named() {
+    let block = json!({"system": "s", "messages": [
+        {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "hologram", "x": 1}]}]});
+    let item = json!({"input": [{"type": "hologram", "x": 1}]});
+    for (request, path, shape) in [
+        (block, "messages[0].content[1].type", Shape::Anthropic),
+        (item, "input[0].type", Shape::Responses),
+    ] {
+        let (found, message) = error_of(&request, None);
+        let expected = format!(
+            "unknown type `hologram`; the nearest format is {shape}, which counts it as its JSON if you name it"
+        );
+        assert_eq!((found.as_str(), message), (path, expected));
+        assert!(Chat::parse(&request.to_string(), Some(shape)).is_ok());
+    }
+}
+
+#[test]
 fn fields_with_the_content_of_another_format_are_refused() {
     let parts = json!([{"role": "user", "parts": [{"type": "text", "text": "hi"}]}]);
     for shape in [Shape::OpenAi, Shape::Anthropic] {
@@ -298,7 +316,9 @@ fn unknown_fields_with_text_are_counted() {
 // ---- Responses ----
 
 fn responses(items: Vec<Value>) -> Value {
-    json!({"model": "gpt-5", "input": items})
+    let mut request = json!({"model": "gpt-5"});
+    request["input"] = items.into();
+    request
 }
 
 fn user(text: &str) -> Value {
@@ -423,6 +443,7 @@ fn an_approval_its_request_and_its_call_are_one_group() {
 
 /// One row per type of the input items of the Responses API: the items, and which are one group.
 #[test]
+#[expect(clippy::too_many_lines, reason = "one row per item type")]
 fn every_item_type_of_responses_is_read() {
     let call = |kind: &str, key: &str, value: Value| {
         let mut item = json!({"type": kind, "call_id": "c", "id": "i", "status": "completed"});
@@ -679,11 +700,15 @@ fn the_output_of_a_shell_is_shortened() {
 // ---- Anthropic ----
 
 fn anthropic(messages: Vec<Value>) -> Value {
-    json!({"model": "claude-opus-5", "max_tokens": 100, "messages": messages})
+    let mut request = json!({"model": "claude-opus-5", "max_tokens": 100});
+    request["messages"] = messages.into();
+    request
 }
 
 fn assistant(blocks: Value) -> Value {
-    json!({"role": "assistant", "content": blocks})
+    let mut message = json!({"role": "assistant"});
+    message["content"] = blocks;
+    message
 }
 
 fn tool_use(id: &str) -> Value {
@@ -768,7 +793,7 @@ fn system_messages_stay_where_the_api_accepts_them() {
         vec![user("q"), assistant(json!("a")), system.clone()],
     ] {
         let (path, _) = error_of(&anthropic(messages.clone()), Some(Shape::Anthropic));
-        assert!(path.ends_with(".role"), "{path}: {messages:?}");
+        assert!(path.contains("].role"), "{path}: {messages:?}");
     }
 }
 

@@ -68,7 +68,7 @@ fn check_order(messages: &[ParsedMessage]) -> Result<(), (usize, Fault)> {
     for index in (0..messages.len()).filter(is_system) {
         let before = index.checked_sub(1).map(|before| &messages[before]);
         let follows = before.is_some_and(|before| {
-            before.role() == Role::User || (before.is_from_model() && before.ends_in_server_tool)
+            before.role() == Role::User || (before.is_from_model() && before.ends_in_server_tool())
         });
         let is_followed = messages
             .get(index + 1)

@@ -89,6 +89,11 @@ const BLOCKS: &[(&str, Reading)] = &[
     ("text-plain", Reading::Document),
     ("video", Reading::File),
     ("non_standard", Reading::Json),
+    ("reasoning_content", Reading::Json),
+    ("guard_content", Reading::Json),
+    ("executable_code", Reading::Json),
+    ("code_execution_result", Reading::Json),
+    ("media", Reading::File),
     ("web_search_call", Reading::Json),
     ("file_search_call", Reading::Json),
     ("code_interpreter_call", Reading::Json),
@@ -137,7 +142,6 @@ pub(super) fn block(message: &mut ParsedMessage, value: &Value, path: &str) -> R
     }
     let fields = object(value, path)?;
     let kind = text(fields, "type", path)?;
-    message.ends_in_server_tool = false;
     match reading(kind) {
         Some(Reading::Text) if !is_annotated(fields) => {
             message.push_slot(text(fields, "text", path)?, &join(path, "text"));
@@ -153,28 +157,24 @@ pub(super) fn block(message: &mut ParsedMessage, value: &Value, path: &str) -> R
         Some(Reading::File) => push(message, ContentPart::File),
         Some(Reading::Document) => document(message, fields, path)?,
         Some(Reading::Call(id)) => {
+            // The program of the provider that makes the call.
+            let caller = fields.get("caller").and_then(|it| it.get("tool_id"));
+            if let Some(id) = caller.and_then(Value::as_str) {
+                message.push_link(id, false);
+            }
             let name = optional(fields, "name", path)?.unwrap_or(kind);
             let keys = ["input", "args", "arguments", "action"];
             let input = keys.iter().find_map(|key| fields.get(*key));
             message.push_call(text(fields, id, path)?, name, arguments(input));
-            // The program of the provider that makes the call.
-            let caller = fields
-                .get("caller")
-                .and_then(|caller| caller.get("tool_id"));
-            if let Some(id) = caller.and_then(Value::as_str) {
-                message.push_link(id, false);
-            }
         }
         Some(Reading::Result) => result(message, fields, path)?,
         Some(Reading::ServerCall) => {
-            message.push_link(text(fields, "id", path)?, false);
             push_json(message, value);
-            message.ends_in_server_tool = true;
+            message.push_link(text(fields, "id", path)?, false);
         }
         Some(Reading::ServerResult(id)) => {
-            message.push_link(text(fields, id, path)?, true);
             push_json(message, value);
-            message.ends_in_server_tool = true;
+            message.push_link(text(fields, id, path)?, true);
         }
         Some(Reading::Compaction) => {
             message.required = Some(Required::Compaction);
@@ -206,6 +206,7 @@ fn unknown(
         .as_object()
         .and_then(|fields| looks_like(kind, fields))
     else {
+        message.unknown = Some((join(path, "type"), kind.to_owned()));
         push_json(message, value);
         return Ok(());
     };

@@ -129,7 +129,7 @@ pub(crate) struct Format {
     /// belongs to the next message unless that is a user turn.
     pub(crate) ends_on_user: bool,
     /// Checks the order of the messages of a request. Returns the position of the first that is out of place.
-    pub(crate) check_order: fn(&[ParsedMessage]) -> Result<(), (usize, Fault)>,
+    pub(crate) check_order: CheckOrder,
     /// Reads one message.
     read: fn(&Map<String, Value>) -> Result<ParsedMessage, Fault>,
     /// The fields of its messages, to find the nearest format of an unknown message.
@@ -150,6 +150,8 @@ pub(crate) struct Format {
     /// Returns the tokens of an image.
     pub(crate) image_tokens: fn(Image) -> i64,
 }
+
+type CheckOrder = fn(&[ParsedMessage]) -> Result<(), (usize, Fault)>;
 
 /// A field of a request that costs tokens.
 #[derive(Clone, Copy)]

@@ -113,8 +113,7 @@ fn read(fields: &Map<String, Value>) -> Result<ParsedMessage, Fault> {
         _ => {}
     }
     if let Some(name) = name {
-        message.named = true;
-        message.parts.push(ContentPart::Text(name.to_owned()));
+        message.parts.push(ContentPart::Name(name.to_owned()));
     }
     count_unknown(&mut message, fields, "", &KNOWN)?;
     Ok(message)

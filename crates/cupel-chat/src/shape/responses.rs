@@ -174,7 +174,6 @@ fn read(fields: &Map<String, Value>) -> Result<ParsedMessage, Fault> {
         }
         Reading::Reference => {
             let id = text(fields, "id", "")?;
-            item.is_reference = true;
             item.precedes_next = id.starts_with("rs_");
             blocks::push_json(&mut item, &whole());
         }
@@ -211,6 +210,7 @@ fn unknown(kind: &str, fields: &Map<String, Value>) -> Result<ParsedMessage, Fau
         );
     }
     let mut item = ParsedMessage::new(Role::Other, kind);
+    item.unknown = Some(("type".to_owned(), kind.to_owned()));
     blocks::push_json(&mut item, &Value::from(fields.clone()));
     Ok(item)
 }

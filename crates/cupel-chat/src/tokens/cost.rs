@@ -24,12 +24,11 @@ const ENCRYPTED_BYTES: usize = 4;
 
 /// Returns the tokens of one message.
 pub(crate) fn message(shape: Shape, message: &ParsedMessage, counter: &dyn TokenCounter) -> i64 {
-    let name = if message.named { PER_NAME } else { 0 };
     let parts = message
         .parts
         .iter()
         .map(|content| part(shape, content, counter));
-    sum([PER_MESSAGE, name, counter.count(&message.label)]
+    sum([PER_MESSAGE, counter.count(&message.label)]
         .into_iter()
         .chain(parts))
 }
@@ -38,6 +37,7 @@ pub(crate) fn message(shape: Shape, message: &ParsedMessage, counter: &dyn Token
 fn part(shape: Shape, part: &ContentPart, counter: &dyn TokenCounter) -> i64 {
     match part {
         ContentPart::Text(text) => counter.count(text),
+        ContentPart::Name(name) => sum([PER_NAME, counter.count(name)]),
         ContentPart::Call(name, arguments) => {
             sum([PER_CALL, counter.count(name), counter.count(arguments)])
         }
