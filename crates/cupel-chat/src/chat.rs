@@ -10,7 +10,7 @@ use crate::error::{ChatError, Kind, Place};
 use crate::groups::Groups;
 use crate::layout::{Layout, Piece};
 use crate::message::{ContentPart, ParsedMessage, Role};
-use crate::shape::{Shape, detect, read};
+use crate::shape::{Shape, annotate, detect, read};
 use crate::tokens::{TokenCounter, cost};
 
 /// A conversation. Kept messages are written back byte for byte.
@@ -110,10 +110,13 @@ impl Chat {
                 (Value::String(text), Some(read_string)) if layout.is_text => Ok(read_string(text)),
                 (value, _) => read(shape, value),
             };
-            let message = message.map_err(|fault| {
+            let mut message = message.map_err(|fault| {
                 let error = layout.fault(index, &fault.field, fault.message);
                 error.kind(fault.kind)
             })?;
+            if layout.transcript.is_some() {
+                annotate(shape, &layout.record(index), &mut message);
+            }
             messages.push(if shape.is_chat() {
                 message
             } else {

@@ -40,11 +40,14 @@ impl<'t> Chats<'t> {
     /// The first line or element decides. Others may turn out to be invalid when they are parsed.
     pub fn find(text: &'t str, at: &str) -> Option<Self> {
         let body = text.trim_start_matches('\u{feff}');
-        let chats = if body.trim_start().starts_with('[') {
-            let list: Vec<&RawValue> = serde_json::from_str(body).ok()?;
-            if !at.is_empty() || !is_request(list.first()?.get(), "") {
+        let chats = if let Some(elements) = body.trim_start().strip_prefix('[') {
+            // Most arrays are lists of messages, which the first element shows.
+            let mut elements = serde_json::Deserializer::from_str(elements).into_iter();
+            let first: &RawValue = elements.next()?.ok()?;
+            if !at.is_empty() || !is_request(first.get(), "") {
                 return None;
             }
+            let list: Vec<&RawValue> = serde_json::from_str(body).ok()?;
             let range = |raw: &RawValue| offset(text, raw)..offset(text, raw) + raw.get().len();
             list.into_iter().map(range).collect()
         } else {

@@ -1,16 +1,17 @@
 //! The byte ranges of the messages in a text, so that a selection is written back byte for byte.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use crate::chats::Chats;
 use crate::error::{ChatError, Kind, Place};
 use crate::pointer::{self, Found};
-use crate::shape::{Shape, evidence, foreign};
+use crate::shape::{Record, Shape, Transcript, evidence, foreign, type_of};
 
 /// A text as a list of values, and the text before, between and after them.
 #[derive(Debug, Clone)]
@@ -20,6 +21,8 @@ pub(crate) struct Layout {
     pub(crate) path: String,
     /// The JSON pointer that the list was looked for at.
     pub(crate) at: String,
+    /// The format of a transcript, whose records hold the values.
+    pub(crate) transcript: Option<Shape>,
     /// Whether a string takes the place of the list.
     pub(crate) is_text: bool,
     /// The other fields of the request.
@@ -115,7 +118,7 @@ impl Layout {
             return Err(ChatError::new(text, 0, message).kind(Kind::Many));
         }
         if at.is_empty() && is_one_per_line(body) {
-            return Self::lines(text);
+            return Self::lines(text, shape);
         }
         let whole: &RawValue = match parse(text, body) {
             Ok(whole) => whole,
@@ -132,11 +135,18 @@ impl Layout {
     /// Finds the list in a value.
     fn of(text: &str, found: Found<'_>, shape: Option<Shape>) -> Result<Self, ChatError> {
         let raw = found.raw;
+        if let Some(shape) = shape.filter(|shape| shape.format().transcript.is_some()) {
+            let message = format!("a transcript of the format {shape} has one record per line");
+            return Err(ChatError::new(text, offset(text, raw), message).at(found.path));
+        }
         match raw.get().as_bytes()[0] {
             b'[' => Self::list(text, found),
             b'{' => Self::document(text, &found, shape),
             _ => {
-                let message = "a chat is a JSON object with an array `messages`, `input` or `items`, a JSON array, or one JSON object per line";
+                let message = format!(
+                    "a chat is a JSON object with a list of messages, a JSON array, or one JSON object per line, not {}",
+                    type_of(&parsed(raw))
+                );
                 Err(ChatError::new(text, offset(text, raw), message).at(found.path))
             }
         }
@@ -215,6 +225,7 @@ impl Layout {
             text: text.to_owned(),
             path: found.path,
             at: String::new(),
+            transcript: None,
             is_text,
             envelope: siblings.collect(),
             elements,
@@ -224,7 +235,7 @@ impl Layout {
         })
     }
 
-    fn lines(text: &str) -> Result<Self, ChatError> {
+    fn lines(text: &str, shape: Option<Shape>) -> Result<Self, ChatError> {
         let mut elements = Vec::new();
         let mut at = text.len() - text.trim_start_matches('\u{feff}').len();
         let head = at;
@@ -246,12 +257,22 @@ impl Layout {
                 end,
             });
         }
+        let json = |element: &Element| &text[element.value.clone()];
+        let transcript = match shape {
+            Some(shape) => shape.format().transcript.map(|_| shape),
+            None => elements.iter().find_map(|line| transcript_of(json(line))),
+        };
+        let mut envelope = Vec::new();
+        if let Some(shape) = transcript {
+            (elements, envelope) = records(text, elements, shape)?;
+        }
         Ok(Self {
             text: text.to_owned(),
             path: String::new(),
             at: String::new(),
+            transcript,
             is_text: false,
-            envelope: Vec::new(),
+            envelope,
             tail: elements.last().map_or(head, |last: &Element| last.end),
             elements,
             separator: "",
@@ -310,29 +331,182 @@ impl Layout {
             return self.text.clone();
         }
         let mut text = self.text[..self.head].to_owned();
-        for (position, piece) in pieces.iter().enumerate() {
-            let Element {
-                lead,
-                ref value,
-                end,
-            } = self.elements[piece.index()];
-            if position > 0 {
-                text.push_str(self.separator);
+        let mut pieces = pieces.iter().peekable();
+        let (mut is_first, mut end) = (true, self.head);
+        let mut changes = Changes::default();
+        for (index, element) in self.elements.iter().enumerate() {
+            let is_line = self.separator.is_empty();
+            if is_line {
+                // Other records and blank lines stay.
+                text.push_str(&self.text[end..element.lead]);
+            }
+            end = element.end;
+            let mut is_kept = false;
+            while let Some(piece) = pieces.next_if(|piece| piece.index() == index) {
+                if !is_first {
+                    text.push_str(self.separator);
+                }
                 // The last line may have no line break.
-                if self.separator.is_empty() && !text.ends_with('\n') {
+                if is_line && text.len() > self.head && !text.ends_with('\n') {
                     text.push('\n');
                 }
+                is_first = false;
+                let json = match piece {
+                    Piece::Original(_) => self.json(index),
+                    Piece::Replaced(_, json) => json,
+                    Piece::Before(_, json) => match self.marker_record(index, json, &mut changes) {
+                        Some(line) => {
+                            text.push_str(&line);
+                            continue;
+                        }
+                        None => json,
+                    },
+                };
+                is_kept |= !matches!(piece, Piece::Before(..));
+                text.push_str(&self.text[element.lead..element.value.start]);
+                text.push_str(json);
+                text.push_str(&self.text[element.value.end..element.end]);
             }
-            text.push_str(&self.text[lead..value.start]);
-            text.push_str(match piece {
-                Piece::Original(_) => &self.text[value.clone()],
-                Piece::Replaced(_, json) | Piece::Before(_, json) => json,
-            });
-            text.push_str(&self.text[value.end..end]);
+            if !is_kept && let Some((id, parent)) = self.parent_keys() {
+                let mut record = self.record(index);
+                if let Some(Value::String(id)) = record.remove(id) {
+                    let parent = record.remove(parent).unwrap_or_default();
+                    changes.dropped.insert(id, parent);
+                }
+            }
         }
         text.push_str(&self.text[self.tail..]);
-        text
+        match self.parent_keys() {
+            Some(keys) => changes.relink(&text, keys),
+            None => text,
+        }
     }
+
+    /// Returns the record that holds a value in a transcript.
+    pub(crate) fn record(&self, index: usize) -> Map<String, Value> {
+        let Element { lead, end, .. } = self.elements[index];
+        serde_json::from_str(&self.text[lead..end]).unwrap_or_default()
+    }
+
+    fn parent_keys(&self) -> Option<(&'static str, &'static str)> {
+        self.transcript?.format().transcript?.parent
+    }
+
+    /// Returns the line of a marker before a record of a transcript.
+    fn marker_record(&self, index: usize, json: &str, changes: &mut Changes) -> Option<String> {
+        let transcript = self.transcript?.format().transcript?;
+        let next = self.record(index);
+        let marker = (transcript.marker)(serde_json::from_str(json).ok()?, &next);
+        if let Some((id, _)) = transcript.parent
+            && let (Some(Value::String(next)), Some(new)) = (next.get(id), marker.get(id))
+        {
+            changes.inserted.insert(next.clone(), new.clone());
+        }
+        Some(format!("{}\n", Value::from(marker)))
+    }
+}
+
+/// What changes in the chain of the records of a transcript.
+#[derive(Default)]
+struct Changes {
+    /// The parents of dropped records by id.
+    dropped: HashMap<String, Value>,
+    /// The new parents of records by id.
+    inserted: HashMap<String, Value>,
+}
+
+impl Changes {
+    /// Returns the text with the nearest kept ancestor as the parent of each record.
+    fn relink(&self, text: &str, (id, parent): (&str, &str)) -> String {
+        let mut relinked = String::with_capacity(text.len());
+        for line in text.split_inclusive('\n') {
+            let Entries(entries) = serde_json::from_str(line).unwrap_or(Entries(Vec::new()));
+            let field = |key: &str| entries.iter().rfind(|(name, _)| name == key);
+            let Some((_, raw)) = field(parent) else {
+                relinked.push_str(line);
+                continue;
+            };
+            let id = field(id).map(|(_, id)| parsed(id));
+            let old = parsed(raw);
+            let new = match id.as_ref().and_then(Value::as_str) {
+                Some(id) if self.inserted.contains_key(id) => &self.inserted[id],
+                _ => self.ancestor(&old),
+            };
+            if *new == old {
+                relinked.push_str(line);
+            } else {
+                let start = offset(line, raw);
+                relinked.push_str(&line[..start]);
+                relinked.push_str(&new.to_string());
+                relinked.push_str(&line[start + raw.get().len()..]);
+            }
+        }
+        relinked
+    }
+
+    /// Returns the nearest kept ancestor.
+    fn ancestor<'a>(&'a self, mut id: &'a Value) -> &'a Value {
+        // Invalid records may form a cycle.
+        for _ in 0..=self.dropped.len() {
+            match id.as_str().and_then(|id| self.dropped.get(id)) {
+                Some(parent) => id = parent,
+                None => return id,
+            }
+        }
+        &Value::Null
+    }
+}
+
+/// Returns the format of the transcript that a line is a record of.
+fn transcript_of(json: &str) -> Option<Shape> {
+    Shape::ALL.into_iter().find(|shape| {
+        let format = shape.format();
+        let may_be = |it: &Transcript| json.contains(&format!("\"{}\"", it.message));
+        format.transcript.is_some_and(may_be) && shape.is_evident(&parsed_str(json))
+    })
+}
+
+/// Returns the values in the records of a transcript, and the fields of the request that records state.
+fn records(
+    text: &str,
+    lines: Vec<Element>,
+    shape: Shape,
+) -> Result<(Vec<Element>, Vec<(String, Value)>), ChatError> {
+    let (mut main, mut side, mut envelope) = (Vec::new(), Vec::new(), Vec::new());
+    let Some(transcript) = shape.format().transcript else {
+        return Ok((lines, envelope));
+    };
+    for line in lines {
+        let json = &text[line.value.clone()];
+        let record: Map<String, Value> = serde_json::from_str(json).unwrap_or_default();
+        if record.contains_key("role") || !record.contains_key("type") {
+            let message = format!(
+                "not a record of the format {shape}, which has `type` and no `role`; use records only"
+            );
+            let error = ChatError::new(text, line.value.start, message);
+            return Err(error.kind(Kind::Ambiguous));
+        }
+        let fields = (transcript.request_fields)(&record).into_iter();
+        envelope.extend(fields.map(|(key, value)| (key.to_owned(), value)));
+        let kind = (transcript.classify)(&record);
+        if let Record::Summary | Record::Boundary = kind {
+            main.clear();
+        }
+        let Entries(entries) = serde_json::from_str(json).unwrap_or(Entries(Vec::new()));
+        let message = entries.iter().rfind(|(key, _)| key == transcript.message);
+        let Some((_, raw)) = message else { continue };
+        let start = offset(text, raw);
+        let element = Element {
+            value: start..start + raw.get().len(),
+            ..line
+        };
+        match kind {
+            Record::Message | Record::Summary => main.push(element),
+            Record::Side => side.push(element),
+            Record::Boundary | Record::Other => {}
+        }
+    }
+    Ok((if main.is_empty() { side } else { main }, envelope))
 }
 
 /// Returns the keys that the list has in a request of any format.
@@ -423,7 +597,11 @@ pub(crate) fn is_request(json: &str, at: &str) -> bool {
 
 /// Returns the value of JSON that was read before.
 fn parsed(raw: &RawValue) -> Value {
-    serde_json::from_str(raw.get()).unwrap_or_default()
+    parsed_str(raw.get())
+}
+
+fn parsed_str(json: &str) -> Value {
+    serde_json::from_str(json).unwrap_or_default()
 }
 
 fn parse<'a, T: Deserialize<'a>>(text: &str, body: &'a str) -> Result<T, ChatError> {

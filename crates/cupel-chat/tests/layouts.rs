@@ -1,7 +1,7 @@
 //! Where a chat is found: in wrappers, at a JSON pointer, and among other chats.
 
 use cupel::ContextBudget;
-use cupel_chat::{Chat, Chats, Encoding, Shape, default_policy};
+use cupel_chat::{Chat, Chats, Encoding, Role, Shape, default_policy, newest_policy};
 
 const MESSAGES: &str = r#"[ {"role": "user", "content": "one"} , {"role": "assistant", "content": "two"},
   {"role": "user", "content": "three"} ]"#;
@@ -239,4 +239,331 @@ fn a_chat_in_a_wrapper_is_fitted_in_place() {
     assert!(written.ends_with(r#"], "model": "gpt-4o"}, "x": 1.0}"#));
     let again = Chat::parse(&written, None).unwrap();
     assert!(again.tokens(&Encoding::O200k) <= 40);
+}
+
+/// A record of a Claude Code transcript.
+fn record(number: usize, kind: &str, fields: &str, message: &str) -> String {
+    let parent = match number {
+        1 => "null".to_owned(),
+        number => format!("\"u{}\"", number - 1),
+    };
+    format!(
+        "{{\"parentUuid\": {parent}, \"isSidechain\": false,{fields} \"sessionId\": \"s\", \"type\": \"{kind}\", \"message\": {message}, \"uuid\": \"u{number}\", \"timestamp\": \"2026-01-01T10:00:0{number}.000Z\"}}\n"
+    )
+}
+
+/// A transcript: a task, two steps whose answers span lines, a side chain and other records.
+fn transcript() -> String {
+    let long = "long ".repeat(150);
+    let result = |id: &str| {
+        format!(
+            r#"{{"role": "user", "content": [{{"type": "tool_result", "tool_use_id": "{id}", "content": "{long}"}}]}}"#
+        )
+    };
+    let answer = |id: &str, block: &str| {
+        format!(
+            r#"{{"id": "{id}", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5", "content": [{block}], "stop_reason": null}}"#
+        )
+    };
+    let thinking = r#"{"type": "thinking", "thinking": "hmm", "signature": "EqQBCg=="}"#;
+    let call = |id: &str| {
+        format!(r#"{{"type": "tool_use", "id": "{id}", "name": "Read", "input": {{}}}}"#)
+    };
+    let user = |text: &str| format!(r#"{{"role": "user", "content": "{text}"}}"#);
+    let side = record(9, "assistant", "", &answer("msg_9", &call("side")))
+        .replace("\"isSidechain\": false", "\"isSidechain\": true");
+    [
+        "{\"type\": \"summary\", \"summary\": \"Fix\", \"leafUuid\": \"x\"}\n",
+        &record(1, "user", " \"cwd\": \"/w\",", &user("Fix the bug.")),
+        &record(2, "assistant", "", &answer("msg_1", thinking)),
+        &side,
+        &record(3, "assistant", "", &answer("msg_1", &call("a"))),
+        &record(4, "user", "", &result("a")),
+        "{\"type\": \"file-history-snapshot\", \"messageId\": \"m\", \"snapshot\": {}}\n",
+        &record(5, "assistant", "", &answer("msg_2", &call("b"))),
+        &record(6, "user", "", &result("b")),
+        &record(
+            7,
+            "assistant",
+            "",
+            &answer("msg_3", r#"{"type": "text", "text": "Done."}"#),
+        ),
+        &record(8, "user", "", &user("Commit.")),
+    ]
+    .concat()
+}
+
+/// Returns the id and the parent of every record that has an id.
+fn chain(text: &str) -> Vec<(String, serde_json::Value)> {
+    let records = text.lines().map(|line| serde_json::from_str(line).unwrap());
+    let links = records.filter_map(|record: serde_json::Value| {
+        Some((
+            record.get("uuid")?.as_str()?.to_owned(),
+            record["parentUuid"].clone(),
+        ))
+    });
+    links.collect()
+}
+
+#[test]
+fn a_claude_code_transcript_is_a_chat_among_other_records() {
+    let text = transcript();
+    let chat = Chat::parse(&text, None).unwrap();
+    assert_eq!((chat.shape(), chat.len()), (Shape::ClaudeCode, 8));
+    assert_eq!(chat.model(), Some("claude-sonnet-4-5"));
+    let all: Vec<usize> = (0..8).collect();
+    assert_eq!(chat.write(&all), text);
+    let items = chat.items(&Encoding::O200k);
+    let group = |index: usize| items[index].metadata().get("cupel:group");
+    assert_eq!(group(1), group(2), "one message in two lines");
+    assert_eq!(group(1), group(3), "and its result");
+    assert_ne!(group(1), group(4));
+    let expected: chrono::DateTime<chrono::Utc> = "2026-01-01T10:00:03Z".parse().unwrap();
+    assert_eq!(items[2].timestamp(), Some(expected));
+}
+
+#[test]
+fn records_that_are_no_messages_stay_and_the_chain_is_closed() {
+    let text = transcript();
+    let chat = Chat::parse(&text, None).unwrap();
+    let written = chat.write(&[0, 6, 7]);
+    let lines: Vec<&str> = text.lines().collect();
+    let kept = [0, 1, 3, 6, 9, 10].map(|line| lines[line]);
+    let expected = kept.join("\n") + "\n";
+    let expected = expected.replace("\"parentUuid\": \"u6\"", "\"parentUuid\": \"u1\"");
+    // The parent of the side chain is its own.
+    assert_eq!(written, expected);
+    let again = Chat::parse(&written, None).unwrap();
+    assert_eq!((again.shape(), again.len()), (Shape::ClaudeCode, 3));
+}
+
+#[test]
+fn a_fitted_transcript_is_one_chain() {
+    let text = transcript();
+    let chat = Chat::parse(&text, None).unwrap();
+    let counter = Encoding::O200k;
+    let others = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter(|line| {
+            line.contains("\"isSidechain\": true") || !line.contains("\"message\":")
+        });
+        lines.map(str::to_owned).collect()
+    };
+    let mut shortest = usize::MAX;
+    for tokens in (60..500).step_by(20) {
+        let budget = ContextBudget::with_target(tokens, tokens).unwrap();
+        for policy in [default_policy(), newest_policy()] {
+            let Ok(fitted) = chat.fit(&policy, &budget, &counter) else {
+                continue;
+            };
+            let written = fitted.to_json();
+            assert_eq!(others(&written), others(&text), "{tokens}");
+            let links = chain(&written);
+            let has = |id: &str| links.iter().any(|(known, _)| known == id);
+            let is_linked = |(_, parent): &(String, serde_json::Value)| {
+                parent.is_null() || has(parent.as_str().unwrap())
+            };
+            // The parent of the side chain is no record of the file.
+            let main = links.iter().filter(|(id, _)| id != "u9");
+            assert!(main.clone().all(is_linked), "{tokens}: {written}");
+            assert_eq!(main.filter(|(_, parent)| parent.is_null()).count(), 1);
+            assert_eq!(has("u2"), has("u3"), "{tokens}");
+            assert_eq!(has("u3"), has("u4"), "{tokens}");
+            let again = Chat::parse(&written, None).unwrap();
+            assert!(again.tokens(&counter) <= tokens);
+            shortest = shortest.min(again.len());
+        }
+    }
+    assert!(shortest < 6, "{shortest}");
+}
+
+#[test]
+fn a_marker_is_a_record_of_the_chain() {
+    let user = |text: &str| format!(r#"{{"role": "user", "content": "{text}"}}"#);
+    let long = "long ".repeat(150);
+    let answer = format!(r#"{{"role": "assistant", "content": "{long}"}}"#);
+    let text = [
+        record(1, "user", "", &user("Fix the bug.")),
+        record(2, "assistant", "", &answer),
+        record(3, "user", "", &user("Commit.")),
+    ]
+    .concat();
+    let chat = Chat::parse(&text, None).unwrap();
+    let budget = ContextBudget::with_target(30, 30).unwrap();
+    let fitted = chat.fit(&default_policy(), &budget, &Encoding::O200k);
+    let fitted = fitted.unwrap();
+    assert_eq!((&fitted.kept[..], fitted.markers.len()), (&[0, 2][..], 1));
+    let written = fitted.to_json();
+    let links = chain(&written);
+    let ids: Vec<&str> = links.iter().map(|(id, _)| id.as_str()).collect();
+    let [first, marker, last] = ids[..] else {
+        panic!("{written}");
+    };
+    // RFC 9562: version 8, variant 10.
+    assert!(marker.len() == 36 && &marker[14..15] == "8" && "89ab".contains(&marker[19..20]));
+    assert_eq!((first, last), ("u1", "u3"));
+    assert_eq!((&links[1].1, &links[2].1), (&first.into(), &marker.into()));
+    let again = Chat::parse(&written, None).unwrap();
+    assert_eq!(again.len(), 3);
+    assert_eq!(again.message(1).text(), "[1 earlier message omitted]");
+    assert_eq!(again.message(1).role(), Role::Assistant);
+}
+
+#[test]
+fn messages_before_a_compaction_are_passed_through() {
+    let text = transcript();
+    let boundary = "{\"type\": \"system\", \"subtype\": \"compact_boundary\", \"parentUuid\": null, \"uuid\": \"b\"}\n";
+    let summary = record(
+        8,
+        "user",
+        " \"isCompactSummary\": true,",
+        r#"{"role": "user", "content": "The bug is fixed."}"#,
+    );
+    let last = record(9, "user", "", r#"{"role": "user", "content": "Thanks."}"#);
+    let text = format!("{text}{boundary}{summary}{last}");
+    let chat = Chat::parse(&text, None).unwrap();
+    assert_eq!(chat.len(), 2);
+    assert_eq!(chat.message(0).text(), "The bug is fixed.");
+    let budget = ContextBudget::with_target(100, 100).unwrap();
+    let fitted = chat
+        .fit(&default_policy(), &budget, &Encoding::O200k)
+        .unwrap();
+    assert_eq!(fitted.to_json(), text);
+}
+
+#[test]
+fn a_transcript_of_a_subagent_is_a_chat() {
+    let text = transcript().replace("\"isSidechain\": false", "\"isSidechain\": true");
+    let chat = Chat::parse(&text, None).unwrap();
+    assert_eq!((chat.shape(), chat.len()), (Shape::ClaudeCode, 9));
+    let text = transcript() + "{\"role\": \"user\", \"content\": \"x\"}\n";
+    for shape in [None, Some(Shape::ClaudeCode)] {
+        let error = Chat::parse(&text, shape).unwrap_err();
+        assert!(error.is_ambiguous() && error.place.line == 12, "{error}");
+    }
+    let error = Chat::parse("[]", Some(Shape::ClaudeCode)).unwrap_err();
+    assert_eq!(
+        error.message,
+        "a transcript of the format claude-code has one record per line"
+    );
+}
+
+#[test]
+fn records_in_an_array_are_refused() {
+    for (text, shape) in [(transcript(), "claude-code"), (rollout(), "codex")] {
+        let mut lines: Vec<&str> = text.lines().collect();
+        // A summary has no evidence of any format.
+        lines.retain(|line| !line.contains("leafUuid") && !line.contains("snapshot"));
+        let array = format!("[{}]", lines.join(","));
+        let error = Chat::parse(&array, None).unwrap_err().message;
+        let start = format!("a record of the format {shape}, which has one record per line");
+        assert!(error.starts_with(&start), "{error}");
+    }
+}
+
+#[test]
+fn parts_of_an_anthropic_answer_are_one_group() {
+    let answer = |block: &str| {
+        format!(
+            "{{\"id\": \"msg_1\", \"type\": \"message\", \"role\": \"assistant\", \"model\": \"claude-sonnet-4-5\", \"content\": [{block}], \"stop_reason\": null}}\n"
+        )
+    };
+    let result = |id: &str| {
+        format!(
+            "{{\"role\": \"user\", \"content\": [{{\"type\": \"tool_result\", \"tool_use_id\": \"{id}\", \"content\": \"x\"}}]}}\n"
+        )
+    };
+    let call =
+        |id: &str| format!(r#"{{"type": "tool_use", "id": "{id}", "name": "f", "input": {{}}}}"#);
+    let text = [
+        "{\"role\": \"user\", \"content\": \"one\"}\n",
+        &answer(&call("a")),
+        &result("a"),
+        &answer(&call("b")),
+        &result("b"),
+        "{\"role\": \"user\", \"content\": \"two\"}\n",
+    ]
+    .concat();
+    let chat = Chat::parse(&text, None).unwrap();
+    assert_eq!(chat.shape(), Shape::Anthropic);
+    let items = chat.items(&Encoding::O200k);
+    let group = |index: usize| items[index].metadata().get("cupel:group");
+    assert!(group(1).is_some());
+    assert!((2..5).all(|index| group(index) == group(1)));
+}
+
+/// A Codex rollout.
+fn rollout() -> String {
+    let long = "long ".repeat(150);
+    let item = |payload: &str| {
+        format!(
+            "{{\"timestamp\": \"2026-04-22T19:00:01.1Z\", \"type\": \"response_item\", \"payload\": {payload}}}\n"
+        )
+    };
+    let user = |text: &str| {
+        item(&format!(
+            r#"{{"type": "message", "role": "user", "content": [{{"type": "input_text", "text": "{text}"}}]}}"#
+        ))
+    };
+    [
+        "{\"timestamp\": \"2026-04-22T19:00:01.055Z\", \"type\": \"session_meta\", \"payload\": {\"id\": \"t\", \"instructions\": \"Be brief.\"}}\n",
+        "{\"timestamp\": \"2026-04-22T19:00:01.055Z\", \"type\": \"turn_context\", \"payload\": {\"model\": \"gpt-5-codex\"}}\n",
+        &user("Run the tests."),
+        "{\"timestamp\": \"2026-04-22T19:00:01.1Z\", \"type\": \"event_msg\", \"payload\": {\"type\": \"user_message\", \"message\": \"Run the tests.\"}}\n",
+        &item(r#"{"type": "reasoning", "summary": [], "content": null, "encrypted_content": "gAAAAA"}"#),
+        &item(r#"{"type": "function_call", "name": "shell", "arguments": "{}", "call_id": "c1"}"#),
+        &item(&format!(r#"{{"type": "function_call_output", "call_id": "c1", "output": "{long}"}}"#)),
+        "{\"timestamp\": \"2026-04-22T19:00:01.1Z\", \"type\": \"event_msg\", \"payload\": {\"type\": \"token_count\", \"info\": null}}\n",
+        &item(r#"{"type": "ghost_snapshot", "ghost_commit": {}}"#),
+        &item(r#"{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "All pass."}]}"#),
+        &user("Commit."),
+    ]
+    .concat()
+}
+
+#[test]
+fn a_codex_rollout_is_a_chat_among_other_records() {
+    let text = rollout();
+    let chat = Chat::parse(&text, None).unwrap();
+    assert_eq!((chat.shape(), chat.len()), (Shape::Codex, 6));
+    assert_eq!(chat.model(), Some("gpt-5-codex"));
+    // 3 and 1 for the role, 3 for the text, and 3 for the answer.
+    assert_eq!(chat.overhead(&Encoding::O200k), 10);
+    let lines: Vec<&str> = text.lines().collect();
+    let kept = [0, 1, 2, 3, 7, 8, 10].map(|line| lines[line]);
+    assert_eq!(chat.write(&[0, 5]), kept.join("\n") + "\n");
+    let counter = Encoding::O200k;
+    let budget = ContextBudget::with_target(60, 60).unwrap();
+    let fitted = chat.fit(&newest_policy(), &budget, &counter).unwrap();
+    let written = fitted.to_json();
+    assert_eq!(
+        written.contains("encrypted_content"),
+        written.contains("function_call_output")
+    );
+    let again = Chat::parse(&written, None).unwrap();
+    assert!(again.tokens(&counter) <= 60 && again.shape() == Shape::Codex);
+}
+
+#[test]
+fn the_summary_of_a_codex_rollout_replaces_what_is_before() {
+    let summary = "{\"timestamp\": \"2026-04-22T19:00:05Z\", \"type\": \"compacted\", \"payload\": {\"message\": \"The tests pass.\"}}\n";
+    let last = "{\"timestamp\": \"2026-04-22T19:00:06Z\", \"type\": \"response_item\", \"payload\": {\"type\": \"message\", \"role\": \"user\", \"content\": \"Thanks.\"}}\n";
+    let text = rollout() + summary + last;
+    let chat = Chat::parse(&text, None).unwrap();
+    let texts: Vec<String> = chat.messages().map(|message| message.text()).collect();
+    assert_eq!(texts, ["The tests pass.", "Thanks."]);
+    assert_eq!(chat.write(&[0, 1]), text);
+}
+
+#[test]
+fn lines_without_a_line_break_at_the_end_are_written_as_lines() {
+    for text in [transcript(), rollout()] {
+        let text = text.trim_end();
+        let chat = Chat::parse(text, None).unwrap();
+        let last = chat.len() - 1;
+        assert_eq!(chat.write(&(0..=last).collect::<Vec<_>>()), text);
+        let written = chat.write(&[0, last]);
+        assert!(Chat::parse(&written, None).is_ok_and(|chat| chat.len() == 2));
+        let written = chat.write(&[0]);
+        assert!(Chat::parse(&written, None).is_ok_and(|chat| chat.len() == 1));
+    }
 }

@@ -100,7 +100,7 @@ fn invalid_chats_fail_with_position_and_fix() {
     for (text, expected) in [
         ("", empty.to_owned()),
         (" \n\t", empty.to_owned()),
-        ("7", "line 1, column 1: a chat is a JSON object with an array `messages`, `input` or `items`, a JSON array, or one JSON object per line".to_owned()),
+        ("7", "line 1, column 1: a chat is a JSON object with a list of messages, a JSON array, or one JSON object per line, not a number".to_owned()),
         ("{", "line 1, column 1: incomplete JSON: EOF while parsing an object".to_owned()),
         ("{\"messages\": [\n  {\"role\": \"us", "line 2, column 14: incomplete JSON: EOF while parsing a string".to_owned()),
         ("{\"messages\": [\n  {\"role\" \"user\"}]}", "line 2, column 11: invalid JSON: expected `:`".to_owned()),

@@ -44,6 +44,20 @@ fn the_table_shows_each_budget_and_policy() {
 }
 
 #[test]
+fn runs_in_an_array_or_in_wrappers_are_the_same_runs() {
+    let args = ["--budget", "150"];
+    let lines = results(&runs(), &args);
+    let array = format!("[\n{}\n]", runs().trim_end().replace('\n', ",\n"));
+    assert_eq!(results(&array, &args), lines);
+    let wrapped: Vec<String> = runs()
+        .lines()
+        .map(|run| format!(r#"{{"log": {{"request": {run}}}}}"#))
+        .collect();
+    let args = ["--budget", "150", "--at", "/log/request"];
+    assert_eq!(results(&wrapped.join("\n"), &args), lines);
+}
+
+#[test]
 fn help_fits_80_columns() {
     for args in [&["eval", "--help"][..], &["eval", "agent", "--help"]] {
         let mut command = assert_cmd::Command::cargo_bin("cupel").expect("the command");

@@ -15,6 +15,7 @@ pub(super) const FORMAT: Format = Format {
     groups_model_items: true,
     ends_on_user: true,
     check_order,
+    evidence,
     request_evidence,
     block_types: &[
         "tool_use",
@@ -28,6 +29,11 @@ pub(super) const FORMAT: Format = Format {
     image_tokens: image::anthropic_tokens,
     ..Format::new("anthropic", "Anthropic", read)
 };
+
+fn evidence(element: &Value) -> Option<String> {
+    let is_answer = element.get("type")? == "message" && element.get("stop_reason").is_some();
+    is_answer.then(|| "`stop_reason`".to_owned())
+}
 
 fn request_evidence(layout: &Layout) -> Option<String> {
     let is_set = |key: &&str| layout.field(key).is_some();
@@ -58,6 +64,10 @@ fn read(fields: &Map<String, Value>) -> Result<ParsedMessage, Fault> {
     let mut message = ParsedMessage::new(role, label);
     blocks::content(&mut message, fields.get("content"), "content")?;
     count_unknown(&mut message, fields, "", &["role", "content"])?;
+    // An answer that was stored in parts has the same id in each.
+    if let (Role::Assistant, Some(Value::String(id))) = (role, fields.get("id")) {
+        message.push_link(&format!("message {id}"), false);
+    }
     Ok(message)
 }
 

@@ -15,6 +15,9 @@ struct Evidence {
 
 /// Returns the only format that there is evidence of.
 pub(crate) fn detect(layout: &Layout, values: &[Value]) -> Result<Shape, ChatError> {
+    if let Some(shape) = layout.transcript {
+        return Ok(shape);
+    }
     let key = layout.key();
     let with_key = |shape: &Shape| shape.format().lists.contains(&key);
     let with_key: Vec<Shape> = Shape::ALL.into_iter().filter(with_key).collect();
@@ -73,6 +76,13 @@ pub(crate) fn detect(layout: &Layout, values: &[Value]) -> Result<Shape, ChatErr
             Some(model) if model.contains("claude") && !starts_with_system => Shape::Anthropic,
             _ => Shape::OpenAi,
         }),
+        [evidence] if evidence.shape.format().transcript.is_some() => {
+            let Evidence { shape, index, .. } = evidence;
+            let message = format!(
+                "a record of the format {shape}, which has one record per line; `jq -c '.[]'` writes an array as lines"
+            );
+            Err(layout.fault(index.unwrap_or_default(), "", message))
+        }
         [evidence] => Ok(evidence.shape),
         several => Err(ambiguous(layout, several)),
     }

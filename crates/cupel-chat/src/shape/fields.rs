@@ -176,6 +176,14 @@ fn has_text(value: &Value) -> bool {
     }
 }
 
+/// Adds what the record of a transcript says about its message.
+pub(crate) fn annotate(shape: Shape, record: &Map<String, Value>, message: &mut ParsedMessage) {
+    message.time = message.time.or_else(|| time(record.get("timestamp")?));
+    if let Some(transcript) = shape.format().transcript {
+        (transcript.annotate)(record, message);
+    }
+}
+
 fn time(value: &Value) -> Option<DateTime<Utc>> {
     match value {
         Value::String(text) => {

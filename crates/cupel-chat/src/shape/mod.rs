@@ -6,6 +6,8 @@
 //! | `responses.rs` | OpenAI Responses |
 //! | `anthropic.rs` | Anthropic Messages |
 //! | `langchain.rs` | LangChain messages |
+//! | `claude_code.rs` | Claude Code transcripts |
+//! | `codex.rs` | Codex rollouts |
 //! | `items.rs` | items of the library |
 //!
 //! `detect.rs` finds the format of a text, `blocks.rs` reads the content blocks that the formats share,
@@ -40,6 +42,8 @@
 
 mod anthropic;
 mod blocks;
+mod claude_code;
+mod codex;
 mod detect;
 mod fields;
 mod items;
@@ -53,7 +57,7 @@ use std::str::FromStr;
 use serde_json::{Map, Value};
 
 pub(crate) use detect::{detect, evidence, foreign};
-pub(crate) use fields::{Fault, read};
+pub(crate) use fields::{Fault, annotate, read};
 
 use crate::layout::Layout;
 use crate::message::{Image, ParsedMessage, Role};
@@ -101,6 +105,10 @@ formats! {
         /// LangChain messages: `{"type": "human", "data": {...}}`, the flat form, and the serialized
         /// constructor (`"lc": 1`).
         LangChain => langchain,
+        /// Claude Code transcripts: one record per line, some of which hold an Anthropic message.
+        ClaudeCode => claude_code,
+        /// Codex rollouts: one record per line, some of which hold an item of the Responses API.
+        Codex => codex,
         /// Items of the library.
         Items => items,
     }
@@ -149,6 +157,39 @@ pub(crate) struct Format {
     pub(crate) marker: fn(Role, &str, &Value) -> (&'static str, String),
     /// Returns the tokens of an image.
     pub(crate) image_tokens: fn(Image) -> i64,
+    /// How the messages are found in a transcript.
+    pub(crate) transcript: Option<&'static Transcript>,
+}
+
+/// A transcript: one record per line, of which some hold a message. The others are passed through.
+pub(crate) struct Transcript {
+    /// The key of the message in its record.
+    pub(crate) message: &'static str,
+    /// Returns what a record is in the chat.
+    pub(crate) classify: fn(&Map<String, Value>) -> Record,
+    /// Adds what the record says about its message.
+    pub(crate) annotate: fn(&Map<String, Value>, &mut ParsedMessage),
+    /// Returns the fields of the request that a record states. Later records count.
+    pub(crate) request_fields: fn(&Map<String, Value>) -> Vec<(&'static str, Value)>,
+    /// The keys of the id of a record and of the record before it.
+    pub(crate) parent: Option<(&'static str, &'static str)>,
+    /// Returns the record of a marker from its message and the next record.
+    pub(crate) marker: fn(Value, &Map<String, Value>) -> Map<String, Value>,
+}
+
+/// What a record of a transcript is in the chat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Record {
+    /// It holds a message.
+    Message,
+    /// It holds a message that stands for all messages before it.
+    Summary,
+    /// The messages before it are no longer sent.
+    Boundary,
+    /// It holds a message of another chat, such as that of a subagent.
+    Side,
+    /// It holds no message.
+    Other,
 }
 
 type CheckOrder = fn(&[ParsedMessage]) -> Result<(), (usize, Fault)>;
@@ -214,6 +255,7 @@ impl Format {
                 (label, format!(r#"{{"role":"{label}","content":{text}}}"#))
             },
             image_tokens: image::openai_tokens,
+            transcript: None,
         }
     }
 }
@@ -226,6 +268,11 @@ impl Shape {
     /// Returns whether the elements are messages with rules.
     pub(crate) fn is_chat(self) -> bool {
         self.format().is_chat
+    }
+
+    /// Returns whether an element is evidence of this format.
+    pub(crate) fn is_evident(self, element: &Value) -> bool {
+        (self.format().evidence)(element).is_some()
     }
 
     /// Returns the name that [`from_str`](Self::from_str) parses.

@@ -23,7 +23,7 @@ fn evidence(element: &Value) -> Option<String> {
     let has = |key: &str| element.get(key).is_some();
     let kind = element.get("type")?.as_str()?;
     let is_item = if has("role") {
-        kind == "message"
+        kind == "message" && !has("stop_reason")
     } else {
         !has("tokens") && (kind.contains('_') || is_known(kind))
     };
@@ -112,7 +112,7 @@ pub(crate) fn is_known(kind: &str) -> bool {
     reading(kind).is_some()
 }
 
-fn read(fields: &Map<String, Value>) -> Result<ParsedMessage, Fault> {
+pub(super) fn read(fields: &Map<String, Value>) -> Result<ParsedMessage, Fault> {
     let kind = match optional(fields, "type", "")? {
         Some(kind) => kind,
         // A reference needs no type.

@@ -11,6 +11,7 @@ use super::replay::{Method, Setting, replay};
 use super::table::{Results, Row};
 use super::tally::Tally;
 use crate::budget::tokens;
+use crate::chats;
 use crate::classify::{Classified, Input};
 use crate::counting::ChatArgs;
 use crate::failure::{Exit, Failure};
@@ -119,10 +120,15 @@ impl Agent {
     /// Reads the runs. Blank lines are skipped.
     fn read(&self) -> Result<Vec<Chat>, Failure> {
         let source = Source::read(&self.runs)?;
-        let lines = source.text.lines().enumerate();
-        let lines = lines.filter(|(_, line)| !line.trim().is_empty());
-        let run = |(index, line): (usize, &str)| {
-            let line = Source::line(&source.name, index + 1, line.into())?;
+        let runs: Vec<(usize, &str)> = match chats::find(&source, &self.chat.read) {
+            Some(chats) => chats.iter().collect(),
+            None => {
+                let lines = (1..).zip(source.text.lines());
+                lines.filter(|(_, line)| !line.trim().is_empty()).collect()
+            }
+        };
+        let run = |(line, text): (usize, &str)| {
+            let line = Source::line(&source.name, line, text.into())?;
             let classified = Classified::of(&line, &self.chat.read);
             match Input::read(&line, &classified, &self.chat.read, &|_| 0)? {
                 Input::Chat(chat) => Ok(*chat),
@@ -131,7 +137,7 @@ impl Agent {
                     .help(LINE)),
             }
         };
-        lines.map(run).collect()
+        runs.into_iter().map(run).collect()
     }
 }
 
