@@ -9,6 +9,7 @@
 mod architecture;
 mod bench;
 mod browser;
+mod clients;
 mod coverage;
 mod fuzz;
 mod mutants;
@@ -25,12 +26,13 @@ const USAGE: &str = "\
 Usage: cargo xtask COMMAND
 
 Commands:
-  test        Runs every check and test: [--no-bench] [--no-browser]
+  test        Runs every check and test: [--no-bench] [--no-browser] [--no-clients]
   release     Tests each feature alone, the packed crates and the minimum Rust version
   package     Packs every crate, then builds and tests the packed crates
   fuzz        Runs every fuzz target for SECONDS each: SECONDS
   mutants     Tests the tests with mutated code: [--only TEXT | --sample COUNT]
   browser     Tests the pages of `cupel explain --html` in Chromium
+  clients     Parses fitted chats with the types of the providers' Python and JavaScript clients
   screenshot  Writes docs/explain.png, a screenshot of such a page
   coverage    Writes spec/coverage.md: the vectors and tests that prove each requirement
   schema      Writes the JSON Schemas of policies and requests to crates/cupel/schema
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
         ["fuzz", seconds] => fuzz::run(seconds),
         ["mutants", ref rest @ ..] => mutants::run(rest),
         ["browser"] => browser::test(),
+        ["clients"] => clients::test(),
         ["screenshot"] => browser::screenshot(),
         ["coverage"] => coverage::write(),
         ["schema"] => schema::write(),

@@ -11,6 +11,7 @@ enum Needs {
     Nothing,
     Valgrind,
     Chromium,
+    Clients,
 }
 
 impl Needs {
@@ -19,6 +20,7 @@ impl Needs {
             Self::Nothing => None,
             Self::Valgrind => Some("--no-bench"),
             Self::Chromium => Some("--no-browser"),
+            Self::Clients => Some("--no-clients"),
         }
     }
 }
@@ -53,6 +55,7 @@ const STEPS: &[Step] = &[
         crate::bench::run(&["--check"])
     }),
     ("page", Needs::Chromium, crate::browser::test),
+    ("clients", Needs::Clients, crate::clients::test),
 ];
 
 const RELEASE_STEPS: &[Step] = &[

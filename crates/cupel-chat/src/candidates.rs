@@ -178,9 +178,10 @@ impl Chat {
             originals: items[..self.len()].to_vec(),
             items,
         };
+        let keep_task = settings.keep_task || self.shape.format().alternates;
         let pins = self.pinned_by(&settings.pin)?;
         let marks = match &candidates.ladder {
-            Some(_) if self.shape.is_chat() => self.mandatory_for_ladder(settings.keep_task),
+            Some(_) if self.shape.is_chat() => self.mandatory_for_ladder(keep_task),
             _ => vec![None; self.len()],
         };
         for (index, mark) in marks.iter().enumerate() {
@@ -208,7 +209,7 @@ impl Chat {
             candidates.markers = Markers::of(settings);
             let tokens = self.marker_tokens(&candidates.markers, &pins, counter);
             candidates.ladder = Some(ladder.with_marker_tokens(tokens));
-            candidates.mark(self, &marks, settings.keep_task)?;
+            candidates.mark(self, &marks, keep_task)?;
         }
         for index in pins {
             candidates.edit(index, |item| item.pinned(true))?;

@@ -126,6 +126,9 @@ impl Chat {
                 message
             });
         }
+        if let Some(link) = shape.format().link {
+            link(&mut messages);
+        }
         if is_detected {
             check_types(shape, &layout, &messages)?;
         }
@@ -197,7 +200,8 @@ impl Chat {
 
     /// Returns the model that the request names.
     pub fn model(&self) -> Option<&str> {
-        self.layout.field("model").and_then(Value::as_str)
+        let keys = ["model", "modelId"];
+        keys.iter().find_map(|key| self.layout.field(key)?.as_str())
     }
 
     /// Returns the message at a position.
@@ -466,6 +470,8 @@ fn kind(message: &ParsedMessage) -> ContextKind {
         Role::User if !message.results.is_empty() && !message.has_own_content => {
             ContextKind::tool_output()
         }
+        // A message that contains the results of its own calls.
+        Role::Assistant if !message.results.is_empty() => ContextKind::tool_output(),
         _ => ContextKind::message(),
     }
 }

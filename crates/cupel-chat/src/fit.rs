@@ -16,7 +16,7 @@ use crate::layout::Piece;
 use crate::marker::Marker;
 use crate::message::Role;
 use crate::shape::{Shape, Start};
-use crate::splice::replace_strings;
+use crate::splice::replace_values;
 use crate::tokens::TokenCounter;
 use crate::warning::Warning;
 
@@ -72,7 +72,8 @@ pub struct Shortened {
     pub tokens: i64,
     /// Its tokens before.
     pub original_tokens: i64,
-    /// The path of each shortened string in the message, such as `content[0].text`, and its new text.
+    /// The path of each shortened value in the message, such as `content[0].text`, and its new text: of
+    /// a string the string, of any other value its JSON.
     pub texts: Vec<(String, String)>,
 }
 
@@ -84,7 +85,7 @@ impl Fitted<'_> {
             let texts = self.replaced(index);
             let texts = texts.iter().map(|(path, text)| (*path, text.as_str()));
             let json = self.chat.layout.json(index);
-            (texts.len() > 0).then(|| replace_strings(json, texts))
+            (texts.len() > 0).then(|| replace_values(json, texts))
         });
         let changed: Vec<Option<String>> = changed.collect();
         let mut pieces = Vec::with_capacity(self.kept.len() + self.markers.len());

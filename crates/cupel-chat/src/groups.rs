@@ -57,6 +57,14 @@ impl Groups {
         let mut links: HashMap<&str, usize> = HashMap::new();
         let mut reference = None;
         for (index, message) in messages.iter().enumerate() {
+            // A message may contain the results of its own calls.
+            for id in &message.calls {
+                latest.insert(id, calls.len());
+                if let Some(id) = &message.item_id {
+                    latest.insert(id, calls.len());
+                }
+                calls.push((index, false));
+            }
             for id in &message.results {
                 match latest.get(id.as_str()) {
                     Some(&call) => {
@@ -76,13 +84,6 @@ impl Groups {
             let is_linked = !message.results.is_empty() || !message.links.is_empty();
             if message.role() == Role::Tool && !is_linked {
                 groups.own_orphans[index] = Some(Orphan::Result);
-            }
-            for id in &message.calls {
-                latest.insert(id, calls.len());
-                if let Some(id) = &message.item_id {
-                    latest.insert(id, calls.len());
-                }
-                calls.push((index, false));
             }
             reference = Some(index).filter(|_| message.is_reference()).or(reference);
             groups.join_neighbors(shape, messages, index);
@@ -112,6 +113,7 @@ impl Groups {
         let next = messages.get(index + 1);
         let next_is_from_model = next.is_some_and(ParsedMessage::is_from_model);
         let next_is_turn = next.is_none_or(ParsedMessage::is_user_turn);
+        let has_next = next.is_some_and(|next| next.role() != Role::System);
         if message.precedes_next && !next_is_from_model {
             self.own_orphans[index] = Some(Orphan::Reasoning);
         }
@@ -120,6 +122,7 @@ impl Groups {
         let precedes = |is_ruled: bool, next: bool| is_ruled && next && message.is_from_model();
         if precedes(format.groups_model_items, next_is_from_model)
             || precedes(format.ends_on_user, !next_is_turn)
+            || precedes(format.alternates, has_next)
             || (is_bound && next_is_from_model)
         {
             self.join(index, index + 1);

@@ -1,6 +1,7 @@
 //! One message of any chat format, as the rest of the crate sees it.
 
 use chrono::{DateTime, Utc};
+use serde_json::Value;
 
 /// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -73,8 +74,10 @@ pub(crate) enum Required {
 pub(crate) struct Slot {
     /// The index of the part.
     pub(crate) part: usize,
-    /// The path of the string in the message, such as `content[0].text`.
+    /// The path of the value in the message, such as `content[0].text`.
     pub(crate) path: String,
+    /// Whether the value is JSON that stays JSON, instead of a string.
+    pub(crate) is_json: bool,
     /// Which of the message's tool results the string is part of.
     pub(crate) result: Option<usize>,
 }
@@ -123,15 +126,54 @@ impl ParsedMessage {
 
     /// Adds a text that a shorter one may replace.
     pub(crate) fn push_slot(&mut self, text: &str, path: &str) {
+        self.push_replaceable(text, path, false);
+    }
+
+    /// Adds a JSON value that a shorter one of the same type may replace.
+    pub(crate) fn push_json(&mut self, value: &Value, path: &str) {
+        match value {
+            Value::String(text) => self.push_slot(text, path),
+            Value::Array(_) | Value::Object(_) => {
+                self.push_replaceable(&value.to_string(), path, true);
+            }
+            scalar => self.push_text(&scalar.to_string()),
+        }
+    }
+
+    fn push_replaceable(&mut self, text: &str, path: &str, is_json: bool) {
         let part = self.parts.len();
         self.push_text(text);
         if self.parts.len() > part {
             self.slots.push(Slot {
                 part,
                 path: path.to_owned(),
+                is_json,
                 result: (self.role() == Role::Tool).then_some(0),
             });
         }
+    }
+
+    /// Adds a part that is not text.
+    pub(crate) fn push_part(&mut self, part: ContentPart) {
+        self.has_own_content = true;
+        self.parts.push(part);
+    }
+
+    /// Adds a tool result, whose content `read` adds.
+    pub(crate) fn push_result<E>(
+        &mut self,
+        id: &str,
+        read: impl FnOnce(&mut Self) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.results.push(id.to_owned());
+        let had_content = self.has_own_content;
+        let slots = self.slots.len();
+        read(self)?;
+        self.has_own_content = had_content;
+        for slot in &mut self.slots[slots..] {
+            slot.result = Some(self.results.len());
+        }
+        Ok(())
     }
 
     /// Adds a tool call. A call with a known id is the same call in another notation and costs nothing.

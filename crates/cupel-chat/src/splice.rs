@@ -1,4 +1,4 @@
-//! Replaces strings in the JSON of a message and leaves every other byte as it is.
+//! Replaces values in the JSON of a message and leaves every other byte as it is.
 
 use std::ops::Range;
 
@@ -6,11 +6,12 @@ use serde_json::value::RawValue;
 
 use crate::layout::{Entries, offset};
 
-/// Returns `json` with the strings at some paths replaced by other strings.
+/// Returns `json` with the values at some paths replaced: a string by another string, and any other
+/// value by the JSON that the text is.
 ///
 /// A path such as `content[1].text` consists of keys and indices; the empty path is the whole value.
 /// A path that leads nowhere is ignored.
-pub(crate) fn replace_strings<'a>(
+pub(crate) fn replace_values<'a>(
     json: &str,
     replacements: impl IntoIterator<Item = (&'a str, &'a str)>,
 ) -> String {
@@ -23,7 +24,11 @@ pub(crate) fn replace_strings<'a>(
     let mut end = 0;
     for (range, text) in found {
         result.push_str(&json[end..range.start]);
-        result.push_str(&quoted(text));
+        if json[range.clone()].starts_with('"') {
+            result.push_str(&quoted(text));
+        } else {
+            result.push_str(text);
+        }
         end = range.end;
     }
     result.push_str(&json[end..]);
@@ -64,7 +69,7 @@ mod tests {
     #[test]
     fn other_bytes_stay() {
         let json = r#"{"a":1.0, "content" : [ {"text": "x\u0041"},{"text":"y"} ],"b":null }"#;
-        let replaced = replace_strings(
+        let replaced = replace_values(
             json,
             [("content[1].text", "z\n"), ("content[0].text", "\"")],
         );
@@ -75,17 +80,23 @@ mod tests {
     }
 
     #[test]
+    fn json_replaces_a_value_that_is_not_a_string() {
+        let replaced = replace_values(r#"{"a": {"b":[1, 2]} }"#, [("a.b", "[1]")]);
+        assert_eq!(replaced, r#"{"a": {"b":[1]} }"#);
+    }
+
+    #[test]
     fn the_last_of_duplicate_keys_is_replaced() {
-        let replaced = replace_strings(r#"{"a":"1","a":"2"}"#, [("a", "3")]);
+        let replaced = replace_values(r#"{"a":"1","a":"2"}"#, [("a", "3")]);
         assert_eq!(replaced, r#"{"a":"1","a":"3"}"#);
     }
 
     #[test]
     fn an_empty_path_is_the_whole_value_and_an_unknown_path_nothing() {
-        assert_eq!(replace_strings(r#" "a" "#, [("", "b")]), r#" "b" "#);
-        assert_eq!(replace_strings(r#"{"a":1}"#, [("b.c", "x")]), r#"{"a":1}"#);
+        assert_eq!(replace_values(r#" "a" "#, [("", "b")]), r#" "b" "#);
+        assert_eq!(replace_values(r#"{"a":1}"#, [("b.c", "x")]), r#"{"a":1}"#);
         assert_eq!(
-            replace_strings(r#"{"a":[]}"#, [("a[0]", "x")]),
+            replace_values(r#"{"a":[]}"#, [("a[0]", "x")]),
             r#"{"a":[]}"#
         );
     }

@@ -1,5 +1,7 @@
 //! Shorter views of one message.
 
+use serde_json::Value;
+
 use crate::chat::Chat;
 use crate::message::{ContentPart, ParsedMessage, Slot};
 use crate::shorten::Shortener;
@@ -52,7 +54,9 @@ impl Chat {
             let slots = message.slots.iter();
             return slots.filter(|slot| slot.result.is_some()).collect();
         }
-        let is_alone = self.groups.with(index).len() == 1;
+        let members = self.groups.with(index).iter();
+        let mut from_model = members.filter(|&&member| self.messages[member].is_from_model());
+        let is_alone = from_model.nth(1).is_none();
         let is_text_only = message.slots.len() == message.parts.len();
         if is_task || (message.is_from_model() && is_alone && is_text_only) {
             return message.slots.iter().collect();
@@ -123,6 +127,10 @@ impl MessageShortener<'_> {
                 Some(_) => shortener.result(share, counter),
                 None => shortener.prose(share, counter),
             };
+            let text = text.and_then(|text| match string.slot.is_json {
+                true => normalized(&text, string.text),
+                false => Some(text),
+            });
             if let Some(text) = text {
                 replacement.tokens += counter.count(&text) - string.tokens;
                 replacement.texts.push((string.slot.path.clone(), text));
@@ -136,4 +144,14 @@ impl MessageShortener<'_> {
         let texts: Vec<(usize, &str)> = texts.map(|(part, (_, text))| (*part, &**text)).collect();
         Some((self.message.text_with(&texts), replacement))
     }
+}
+
+/// Returns shortened JSON as the message is read again, so that it has the tokens that are counted here.
+/// An array stays an array.
+fn normalized(json: &str, original: &str) -> Option<String> {
+    let mut value: Value = serde_json::from_str(json).ok()?;
+    if original.starts_with('[') && !value.is_array() {
+        value = Value::from(vec![value]);
+    }
+    Some(value.to_string())
 }

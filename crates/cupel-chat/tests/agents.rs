@@ -16,7 +16,7 @@ use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 
 use crate::generated::{SHAPES, Step, document, render, step};
-use crate::valid;
+use crate::{valid, validators};
 
 fn budget(tokens: i64) -> ContextBudget {
     ContextBudget::with_target(tokens, tokens).unwrap()
@@ -590,7 +590,8 @@ fn newest_call(shape: Shape, messages: &[Value]) -> Option<Value> {
             let blocks = message["content"].as_array();
             blocks.is_some_and(|blocks| blocks.iter().any(|block| block["type"] == "tool_use"))
         }
-        _ => !message["data"]["tool_calls"].is_null(),
+        Shape::LangChain => !message["data"]["tool_calls"].is_null(),
+        _ => validators::has_call(shape, message),
     };
     messages.iter().rfind(has_call).cloned()
 }

@@ -157,7 +157,7 @@ fn invalid_chats_fail_with_position_and_fix() {
         (r#"[{"lc":1,"kwargs":{}}]"#, "line 1, column 2, [0].id: must be an array that ends with the name of a message class".to_owned()),
         (r#"[{"lc":1,"id":["Prompt"],"kwargs":{}}]"#, "line 1, column 2, [0].id: unknown message type \"Prompt\"; expected one of human, ai, system, tool, function, chat, remove".to_owned()),
         (r#"[{"type":"bot","content":"x"}]"#, format!("line 1, column 2, [0]: unknown message format: it has `content`, `type`; the nearest format is langchain; messages have `role` or `type`, items have `content`. If you know the format, name it: {shapes}")),
-        (r#"[{"role":"user","parts":[]}]"#, "line 1, column 2, [0]: a message of the format openai without content: it has `parts`, `role`".to_owned()),
+        (r#"[{"role":"user","parts":[]}]"#, "line 1, column 2, [0]: a message of the format openai without content: it has `parts`, `role`; it looks like gemini".to_owned()),
         (r#"[{"content":"","tokens":1}]"#, "line 1, column 2, [0]: content must be non-empty".to_owned()),
     ] {
         check_error(text, None, &expected);

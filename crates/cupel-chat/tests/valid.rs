@@ -5,10 +5,12 @@ use std::collections::BTreeSet;
 use cupel_chat::Shape;
 use serde_json::Value;
 
+use crate::validators;
+
 /// Returns the messages of a request.
 pub(crate) fn messages(text: &str) -> Vec<Value> {
     let document: Value = serde_json::from_str(text).expect("the output is JSON");
-    let list = ["messages", "input"]
+    let list = ["messages", "input", "contents", "conversations"]
         .iter()
         .find_map(|key| document.get(key));
     let list = list.unwrap_or(&document).as_array();
@@ -112,6 +114,9 @@ fn is_system(shape: Shape, message: &Value) -> bool {
 
 /// Returns whether it is a user message with content other than tool results.
 pub(crate) fn is_user_turn(shape: Shape, message: &Value) -> bool {
+    if let Some(is_user_turn) = validators::is_user_turn(shape, message) {
+        return is_user_turn;
+    }
     match shape {
         Shape::LangChain => langchain_type(message) == "human",
         Shape::Anthropic => {
@@ -219,11 +224,11 @@ pub(crate) fn objection_to_window(shape: Shape, input: &str, output: &str) -> Op
             return Some("a compaction is missing".to_owned());
         }
     }
-    if shape != Shape::Anthropic {
+    if !matches!(shape, Shape::Anthropic | Shape::Gemini | Shape::Bedrock) {
         return None;
     }
-    let ends_on_model =
-        |list: &[Value]| list.last().is_some_and(|last| last["role"] == "assistant");
+    let is_model = |last: &Value| last["role"] == "assistant" || last["role"] == "model";
+    let ends_on_model = |list: &[Value]| list.last().is_some_and(is_model);
     if ends_on_model(&after) && !ends_on_model(&before) {
         return Some("the window ends on an assistant message".to_owned());
     }
@@ -242,6 +247,9 @@ pub(crate) fn objection_to_window(shape: Shape, input: &str, output: &str) -> Op
 
 /// Returns what a provider would reject.
 pub(crate) fn objection(shape: Shape, messages: &[Value]) -> Option<String> {
+    if let Some(objection) = validators::objection(shape, messages) {
+        return objection;
+    }
     let mut open: BTreeSet<String> = BTreeSet::new();
     let mut answered: BTreeSet<String> = BTreeSet::new();
     let mut spoken = false;

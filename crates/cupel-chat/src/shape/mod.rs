@@ -8,6 +8,12 @@
 //! | `langchain.rs` | LangChain messages |
 //! | `claude_code.rs` | Claude Code transcripts |
 //! | `codex.rs` | Codex rollouts |
+//! | `gemini.rs` | Gemini contents |
+//! | `bedrock.rs` | Amazon Bedrock Converse |
+//! | `vercel.rs` | Vercel AI SDK |
+//! | `ollama.rs` | Ollama |
+//! | `sharegpt.rs` | ShareGPT |
+//! | `cohere.rs` | Cohere, version 2 |
 //! | `items.rs` | items of the library |
 //!
 //! `detect.rs` finds the format of a text, `blocks.rs` reads the content blocks that the formats share,
@@ -41,15 +47,23 @@
 //! Nothing else names a format: layout, detection, rules, markers and token counts read its row.
 
 mod anthropic;
+mod bedrock;
 mod blocks;
 mod claude_code;
 mod codex;
+mod cohere;
 mod detect;
 mod fields;
+mod gemini;
 mod items;
 mod langchain;
+mod media;
+mod ollama;
 mod openai;
+mod order;
 mod responses;
+mod sharegpt;
+mod vercel;
 
 use std::fmt;
 use std::str::FromStr;
@@ -109,6 +123,18 @@ formats! {
         ClaudeCode => claude_code,
         /// Codex rollouts: one record per line, some of which hold an item of the Responses API.
         Codex => codex,
+        /// Gemini: `contents` with `parts` such as `functionCall` and `functionResponse`.
+        Gemini => gemini,
+        /// Amazon Bedrock Converse: content blocks such as `toolUse` and `toolResult`.
+        Bedrock => bedrock,
+        /// Vercel AI SDK: UI messages with `parts`, and model messages with parts such as `tool-call`.
+        Vercel => vercel,
+        /// Ollama: `messages` with `images`, and tool calls without ids.
+        Ollama => ollama,
+        /// ShareGPT: `conversations` of messages with `from` and `value`.
+        ShareGpt => sharegpt,
+        /// Cohere Chat, version 2: `messages` with `tool_plan` and documents.
+        Cohere => cohere,
         /// Items of the library.
         Items => items,
     }
@@ -138,8 +164,13 @@ pub(crate) struct Format {
     pub(crate) ends_on_user: bool,
     /// Checks the order of the messages of a request. Returns the position of the first that is out of place.
     pub(crate) check_order: CheckOrder,
+    /// Whether messages of the model and of the user alternate: a message of the model goes with the one
+    /// after it, and the first user turn always stays.
+    pub(crate) alternates: bool,
     /// Reads one message.
     read: fn(&Map<String, Value>) -> Result<ParsedMessage, Fault>,
+    /// Gives ids to calls and results without one.
+    pub(crate) link: Option<fn(&mut [ParsedMessage])>,
     /// The fields of its messages, to find the nearest format of an unknown message.
     fields: &'static [&'static str],
     /// The fields of which a message must have one; a message without content is not of this format.
@@ -239,25 +270,30 @@ impl Format {
             groups_model_items: false,
             ends_on_user: false,
             check_order: |_| Ok(()),
+            alternates: false,
             read,
+            link: None,
             fields: &["role", "content"],
             content_fields: &[],
             evidence: |_| None,
             request_evidence: |_| None,
             block_types: &[],
             refines: &[],
-            marker: |role, text, _| {
-                let label = if role == Role::User {
-                    "user"
-                } else {
-                    "assistant"
-                };
-                (label, format!(r#"{{"role":"{label}","content":{text}}}"#))
-            },
+            marker: text_marker,
             image_tokens: image::openai_tokens,
             transcript: None,
         }
     }
+}
+
+/// Writes a marker with the roles `user` and `assistant`, and its text as the content.
+fn text_marker(role: Role, text: &str, _: &Value) -> (&'static str, String) {
+    let label = if role == Role::User {
+        "user"
+    } else {
+        "assistant"
+    };
+    (label, format!(r#"{{"role":"{label}","content":{text}}}"#))
 }
 
 impl Shape {

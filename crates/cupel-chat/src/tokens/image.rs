@@ -7,6 +7,24 @@ const OPENAI_FLAT: i64 = 765;
 /// An image of unknown size at Anthropic: the largest that is not scaled down.
 const ANTHROPIC_FLAT: i64 = 1_600;
 
+/// An image of unknown size at Gemini: the default resolution of Gemini 3.
+const GEMINI_FLAT: i64 = 1_120;
+/// The tokens of one tile at Gemini.
+const GEMINI_TILE: i64 = 258;
+
+/// Returns the tokens of an image at Gemini: 258 if neither side is longer than 384; otherwise 258 per
+/// tile of 768 x 768.
+pub(crate) fn gemini_tokens(image: Image) -> i64 {
+    match image.size {
+        None => GEMINI_FLAT,
+        Some((width, height)) if width.max(height) <= 384 => GEMINI_TILE,
+        Some((width, height)) => {
+            let tiles = |side: u32| i64::from(side.max(1).div_ceil(768));
+            GEMINI_TILE * tiles(width) * tiles(height)
+        }
+    }
+}
+
 /// Returns the tokens of an image at Anthropic: width times height over 750, at most 1,600.
 pub(crate) fn anthropic_tokens(image: Image) -> i64 {
     match image.size {
@@ -137,6 +155,25 @@ mod tests {
             let image = Image { size, low_detail };
             assert_eq!(openai_tokens(image), openai, "{size:?}");
             assert_eq!(anthropic_tokens(image), anthropic, "{size:?}");
+        }
+    }
+
+    #[test]
+    fn images_cost_the_published_tokens_of_gemini() {
+        for (size, tokens) in [
+            (Some((384, 384)), 258),
+            (Some((385, 10)), 258),
+            (Some((600, 400)), 258),
+            (Some((769, 768)), 516),
+            (Some((1024, 1024)), 1_032),
+            (Some((0, 0)), 258),
+            (None, 1_120),
+        ] {
+            let image = Image {
+                size,
+                low_detail: false,
+            };
+            assert_eq!(gemini_tokens(image), tokens, "{size:?}");
         }
     }
 

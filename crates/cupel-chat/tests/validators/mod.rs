@@ -1,0 +1,72 @@
+//! What providers reject, one file per format, written from their documentation and from the messages of
+//! their APIs: shares no code with the library.
+
+mod bedrock;
+mod cohere;
+mod gemini;
+mod ollama;
+mod sharegpt;
+mod vercel;
+
+use cupel_chat::Shape;
+use serde_json::Value;
+
+/// Returns what the provider would reject, for a format with a file here.
+pub(crate) fn objection(shape: Shape, messages: &[Value]) -> Option<Option<String>> {
+    Some(match shape {
+        Shape::Bedrock => bedrock::objection(messages),
+        Shape::Cohere => cohere::objection(messages),
+        Shape::Gemini => gemini::objection(messages),
+        Shape::Ollama => ollama::objection(messages),
+        Shape::ShareGpt => sharegpt::objection(messages),
+        Shape::Vercel => vercel::objection(messages),
+        _ => return None,
+    })
+}
+
+/// Returns whether it is a user message with content other than tool results, for a format with a file
+/// here.
+pub(crate) fn is_user_turn(shape: Shape, message: &Value) -> Option<bool> {
+    Some(match shape {
+        Shape::Bedrock => bedrock::is_user_turn(message),
+        Shape::Gemini => gemini::is_user_turn(message),
+        Shape::ShareGpt => message["from"] == "human",
+        Shape::Cohere | Shape::Ollama | Shape::Vercel => message["role"] == "user",
+        _ => return None,
+    })
+}
+
+/// Returns whether a message has a tool call.
+pub(crate) fn has_call(shape: Shape, message: &Value) -> bool {
+    let typed = |list: &Value, prefix: &str| {
+        let is_call = |part: &Value| {
+            part["type"]
+                .as_str()
+                .is_some_and(|it| it.starts_with(prefix))
+        };
+        list.as_array().is_some_and(|list| list.iter().any(is_call))
+    };
+    match shape {
+        Shape::Bedrock => !with(&message["content"], "toolUse").is_empty(),
+        Shape::Gemini => !with(&message["parts"], "functionCall").is_empty(),
+        Shape::ShareGpt => message["from"] == "function_call",
+        Shape::Vercel => {
+            typed(&message["content"], "tool-call") || typed(&message["parts"], "tool-")
+        }
+        _ => message.get("tool_calls").is_some(),
+    }
+}
+
+/// Returns the elements of a list that have a field, by its value.
+fn with<'v>(list: &'v Value, key: &str) -> Vec<&'v Value> {
+    let list = list.as_array().map(Vec::as_slice).unwrap_or_default();
+    list.iter().filter_map(|value| value.get(key)).collect()
+}
+
+/// Returns a field of each object as text, sorted.
+fn sorted(values: &[&Value], key: &str) -> Vec<String> {
+    let text = |value: &&Value| value[key].as_str().unwrap_or_default().to_owned();
+    let mut texts: Vec<String> = values.iter().map(text).collect();
+    texts.sort_unstable();
+    texts
+}

@@ -1,0 +1,89 @@
+//! `cargo xtask clients`: parses fitted chats with the types of the providers' clients.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::{process, root};
+
+/// The budgets of the fitted chats: from little more than the mandatory messages to everything.
+const BUDGETS: [&str; 5] = ["700", "1000", "1500", "2500", "100000"];
+
+/// Fits every chat in `examples/shapes` to every budget, and parses the results.
+pub(crate) fn test() -> Result<(), String> {
+    let target = root().join("target/clients");
+    let fitted = target.join("fitted");
+    let python = install_python(&target.join("python"))?;
+    let node = install_node(&target.join("node"))?;
+    fit(&fitted)?;
+    let mut check = Command::new(python);
+    check.arg(folder().join("check.py")).arg(&fitted);
+    process::run(&mut check, "a client rejects a fitted chat")?;
+    let mut check = Command::new("node");
+    check.current_dir(&node).arg("check.mjs").arg(&fitted);
+    process::run(&mut check, "a client rejects a fitted chat")
+}
+
+/// The folder with the checks and the versions of the clients.
+fn folder() -> PathBuf {
+    root().join("crates/cupel-cli/tests/clients")
+}
+
+/// Makes a virtual environment with the Python clients, and returns its interpreter.
+fn install_python(environment: &Path) -> Result<PathBuf, String> {
+    let python = environment.join("bin/python");
+    if !python.exists() {
+        let mut venv = Command::new("python3");
+        venv.args(["-m", "venv"]).arg(environment);
+        process::run(&mut venv, "install Python 3.10 or later with venv")?;
+    }
+    let mut pip = Command::new(&python);
+    pip.args(["-m", "pip", "install", "--quiet"]);
+    pip.args(["--disable-pip-version-check", "--requirement"]);
+    pip.arg(folder().join("requirements.txt"));
+    process::run(&mut pip, "the Python clients could not be installed")?;
+    Ok(python)
+}
+
+/// Installs the JavaScript clients beside a copy of the check, and returns the folder.
+fn install_node(node: &Path) -> Result<PathBuf, String> {
+    create(node)?;
+    for name in ["package.json", "package-lock.json", "check.mjs"] {
+        let copied = std::fs::copy(folder().join(name), node.join(name));
+        copied.map_err(|error| format!("{name}: {error}"))?;
+    }
+    let mut npm = Command::new("npm");
+    npm.args(["ci", "--silent", "--no-audit", "--no-fund"]);
+    process::run(
+        npm.current_dir(node),
+        "install Node.js 20 or later with npm",
+    )?;
+    Ok(node.to_owned())
+}
+
+/// Writes each chat at each budget as `FORMAT.BUDGET.json`.
+fn fit(fitted: &Path) -> Result<(), String> {
+    create(fitted)?;
+    // The features of the other tests, so that nothing is built twice.
+    let build = "build --quiet --workspace --all-features --bin cupel";
+    process::run(&mut process::cargo(build.split(' ')), "it does not build")?;
+    let examples = root().join("examples/shapes");
+    let files = std::fs::read_dir(&examples);
+    let files = files.map_err(|error| format!("{}: {error}", examples.display()))?;
+    for file in files {
+        let path = file.map_err(|error| error.to_string())?.path();
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        for budget in BUDGETS {
+            let mut cupel = Command::new(root().join("target/debug/cupel"));
+            cupel.args(["fit", "--budget", budget]).arg(&path);
+            let output = process::output(&mut cupel)?;
+            let result = fitted.join(format!("{name}.{budget}.json"));
+            std::fs::write(&result, output)
+                .map_err(|error| format!("{}: {error}", result.display()))?;
+        }
+    }
+    Ok(())
+}
+
+fn create(folder: &Path) -> Result<(), String> {
+    std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))
+}
