@@ -15,11 +15,13 @@ pub(crate) fn test() -> Result<(), String> {
     Ok(())
 }
 
-/// Writes the screenshot of the documentation.
-pub(crate) fn screenshot() -> Result<(), String> {
+/// Writes the screenshots of the documentation.
+pub(crate) fn screenshots() -> Result<(), String> {
     let pages = prepare()?;
-    let picture = root().join("docs/explain.png").display().to_string();
-    node(&["run", "--silent", "screenshot", "--", &picture], &pages)
+    let images = root().join("docs/images");
+    std::fs::create_dir_all(&images).map_err(|error| format!("{}: {error}", images.display()))?;
+    let images = images.display().to_string();
+    node(&["run", "--silent", "screenshot", "--", &images], &pages)
 }
 
 /// Installs Chromium and the packages of the test. Writes the pages and the expected results.

@@ -33,7 +33,7 @@ Commands:
   mutants     Tests the tests with mutated code: [--only TEXT | --sample COUNT]
   browser     Tests the pages of `cupel explain --html` in Chromium
   clients     Parses fitted chats with the types of the providers' Python and JavaScript clients
-  screenshot  Writes docs/explain.png, a screenshot of such a page
+  screenshot  Writes docs/images/explain-*.png, screenshots of such a page
   coverage    Writes spec/coverage.md: the vectors and tests that prove each requirement
   schema      Writes the JSON Schemas of policies and requests to crates/cupel/schema
   bench       Compares the library with its peers: [--quick] [--check] [--bars 1,2,3]
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
         ["mutants", ref rest @ ..] => mutants::run(rest),
         ["browser"] => browser::test(),
         ["clients"] => clients::test(),
-        ["screenshot"] => browser::screenshot(),
+        ["screenshot"] => browser::screenshots(),
         ["coverage"] => coverage::write(),
         ["schema"] => schema::write(),
         ["bench", ref rest @ ..] => bench::run(rest),

@@ -413,6 +413,30 @@ impl<'a> Message<'a> {
         self.chat.messages[self.index].is_user_turn()
     }
 
+    /// Returns the position of the first message of its group: the messages that are kept or dropped
+    /// together with it.
+    ///
+    /// ```
+    /// use cupel_chat::Chat;
+    ///
+    /// let chat = Chat::parse(r#"[
+    ///   {"role": "user", "content": "Weather?"},
+    ///   {"role": "assistant", "tool_calls": [{"id": "c1", "function": {"name": "now", "arguments": "{}"}}]},
+    ///   {"role": "tool", "tool_call_id": "c1", "content": "12 degrees"}
+    /// ]"#, None)?;
+    /// let groups: Vec<usize> = chat.messages().map(|message| message.group()).collect();
+    /// assert_eq!(groups, [0, 1, 1]);
+    /// # Ok::<(), cupel_chat::ChatError>(())
+    /// ```
+    pub fn group(self) -> usize {
+        self.chat.groups.group(self.index)
+    }
+
+    /// Returns the time that it states.
+    pub fn time(self) -> Option<DateTime<Utc>> {
+        self.chat.messages[self.index].time
+    }
+
     /// Returns its JSON as written.
     pub fn json(self) -> &'a str {
         self.chat.layout.json(self.index)

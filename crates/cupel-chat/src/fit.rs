@@ -471,22 +471,12 @@ impl Chat {
                 reason,
             })
         });
-        let shortened = kept.iter().filter_map(|&index| {
-            let replacement = candidates.replacement(index, decisions.view(index))?;
-            let item = &candidates[index];
-            Some(Shortened {
-                index,
-                role: self.messages[index].label.clone(),
-                level: replacement.level,
-                tokens: replacement.tokens,
-                original_tokens: item.original_tokens().unwrap_or(item.tokens()),
-                texts: replacement.texts.clone(),
-            })
-        });
-        let shortened: Vec<Shortened> = shortened.collect();
-        let room = candidates.ladder.as_ref();
-        let room = room.map_or(0, LadderSlice::marker_tokens);
-        let markers = self.markers(&candidates.markers, &kept, &shortened, room, counter);
+        let view = |index| decisions.view(index);
+        let shortened = kept.iter();
+        let shortened = shortened
+            .filter_map(|&index| self.shortened(candidates, index, view(index)))
+            .collect();
+        let markers = self.markers_for(candidates, &kept, view, counter);
         let warnings = self.warnings(&kept);
         let marker_tokens: i64 = markers.iter().map(|marker| marker.tokens).sum();
         Fitted {
@@ -500,6 +490,25 @@ impl Chat {
             kept,
             report,
         }
+    }
+
+    /// Returns a message as a window has it, if that is not as it was read.
+    pub(crate) fn shortened(
+        &self,
+        candidates: &Candidates,
+        index: usize,
+        view: Option<usize>,
+    ) -> Option<Shortened> {
+        let replacement = candidates.replacement(index, view)?;
+        let item = &candidates[index];
+        Some(Shortened {
+            index,
+            role: self.messages[index].label.clone(),
+            level: replacement.level,
+            tokens: replacement.tokens,
+            original_tokens: item.original_tokens().unwrap_or(item.tokens()),
+            texts: replacement.texts.clone(),
+        })
     }
 
     /// Checks that the chat fits, or has the messages its format requires and that the mandatory ones fit.

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use cupel::ChatSettings;
+use cupel::{ChatSettings, LadderSlice};
 use serde_json::Value;
 
+use crate::candidates::Candidates;
 use crate::chat::Chat;
 use crate::fit::{Fitted, Shortened};
 use crate::message::{ContentPart, ParsedMessage, Role};
@@ -138,9 +139,44 @@ fn merged(is_before: bool, marker: &str, text: &str) -> String {
 }
 
 impl Chat {
+    /// Returns the texts that [`fit`](Self::fit) adds in the place of dropped messages, if it keeps the
+    /// messages `kept`, which are in ascending order, each as the [view](cupel::ContextItem::views) of its
+    /// candidate that `view` returns.
+    ///
+    /// ```
+    /// use cupel_chat::{Chat, Encoding, default_policy};
+    ///
+    /// let chat = Chat::parse(r#"[
+    ///   {"role": "user", "content": "Hello!"},
+    ///   {"role": "assistant", "content": "What can I do for you?"},
+    ///   {"role": "user", "content": "What is 2 + 2?"}
+    /// ]"#, None)?;
+    /// let candidates = chat.candidates_for(&default_policy(), None, &Encoding::O200k)?;
+    /// let markers = chat.markers_for(&candidates, &[0, 2], |_| None, &Encoding::O200k);
+    /// assert_eq!((markers[0].before, &*markers[0].text), (2, "[1 earlier message omitted]"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn markers_for(
+        &self,
+        candidates: &Candidates,
+        kept: &[usize],
+        view: impl Fn(usize) -> Option<usize>,
+        counter: &dyn TokenCounter,
+    ) -> Vec<Marker> {
+        let room = candidates.ladder.as_ref();
+        let room = room.map_or(0, LadderSlice::marker_tokens);
+        // Only a user turn has a marker in its text.
+        let user_turns = kept.iter().copied();
+        let user_turns = user_turns.filter(|&index| self.messages[index].is_user_turn());
+        let shortened: Vec<Shortened> = user_turns
+            .filter_map(|index| self.shortened(candidates, index, view(index)))
+            .collect();
+        self.markers(&candidates.markers, kept, &shortened, room, counter)
+    }
+
     /// Returns the markers of a window, in order, as far as they fit into `room`. `kept` is in ascending
     /// order.
-    pub(crate) fn markers(
+    fn markers(
         &self,
         markers: &Markers,
         kept: &[usize],

@@ -325,6 +325,7 @@ impl<'a> Settings<'a> {
                     policy,
                     has_own_policy: false,
                     items: candidates.to_vec(),
+                    model: model.map(str::to_owned),
                     unknown_model: args.unknown(model),
                     counter: Some(counter),
                     content: Content::Chat { chat, candidates },
@@ -357,6 +358,7 @@ impl<'a> Settings<'a> {
                 },
                 has_own_policy: self.policy.is_none() && request.policy.is_some(),
                 items: request.items,
+                model: budget.model.clone(),
                 unknown_model: args.unknown(budget.model.as_deref()).filter(|_| counted),
                 counter: counted.then_some(counter),
                 content: Content::Items(form),
@@ -416,6 +418,8 @@ pub(crate) struct Task {
     pub(crate) has_own_policy: bool,
     /// The counter of tokens that the input does not state; `None` if it states all of them.
     pub(crate) counter: Option<Box<dyn TokenCounter>>,
+    /// The model of the request or of `--model`.
+    pub(crate) model: Option<String>,
     /// Why the counter is an estimate, if the model is unknown.
     pub(crate) unknown_model: Option<UnknownModel>,
     pub(crate) content: Content,

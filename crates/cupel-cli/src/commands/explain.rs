@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::budget::margin;
 use crate::failure::{Exit, Failure};
 use crate::output::{Output, columns, style, write_file};
-use crate::page;
+use crate::page::{Date, Subject};
 use crate::task::{Need, Task, TaskArgs, position};
 use crate::text::{Table, bar, counted, excerpt, grouped, left, right, score};
 
@@ -28,6 +28,11 @@ pub(crate) struct Explain {
     #[arg(long, value_name = "OUT", conflicts_with = "item")]
     html: Option<PathBuf>,
 
+    /// Date in the footer of the page, such as 2026-11-16. Default: `SOURCE_DATE_EPOCH` if set,
+    /// otherwise none, so that the same input gives the same page
+    #[arg(long, value_name = "DATE", value_parser = Date::parse, requires = "html")]
+    date: Option<Date>,
+
     #[command(flatten)]
     task: TaskArgs,
 }
@@ -45,13 +50,13 @@ impl Explain {
         if let Some(index) = self.item {
             return one(&task, index, output);
         }
+        let decisions = task.decide()?;
         if let Some(path) = &self.html {
-            let page = page::render(task.name(), &task.items, &task.budget, &task.pipeline())
-                .map_err(|error| Failure::run(&error))?;
-            write_file(path, &page)?;
+            let date = self.date.clone().or_else(Date::from_environment);
+            let pipeline = task.pipeline();
+            write_file(path, &Subject::of_task(&task, &pipeline, date).render()?)?;
             output.note(format_args!("wrote {}", path.display()));
         }
-        let decisions = task.decide()?;
         if output.is_json() {
             output.json(&document(&task, &decisions))?;
         } else {

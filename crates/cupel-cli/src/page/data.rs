@@ -3,29 +3,43 @@
 use std::ops::RangeInclusive;
 
 use cupel::{
-    BudgetSweep, ContextBudget, ContextItem, ContextKind, CupelError, Decisions, End,
-    ItemIntervals, Pipeline, PipelineStage, PlacementRule, ScorePart, total_tokens,
+    BudgetSweep, ContextBudget, ContextItem, ContextKind, Decisions, End, ExclusionReason,
+    ItemIntervals, Pipeline, PipelineStage, PlacementRule, ScorePart,
 };
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
-use crate::text::grouped;
+use super::chat::{ChatPart, MarkersFrom, MessageFields};
+use super::lines::Lines;
+use super::number::{Float, Int};
+use super::{About, Subject};
+use crate::failure::Failure as RunFailure;
 
 /// Everything the page needs. Candidates are named by their positions in the input.
 #[derive(Serialize)]
 pub(super) struct PageData<'a> {
     title: &'a str,
+    about: &'a About,
     budget: Budget<'a>,
+    /// The tokens of the request overhead; 0 for items.
+    overhead: Int,
+    /// Whether the candidates are the messages of a chat.
+    is_chat: bool,
     /// Whether the window is known at every budget up to `last`. If not, it is known at the first
     /// budget of every step.
     exact: bool,
+    /// The least budget with a window.
+    least: Int,
     /// The last budget of the sweep.
     last: Int,
     /// The first budget of every step. The window is the same up to the next step.
     steps: Vec<Int>,
     failures: Vec<Failure>,
-    kinds: Vec<&'a str>,
+    /// The roles of messages or the kinds of items.
+    labels: Vec<Label>,
     /// `None` if the placer has no rule. Then only the order at the given budget is known.
     order: Option<Order>,
+    /// The messages in the place of dropped ones, from each budget at which they change.
+    markers: Vec<MarkersFrom>,
     /// All candidates, best score first: the order in which excluded ones are listed.
     by_score: Vec<usize>,
     /// How many candidates are ranked.
@@ -52,11 +66,20 @@ struct Failure {
     why: String,
 }
 
+/// A role or a kind.
+#[derive(Serialize, PartialEq, Eq, PartialOrd, Ord, Clone)]
+struct Label {
+    /// The color: one per author of a message, one per kind of an item.
+    color: usize,
+    name: String,
+}
+
 #[derive(Serialize)]
 struct Item<'a> {
-    text: &'a str,
-    /// The index in `kinds`.
-    kind: usize,
+    #[serde(flatten)]
+    message: MessageFields<'a>,
+    /// The index in `labels`.
+    label: usize,
     tokens: Int,
     score: Float,
     /// The index in `scorers`, and the scores in that order.
@@ -64,7 +87,6 @@ struct Item<'a> {
     parts: Option<(usize, Vec<Float>)>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rank: Option<usize>,
-    pinned: bool,
     /// The position in the window at the given budget.
     #[serde(skip_serializing_if = "Option::is_none")]
     position: Option<usize>,
@@ -72,15 +94,20 @@ struct Item<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     /// Whether the reason holds at every budget.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     always: bool,
-    /// The tokens of its view, if the item is shortened at the given budget.
+    /// The index in `forms`, if the item is shortened at the given budget.
     #[serde(skip_serializing_if = "Option::is_none")]
-    shortened: Option<Int>,
+    shortened: Option<usize>,
     /// The budgets that include the item.
     intervals: Vec<(Int, Int)>,
-    /// The budgets that include a view of the item, with the tokens of the view.
+    /// The budgets that include a shorter form of the item, with its index in `forms`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    views: Vec<(Int, Int, Int)>,
+    views: Vec<(Int, Int, usize)>,
+    /// The shorter forms that some budget includes: their tokens and their texts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    forms: Vec<(Int, Vec<Lines>)>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     facts: Vec<(&'a str, String)>,
 }
 
@@ -114,42 +141,71 @@ impl Order {
             sequence,
         }
     }
+
+    /// Returns the rule of a chat: its messages are never reordered.
+    fn of_input(len: usize) -> Self {
+        Self {
+            sequence: (0..len).collect(),
+            ends: String::new(),
+        }
+    }
 }
 
 impl<'a> PageData<'a> {
-    pub(super) fn new(
-        title: &'a str,
-        items: &'a [ContextItem],
-        budget: &'a ContextBudget,
-        pipeline: &Pipeline,
-    ) -> Result<Self, CupelError> {
-        let decisions = pipeline.decide(items, budget)?;
-        let parts = decisions.score_parts()?;
+    pub(super) fn new(subject: &'a Subject<'a>) -> Result<Self, RunFailure> {
+        let Subject {
+            items,
+            budget,
+            pipeline,
+            chat,
+            ..
+        } = subject;
+        let failure = |error| RunFailure::run(&error);
+        let decisions = pipeline.decide(items, budget).map_err(failure)?;
+        let parts = decisions.score_parts().map_err(failure)?;
         let samples = (CANDIDATE_RUNS / items.len().max(1)).clamp(64, Pipeline::SWEEP_SAMPLES);
         let targets = targets(items, budget);
         let last = *targets.end();
-        let sweep = pipeline.sweep_sampled(items, budget, targets, samples)?;
-        let mut kinds: Vec<&ContextKind> = items.iter().map(ContextItem::kind).collect();
-        kinds.sort();
-        kinds.dedup();
+        let sweep = pipeline.sweep_sampled(items, budget, targets, samples);
+        let sweep = sweep.map_err(failure)?;
+        // The request overhead follows the messages.
+        let len = chat.as_ref().map_or(items.len(), |chat| chat.chat.len());
+        let labels = match chat {
+            Some(chat) => Labels::of_roles(chat),
+            None => Labels::of_kinds(items),
+        };
         let mut scorers = Vec::new();
-        let items_of_page = parts.iter().zip(&sweep.items).enumerate();
-        let items_of_page = items_of_page.map(|(index, (parts, swept))| {
-            let kind = kinds.iter().position(|kind| *kind == items[index].kind());
-            let parts = parts.as_ref().map(|parts| flat(parts, &mut scorers));
-            Item::new(&decisions, index, parts, kind, swept)
-        });
+        let mut page_items = Vec::with_capacity(len);
+        for (index, &label) in labels.of.iter().enumerate() {
+            let parts = parts[index].as_ref();
+            page_items.push(Item {
+                parts: parts.map(|parts| flat(parts, &mut scorers)),
+                ..Item::new(subject, &decisions, index, label, &sweep.items[index])
+            });
+        }
+        let chat_part = chat.as_ref();
+        let target = budget.target_tokens();
+        let markers = chat_part.map(|chat| chat.markers(&sweep, target, &decisions));
+        let least = sweep.steps.iter().find(|step| step.error.is_none());
         Ok(Self {
-            title,
+            title: subject.title,
+            about: &subject.about,
             budget: Budget::new(budget),
+            overhead: Int(items[len..].iter().map(ContextItem::tokens).sum()),
+            is_chat: chat.is_some(),
             exact: sweep.exact,
+            least: Int(least.map_or(budget.target_tokens(), |step| step.from)),
             last: Int(last),
             steps: sweep.steps.iter().map(|step| Int(step.from)).collect(),
-            failures: failures(&sweep, items),
-            items: items_of_page.collect(),
-            kinds: kinds.iter().map(|kind| kind.as_str()).collect(),
-            order: decisions.placement_rule().as_ref().map(Order::new),
-            by_score: by_score(&decisions),
+            failures: failures(&sweep, chat.is_some()),
+            items: page_items,
+            labels: labels.distinct,
+            order: match chat {
+                Some(_) => Some(Order::of_input(len)),
+                None => decisions.placement_rule().as_ref().map(Order::new),
+            },
+            markers: markers.unwrap_or_default(),
+            by_score: by_score(&decisions, len),
             ranked: decisions.ranking().len(),
             scorers,
         })
@@ -190,6 +246,46 @@ fn targets(items: &[ContextItem], budget: &ContextBudget) -> RangeInclusive<i64>
     0..=i64::try_from(last).unwrap_or(budget.target_tokens())
 }
 
+/// The labels of the candidates.
+struct Labels {
+    distinct: Vec<Label>,
+    /// The index in `distinct`, by candidate.
+    of: Vec<usize>,
+}
+
+impl Labels {
+    fn of_kinds(items: &[ContextItem]) -> Self {
+        let mut kinds: Vec<&ContextKind> = items.iter().map(ContextItem::kind).collect();
+        kinds.sort();
+        kinds.dedup();
+        let find = |item: &ContextItem| kinds.binary_search(&item.kind()).unwrap_or_default();
+        let label = |(color, kind): (usize, &&ContextKind)| Label {
+            color,
+            name: kind.to_string(),
+        };
+        Self {
+            of: items.iter().map(find).collect(),
+            distinct: kinds.iter().enumerate().map(label).collect(),
+        }
+    }
+
+    fn of_roles(chat: &ChatPart<'_>) -> Self {
+        let label = |index| {
+            let (color, name) = chat.role(index);
+            Label { color, name }
+        };
+        let labels: Vec<Label> = (0..chat.chat.len()).map(label).collect();
+        let mut distinct = labels.clone();
+        distinct.sort();
+        distinct.dedup();
+        let find = |label: &Label| distinct.binary_search(label).unwrap_or_default();
+        Self {
+            of: labels.iter().map(find).collect(),
+            distinct,
+        }
+    }
+}
+
 impl<'a> Budget<'a> {
     fn new(budget: &'a ContextBudget) -> Self {
         let slots = budget.reserved_slots().iter();
@@ -209,38 +305,59 @@ impl<'a> Budget<'a> {
 
 impl<'a> Item<'a> {
     fn new(
-        decisions: &Decisions<'a>,
+        subject: &'a Subject<'a>,
+        decisions: &Decisions<'_>,
         index: usize,
-        parts: Option<(usize, Vec<Float>)>,
-        kind: Option<usize>,
+        label: usize,
         swept: &ItemIntervals,
     ) -> Self {
-        let item = &decisions.items()[index];
-        let shortened = decisions
-            .view(index)
-            .map(|view| item.views()[view].tokens());
-        let intervals = swept.intervals.iter();
-        let views = swept.views.iter().map(|view| {
-            let tokens = item.views()[view.view].tokens();
-            (Int(view.from), Int(view.to), Int(tokens))
+        let item = &subject.items[index];
+        let (message, facts) = match &subject.chat {
+            Some(chat) => (chat.message(index, item), chat.facts(index, item)),
+            None => (
+                MessageFields::of_item(item),
+                facts(item, decisions.copy_of(index)),
+            ),
+        };
+        let used = swept.views.iter().map(|view| view.view);
+        let mut used: Vec<usize> = used.chain(decisions.view(index)).collect();
+        used.sort_unstable();
+        used.dedup();
+        let form = |view: usize| used.binary_search(&view).unwrap_or_default();
+        let forms = used.iter().map(|&view| {
+            let view = &item.views()[view];
+            (Int(view.tokens()), message.lines_of_view(view.content()))
         });
+        let views = swept.views.iter();
+        let intervals = swept.intervals.iter();
+        let is_before_slice = decisions
+            .stage(index)
+            .is_some_and(|stage| stage < PipelineStage::Slice);
+        let is_filtered = matches!(
+            decisions.exclusion(index),
+            Some(ExclusionReason::Filtered { .. })
+        );
+        let position = decisions.position(index);
         Self {
-            text: item.content(),
-            kind: kind.unwrap_or_default(),
+            label,
             tokens: Int(item.tokens()),
             score: Float(decisions.score(index)),
-            parts,
+            parts: None,
             rank: decisions.rank(index),
-            pinned: item.pinned(),
-            position: decisions.position(index),
+            position: match subject.chat {
+                Some(_) => position.map(|_| index),
+                None => position,
+            },
             reason: decisions.phrase(index),
-            always: decisions
-                .stage(index)
-                .is_some_and(|stage| stage < PipelineStage::Slice),
-            shortened: shortened.map(Int),
+            always: is_before_slice || (is_filtered && swept.intervals.is_empty()),
+            shortened: decisions.view(index).map(form),
             intervals: intervals.map(|&(from, to)| (Int(from), Int(to))).collect(),
-            views: views.collect(),
-            facts: facts(item, decisions.copy_of(index)),
+            views: views
+                .map(|view| (Int(view.from), Int(view.to), form(view.view)))
+                .collect(),
+            forms: forms.collect(),
+            facts,
+            message,
         }
     }
 }
@@ -299,11 +416,12 @@ fn facts(item: &ContextItem, copy_of: Option<usize>) -> Vec<(&str, String)> {
     facts
 }
 
-fn failures(sweep: &BudgetSweep, items: &[ContextItem]) -> Vec<Failure> {
-    let pinned = items
-        .iter()
-        .filter(|item| item.pinned() && item.tokens() > 0);
-    let pinned = total_tokens(pinned);
+fn failures(sweep: &BudgetSweep, is_chat: bool) -> Vec<Failure> {
+    let mandatory = if is_chat {
+        "the mandatory messages do not fit"
+    } else {
+        "the pinned items do not fit"
+    };
     let failing = sweep
         .steps
         .iter()
@@ -314,9 +432,7 @@ fn failures(sweep: &BudgetSweep, items: &[ContextItem]) -> Vec<Failure> {
             to: Int(step.to),
             why: match code {
                 "InvalidBudget" => "the output reserve exceeds the budget".to_owned(),
-                "PinnedExceedsBudget" => {
-                    format!("the pinned items alone need {} tokens", grouped(pinned))
-                }
+                "PinnedExceedsBudget" | "MandatoryExceedsBudget" => mandatory.to_owned(),
                 "Overflow" => {
                     "the selection exceeds the budget, and the policy does not accept an overflow"
                         .to_owned()
@@ -328,9 +444,10 @@ fn failures(sweep: &BudgetSweep, items: &[ContextItem]) -> Vec<Failure> {
         .collect()
 }
 
-/// Returns the candidates in the order of a report's exclusions: by score, stage and position.
-fn by_score(decisions: &Decisions<'_>) -> Vec<usize> {
-    let mut candidates: Vec<usize> = (0..decisions.items().len()).collect();
+/// Returns the candidates before `len` in the order of a report's exclusions: by score, stage and
+/// position.
+fn by_score(decisions: &Decisions<'_>, len: usize) -> Vec<usize> {
+    let mut candidates: Vec<usize> = (0..len).collect();
     let stage = |candidate: usize| decisions.stage(candidate).unwrap_or(PipelineStage::Slice);
     candidates.sort_by(|&a, &b| {
         let (left, right) = (decisions.score(a), decisions.score(b));
@@ -339,37 +456,4 @@ fn by_score(decisions: &Decisions<'_>) -> Vec<usize> {
         by_score.then_with(|| stage(a).cmp(&stage(b)))
     });
     candidates
-}
-
-/// An integer that a binary64 reader keeps exact: beyond 2^53 it is a string.
-#[derive(Clone, Copy)]
-struct Int(i64);
-
-impl Serialize for Int {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        const LARGEST_SAFE: u64 = (1 << 53) - 1;
-        if self.0.unsigned_abs() <= LARGEST_SAFE {
-            serializer.serialize_i64(self.0)
-        } else {
-            serializer.collect_str(&self.0)
-        }
-    }
-}
-
-/// A number; one that is not finite is a string that JavaScript parses.
-#[derive(Clone, Copy, PartialEq)]
-struct Float(f64);
-
-impl Serialize for Float {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.0.is_finite() {
-            serializer.serialize_f64(self.0)
-        } else if self.0.is_nan() {
-            serializer.serialize_str("NaN")
-        } else if self.0 > 0.0 {
-            serializer.serialize_str("Infinity")
-        } else {
-            serializer.serialize_str("-Infinity")
-        }
-    }
 }

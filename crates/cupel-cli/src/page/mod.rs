@@ -1,36 +1,101 @@
 //! The page of `cupel explain --html`: one self-contained file.
 //!
-//! `page.html` is a template for `page.css`, `page.js` and the data as JSON ([`data`]). The content
+//! `page.html` is a template for `page.css`, the scripts and the data as JSON ([`data`]). The content
 //! security policy of the page allows only this style and this script, by their digests.
 
+mod chat;
 mod data;
+mod date;
+mod lines;
+mod number;
 #[cfg(test)]
 mod tests;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use cupel::{ContextBudget, ContextItem, CupelError, Pipeline};
+use cupel::{ContextBudget, ContextItem, Pipeline};
+use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
+pub(crate) use chat::ChatPart;
 use data::PageData;
+pub(crate) use date::Date;
+
+use crate::failure::Failure;
+use crate::task::{Content, Task};
 
 const HTML: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = include_str!("page.js");
+/// One module: the files share its scope.
+const SCRIPT: &str = concat!(
+    include_str!("script/data.js"),
+    include_str!("script/text.js"),
+    include_str!("script/dom.js"),
+    include_str!("script/card.js"),
+    include_str!("script/transcript.js"),
+    include_str!("script/lists.js"),
+    include_str!("script/budget.js"),
+    include_str!("script/main.js"),
+);
 
-/// Renders the page of a run, with the windows of other budgets. The same input gives the same bytes.
-///
-/// # Errors
-///
-/// As [`Pipeline::run`] with this budget.
-pub(crate) fn render(
-    title: &str,
-    items: &[ContextItem],
-    budget: &ContextBudget,
-    pipeline: &Pipeline,
-) -> Result<String, CupelError> {
-    let data = PageData::new(title, items, budget, pipeline)?;
-    Ok(assemble(&data.to_json()))
+/// A run that a page shows.
+pub(crate) struct Subject<'a> {
+    pub(crate) title: &'a str,
+    pub(crate) items: &'a [ContextItem],
+    pub(crate) budget: &'a ContextBudget,
+    pub(crate) pipeline: &'a Pipeline,
+    /// `None` for items.
+    pub(crate) chat: Option<ChatPart<'a>>,
+    pub(crate) about: About,
+}
+
+/// What the footer names.
+#[derive(Default, Serialize)]
+pub(crate) struct About {
+    pub(crate) policy: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) model: Option<String>,
+    /// How the tokens are known.
+    pub(crate) counter: String,
+    pub(crate) format: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) date: Option<Date>,
+    pub(crate) version: &'static str,
+}
+
+impl<'a> Subject<'a> {
+    pub(crate) fn of_task(task: &'a Task, pipeline: &'a Pipeline, date: Option<Date>) -> Self {
+        Self {
+            title: task.name(),
+            items: &task.items,
+            budget: &task.budget,
+            pipeline,
+            chat: match (&task.content, &task.counter) {
+                (Content::Chat { chat, candidates }, Some(counter)) => {
+                    Some(ChatPart::new(chat, candidates, &**counter))
+                }
+                _ => None,
+            },
+            about: About {
+                policy: task.policy.name.clone(),
+                model: task.model.clone(),
+                counter: task.counted_by(),
+                format: task.shape().name(),
+                date,
+                version: env!("CARGO_PKG_VERSION"),
+            },
+        }
+    }
+
+    /// Renders the page, with the windows of other budgets. The same input gives the same bytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`Pipeline::run`] with this budget.
+    pub(crate) fn render(&self) -> Result<String, Failure> {
+        let data = PageData::new(self)?;
+        Ok(assemble(&data.to_json()))
+    }
 }
 
 fn assemble(data: &str) -> String {

@@ -1,20 +1,34 @@
 //! Compares every statement of a page with one run per budget. With `CUPEL_PAGES` set, writes the pages and
 //! the expectations there for the browser test.
 
+use std::sync::{LazyLock, OnceLock};
+
 use cupel::*;
+use cupel_chat::{Candidates, Chat, Encoding, Heuristic, TokenCounter, default_policy};
 use cupel_conformance::testing::Random;
 use serde_json::{Value, json};
 
-use super::render;
+use super::{About, ChatPart, Date, Subject};
 
 struct Case {
     name: &'static str,
     items: Vec<ContextItem>,
     budget: ContextBudget,
     pipeline: Pipeline,
+    /// The chat whose messages the items are.
+    chat: Option<ChatCase>,
+    page: OnceLock<String>,
 }
 
-fn cases() -> Vec<Case> {
+struct ChatCase {
+    chat: Chat,
+    candidates: Candidates,
+    policy: Policy,
+    counter: Box<dyn TokenCounter>,
+}
+
+/// The cases, which several tests share: the long session takes a second to read.
+static CASES: LazyLock<Vec<Case>> = LazyLock::new(|| {
     let (items, budget) = incident();
     vec![
         Case {
@@ -22,6 +36,8 @@ fn cases() -> Vec<Case> {
             items: items.clone(),
             budget: budget.clone(),
             pipeline: Pipeline::new(relevance(), GreedySlice, ChronologicalPlacer),
+            chat: None,
+            page: OnceLock::new(),
         },
         Case {
             name: "u-shaped",
@@ -34,11 +50,77 @@ fn cases() -> Vec<Case> {
                 .build()
                 .unwrap(),
             pipeline: Pipeline::new(relevance(), KnapsackSlice::new(1).unwrap(), UShapedPlacer),
+            chat: None,
+            page: OnceLock::new(),
         },
         sampled(&items),
         hostile(),
         many(),
+        agent(),
+        long_session(),
     ]
+});
+
+/// The session of a coding agent, under the default policy.
+fn agent() -> Case {
+    let chat = include_str!("../../../../examples/agent-session.json");
+    of_chat("agent-session", chat, 2_000, Encoding::O200k)
+}
+
+/// A session of 5,000 messages, with a marker for dropped ones and hostile texts.
+fn long_session() -> Case {
+    let mut random = Random::new(11);
+    let mut messages = vec![
+        json!({"role": "system", "content": "You keep the books."}),
+        json!({"role": "user", "content": "</script><script>document.title = 'taken'</script>"}),
+    ];
+    while messages.len() < 5_000 {
+        let number = messages.len();
+        match random.below(12) {
+            0 => messages.push(json!({"role": "user", "content": format!("Question {number}?")})),
+            1 => messages.push(
+                json!({"role": "assistant", "content": format!("Answer {number}. ").repeat(9)}),
+            ),
+            _ => {
+                let id = format!("call_{number}");
+                let function =
+                    json!({"name": "read", "arguments": format!("{{\"page\": {number}}}")});
+                let call = json!({"id": id, "type": "function", "function": function});
+                messages.push(json!({"role": "assistant", "content": null, "tool_calls": [call]}));
+                let lines = (0..3 + random.below(40))
+                    .map(|line| format!("{number}: entry {line} of the ledger"));
+                let lines = lines.collect::<Vec<_>>().join("\n");
+                messages.push(json!({"role": "tool", "tool_call_id": id, "content": lines}));
+            }
+        }
+    }
+    messages.push(json!({"role": "user", "content": "And the sum?"}));
+    let chat = json!({ "messages": messages }).to_string();
+    of_chat("long-session", &chat, 60_000, Heuristic)
+}
+
+fn of_chat(
+    name: &'static str,
+    text: &str,
+    budget: i64,
+    counter: impl TokenCounter + 'static,
+) -> Case {
+    let chat = Chat::parse(text, None).unwrap();
+    let policy = default_policy();
+    let candidates = chat.candidates_for(&policy, None, &counter).unwrap();
+    Case {
+        name,
+        items: candidates.to_vec(),
+        budget: ContextBudget::with_target(budget, budget).unwrap(),
+        pipeline: chat.policy_over(&policy, &candidates).into(),
+        chat: Some(ChatCase {
+            chat,
+            candidates,
+            policy,
+            counter: Box::new(counter),
+        }),
+        page: OnceLock::new(),
+    }
 }
 
 /// An incident, as an assistant on call sees it.
@@ -80,6 +162,8 @@ fn sampled(items: &[ContextItem]) -> Case {
         items: items.iter().map(enlarged).collect(),
         budget: ContextBudget::with_target(20_011, 20_011).unwrap(),
         pipeline: Pipeline::new(ReflexiveScorer, slicer, UShapedPlacer),
+        chat: None,
+        page: OnceLock::new(),
     }
 }
 
@@ -140,6 +224,8 @@ fn hostile() -> Case {
         items,
         budget: ContextBudget::with_target(100, 60).unwrap(),
         pipeline: Pipeline::new(ReflexiveScorer, GreedySlice, UShapedPlacer),
+        chat: None,
+        page: OnceLock::new(),
     }
 }
 
@@ -160,19 +246,58 @@ fn many() -> Case {
         items: items.collect(),
         budget: ContextBudget::with_target(32_000, 32_000).unwrap(),
         pipeline: Pipeline::new(ReflexiveScorer, GreedySlice, ChronologicalPlacer),
+        chat: None,
+        page: OnceLock::new(),
     }
 }
 
 impl Case {
-    fn page(&self) -> String {
+    fn page(&self) -> &str {
+        self.page.get_or_init(|| self.render())
+    }
+
+    fn render(&self) -> String {
         let title = format!("{}.json", self.name);
-        render(&title, &self.items, &self.budget, &self.pipeline).unwrap()
+        let chat = self.chat.as_ref();
+        let subject = Subject {
+            title: &title,
+            items: &self.items,
+            budget: &self.budget,
+            pipeline: &self.pipeline,
+            chat: chat.map(|it| ChatPart::new(&it.chat, &it.candidates, &*it.counter)),
+            about: About {
+                policy: "agent".to_owned(),
+                model: Some("gpt-4o".to_owned()),
+                counter: "counted by o200k_base".to_owned(),
+                format: "openai",
+                date: Date::parse("2026-11-16").ok(),
+                version: "1.3.0",
+            },
+        };
+        subject.render().unwrap()
+    }
+
+    /// Returns the messages that some budgets send; none for items and for a long chat.
+    fn sent(&self) -> Vec<(i64, Value)> {
+        let chat = self.chat.as_ref().filter(|it| it.chat.len() < 100);
+        let budgets = [750, 1_100, 1_700, 2_000, 2_500, 3_400, 4_500, 5_869];
+        let sent = |it: &ChatCase| budgets.map(|budget| (budget, it.sent(budget)));
+        chat.map(|it| sent(it).to_vec()).unwrap_or_default()
+    }
+
+    /// Returns the number of messages or items.
+    fn len(&self) -> usize {
+        let chat = self.chat.as_ref();
+        chat.map_or(self.items.len(), |it| it.chat.len())
     }
 
     /// Returns the result of a run with this budget.
     fn expectation(&self, target: i64) -> Value {
         let gap = self.budget.max_tokens() - self.budget.target_tokens();
         let budget = self.budget.with_limits(target + gap, target);
+        if let (Some(chat), Ok(budget)) = (&self.chat, &budget) {
+            return chat.expectation(budget);
+        }
         match budget.and_then(|budget| self.pipeline.run_indices(&self.items, &budget)) {
             Ok(window) => {
                 let tokens: i128 = window
@@ -190,11 +315,11 @@ impl Case {
     /// Budgets the slider can be moved to: all of them, or the given one, some steps, and some between.
     fn probes(&self, data: &Value) -> Vec<i64> {
         let last = int(&data["last"]);
-        if data["exact"] == true && last < 5_000 {
+        if data["exact"] == true && last < 6_000 {
             return (0..=last).collect();
         }
         let steps = data["steps"].as_array().unwrap();
-        let stride = steps.len() / 40 + 1;
+        let stride = steps.len() / 24 + 1;
         let steps = steps.iter().step_by(stride).map(int);
         let mut probes: Vec<i64> = steps.chain([self.budget.target_tokens()]).collect();
         if data["exact"] == true {
@@ -203,6 +328,45 @@ impl Case {
         probes.sort_unstable();
         probes.dedup();
         probes
+    }
+}
+
+impl ChatCase {
+    /// Returns the result of [`Chat::fit_candidates`] with this budget.
+    fn expectation(&self, budget: &ContextBudget) -> Value {
+        let target = budget.target_tokens();
+        let fitted =
+            self.chat
+                .fit_candidates(&self.policy, budget, &self.candidates, &*self.counter);
+        match fitted {
+            Ok(fitted) => json!({
+                "budget": target,
+                "window": fitted.kept,
+                "tokens": fitted.tokens_after.to_string(),
+                "shortened": fitted.shortened.iter().map(|it| (it.index, it.tokens)).collect::<Vec<_>>(),
+                "markers": fitted.markers,
+            }),
+            Err(error) => {
+                json!({"budget": target, "window": [], "tokens": "0", "error": error.to_string()})
+            }
+        }
+    }
+
+    /// Returns the messages that a budget sends: role, text, and names of the called tools.
+    fn sent(&self, budget: i64) -> Value {
+        let budget = ContextBudget::with_target(budget, budget).unwrap();
+        let fitted =
+            self.chat
+                .fit_candidates(&self.policy, &budget, &self.candidates, &*self.counter);
+        let request: Value = serde_json::from_str(&fitted.unwrap().to_json()).unwrap();
+        let messages = request["messages"].as_array().unwrap().iter();
+        let messages = messages.map(|message| {
+            let calls = message["tool_calls"].as_array().into_iter().flatten();
+            let calls: Vec<&Value> = calls.map(|call| &call["function"]["name"]).collect();
+            let text = message["content"].as_str().unwrap_or_default();
+            json!([message["role"], text, calls])
+        });
+        messages.collect()
     }
 }
 
@@ -245,6 +409,9 @@ fn window_at(data: &Value, budget: i64) -> Vec<u64> {
         return members;
     }
     let members = sequence.filter(|index| is_in(item(index)));
+    if data["is_chat"] == true {
+        return members.collect();
+    }
     let ends = data["order"]["ends"].as_str().unwrap().chars();
     let (back, front): (Vec<_>, Vec<_>) = members.zip(ends).partition(|(_, end)| *end == 'b');
     let window = front.into_iter().chain(back.into_iter().rev());
@@ -253,8 +420,8 @@ fn window_at(data: &Value, budget: i64) -> Vec<u64> {
 
 #[test]
 fn a_page_shows_the_window_of_a_run_at_every_budget() {
-    for case in cases() {
-        let data = embedded(&case.page());
+    for case in CASES.iter() {
+        let data = embedded(case.page());
         assert_eq!(data["exact"], case.name != "sampled");
         for budget in case.probes(&data) {
             let expected = case.expectation(budget);
@@ -269,14 +436,61 @@ fn a_page_shows_the_window_of_a_run_at_every_budget() {
                 .iter()
                 .any(|failure| int(&failure["from"]) <= budget && budget <= int(&failure["to"]));
             assert_eq!(fails, expected["error"].is_string(), "{name} at {budget}");
+            assert_eq!(fails, budget < int(&data["least"]), "{name} at {budget}");
+            if case.chat.is_some() && !fails {
+                assert_eq!(
+                    tokens_at(&data, budget),
+                    expected["tokens"],
+                    "{name} at {budget}"
+                );
+                assert_eq!(
+                    markers_at(&data, budget),
+                    &expected["markers"],
+                    "{name} at {budget}"
+                );
+            }
         }
     }
 }
 
+/// Returns the tokens of a window from the page's data, as its script does.
+fn tokens_at(data: &Value, budget: i64) -> String {
+    let items = data["items"].as_array().unwrap();
+    let at_target = budget == int(&data["budget"]["target"]);
+    let is_at = |range: &&Value| int(&range[0]) <= budget && budget <= int(&range[1]);
+    let tokens = window_at(data, budget).into_iter().map(|index| {
+        let item = &items[usize::try_from(index).unwrap()];
+        let views = item["views"].as_array().into_iter().flatten();
+        let form = if at_target {
+            item["shortened"].as_u64()
+        } else {
+            views
+                .filter(is_at)
+                .map(|view| view[2].as_u64().unwrap())
+                .next()
+        };
+        match form {
+            Some(form) => int(&item["forms"][usize::try_from(form).unwrap()][0]),
+            None => int(&item["tokens"]),
+        }
+    });
+    let markers = markers_at(data, budget).as_array().unwrap();
+    let markers: i64 = markers.iter().map(|marker| int(&marker["tokens"])).sum();
+    (tokens.sum::<i64>() + markers + int(&data["overhead"])).to_string()
+}
+
+/// Returns the markers of a window from the page's data, as its script does.
+fn markers_at(data: &Value, budget: i64) -> &Value {
+    static NONE: LazyLock<Value> = LazyLock::new(|| json!([]));
+    let entries = data["markers"].as_array().unwrap().iter();
+    let entries = entries.take_while(|entry| int(&entry["from"]) <= budget);
+    entries.last().map_or(&NONE, |entry| &entry["markers"])
+}
+
 #[test]
 fn a_page_lists_excluded_items_in_the_order_of_the_report() {
-    for case in cases() {
-        let data = embedded(&case.page());
+    for case in CASES.iter() {
+        let data = embedded(case.page());
         let report = case.pipeline.dry_run(&case.items, &case.budget).unwrap();
         let listed = data["by_score"].as_array().unwrap().iter();
         let listed = listed.map(|index| usize::try_from(index.as_u64().unwrap()).unwrap());
@@ -296,7 +510,7 @@ fn a_page_lists_excluded_items_in_the_order_of_the_report() {
                 excluded.reason,
                 ExclusionReason::Deduplicated { .. } | ExclusionReason::NegativeTokens { .. }
             );
-            assert_eq!(item["always"], always);
+            assert_eq!(item["always"] == true, always);
         }
     }
 }
@@ -304,7 +518,7 @@ fn a_page_lists_excluded_items_in_the_order_of_the_report() {
 #[test]
 fn reasons_are_the_phrases_of_the_run() {
     let case = hostile();
-    let data = embedded(&case.page());
+    let data = embedded(case.page());
     let reason = |index: usize| {
         data["items"][index]["reason"]
             .as_str()
@@ -326,11 +540,23 @@ fn reasons_are_the_phrases_of_the_run() {
     assert_eq!(reason(11), "in");
 }
 
+fn page_of(items: &[ContextItem], budget: &ContextBudget, pipeline: &Pipeline) -> String {
+    let subject = Subject {
+        title: "items.json",
+        items,
+        budget,
+        pipeline,
+        chat: None,
+        about: About::default(),
+    };
+    subject.render().unwrap()
+}
+
 #[test]
 fn scores_have_their_parts() {
     let (items, budget) = incident();
     let pipeline = Pipeline::new(relevance(), GreedySlice, ChronologicalPlacer);
-    let data = embedded(&render("parts", &items, &budget, &pipeline).unwrap());
+    let data = embedded(&page_of(&items, &budget, &pipeline));
     let names: Vec<_> = data["scorers"][0]
         .as_array()
         .unwrap()
@@ -379,7 +605,7 @@ fn a_placer_without_a_rule_has_an_order_at_the_given_budget_only() {
     }
     let (items, budget) = incident();
     let pipeline = Pipeline::new(relevance(), GreedySlice, ByLength);
-    let data = embedded(&render("order", &items, &budget, &pipeline).unwrap());
+    let data = embedded(&page_of(&items, &budget, &pipeline));
     assert_eq!(data["order"], Value::Null);
     let window = pipeline.run_indices(&items, &budget).unwrap();
     for (position, index) in window.into_iter().enumerate() {
@@ -389,8 +615,8 @@ fn a_placer_without_a_rule_has_an_order_at_the_given_budget_only() {
 
 #[test]
 fn the_same_input_gives_the_same_page() {
-    for case in cases() {
-        assert!(case.page() == case.page(), "{}", case.name);
+    for case in CASES.iter() {
+        assert!(case.page() == case.render(), "{}", case.name);
     }
 }
 
@@ -411,18 +637,16 @@ fn a_page_handles_the_ends_of_the_number_range() {
     ] {
         let budget = ContextBudget::with_target(max, target).unwrap();
         let items = [item(i64::MAX), item(1 << 53), item(1)];
-        let data = embedded(&render("ends", &items, &budget, &pipeline).unwrap());
+        let data = embedded(&page_of(&items, &budget, &pipeline));
         let window = pipeline.run_indices(&items, &budget).unwrap();
         assert_eq!(json!(window_at(&data, target)), json!(window));
         assert_eq!(data["items"][0]["tokens"], "9223372036854775807");
     }
-    let nothing = render(
-        "nothing",
-        &[],
-        &ContextBudget::with_target(10, 10).unwrap(),
-        &pipeline,
+    let budget = ContextBudget::with_target(10, 10).unwrap();
+    assert_eq!(
+        embedded(&page_of(&[], &budget, &pipeline))["items"],
+        json!([])
     );
-    assert_eq!(embedded(&nothing.unwrap())["items"], json!([]));
 }
 
 #[test]
@@ -436,9 +660,9 @@ fn pages_and_expectations_for_the_browser_are_written() {
         }
     };
     let mut expectations = serde_json::Map::new();
-    for case in cases() {
+    for case in CASES.iter() {
         let page = case.page();
-        let probes = case.probes(&embedded(&page)).into_iter();
+        let probes = case.probes(&embedded(page)).into_iter();
         let report = case.pipeline.dry_run(&case.items, &case.budget).unwrap();
         let window = case
             .pipeline
@@ -457,9 +681,11 @@ fn pages_and_expectations_for_the_browser_are_written() {
         let expected = json!({
             "target": case.budget.target_tokens(),
             "kinds": kinds,
-            "tokens": case.items.iter().map(|item| item.tokens().to_string()).collect::<Vec<_>>(),
+            "count": case.len(),
+            "is_chat": case.chat.is_some(),
             "excluded": report.excluded.iter().map(position).collect::<Vec<_>>(),
             "runs": probes.map(|budget| case.expectation(budget)).collect::<Vec<_>>(),
+            "sent": case.sent(),
         });
         expectations.insert(case.name.to_owned(), expected);
         std::fs::write(directory.join(format!("{}.html", case.name)), page).unwrap();

@@ -38,9 +38,10 @@ export async function open(browser, name, options = {}) {
   page.on('pageerror', (error) => complaints.push(`error: ${error}`));
   page.on('dialog', (dialog) => complaints.push(`dialog: ${dialog.message()}`));
   page.on('request', (request) => request.url() === url || complaints.push(`request: ${request.url()}`));
+  const start = performance.now();
   await page.goto(url);
   await page.waitForFunction(() => document.getElementById('result')?.textContent);
-  return { page, context, complaints };
+  return { page, context, complaints, opened: Math.round(performance.now() - start) };
 }
 
 export const screenshot = (page, name) => page.screenshot({ path: path.join(directory, `${name}.png`) });

@@ -2,12 +2,16 @@
 // library per budget (expectations.json).
 
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { createRequire } from 'node:module';
 import test, { after, before } from 'node:test';
 import { expectations, open, screenshot, start } from './browser.mjs';
 
-const PAGE = 100; // rows a list shows at first
+const PAGE = 30; // cards a list shows at first
+const PHONE = { viewport: { width: 360, height: 780 }, hasTouch: true, isMobile: true };
 const number = new Intl.NumberFormat('en-US');
 const cases = Object.keys(expectations);
+const axe = fs.readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 let browser;
 before(async () => {
@@ -33,18 +37,18 @@ function shown(page) {
   return page.evaluate(async () => {
     await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
     const text = (id) => document.getElementById(id)?.textContent ?? '';
-    const listed = (id) => [...document.querySelectorAll(`#${id} > li`)].map((row) => Number(row.dataset.index));
+    const count = (name) => document.querySelector(`.${name}-count`)?.textContent ?? '';
+    const listed = (id) => [...document.querySelectorAll(`#${id} [data-index]`)].map((row) => Number(row.dataset.index));
     return {
       result: text('result'),
       budget: Number(document.getElementById('exact').value),
       spoken: document.getElementById('slider').getAttribute('aria-valuetext'),
       window: listed('window'),
-      windowCount: text('window-count'),
+      windowCount: count('window'),
       out: listed('out'),
-      outCount: text('out-count'),
+      outCount: count('out'),
       notice: document.getElementById('notice').hidden ? '' : text('notice'),
       legend: [...document.querySelectorAll('#legend li')].map((entry) => entry.textContent),
-      bar: [...document.querySelectorAll('#bar > *')].map((part) => part.getBoundingClientRect().width),
     };
   });
 }
@@ -54,25 +58,27 @@ function assertShows(view, expected) {
   const run = expected.runs.find((run) => run.budget === view.budget);
   assert(run, `there is no expectation for ${view.budget} tokens`);
   const of = `${number.format(view.budget)} tokens`;
-  const all = expected.tokens.length;
+  const { count } = expected;
+  const unit = expected.is_chat ? 'messages' : 'items';
   assert.equal(
     view.result,
-    `${number.format(run.window.length)} of ${number.format(all)} items, ${number.format(BigInt(run.tokens))} of ${of}`,
+    `${number.format(run.window.length)} of ${number.format(count)} ${unit}, ${number.format(BigInt(run.tokens))} of ${of}`,
   );
   assert.equal(view.spoken, of);
-  assert.deepEqual(view.window, run.window.slice(0, PAGE), `the window at ${of}`);
+  assert(view.window.length >= Math.min(PAGE, run.window.length), `${view.window.length} rows`);
+  assert.deepEqual(view.window, run.window.slice(0, view.window.length), `the window at ${of}`);
   assert.equal(view.windowCount, number.format(run.window.length));
-  assert.equal(view.outCount, number.format(all - run.window.length));
+  assert.equal(view.outCount, number.format(count - run.window.length));
   assert.equal(view.notice.includes('no window'), run.error !== undefined, view.notice);
 
-  const isOut = new Set(expected.tokens.keys());
+  const isOut = new Set(Array(count).keys());
   run.window.forEach((index) => isOut.delete(index));
-  assert.equal(view.out.length, Math.min(PAGE, isOut.size));
+  assert(view.out.length >= Math.min(PAGE, isOut.size));
   assert(view.out.every((index) => isOut.has(index)));
 
-  // The legend's uses add up to the run's tokens, kind by kind.
+  // The legend's uses add up to the run's tokens.
   const used = view.legend.filter((entry) => !/^(free|above the target|reserved for the answer)/.test(entry));
-  const sum = used.reduce((sum, entry) => sum + BigInt(entry.match(/[\d,]+$/)[0].replaceAll(',', '')), 0n);
+  const sum = used.reduce((sum, entry) => sum + BigInt(entry.match(/-?[\d,]+$/)[0].replaceAll(',', '')), 0n);
   assert.equal(sum, BigInt(run.tokens));
   return run;
 }
@@ -82,18 +88,23 @@ async function type(page, budget) {
   await page.keyboard.press('Enter');
 }
 
+/** The least budget with a window. */
+const least = (expected) => expected.runs.find((run) => run.error === undefined).budget;
+
 for (const name of cases) {
   check(`${name}: at the given budget the page shows the run`, name, async (page, expected) => {
+    await page.click('#tab-window');
     const view = await shown(page);
     assert.equal(view.budget, expected.target);
     assertShows(view, expected);
-    assert.deepEqual(view.out, expected.excluded.slice(0, PAGE), 'what is out, by score');
+    if (!expected.is_chat) assert.deepEqual(view.out, expected.excluded.slice(0, PAGE), 'what is out, by score');
   });
 
   check(`${name}: a budget typed in shows the run at that budget`, name, async (page, expected) => {
-    const stride = Math.ceil(expected.runs.length / 40);
-    const runs = expected.runs.filter((_, place) => place % stride === 0);
-    for (const run of runs) {
+    await page.click('#tab-window');
+    const runs = expected.runs.filter((run) => run.error === undefined);
+    const stride = Math.ceil(runs.length / 40);
+    for (const run of runs.filter((_, place) => place % stride === 0)) {
       await type(page, run.budget);
       const view = await shown(page);
       assert.equal(view.budget, run.budget);
@@ -103,11 +114,14 @@ for (const name of cases) {
 
   check(`${name}: a phone needs no sideways scrolling`, name, async (page) => {
     const width = () => page.evaluate(() => document.documentElement.scrollWidth);
-    assert.equal(await width(), 360);
-    for (const row of (await page.locator('summary').all()).slice(0, 12)) await row.click();
-    assert.equal(await width(), 360, 'with texts open');
-    if (name === 'incident') await screenshot(page, 'narrow');
-  }, { viewport: { width: 360, height: 780 }, hasTouch: true, isMobile: true });
+    for (const tab of ['transcript', 'window', 'out']) {
+      await page.tap(`#tab-${tab}`);
+      await shown(page);
+      assert.equal(await width(), 360, tab);
+      for (const row of (await page.locator(`#panel-${tab} summary`).all()).slice(0, 8)) await row.click();
+      assert.equal(await width(), 360, `${tab} with texts open`);
+    }
+  }, PHONE);
 }
 
 check('the slider moves by keyboard', 'incident', async (page, expected) => {
@@ -121,11 +135,9 @@ check('the slider moves by keyboard', 'incident', async (page, expected) => {
   const last = expected.runs.at(-1).budget;
   for (let step = 1; step <= 12; step += 1) await press('ArrowRight', expected.target + step);
   for (let step = 11; step >= -12; step -= 1) await press('ArrowLeft', expected.target + step);
-  const nothing = await press('Home', 0);
-  assert.equal(nothing.error, 'PinnedExceedsBudget');
-  assert.match((await shown(page)).notice, /the pinned items alone need \d+ tokens/);
+  await press('Home', least(expected));
   const everything = await press('End', last);
-  assert.equal(everything.window.length, expected.tokens.length - 1, 'all but the copy');
+  assert.equal(everything.window.length, expected.count - 1, 'all but the copy');
 });
 
 check('the slider moves by mouse', 'incident', async (page, expected) => {
@@ -146,20 +158,45 @@ check('the slider moves by mouse', 'incident', async (page, expected) => {
   assert.equal((await shown(page)).budget, expected.target);
 });
 
-for (const name of ['incident', 'u-shaped']) {
+for (const name of ['incident', 'u-shaped', 'agent-session']) {
   check(`${name}: every press of Larger brings another window`, name, async (page, expected) => {
+    await page.click('#tab-window');
+    const state = (run) => JSON.stringify([run.window, run.shortened]);
     let before = assertShows(await shown(page), expected);
     for (let press = 0; press < 25 && (await page.isEnabled('#next')); press += 1) {
       await page.click('#next');
       const run = assertShows(await shown(page), expected);
-      assert.notDeepEqual(run.window, before.window);
+      assert.notEqual(state(run), state(before));
       // Nothing changed on the way.
       const previous = expected.runs.find(({ budget }) => budget === run.budget - 1);
-      assert.deepEqual(previous.window, before.window);
+      assert.equal(state(previous), state(before));
       before = run;
     }
     await page.click('#previous');
-    assert.notDeepEqual(assertShows(await shown(page), expected).window, before.window);
+    assert.notEqual(state(assertShows(await shown(page), expected)), state(before));
+  });
+}
+
+for (const name of ['incident', 'agent-session']) {
+  check(`${name}: a budget below the minimum is refused, with the minimum`, name, async (page, expected) => {
+    await page.click('#tab-window');
+    const before = await shown(page);
+    const minimum = least(expected);
+    for (const budget of [minimum - 1, 1, 0, -5]) {
+      await type(page, budget);
+      const view = await shown(page);
+      assert.match(view.notice, /do not fit\./);
+      assert(view.notice.endsWith(`The smallest budget is ${number.format(minimum)} tokens.`), view.notice);
+      assert.deepEqual({ ...view, notice: '' }, before, 'the page stays');
+      assert.equal(await page.getAttribute('#exact', 'aria-invalid'), 'true');
+    }
+    await type(page, minimum);
+    const view = await shown(page);
+    assert.equal(view.notice, '');
+    assert.equal(await page.getAttribute('#exact', 'aria-invalid'), 'false');
+    assertShows(view, expected);
+    await type(page, '1,000');
+    assert.equal((await shown(page)).budget, 1000, 'separators are read');
   });
 }
 
@@ -169,7 +206,7 @@ check('where budgets were sampled the page says so and stops at those', 'sampled
   await page.focus('#slider');
   await page.keyboard.press('Home');
   let compared = 0;
-  for (let press = 0; press < 200; press += 1) {
+  for (let press = 0; press < 400; press += 1) {
     await page.keyboard.press('ArrowRight');
     const view = await shown(page);
     if (!tried.has(view.budget)) continue;
@@ -178,21 +215,123 @@ check('where budgets were sampled the page says so and stops at those', 'sampled
   }
   assert(compared >= 5, `${compared} compared`);
   // A budget between two stops is taken down to the lower one.
-  const run = expected.runs.at(-1);
+  const run = expected.runs.at(-2);
   await type(page, run.budget + 1);
   assert((await shown(page)).budget <= run.budget + 1);
 });
 
+check('budgets of the default policy are not sampled', 'agent-session', async (page) => {
+  assert.equal((await shown(page)).notice, '');
+});
+
+/** The messages of the transcript: role, text as it is sent, names of the called tools. */
+function transcript(page) {
+  return page.evaluate(async () => {
+    await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+    const textOf = (text) => {
+      if (!text) return '';
+      if (!text.querySelector('.kept, .cut')) return text.textContent;
+      return [...text.children].map((part) => part.querySelector('summary')?.textContent ?? part.textContent).join('\n');
+    };
+    const role = (at) => at.querySelector('.role').childNodes[1].textContent;
+    return [...document.querySelectorAll('#transcript > li:not(.gap)')].flatMap((entry) =>
+      entry.matches('.marker')
+        ? [[role(entry), textOf(entry.querySelector('.text')), []]]
+        : [...entry.children].map((message) => [
+            role(message),
+            textOf(message.querySelector('.text')),
+            [...message.querySelectorAll('.call b')].map((name) => name.textContent),
+          ]));
+  });
+}
+
+check('the transcript is what the model gets', 'agent-session', async (page, expected) => {
+  assert.equal(expected.sent.length, 8);
+  for (const [budget, sent] of expected.sent) {
+    await type(page, budget);
+    assert.deepEqual(await transcript(page), sent, `at ${budget} tokens`);
+  }
+});
+
+check('a gap of the transcript opens and says why', 'agent-session', async (page, expected) => {
+  const run = expected.runs.find(({ budget }) => budget === expected.target);
+  const omitted = expected.count - run.window.length;
+  const gap = page.locator('#transcript .gap');
+  assert.equal(await gap.count(), 1);
+  assert.match(await gap.locator('summary').first().textContent(), new RegExp(`^${omitted} messages left out`));
+  await gap.locator('summary').first().click();
+  const isOut = (index) => !run.window.includes(index);
+  const listed = await gap.locator('[data-index]').evaluateAll((rows) => rows.map((row) => Number(row.dataset.index)));
+  assert.deepEqual(listed, [...Array(expected.count).keys()].filter(isOut));
+  for (const reason of await gap.locator('.reason').allTextContents()) assert.match(reason, /; included from a budget of [\d,]+ on\.$/);
+  await page.click('#next');
+  await shown(page);
+  assert(await gap.locator('details').first().evaluate((details) => details.open), 'it stays open at another budget');
+  assert((await gap.locator('[data-index]').count()) <= omitted);
+});
+
+check('a shortened result opens where it was cut, and in full', 'agent-session', async (page) => {
+  const message = page.locator('#transcript [data-index="24"]');
+  assert.match(await message.locator('.tokens').textContent(), /^55 of 171 tokens$/);
+  const cut = message.locator('.cut');
+  assert.match(await cut.locator('summary').textContent(), /^\[\d+ lines omitted/);
+  await cut.locator('summary').click();
+  const omitted = await cut.locator('.omitted').textContent();
+  assert.match(omitted, /^FAILED tests/);
+  const kept = await message.locator('.kept').allTextContents();
+  await message.locator('button', { hasText: 'Show full text' }).click();
+  const full = await message.locator('.text').evaluate((text) => [...text.children].map((part) => part.textContent).join('\n'));
+  assert(full.startsWith(omitted));
+  assert(full.endsWith(kept.at(-1)));
+  await message.locator('button', { hasText: 'Show as sent' }).click();
+  assert.equal(await cut.count(), 1);
+});
+
+check('a call and its results are one card', 'agent-session', async (page) => {
+  const card = (list) => page.locator(`#${list} > .card`, { has: page.locator('[data-index="19"]') });
+  for (const list of ['transcript', 'window']) {
+    await page.click(`#tab-${list}`);
+    const members = await card(list).locator('[data-index]').evaluateAll((rows) => rows.map((row) => row.dataset.index));
+    assert.deepEqual(members, ['19', '20', '21', '22'], list);
+    assert.deepEqual(await card(list).locator('.tool').allTextContents(), ['edit_file', 'edit_file', 'edit_file']);
+  }
+});
+
+check('pinned messages say why', 'agent-session', async (page) => {
+  const pin = (index) => page.locator(`#transcript [data-index="${index}"] .pin`).textContent();
+  assert.equal(await pin(0), 'always kept: system message');
+  assert.equal(await pin(1), 'always kept: task');
+  assert.equal(await pin(43), 'always kept: last user turn');
+  assert.equal(await pin(39), 'always kept: newest step');
+});
+
+check('roles are told apart by color, by shape and by name', 'agent-session', async (page) => {
+  const roles = await page.locator('#labels button').evaluateAll((buttons) => buttons.map((button) => {
+    const { backgroundColor, clipPath } = getComputedStyle(button.querySelector('.swatch'));
+    return { name: button.childNodes[1].textContent, backgroundColor, clipPath };
+  }));
+  assert.deepEqual(roles.map((role) => role.name), ['system', 'user', 'assistant', 'tool']);
+  for (const key of ['backgroundColor', 'clipPath']) assert.equal(new Set(roles.map((role) => role[key])).size, 4, key);
+});
+
+check('the footer names what made the page', 'agent-session', async (page) => {
+  const about = await page.locator('#about div').allInnerTexts();
+  assert.deepEqual(about.map((entry) => entry.replace(/\s+/g, ' ')), [
+    'policy agent', 'model gpt-4o', 'tokens counted by o200k_base', 'budget 2,000', 'format openai', 'date 2026-11-16', 'cupel 1.3.0',
+  ]);
+  assert(!(await page.content()).includes('1970'), 'no invented times');
+});
+
 check('the filter by kind works by mouse', 'incident', async (page, expected) => {
   const before = await shown(page);
-  await page.click('#kinds button:has-text("ToolOutput")');
+  await page.click('#labels button:has-text("ToolOutput")');
   let view = await shown(page);
   const isTool = (index) => expected.kinds[index] === 'tooloutput';
   assert.deepEqual(view.window, before.window.filter(isTool));
   assert.deepEqual(view.out, before.out.filter(isTool));
   assert.equal(view.windowCount, `${view.window.length} of ${before.window.length}`);
   assert.equal(view.result, before.result, 'the budget is not filtered');
-  await page.click('#kinds button:has-text("Memory")');
+  await page.click('#labels button:has-text("Memory")');
   view = await shown(page);
   const isEither = (index) => isTool(index) || expected.kinds[index] === 'memory';
   assert.deepEqual(view.window, before.window.filter(isEither));
@@ -203,17 +342,29 @@ check('the filter by kind works by mouse', 'incident', async (page, expected) =>
   assert.deepEqual(view.window, run.window.filter(isEither), 'the filter stays while the slider moves');
 });
 
+for (const [device, options] of [['desktop', {}], ['phone', PHONE]]) {
+  check(`budget, views and filters stay while scrolling: ${device}`, 'agent-session', async (page) => {
+    await page.evaluate(() => scrollTo(0, 1500));
+    await page.waitForTimeout(100);
+    assert((await page.evaluate(() => scrollY)) > 1000);
+    for (const id of ['slider', 'exact', 'tabs', 'search', 'labels']) {
+      const { y, height } = await page.locator(`#${id}`).boundingBox();
+      assert(y >= 0 && y + height <= 250, `${id} is at ${y}`);
+    }
+  }, options);
+}
+
 check('everything is reached by the Tab key, in reading order', 'incident', async (page, expected) => {
   const before = await shown(page);
   const visited = [];
-  for (let press = 0; press < 14; press += 1) {
+  for (let press = 0; press < 13; press += 1) {
     await page.keyboard.press('Tab');
     visited.push(await page.evaluate(() => {
       const at = document.activeElement;
       if (getComputedStyle(at).outlineStyle === 'none') return `${at.id} has no outline`;
-      return at.id || at.className || at.closest('[id]').id;
+      return at.id || at.closest('[id]').id;
     }));
-    if (press === 5) {
+    if (visited.at(-1) === 'labels' && visited.at(-2) === 'search') {
       await page.keyboard.press('Space');
       const isDocument = (index) => expected.kinds[index] === 'document';
       const view = await shown(page);
@@ -224,84 +375,113 @@ check('everything is reached by the Tab key, in reading order', 'incident', asyn
     }
   }
   const kinds = new Set(expected.kinds).size;
-  const fixed = ['previous', 'slider', 'next', 'exact', 'search', ...Array(kinds).fill('kinds')];
+  const fixed = ['previous', 'slider', 'next', 'exact', 'tab-window', 'search', ...Array(kinds).fill('labels')];
   assert.deepEqual(visited.slice(0, fixed.length), fixed);
-  // The first item is pinned and has no score; then a score and a text each.
-  assert.deepEqual(visited.slice(fixed.length), ['window', 'score', 'window', 'score']);
+  assert.deepEqual(visited.slice(fixed.length), ['window', 'window']);
 });
+
+for (const [device, options, tabs] of [['desktop', {}, ['transcript', 'window']], ['phone', PHONE, ['transcript', 'window', 'out']]]) {
+  check(`arrow keys move between the tabs: ${device}`, 'agent-session', async (page) => {
+    const selected = () => page.locator('[role="tab"][aria-selected="true"]').getAttribute('id');
+    const press = async (key, tab) => {
+      await page.keyboard.press(key);
+      await shown(page);
+      assert.equal(await selected(), `tab-${tab}`, key);
+      assert.equal(await page.evaluate(() => document.activeElement.id), `tab-${tab}`);
+      assert(await page.isVisible(`#panel-${tab}`));
+      for (const other of tabs.filter((name) => name !== tab)) assert(await page.isHidden(`#panel-${other}`), other);
+    };
+    await page.focus('#tab-transcript');
+    for (const tab of tabs.slice(1)) await press('ArrowRight', tab);
+    await press('ArrowRight', tabs[0]);
+    await press('ArrowLeft', tabs.at(-1));
+    await press('Home', tabs[0]);
+    await press('End', tabs.at(-1));
+    assert(await page.isVisible('#panel-out'));
+  }, options);
+}
+
+check('a screen reader hears the result once the slider rests', 'agent-session', async (page, expected) => {
+  const spoken = page.locator('#spoken');
+  assert.equal(await spoken.getAttribute('role'), 'status');
+  await page.focus('#slider');
+  for (let press = 0; press < 5; press += 1) await page.keyboard.press('ArrowLeft');
+  await page.waitForFunction(() => document.getElementById('spoken').textContent.includes('of 1,995 tokens'));
+  const run = expected.runs.find(({ budget }) => budget === 1995);
+  assert.equal(
+    await spoken.textContent(),
+    `${run.window.length} of 44 messages, ${number.format(Number(run.tokens))} of 1,995 tokens, ${run.shortened.length} shortened`,
+  );
+});
+
+for (const [name, options] of [
+  ['agent-session', {}], ['agent-session', { colorScheme: 'dark' }], ['agent-session', PHONE], ['incident', {}], ['hostile', {}],
+]) {
+  check(`${name}: axe finds no fault (${JSON.stringify(options)})`, name, async (page) => {
+    for (const summary of (await page.locator('main summary').all()).slice(0, 12)) await summary.click();
+    await page.evaluate(axe);
+    const { violations } = await page.evaluate(() => globalThis.axe.run());
+    const faults = violations.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(' | ')}`);
+    assert.deepEqual(faults, []);
+  }, options);
+}
 
 check('the search finds texts whatever their case', 'incident', async (page) => {
   await page.fill('#search', 'ROLLBACK');
   const view = await shown(page);
-  const texts = await page.locator('.items summary').allTextContents();
+  const texts = await page.locator('.list summary').allTextContents();
   assert(view.window.length + view.out.length >= 3);
   assert(view.window.length + view.out.length < 12);
   assert(texts.some((text) => text.includes('Runbook: checkout rollback')));
-  await page.fill('#search', 'nobody wrote this');
+  await page.fill('#search', 'no text has these words');
+  await shown(page);
   assert.match(await page.textContent('#window-empty'), /matches the filter/);
 });
 
-check('the parts of a score are shown on hover and on focus, and hidden by Escape', 'incident', async (page) => {
-  const last = page.locator('li[data-index="27"] .score');
-  const parts = page.locator('#parts');
+check('the search finds calls in the transcript', 'agent-session', async (page) => {
+  await page.fill('#search', 'git_show');
+  await shown(page);
+  await page.locator('#transcript .gap summary').first().click();
+  assert.deepEqual(await page.locator('#transcript .gap .call b').allTextContents(), ['git_show']);
+});
+
+check('an item opens by keyboard, with its text and the parts of its score', 'incident', async (page) => {
+  const row = page.locator('#out [data-index="9"]');
+  const card = page.locator('#out > .card', { has: page.locator('[data-index="9"]') });
+  assert.match(await card.locator('.reason').textContent(), /^No room: needs 517, \d+ left; included (from|at) /);
+  await row.locator('summary').focus();
+  await page.keyboard.press('Enter');
+  const text = await row.locator('.text').textContent();
+  assert.equal(text.split('\n').length, 19);
+  assert.equal(Math.round(text.length / 3.9), 517);
   // The newest message: hint 1.0 times 3/6, newest times 2/6, kind of least weight.
-  assert.equal(await last.textContent(), '0.833');
-  assert(await parts.isHidden());
-  await last.hover();
-  assert.deepEqual(await parts.locator('tbody tr').allInnerTexts(), [
+  const newest = page.locator('#window [data-index="27"]');
+  assert.equal(await newest.locator('.score').textContent(), '0.833');
+  await newest.locator('summary').click();
+  assert.deepEqual(await newest.locator('.parts tbody tr').allInnerTexts(), [
     'Composite\t0.833\t\t',
     'Reflexive\t1.000\t× 0.50\t0.500',
     'Recency\t1.000\t× 0.33\t0.333',
     'Scaled\t0.000\t× 0.17\t0.000',
     'Kind\t0.200\t\t',
   ]);
-  const { x, y, width, height } = await parts.boundingBox();
-  assert(x >= 0 && y >= 0 && x + width <= 1200 && y + height <= 1000, 'inside the window');
-  await page.mouse.move(5, 5);
-  await parts.waitFor({ state: 'hidden' });
-  await last.focus();
-  assert(await parts.isVisible());
-  assert.equal(await last.getAttribute('aria-describedby'), 'parts');
-  await page.keyboard.press('Escape');
-  assert(await parts.isHidden());
-});
-
-check('the parts of a score are shown on tap', 'incident', async (page) => {
-  const score = page.locator('#out .score').first();
-  const parts = page.locator('#parts');
-  await score.tap();
-  assert(await parts.isVisible());
-  const { x, width } = await parts.boundingBox();
-  assert(x >= 0 && x + width <= 360);
-  await page.locator('h1').tap();
-  assert(await parts.isHidden());
-}, { viewport: { width: 360, height: 780 }, hasTouch: true, isMobile: true });
-
-check('texts open by keyboard and are whole', 'incident', async (page) => {
-  const row = page.locator('li[data-index="9"]');
-  assert.match(await row.locator('.reason').textContent(), /^No room: needs 517, \d+ left; included at (a budget|budgets) of [\d,]+/);
-  await row.locator('summary').focus();
-  await page.keyboard.press('Enter');
-  const text = await row.locator('.text:not(:empty)').textContent();
-  assert.equal(text.split('\n').length, 19);
-  assert.equal(Math.round(text.length / 3.9), 517);
 });
 
 check('texts stay texts', 'hostile', async (page) => {
-  for (const summary of await page.locator('summary').all()) await summary.click();
-  await page.locator('.text:empty').first().waitFor({ state: 'detached' });
+  for (const summary of await page.locator('main summary').all()) await summary.click();
+  await page.waitForFunction(() => document.querySelectorAll('.list .text').length === 16);
   const texts = await page.locator('.text').allTextContents();
   assert(texts.includes("</script><script>document.title = 'taken'</script>"));
   assert(texts.includes('nul ␀ bell ␇ escape ␛[31m delete ␡ line\u2028separator\nnext'));
   assert(texts.some((text) => text.length === 5000));
   assert(texts.includes('<!-- <script> --> {{script}} {{data}} ${1+1} &lt;&amp;'));
   assert.equal(await page.title(), 'hostile.json – context window');
-  for (const [selector, count] of [['h1', 1], ['img', 0], ['script', 2], ['main b img', 0], ['i', 1], ['template', 1]]) {
+  for (const [selector, count] of [['h1', 1], ['img', 0], ['script', 2], ['template', 0], ['i', 1]]) {
     assert.equal(await page.locator(selector).count(), count, selector);
   }
-  assert.equal(await page.locator('.blank').textContent(), 'blank');
-  assert.match(await page.locator('li[data-index="12"] .tokens').textContent(), /^9,223,372,036,854,775,807 /);
-  const direction = (index) => page.locator(`li[data-index="${index}"] .excerpt`).evaluate((at) => getComputedStyle(at).direction);
+  assert.equal(await page.locator('.excerpt.blank').textContent(), 'blank');
+  assert.match(await page.locator('[data-index="12"] .tokens').textContent(), /^9,223,372,036,854,775,807 /);
+  const direction = (index) => page.locator(`[data-index="${index}"] .excerpt`).evaluate((at) => getComputedStyle(at).direction);
   assert.equal(await direction(6), 'rtl');
   assert.equal(await direction(0), 'ltr');
 });
@@ -325,7 +505,7 @@ check('no script but its own can run', 'incident', async (page, _, { complaints 
 check('of ten thousand items the page draws a few hundred', 'many', async (page, expected) => {
   const rows = async () => {
     await shown(page);
-    return page.locator('.item').count();
+    return page.locator('.row').count();
   };
   assert.equal(await rows(), 2 * PAGE);
   await page.evaluate(async () => {
@@ -339,12 +519,46 @@ check('of ten thousand items the page draws a few hundred', 'many', async (page,
   assert((await rows()) <= 2 * PAGE);
   await type(page, expected.target);
   const before = await shown(page);
-  await page.click('#out-more');
+  await page.locator('#out-more').evaluate((button) => button.click());
   const view = await shown(page);
   assert.deepEqual(view.out, expected.excluded.slice(0, 2 * PAGE));
   assert.deepEqual(view.window, before.window);
   await page.fill('#search', 'passage 9999 ');
   assert.equal(await rows(), 1);
+});
+
+check('scrolling shows the next cards', 'many', async (page) => {
+  await shown(page);
+  await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight));
+  await page.waitForFunction((count) => document.querySelectorAll('#out > li').length > count, PAGE);
+});
+
+check('a step of the slider takes less than 50 ms at 5,000 messages', 'long-session', async (page, expected, { opened }) => {
+  assert.equal(await page.title(), 'long-session.json – context window');
+  for (const tab of ['transcript', 'window']) {
+    await page.click(`#tab-${tab}`);
+    const times = await page.evaluate(async () => {
+      const slider = document.getElementById('slider');
+      const [first, last] = [Number(slider.min), Number(slider.max)];
+      const times = [];
+      const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+      for (let step = 1; step <= 60; step += 1) {
+        await frame();
+        const start = performance.now();
+        slider.value = String(first + Math.round(((last - first) * step) / 60));
+        slider.dispatchEvent(new Event('input'));
+        await new Promise((done) => requestAnimationFrame(done));
+        // The layout of the new content is part of the step.
+        document.body.getBoundingClientRect();
+        times.push(performance.now() - start);
+      }
+      return times.sort((a, b) => a - b);
+    });
+    const [median, slowest] = [times[30], times[59]];
+    console.log(`${tab}: a step takes ${median.toFixed(1)} ms (median of 60, slowest ${slowest.toFixed(1)} ms); the page opened in ${opened} ms`);
+    // The goal is 50 ms; a busy machine may take several times as long.
+    assert(median < 250, `${median} ms`);
+  }
 });
 
 /** The contrast of two colors as WCAG 2 defines it. */
@@ -359,7 +573,7 @@ function contrast(a, b) {
 }
 
 for (const colorScheme of ['light', 'dark']) {
-  check(`texts and bars can be told from their ground when it is ${colorScheme}`, 'incident', async (page) => {
+  check(`texts and bars can be told from their ground when it is ${colorScheme}`, 'agent-session', async (page) => {
     const colors = await page.evaluate(() => {
       const ground = (at) => {
         for (let own = at; own; own = own.parentElement) {
@@ -368,8 +582,8 @@ for (const colorScheme of ['light', 'dark']) {
         }
         return 'rgb(255, 255, 255)';
       };
-      const texts = ['h1', '.quiet', '.result', '.legend li', '#search', '.chips button', '.number', '.score', '.excerpt', '.reason', '.tokens small', 'footer'];
-      const drawn = ['.bar > .used', '.item .swatch'];
+      const texts = ['h1', '.quiet', '.outcome', '.legend li', '#search', '.chips button', '.number', '.excerpt', '.reason', '.tokens small', '.pin', '.call .args', '.cut summary', 'footer'];
+      const drawn = ['.bar > .used', '.card .swatch'];
       return {
         page: getComputedStyle(document.documentElement).backgroundColor,
         texts: texts.map((selector) => [selector, getComputedStyle(document.querySelector(selector)).color, ground(document.querySelector(selector))]),
@@ -387,7 +601,7 @@ for (const colorScheme of ['light', 'dark']) {
 
 check('paper shows the window and no controls', 'incident', async (page, expected) => {
   await page.emulateMedia({ media: 'print' });
-  assert(await page.locator('.controls').isHidden());
+  assert(await page.locator('#slider').isHidden());
   assert(await page.locator('.filters').isHidden());
   assert(await page.locator('#bar').isVisible());
   assertShows(await shown(page), expected);

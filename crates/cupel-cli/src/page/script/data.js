@@ -1,0 +1,203 @@
+// @ts-check
+// The data of the page, and the window at any budget. Membership comes from the intervals of the sweep,
+// order from the rule of the placer; at the given budget both come from the run itself.
+
+/** @typedef {number | bigint} Int an integer; both types compare exactly */
+/** @typedef {{from: Int, to: Int, why: string}} Failure */
+/** @typedef {{depth: number, name: string, weight?: number}} ScorerNode */
+/** @typedef {[first: number, count: number] | string} Lines lines of the original, or a line of its own */
+/** @typedef {{before: number, omitted: number, role: string, text: string, tokens: Int, merged_into: number | null}} Marker */
+/**
+ * @typedef {object} Item
+ * @property {string} text
+ * @property {[name: string, args: string][]} [calls]
+ * @property {[index: number, call: number][]} [answers] the calls whose results it contains
+ * @property {number} [group] the first message of its group
+ * @property {string} [pinned] why it is never dropped
+ * @property {number} label
+ * @property {Int} tokens
+ * @property {number} score
+ * @property {[number, number[]]} [parts]
+ * @property {number} [rank]
+ * @property {number} [position]
+ * @property {string} [reason]
+ * @property {boolean} [always]
+ * @property {number} [shortened] the index of its form at the given budget
+ * @property {[Int, Int][]} intervals
+ * @property {[Int, Int, number][]} [views] first and last budget, index of the form
+ * @property {[Int, Lines[]][]} [forms] tokens and text
+ * @property {[string, string][]} [facts]
+ */
+/**
+ * @typedef {object} PageData
+ * @property {string} title
+ * @property {{policy: string, model?: string, counter: string, format: string, date?: string, version: string}} about
+ * @property {{target: Int, max: Int, reserve: Int, slots: [string, Int][], margin: number}} budget
+ * @property {Int} overhead
+ * @property {boolean} is_chat
+ * @property {boolean} exact
+ * @property {Int} least
+ * @property {Int} last
+ * @property {Int[]} steps
+ * @property {Failure[]} failures
+ * @property {{color: number, name: string}[]} labels
+ * @property {{sequence: number[], ends: string} | null} order
+ * @property {{from: Int, markers: Marker[]}[]} markers
+ * @property {number[]} by_score
+ * @property {number} ranked
+ * @property {ScorerNode[][]} scorers
+ * @property {Item[]} items
+ */
+
+/** @type {PageData} */
+const data = readData();
+const { items, budget: given } = data;
+const target = BigInt(given.target);
+const least = BigInt(data.least);
+const last = BigInt(data.last) > target ? BigInt(data.last) : target;
+const unit = data.is_chat ? 'message' : 'item';
+
+/** Without a rule of the placer, items are listed in input order. */
+const order = data.order ?? { sequence: [...items.keys()], ends: '' };
+
+/** The budgets at which the window changes; the slider stops only there if budgets were sampled. */
+const stops = findStops();
+
+/** @returns {PageData} */
+function readData() {
+  const text = document.getElementById('data')?.textContent ?? '';
+  /** @param {any} value */
+  const int = (value) => (typeof value === 'string' ? BigInt(value) : value);
+  const read = JSON.parse(text);
+  for (const name of ['least', 'last', 'overhead']) read[name] = int(read[name]);
+  read.steps = read.steps.map(int);
+  for (const failure of read.failures) {
+    failure.from = int(failure.from);
+    failure.to = int(failure.to);
+  }
+  for (const name of ['target', 'max', 'reserve']) read.budget[name] = int(read.budget[name]);
+  read.budget.slots = read.budget.slots.map((/** @type {[string, any]} */ [kind, tokens]) => [kind, int(tokens)]);
+  for (const entry of read.markers) entry.from = int(entry.from);
+  for (const item of read.items) {
+    item.tokens = int(item.tokens);
+    item.score = Number(item.score);
+    item.intervals = item.intervals.map((/** @type {any[]} */ interval) => interval.map(int));
+    item.views = item.views?.map((/** @type {any[]} */ view) => view.map(int));
+    item.forms = item.forms?.map((/** @type {any[]} */ [tokens, lines]) => [int(tokens), lines]);
+    if (item.parts) item.parts[1] = item.parts[1].map(Number);
+  }
+  return read;
+}
+
+function findStops() {
+  const found = data.steps.map(BigInt).filter((step) => step >= least);
+  if (!data.exact && !found.includes(target)) found.push(target);
+  return found.sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
+}
+
+/**
+ * Returns how many entries of an ascending list are at most `value`.
+ * @template T
+ * @param {T[]} list
+ * @param {(entry: T) => Int} of
+ * @param {Int} value
+ */
+function countUpTo(list, of, value) {
+  let low = 0;
+  let high = list.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (of(list[middle]) <= value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/**
+ * @param {Item} item
+ * @param {bigint} budget
+ */
+function isIn(item, budget) {
+  if (budget === target) return item.position !== undefined;
+  const count = countUpTo(item.intervals, (interval) => interval[0], budget);
+  return count > 0 && budget <= item.intervals[count - 1][1];
+}
+
+/**
+ * Returns the window at a budget in the order the model reads it.
+ * @param {bigint} budget
+ */
+function windowAt(budget) {
+  const { sequence, ends } = order;
+  const members = sequence.filter((index) => isIn(items[index], budget));
+  if (budget === target) return members.sort((a, b) => (items[a].position ?? 0) - (items[b].position ?? 0));
+  if (ends === '') return members;
+  const front = members.filter((_, number) => ends[number] !== 'b');
+  const back = members.filter((_, number) => ends[number] === 'b');
+  return front.concat(back.reverse());
+}
+
+/** @param {bigint} budget */
+function failureAt(budget) {
+  if (budget === target) return undefined;
+  return data.failures.find((failure) => failure.from <= budget && budget <= failure.to);
+}
+
+/**
+ * Returns the index of the shorter form that the window of a budget has; `undefined` for an item in full.
+ * @param {Item} item
+ * @param {bigint} budget
+ */
+function formAt(item, budget) {
+  if (budget === target) return item.shortened;
+  return item.views?.find(([from, to]) => from <= budget && budget <= to)?.[2];
+}
+
+/**
+ * Returns the messages in the place of dropped ones, by the message that each precedes.
+ * @param {bigint} budget
+ * @returns {Map<number, Marker>}
+ */
+function markersAt(budget) {
+  const count = countUpTo(data.markers, (entry) => entry.from, budget);
+  const markers = count > 0 ? data.markers[count - 1].markers : [];
+  return new Map(markers.map((marker) => [marker.before, marker]));
+}
+
+/**
+ * Returns the tokens of an item as a window has it.
+ * @param {Item} item
+ * @param {bigint} budget
+ * @returns {Int}
+ */
+function tokensAt(item, budget) {
+  const form = formAt(item, budget);
+  return form === undefined ? item.tokens : (item.forms?.[form]?.[0] ?? item.tokens);
+}
+
+/**
+ * @param {number[]} members
+ * @param {bigint} budget
+ */
+function tokensOf(members, budget) {
+  return members.reduce((sum, index) => sum + BigInt(tokensAt(items[index], budget)), 0n);
+}
+
+/**
+ * Splits a list of items into runs of one group each.
+ * @param {number[]} members
+ * @returns {number[][]}
+ */
+function cardsOf(members) {
+  /** @type {number[][]} */
+  const cards = [];
+  /** @type {number | undefined} */
+  let group;
+  for (const index of members) {
+    const own = items[index].group;
+    if (own !== undefined && own === group) cards[cards.length - 1].push(index);
+    else cards.push([index]);
+    group = own;
+  }
+  return cards;
+}
