@@ -204,6 +204,26 @@ impl Chat {
         keys.iter().find_map(|key| self.layout.field(key)?.as_str())
     }
 
+    /// Returns the field of the request that limits the tokens of the answer, and the limit.
+    ///
+    /// ```
+    /// use cupel_chat::Chat;
+    ///
+    /// let chat = Chat::parse(r#"{"max_completion_tokens": 500, "messages": []}"#, None)?;
+    /// assert_eq!(chat.output_limit(), Some(("max_completion_tokens", 500)));
+    /// # Ok::<(), cupel_chat::ChatError>(())
+    /// ```
+    pub fn output_limit(&self) -> Option<(&'static str, i64)> {
+        OUTPUT_LIMITS.iter().find_map(|&path| {
+            let mut keys = path.split('.');
+            let field = self.layout.field(keys.next()?)?;
+            let value = keys.try_fold(field, |value, key| value.get(key))?;
+            // Ollama: -1 is no limit.
+            let tokens = value.as_i64().filter(|tokens| *tokens > 0)?;
+            Some((path, tokens))
+        })
+    }
+
     /// Returns the message at a position.
     ///
     /// # Panics
@@ -470,6 +490,18 @@ fn check_types(shape: Shape, layout: &Layout, messages: &[ParsedMessage]) -> Res
     }
     Ok(())
 }
+
+/// The fields that limit the tokens of the answer, one per provider. A field comes before an older name of
+/// it.
+const OUTPUT_LIMITS: [&str; 7] = [
+    "max_completion_tokens",
+    "max_output_tokens",
+    "max_tokens",
+    "maxOutputTokens",
+    "generationConfig.maxOutputTokens",
+    "inferenceConfig.maxTokens",
+    "options.num_predict",
+];
 
 /// Returns whether the request continues one that the provider stores.
 fn continues(shape: Shape, layout: &Layout) -> bool {

@@ -526,8 +526,14 @@ impl Chat {
         if fits {
             return Ok(());
         }
-        let needed = self.too_large(candidates, budget, 0);
-        needed.map_or(Ok(()), Err)
+        match self.too_large(candidates, budget, 0) {
+            None => Ok(()),
+            // A run drops messages then, and needs room for the marker.
+            Some(error) => {
+                let with_marker = self.too_large(candidates, budget, marker_tokens(candidates));
+                Err(with_marker.unwrap_or(error))
+            }
+        }
     }
 
     /// Returns the error of a run; if it found no window, what is missing or the mandatory messages.
@@ -537,11 +543,10 @@ impl Chat {
         budget: &ContextBudget,
         error: CupelError,
     ) -> FitError {
-        let ladder = candidates.ladder.as_ref();
-        let marker = ladder.map_or(0, LadderSlice::marker_tokens);
         match error {
             CupelError::MandatoryExceedsBudget { .. } => {
                 let fault = self.mandatory().err();
+                let marker = marker_tokens(candidates);
                 let fault = fault.or_else(|| self.too_large(candidates, budget, marker));
                 fault.unwrap_or(FitError::Policy(error))
             }
@@ -586,4 +591,10 @@ impl Chat {
             messages,
         })
     }
+}
+
+/// Returns the tokens of a marker for dropped messages.
+fn marker_tokens(candidates: &Candidates) -> i64 {
+    let ladder = candidates.ladder.as_ref();
+    ladder.map_or(0, LadderSlice::marker_tokens)
 }

@@ -1,6 +1,10 @@
 //! The command line.
 
-use clap::{Parser, Subcommand};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::builder::{StyledStr, Styles};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::commands::{
     batch::Batch, compare::Compare, completions::Completions, conform::Conform, count::Count,
@@ -8,7 +12,8 @@ use crate::commands::{
     models::Models, policy::Policy, select::Select, sweep::Sweep,
 };
 use crate::failure::{Exit, Failure};
-use crate::output::{Color, Output};
+use crate::output::{Color, Output, OutputOptions, columns};
+use crate::text::wrap;
 
 /// Fits chats and items into a token budget, and explains why
 ///
@@ -19,31 +24,134 @@ use crate::output::{Color, Output};
     name = "cupel",
     version,
     arg_required_else_help = true,
-    max_term_width = 100,
     after_help = EXAMPLES,
+    after_long_help = MORE,
 )]
 pub(crate) struct Cli {
-    /// When to use colors
-    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
-    pub(crate) color: Color,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+
+    /// Write the answer to FILE instead of standard output
+    #[arg(short, long, global = true, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Write errors only: no summary, no warnings, no progress
+    #[arg(short, long, global = true)]
+    quiet: bool,
 
     /// Write answers and errors as JSON
     #[arg(long, global = true)]
-    pub(crate) json: bool,
+    json: bool,
 
-    #[command(subcommand)]
-    pub(crate) command: Command,
+    /// Use colors: auto, always or never
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t,
+        value_name = "WHEN",
+        hide_default_value = true,
+        hide_possible_values = true
+    )]
+    color: Color,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  cupel fit chat.json --budget 8k > fitted.json    # a chat from any provider
-  cupel explain chat.json --budget 8k              # why is a message in or out?
-  cupel select items.jsonl --budget 2000 --policy rag
-  cupel policy list                                # the presets
+  cupel fit chat.json > fitted.json          # into the model's window
+  cupel explain chat.json --budget 8k        # why is a message in or out?";
 
-Exit status: 0 success, 1 over budget or not conformant, 2 invalid input or usage,
-3 internal error.";
+const MORE: &str = "\
+Examples:
+  cupel fit chat.json > fitted.json          # into the model's window
+  cupel fit chat.json --budget 8k -o fitted.json
+  cupel explain chat.json --budget 8k        # why is a message in or out?
+  cupel select items.jsonl --budget 2k --policy rag
+
+Exit status: 0 success, 1 over budget or not conformant, 2 invalid input or
+usage, 3 internal error, 130 stopped by Ctrl-C.";
+
+/// The end of the help of a subcommand.
+const GLOBAL_OPTIONS: &str =
+    "\n\nOptions of every command: -o FILE, -q, --json, --color WHEN (`cupel -h`)";
+
+/// The width of the help on a wide terminal.
+const MAX_HELP_COLUMNS: usize = 100;
+
+/// The subcommands of the main help, by heading.
+const GROUPS: &[(&str, &[&str])] = &[
+    ("Everyday", &["fit", "explain", "count", "compare"]),
+    ("Items and many requests", &["select", "batch"]),
+    ("Budgets", &["sweep", "min-budget", "marginal", "models"]),
+    ("Policies", &["policy", "eval"]),
+    ("Conformance and setup", &["conform", "completions", "man"]),
+];
+
+impl Cli {
+    /// Parses the command line.
+    pub(crate) fn parse() -> Result<Self, clap::Error> {
+        let mut command = command();
+        let matches = command.try_get_matches_from_mut(std::env::args_os())?;
+        Self::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    }
+
+    /// Returns how the command writes.
+    pub(crate) fn output_options(&self) -> OutputOptions {
+        OutputOptions {
+            color: self.color,
+            json: self.json,
+            quiet: self.quiet,
+            file: self.output.clone(),
+        }
+    }
+}
+
+/// Returns the command line. Its help groups the subcommands, and shows global options once.
+fn command() -> clap::Command {
+    let command = Cli::command();
+    let global = command.get_arguments().filter(|arg| arg.is_global_set());
+    let hidden: Vec<clap::Arg> = global.map(|arg| arg.clone().hide(true)).collect();
+    // A subcommand with an argument of the same id does not get the global one.
+    let command = command.mut_subcommands(|subcommand| {
+        let with_options = |help: Option<&StyledStr>| {
+            let help = help.map(ToString::to_string).unwrap_or_default();
+            help + GLOBAL_OPTIONS
+        };
+        let short = with_options(subcommand.get_after_help());
+        let long = subcommand.get_after_long_help();
+        let long = with_options(long.or(subcommand.get_after_help()));
+        let subcommand = subcommand.after_help(short).after_long_help(long);
+        subcommand.args(hidden.clone())
+    });
+    let columns = columns().min(MAX_HELP_COLUMNS);
+    let template = help_template(&command, columns);
+    command.help_template(template).term_width(columns)
+}
+
+/// Returns the main help with the subcommands in groups.
+fn help_template(command: &clap::Command, columns: usize) -> String {
+    let styles = Styles::styled();
+    let (header, literal) = (styles.get_header(), styles.get_literal());
+    let mut template = String::from("{about-with-newline}\n{usage-heading} {usage}\n");
+    for (heading, names) in GROUPS {
+        let _ = write!(template, "\n{header}{heading}:{header:#}\n");
+        for name in *names {
+            let about = match command.find_subcommand(name) {
+                Some(subcommand) => subcommand.get_about().map(ToString::to_string),
+                None => Some("Show the help of a subcommand".to_owned()),
+            };
+            let line = format!(
+                "  {literal}{name:<11}{literal:#}  {}",
+                about.unwrap_or_default()
+            );
+            for line in wrap(&line, columns, 15) {
+                let _ = writeln!(template, "{line}");
+            }
+        }
+    }
+    let _ = write!(template, "\n{header}Options:{header:#}\n");
+    template + "{options}{after-help}"
+}
 
 /// The subcommands.
 #[derive(Debug, Subcommand)]
@@ -84,5 +192,27 @@ impl Command {
             Self::Completions(command) => command.run(output),
             Self::Man(command) => command.run(output),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_help_lists_every_subcommand_once() {
+        let mut listed: Vec<&str> = GROUPS
+            .iter()
+            .flat_map(|(_, names)| *names)
+            .copied()
+            .collect();
+        listed.sort_unstable();
+        let command = Cli::command();
+        let mut known: Vec<&str> = command
+            .get_subcommands()
+            .map(clap::Command::get_name)
+            .collect();
+        known.sort_unstable();
+        assert_eq!(listed, known);
     }
 }

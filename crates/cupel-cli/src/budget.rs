@@ -13,12 +13,20 @@ use crate::text::grouped;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Budget")]
 pub(crate) struct BudgetArgs {
-    /// Token limit: 8000, 8k, 1.5M, or a share of the model's context window, 70%
+    /// Token limit: 8000, 8k, or 70% of the model's window
+    ///
+    /// Default: the budget of the request document; for a chat the context window of its model, less the
+    /// tokens that the request reserves for the answer (`max_tokens` and the like).
     #[arg(long, value_name = "TOKENS", allow_hyphen_values = true)]
     budget: Option<String>,
 
     /// Tokens to aim for. Default: the limit
-    #[arg(long, value_name = "TOKENS", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_name = "TOKENS",
+        allow_hyphen_values = true
+    )]
     target: Option<String>,
 
     /// Tokens reserved for the model's answer
@@ -26,14 +34,14 @@ pub(crate) struct BudgetArgs {
     reserve: Option<String>,
 
     /// Safety margin for estimated counts, in percent of the budget that pinned items leave
-    #[arg(long, value_name = "PERCENT", value_parser = percent, allow_hyphen_values = true)]
+    #[arg(long, hide_short_help = true, value_name = "PERCENT", value_parser = percent, allow_hyphen_values = true)]
     margin: Option<f64>,
 
-    /// Tokens reserved for a kind; repeatable
-    #[arg(long, value_name = "KIND=TOKENS", value_parser = slot)]
-    slot: Vec<(ContextKind, i64)>,
+    /// Tokens reserved for a kind of items; repeatable
+    #[arg(long, hide_short_help = true, value_name = "KIND=TOKENS", value_parser = slot)]
+    pub(crate) slot: Vec<(ContextKind, i64)>,
 
-    /// Model, for its context window and its encoding
+    /// Model, for its window and encoding. Default: the chat's
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
 }
@@ -74,27 +82,65 @@ fn percent(text: &str) -> Result<f64, &'static str> {
     }
 }
 
+/// The budget of a run without `--budget` and without a budget in the document.
+pub(crate) enum DefaultBudget<'a> {
+    /// An error.
+    Missing,
+    /// These tokens.
+    Tokens(i64),
+    /// The context window of the chat's model less the tokens that the request reserves for the answer.
+    Window {
+        model: Option<&'a str>,
+        /// The field of the request and its tokens.
+        reserved: Option<(&'static str, i64)>,
+    },
+}
+
+/// A budget, and how it was chosen if neither the input nor the command line states it.
+pub(crate) struct RunBudget {
+    pub(crate) budget: ContextBudget,
+    pub(crate) origin: Option<String>,
+}
+
 impl BudgetArgs {
     /// Returns the budget of the document with the limits of the command line in their place.
     ///
-    /// Without a limit in either it is `otherwise`. `model` is the model that the input names.
+    /// `model` is the model that the input names.
     pub(crate) fn over(
         &self,
         document: Option<&ContextBudget>,
-        otherwise: Option<i64>,
+        default: DefaultBudget<'_>,
         model: Option<&str>,
-    ) -> Result<ContextBudget, Failure> {
+    ) -> Result<RunBudget, Failure> {
         let window = self.window(model)?;
         let both = |tokens: i64| (tokens, tokens);
-        let limits = match &self.budget {
-            Some(text) => Some(both(
-                parse_budget(text, window).map_err(|error| invalid("--budget", &error))?,
-            )),
-            None => document.map(|document| (document.max_tokens(), document.target_tokens())),
-        };
-        let Some((max, target)) = limits.or(otherwise.map(both)) else {
-            return Err(Failure::input("missing budget")
-                .help("add --budget 8k, or \"budget\": {\"max_tokens\": 8000} to a request"));
+        let mut origin = None;
+        let mut reserved = None;
+        let (max, target) = match (&self.budget, document, default) {
+            (Some(text), _, _) => {
+                both(parse_budget(text, window).map_err(|error| invalid("--budget", &error))?)
+            }
+            (None, Some(document), _) => (document.max_tokens(), document.target_tokens()),
+            (None, None, DefaultBudget::Tokens(tokens)) => both(tokens),
+            (None, None, DefaultBudget::Missing) => {
+                return Err(Failure::input("missing budget")
+                    .help("add --budget 8k, or \"budget\": {\"max_tokens\": 8000} to a request"));
+            }
+            (
+                None,
+                None,
+                DefaultBudget::Window {
+                    model,
+                    reserved: own,
+                },
+            ) => {
+                let model = self.model.as_deref().or(model);
+                let own = own.filter(|_| self.reserve.is_none());
+                let (window, text) = model_window(model, own, self.reserve.as_deref())?;
+                reserved = own.map(|(_, tokens)| tokens);
+                origin = Some(text);
+                both(window)
+            }
         };
         let amount = |flag: &str, text: &Option<String>| {
             let amount = text.as_ref().map(|text| parse_tokens(text, window));
@@ -110,7 +156,7 @@ impl BudgetArgs {
                 builder = builder.reserved_slot(kind.clone(), *tokens);
             }
         }
-        if let Some(reserve) = amount("--reserve", &self.reserve)? {
+        if let Some(reserve) = amount("--reserve", &self.reserve)?.or(reserved) {
             builder = builder.output_reserve(reserve);
         }
         if let Some(margin) = self.margin {
@@ -119,9 +165,10 @@ impl BudgetArgs {
         for (kind, tokens) in &self.slot {
             builder = builder.reserved_slot(kind.clone(), *tokens);
         }
-        builder.build().map_err(|error| {
+        let budget = builder.build().map_err(|error| {
             Failure::run(&error).help("--target and --reserve must not exceed --budget")
-        })
+        })?;
+        Ok(RunBudget { budget, origin })
     }
 
     /// Returns the context window of a known model. A percentage of an unknown one is an error.
@@ -147,20 +194,84 @@ impl BudgetArgs {
     }
 }
 
-/// Formats a limit and its safety margin for a summary.
-pub(crate) fn shown(limit: i64, budget: &ContextBudget) -> String {
-    format!("budget {}{}", grouped(limit), margin(budget))
+/// Returns the context window of the model, and what a budget made from it is called.
+fn model_window(
+    model: Option<&str>,
+    reserved: Option<(&str, i64)>,
+    reserve: Option<&str>,
+) -> Result<(i64, String), Failure> {
+    const HELP: &str = "add --budget 8k, or --model NAME for the context window of that model";
+    let Some(name) = model else {
+        return Err(Failure::input("missing budget: the chat names no model").help(HELP));
+    };
+    let window = match Model::find(name) {
+        Ok(model) => model.window,
+        Err(error) => {
+            return Err(Failure::input(format!("missing budget: {error}")).help(HELP));
+        }
+    };
+    let of = format!("window of {name} ({})", grouped(window));
+    let text = match (reserved, reserve) {
+        (Some((field, tokens)), _) if tokens >= window => {
+            return Err(Failure::input(format!(
+                "`{field}` of the request ({}) leaves nothing of the {of}",
+                grouped(tokens)
+            ))
+            .help("add --budget 8k for the request, or --reserve 1k for the answer"));
+        }
+        (Some((field, tokens)), _) => format!("{of} less {field} ({})", grouped(tokens)),
+        (None, Some(reserve)) => format!("{of} less --reserve {reserve}"),
+        (None, None) => format!("{of}; --reserve keeps room for the answer"),
+    };
+    Ok((window, text))
 }
 
-/// Formats a safety margin; an empty string if there is none.
-pub(crate) fn margin(budget: &ContextBudget) -> String {
-    match budget.estimation_safety_margin_percent() {
-        margin if margin > 0.0 => format!(", margin {margin} %"),
-        _ => String::new(),
-    }
+/// Returns how the limit of the window follows from the budget: `target 200 less reserve 50`. `None` if it
+/// is the budget.
+pub(crate) fn limits(budget: &ContextBudget) -> Option<String> {
+    let (max, target) = (budget.max_tokens(), budget.target_tokens());
+    let (limit, reserve) = (budget.window_limit(), budget.output_reserve());
+    let margin = budget.estimation_safety_margin_percent();
+    let limit = if limit == max {
+        None
+    } else if limit == max - reserve {
+        let name = if target == max { "target" } else { "budget" };
+        Some(format!(
+            "{name} {} less reserve {}",
+            grouped(max),
+            grouped(reserve)
+        ))
+    } else {
+        Some(format!("target of a budget of {}", grouped(max)))
+    };
+    let margin = (margin > 0.0).then(|| format!("margin {margin} %"));
+    let parts: Vec<String> = limit.into_iter().chain(margin).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// Returns the failure of an option with an invalid budget.
 fn invalid(flag: &str, error: &BudgetError) -> Failure {
     Failure::input(format!("{flag}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_says_how_it_follows_from_the_budget() {
+        let shown = |max, target, reserve, margin| {
+            let budget = ContextBudget::builder(max).target_tokens(target);
+            let budget = budget.output_reserve(reserve).safety_margin_percent(margin);
+            limits(&budget.build().expect("a valid budget"))
+        };
+        assert_eq!(shown(200, 200, 0, 0.0), None);
+        let reserve = shown(200, 200, 50, 0.0);
+        assert_eq!(reserve.as_deref(), Some("target 200 less reserve 50"));
+        let target = shown(200, 100, 50, 0.0);
+        assert_eq!(target.as_deref(), Some("target of a budget of 200"));
+        let both = shown(2_000, 1_990, 50, 5.0);
+        let both = both.as_deref();
+        assert_eq!(both, Some("budget 2,000 less reserve 50, margin 5 %"));
+    }
 }

@@ -7,7 +7,7 @@ use crate::failure::{Exit, Failure, Problem};
 use crate::input::{ReadArgs, Source};
 use crate::output::Output;
 use crate::task::{Need, Settings, Task};
-use crate::text::{counted, grouped};
+use crate::text::{counted, grouped, grouped_count};
 
 /// The sizes of a chat before and after it was fitted.
 #[derive(Debug, Clone, Copy, Default)]
@@ -38,7 +38,7 @@ impl Sizes {
     fn describe(self) -> String {
         format!(
             "kept {} of {}, {} of {} tokens",
-            self.kept,
+            grouped_count(self.kept),
             counted(self.messages, "message"),
             grouped(self.tokens_after),
             grouped(self.tokens_before)
@@ -121,7 +121,8 @@ pub(crate) fn fit_all<T: Send>(
     if !output.is_json() {
         let fitted = counted(answers.len() - failed, "chat");
         output.note(format_args!(
-            "{fitted} fitted, {failed} failed: {}",
+            "{fitted} fitted, {} failed: {}",
+            grouped_count(failed),
             total.describe()
         ));
     }

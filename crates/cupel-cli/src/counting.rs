@@ -13,12 +13,19 @@ pub(crate) struct ChatArgs {
     #[command(flatten)]
     pub(crate) read: ReadArgs,
 
-    /// Encoding, such as o200k, or heuristic. Default: the model's, otherwise o200k
-    #[arg(long, value_name = "NAME")]
+    /// Encoding, such as o200k. Default: the model's
+    ///
+    /// `heuristic` is an estimate for models whose encoding is not public. Without a known model it is o200k.
+    #[arg(long, hide_short_help = true, value_name = "NAME")]
     encoding: Option<Counter>,
 
     /// Multiply counted tokens, for a provider that counts differently
-    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_name = "NUMBER",
+        allow_hyphen_values = true
+    )]
     factor: Option<f64>,
 }
 

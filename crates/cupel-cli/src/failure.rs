@@ -1,14 +1,15 @@
 //! Errors: the fault, its place and its fix.
 
-use std::fmt;
+use std::fmt::Write as _;
 use std::path::Path;
 
+use anstream::adapter::strip_str;
 use cupel::CupelError;
 use cupel_chat::FitError;
 use serde_json::json;
 
 use crate::output::style;
-use crate::text::{char_width, excerpt, printable};
+use crate::text::{char_width, excerpt, grouped, printable, width, wrap};
 
 /// The exit status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,6 +41,8 @@ pub(crate) struct Problem {
     pub(crate) exit: Exit,
     pub(crate) message: String,
     pub(crate) place: Option<Place>,
+    /// What the message sums up, one line each.
+    pub(crate) details: Vec<String>,
     pub(crate) help: Option<String>,
 }
 
@@ -64,6 +67,7 @@ impl Failure {
             exit,
             message: message.into(),
             place: None,
+            details: Vec::new(),
             help: None,
         }))
     }
@@ -145,11 +149,59 @@ impl Failure {
         }
     }
 
+    /// Adds what the message sums up.
+    fn details(mut self, details: Vec<String>) -> Self {
+        if let Self::Told(problem) = &mut self {
+            problem.details = details;
+        }
+        self
+    }
+
     /// Returns the failure to fit a chat.
     pub(crate) fn fit(error: &FitError) -> Self {
         match error {
             FitError::Policy(error) => Self::run(error),
-            FitError::TooLarge { .. } => Self::new(Exit::Over, error.to_string()),
+            FitError::TooLarge {
+                shape,
+                available,
+                needed,
+                overhead,
+                messages,
+                ..
+            } => {
+                let (unit, over) = (shape.unit(), needed.saturating_sub(*available));
+                let mut details: Vec<String> = messages
+                    .iter()
+                    .map(|it| {
+                        format!(
+                            "{:>8}  {unit} {} ({})",
+                            grouped(it.tokens),
+                            it.index,
+                            it.role
+                        )
+                    })
+                    .collect();
+                if *overhead > 0 {
+                    details.push(format!(
+                        "{:>8}  request overhead and marker",
+                        grouped(*overhead)
+                    ));
+                }
+                Self::new(
+                    Exit::Over,
+                    format!(
+                        "mandatory {unit}s need {} tokens, {} over the budget of {}",
+                        grouped(*needed),
+                        grouped(over),
+                        grouped(*available)
+                    ),
+                )
+                .details(details)
+                .help(format!(
+                    "raise the budget by {} tokens, or shorten these {unit}s",
+                    grouped(over)
+                ))
+            }
             _ => Self::input(error.to_string()),
         }
     }
@@ -164,7 +216,7 @@ impl Failure {
                 Exit::Over,
                 Some(format!(
                     "raise the budget by {} tokens or unpin items",
-                    pinned_tokens.saturating_sub(*available)
+                    grouped(pinned_tokens.saturating_sub(*available))
                 )),
             ),
             CupelError::Overflow {
@@ -174,7 +226,7 @@ impl Failure {
                 Exit::Over,
                 Some(format!(
                     "raise the target by {} tokens, or set \"overflow_strategy\" to \"truncate\" or \"proceed\"",
-                    merged_tokens.saturating_sub(*target_tokens)
+                    grouped(merged_tokens.saturating_sub(*target_tokens))
                 )),
             ),
             CupelError::TableTooLarge { .. } | CupelError::TableOverLimit { .. } => (
@@ -218,6 +270,7 @@ impl Problem {
             exit: Exit::Input,
             message: one_line(message.trim_start_matches("error: ")),
             place: None,
+            details: Vec::new(),
             help: (!help.is_empty()).then(|| one_line(help)),
         }
     }
@@ -235,6 +288,11 @@ impl Problem {
                 error["path"] = place.path.clone().into();
             }
         }
+        if !self.details.is_empty() {
+            let details = self.details.iter();
+            let details = details.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+            error["details"] = details.collect();
+        }
         if let Some(help) = &self.help {
             error["help"] = help.clone().into();
         }
@@ -242,65 +300,92 @@ impl Problem {
     }
 }
 
-/// Formats the problem for a terminal, with styles.
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Problem {
+    /// Returns the problem with styles, in lines of at most `columns`; the message and the help are one line
+    /// each without a limit.
+    pub(crate) fn text(&self, columns: Option<usize>) -> String {
         let (error, help) = (style::ERROR, style::HELP);
-        writeln!(f, "{error}error{error:#}: {}", self.message)?;
+        let columns = columns.unwrap_or(usize::MAX);
+        let mut lines = wrap(
+            &format!("{error}error{error:#}: {}", self.message),
+            columns,
+            "error: ".len(),
+        );
         if let Some(place) = &self.place {
-            place.write(f)?;
+            lines.extend(place.lines(columns.min(MAX_COLUMNS)));
         }
+        lines.extend(self.details.iter().cloned());
         if let Some(text) = &self.help {
-            writeln!(f, "{help}help{help:#}: {text}")?;
+            lines.extend(wrap(
+                &format!("{help}help{help:#}: {text}"),
+                columns,
+                "help: ".len(),
+            ));
         }
-        Ok(())
+        lines.push(String::new());
+        lines.join("\n")
     }
 }
 
+/// The most columns of a line of the input in an error.
+const MAX_COLUMNS: usize = 100;
+
 impl Place {
-    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn lines(&self, columns: usize) -> Vec<String> {
         let (rule, error) = (style::RULE, style::ERROR);
         let number = self.line.to_string();
         let gutter = " ".repeat(number.len());
-        write!(f, "{gutter}{rule}-->{rule:#} {}", self.file)?;
+        let mut place = format!("{gutter}{rule}-->{rule:#} {}", self.file);
         if self.line > 0 {
-            write!(f, ":{}:{}", self.line, self.column)?;
+            let _ = write!(place, ":{}:{}", self.line, self.column);
         }
+        let mut lines = vec![place];
         if !self.path.is_empty() {
-            write!(f, " ({})", excerpt(&self.path, 60))?;
+            let path = format!(
+                " ({})",
+                excerpt(&self.path, columns.saturating_sub(number.len() + 6).min(60))
+            );
+            let place = width(&strip_str(&lines[0]).to_string());
+            if place + width(&path) <= columns {
+                lines[0].push_str(&path);
+            } else {
+                lines.push(format!("{gutter}   {path}"));
+            }
         }
-        writeln!(f)?;
         if let Some(source) = &self.source {
-            let (shown, before) = window(source, self.column);
-            writeln!(f, "{gutter} {rule}|{rule:#}")?;
-            writeln!(f, "{rule}{number} |{rule:#} {shown}")?;
+            let (shown, before) = window(source, self.column, columns - number.len() - 3);
             let indent = " ".repeat(before);
-            writeln!(f, "{gutter} {rule}|{rule:#} {indent}{error}^{error:#}")?;
+            lines.push(format!("{gutter} {rule}|{rule:#}"));
+            lines.push(format!("{rule}{number} |{rule:#} {shown}"));
+            lines.push(format!(
+                "{gutter} {rule}|{rule:#} {indent}{error}^{error:#}"
+            ));
         }
-        Ok(())
+        lines
     }
 }
 
-/// Returns the part of a line around a column that fits a terminal, and the width before the column.
-fn window(source: &str, column: usize) -> (String, usize) {
-    const WHOLE: usize = 100;
-    const BEFORE: usize = 60;
+/// Returns the part of a line around a column that has at most `columns`, and the width before the column.
+fn window(source: &str, column: usize, columns: usize) -> (String, usize) {
     let at = column.saturating_sub(1);
-    let first = match source.chars().count() {
-        0..=WHOLE => 0,
-        _ => at.saturating_sub(BEFORE),
-    };
-    let mut shown = String::from(if first > 0 { "..." } else { "" });
-    let mut before = shown.len();
-    let mut characters = source.chars();
-    for (index, c) in characters.by_ref().enumerate().skip(first).take(WHOLE) {
-        shown.push(printable(c));
-        if index < at {
-            before += char_width(c);
-        }
+    let widths: Vec<usize> = source.chars().map(char_width).collect();
+    let room = columns.saturating_sub("......".len());
+    let is_whole = widths.iter().sum::<usize>() <= columns;
+    let (mut first, mut before) = (at.min(widths.len()), 0);
+    while first > 0 && (is_whole || before + widths[first - 1] <= room * 3 / 5) {
+        first -= 1;
+        before += widths[first];
     }
-    if characters.next().is_some() {
-        shown.push_str("...");
+    let mut shown = String::from(if first > 0 { "..." } else { "" });
+    before += shown.len();
+    let mut taken = 0;
+    for (c, width) in source.chars().zip(&widths).skip(first) {
+        taken += width;
+        if taken > room && !is_whole {
+            shown.push_str("...");
+            break;
+        }
+        shown.push(printable(c));
     }
     (shown, before)
 }
@@ -310,7 +395,7 @@ mod tests {
     use super::*;
 
     fn plain_text(problem: &Problem) -> String {
-        anstream::adapter::strip_str(&problem.to_string()).to_string()
+        strip_str(&problem.text(None)).to_string()
     }
 
     #[test]
@@ -325,6 +410,7 @@ mod tests {
                 path: "policy".into(),
                 source: Some("\t漢字\"buget\": 1".into()),
             }),
+            details: Vec::new(),
             help: Some("did you mean `budget`?".into()),
         };
         assert_eq!(
@@ -337,9 +423,32 @@ mod tests {
     #[test]
     fn a_long_line_is_cut_around_the_column() {
         let source = "x".repeat(500);
-        let (shown, before) = window(&source, 300);
+        let (shown, before) = window(&source, 300, 106);
         assert_eq!(shown, format!("...{}...", "x".repeat(100)));
         assert_eq!(before, 3 + 60);
-        assert_eq!(window("short", 99), ("short".to_owned(), 5));
+        assert_eq!(window("short", 99, 80), ("short".to_owned(), 5));
+        let (shown, _) = window(&"漢".repeat(500), 300, 56);
+        assert!(width(&shown) <= 56, "{shown}");
+    }
+
+    #[test]
+    fn a_problem_fits_the_columns() {
+        let problem = Problem {
+            exit: Exit::Input,
+            message: "one two three four five six seven eight nine ten eleven".into(),
+            place: Some(Place {
+                file: "request.json".into(),
+                line: 12,
+                column: 90,
+                path: "policy.scorer.entries[1].scorer.weights".into(),
+                source: Some("x".repeat(300)),
+            }),
+            details: vec!["     123  message 0 (system)".into()],
+            help: Some("one two three four five six seven eight nine ten".into()),
+        };
+        for columns in [40, 60, 80] {
+            let text = strip_str(&problem.text(Some(columns))).to_string();
+            assert!(text.lines().all(|line| width(line) <= columns), "{text}");
+        }
     }
 }

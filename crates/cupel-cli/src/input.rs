@@ -15,12 +15,18 @@ use crate::failure::{Exit, Failure, Place};
 #[command(next_help_heading = "Input")]
 pub(crate) struct ReadArgs {
     /// Chat format (detected by default)
-    #[arg(long, value_name = "SHAPE", value_parser = shape())]
+    #[arg(long, value_name = "SHAPE", value_parser = shape(), hide_possible_values = true, long_help = shape_help())]
     pub(crate) shape: Option<Shape>,
 
-    /// JSON pointer (RFC 6901) of the chat in the document, such as `/request/body`
+    /// JSON pointer of the chat in the document: /request/body
     #[arg(long, value_name = "POINTER", value_parser = pointer)]
     pub(crate) at: Option<String>,
+}
+
+/// Returns the help of `--shape`.
+fn shape_help() -> String {
+    let names = Shape::ALL.map(Shape::name).join(", ");
+    format!("Chat format, detected by default: {names}")
 }
 
 /// Parses a chat format.

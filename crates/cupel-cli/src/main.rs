@@ -8,8 +8,10 @@ mod commands;
 mod conformance;
 mod counting;
 mod decision;
+mod diff;
 mod failure;
 mod input;
+mod kinds;
 mod output;
 mod page;
 mod progress;
@@ -22,22 +24,20 @@ mod trimming;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
 use self::args::Cli;
 use self::failure::{Exit, Failure, Problem};
-use self::output::{Color, Output};
+use self::output::{Output, OutputOptions};
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::parse() {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() && std::env::args_os().any(|arg| arg == "--json") => {
-            Output::new(Color::Never, true).problem(&Problem::usage(&error.to_string()));
+            Output::new(OutputOptions::json()).problem(&Problem::usage(&error.to_string()));
             return ExitCode::from(Exit::Input as u8);
         }
         Err(error) => error.exit(),
     };
-    let mut output = Output::new(cli.color, cli.json);
+    let mut output = Output::new(cli.output_options());
     let exit = guarded(&mut output, |output| {
         let exit = cli.command.run(output)?;
         output.finish()?;
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn a_panic_exits_with_3_and_a_closed_pipe_with_0() {
-        let mut output = Output::new(Color::Never, true);
+        let mut output = Output::new(OutputOptions::json());
         let panicking = guarded(&mut output, |_| panic!("on purpose"));
         assert_eq!(panicking as u8, 3);
         let closed = guarded(&mut output, |_| Err(Failure::ClosedPipe));

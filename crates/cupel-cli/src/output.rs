@@ -1,23 +1,29 @@
 //! Where the command writes: standard output for what was asked, standard error for the rest.
 
+use std::fmt::{self, Write as _};
 use std::fs::File;
-use std::io::{self, BufWriter, IsTerminal as _, Write};
-use std::path::Path;
+use std::io::{self, BufWriter, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
 
 use anstream::AutoStream;
+use anstream::adapter::strip_str;
 use serde::Serialize;
+use terminal_size::{Height, Width, terminal_size_of};
 
 use crate::failure::{Failure, Problem};
+use crate::text::{Table, excerpt, wrap};
 
 /// The styles of the command.
 pub(crate) mod style {
     use anstyle::{AnsiColor, Style};
 
     pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
+    pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
     pub(crate) const HELP: Style = AnsiColor::Cyan.on_default().bold();
     pub(crate) const RULE: Style = AnsiColor::Blue.on_default();
     pub(crate) const IN: Style = AnsiColor::Green.on_default();
     pub(crate) const OUT: Style = AnsiColor::Red.on_default();
+    pub(crate) const SHORTENED: Style = AnsiColor::Yellow.on_default();
     pub(crate) const HEADER: Style = Style::new().bold();
     pub(crate) const QUIET: Style = Style::new().dimmed();
 }
@@ -44,19 +50,52 @@ impl From<Color> for anstream::ColorChoice {
     }
 }
 
+/// The options of the command line that say how the command writes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct OutputOptions {
+    pub(crate) color: Color,
+    pub(crate) json: bool,
+    pub(crate) quiet: bool,
+    /// The file for the answer; standard output by default.
+    pub(crate) file: Option<PathBuf>,
+}
+
+impl OutputOptions {
+    /// Returns the options for answers and errors as JSON.
+    pub(crate) fn json() -> Self {
+        Self {
+            color: Color::Never,
+            json: true,
+            ..Self::default()
+        }
+    }
+}
+
 /// Standard output and standard error.
 pub(crate) struct Output {
     out: BufWriter<AutoStream<io::Stdout>>,
     err: AutoStream<io::Stderr>,
     json: bool,
+    quiet: bool,
+    /// The file for the answer, and the answer so far. A run that fails leaves the file as it is.
+    file: Option<(PathBuf, String)>,
 }
 
+/// The width where nothing states one.
+const DEFAULT_COLUMNS: usize = 80;
+/// The least width that lines are made for.
+const MIN_COLUMNS: usize = 40;
+
 impl Output {
-    pub(crate) fn new(color: Color, json: bool) -> Self {
+    pub(crate) fn new(options: OutputOptions) -> Self {
+        let color = options.color;
+        let file = options.file.filter(|path| path != Path::new("-"));
         Self {
             out: BufWriter::new(AutoStream::new(io::stdout(), color.into())),
             err: AutoStream::new(io::stderr(), color.into()),
-            json,
+            json: options.json,
+            quiet: options.quiet,
+            file: file.map(|path| (path, String::new())),
         }
     }
 
@@ -65,19 +104,69 @@ impl Output {
         self.json
     }
 
+    /// Whether only errors are written to standard error.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
+    /// Returns the file for the answer, for a command that writes it itself.
+    pub(crate) fn take_file(&mut self) -> Option<PathBuf> {
+        self.file.take().map(|(path, _)| path)
+    }
+
+    /// Whether the answer goes to a file.
+    pub(crate) fn has_file(&self) -> bool {
+        self.file.is_some()
+    }
+
     /// Writes a line of the answer.
-    pub(crate) fn line(&mut self, text: impl std::fmt::Display) -> Result<(), Failure> {
-        writeln!(self.out, "{text}").map_err(|error| written(&error))
+    pub(crate) fn line(&mut self, text: impl fmt::Display) -> Result<(), Failure> {
+        self.text(format_args!("{text}\n"))
     }
 
     /// Writes a part of the answer without a line end.
-    pub(crate) fn text(&mut self, text: impl std::fmt::Display) -> Result<(), Failure> {
-        write!(self.out, "{text}").map_err(|error| written(&error))
+    pub(crate) fn text(&mut self, text: impl fmt::Display) -> Result<(), Failure> {
+        match &mut self.file {
+            Some((_, answer)) => {
+                let text = text.to_string();
+                let _ = write!(answer, "{}", strip_str(&text));
+                Ok(())
+            }
+            None => write!(self.out, "{text}").map_err(|error| written(&error)),
+        }
+    }
+
+    /// Writes a line to standard output, even if the answer goes to a file.
+    pub(crate) fn show(&mut self, text: impl fmt::Display) -> Result<(), Failure> {
+        writeln!(self.out, "{text}").map_err(|error| written(&error))
+    }
+
+    /// Writes a table as the answer, its header in bold.
+    pub(crate) fn table(&mut self, table: &Table) -> Result<(), Failure> {
+        let bold = style::HEADER;
+        let mut lines = table.lines(columns()).into_iter();
+        if let Some(header) = lines.next() {
+            self.line(format_args!("{bold}{header}{bold:#}"))?;
+        }
+        lines.try_for_each(|line| self.line(line))
+    }
+
+    /// Writes a text of the answer in lines that fit.
+    pub(crate) fn wrapped(&mut self, text: impl fmt::Display) -> Result<(), Failure> {
+        let lines = wrap(&text.to_string(), columns(), INDENT);
+        lines.into_iter().try_for_each(|line| self.line(line))
+    }
+
+    /// Writes a text of the answer in lines that fit a terminal; in a pipe it is one line.
+    pub(crate) fn log(&mut self, text: &str) -> Result<(), Failure> {
+        let columns = stated_columns(terminal_size_of(io::stdout()));
+        let lines = wrap(text, columns.unwrap_or(usize::MAX), INDENT);
+        lines.into_iter().try_for_each(|line| self.line(line))
     }
 
     /// Writes the answer as JSON, indented on a terminal.
     pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<(), Failure> {
-        let text = if io::stdout().is_terminal() {
+        let text = if self.file.is_none() && io::stdout().is_terminal() {
             serde_json::to_string_pretty(value)
         } else {
             serde_json::to_string(value)
@@ -85,14 +174,33 @@ impl Output {
         self.line(text.map_err(|error| Failure::internal(error.to_string()))?)
     }
 
-    /// Writes a line to standard error. A write error is ignored.
-    pub(crate) fn note(&mut self, text: impl std::fmt::Display) {
-        let _ = writeln!(self.err, "{text}");
+    /// Writes a note to standard error in lines that fit. A write error is ignored.
+    pub(crate) fn note(&mut self, text: impl fmt::Display) {
+        if self.quiet {
+            return;
+        }
+        for line in wrap(&text.to_string(), error_columns(), INDENT) {
+            let _ = writeln!(self.err, "{line}");
+        }
     }
 
-    /// Writes a progress text to standard error.
-    pub(crate) fn note_part(&mut self, text: impl std::fmt::Display) {
-        let _ = write!(self.err, "{text}").and_then(|()| self.err.flush());
+    /// Writes a warning to standard error.
+    pub(crate) fn warn(&mut self, text: impl fmt::Display) {
+        let warning = style::WARNING;
+        self.note(format_args!("{warning}warning{warning:#}: {text}"));
+    }
+
+    /// Writes a JSON value to standard error.
+    pub(crate) fn note_json(&mut self, value: &serde_json::Value) {
+        if !self.quiet {
+            let _ = writeln!(self.err, "{value}");
+        }
+    }
+
+    /// Replaces the line of progress on standard error, which must be a terminal.
+    pub(crate) fn progress(&mut self, text: &str) {
+        let text = excerpt(text, error_columns() - 1);
+        let _ = write!(self.err, "\r\u{1b}[K{text}").and_then(|()| self.err.flush());
     }
 
     /// Writes a problem, as JSON with `--json`.
@@ -101,20 +209,41 @@ impl Output {
         let _ = if self.json {
             writeln!(self.err, "{}", problem.json())
         } else {
-            write!(self.err, "{problem}")
+            // An error in a log is one line.
+            let columns = stated_columns(terminal_size_of(io::stderr()));
+            write!(self.err, "{}", problem.text(columns))
         };
     }
 
-    /// Flushes standard output.
+    /// Flushes standard output and writes the file.
     pub(crate) fn finish(&mut self) -> Result<(), Failure> {
+        if let Some((path, answer)) = &self.file {
+            std::fs::write(path, answer).map_err(|error| Failure::io("write", path, &error))?;
+        }
         self.out.flush().map_err(|error| written(&error))
     }
 }
 
-/// Returns the width of the terminal that standard output writes to.
-pub(crate) fn columns() -> Option<usize> {
-    let (width, _) = terminal_size::terminal_size_of(io::stdout())?;
-    Some(width.0.into())
+/// The indentation of the second line of a text.
+const INDENT: usize = 4;
+
+/// Returns the width of the lines of the answer.
+pub(crate) fn columns() -> usize {
+    stated_columns(terminal_size_of(io::stdout())).unwrap_or(DEFAULT_COLUMNS)
+}
+
+/// Returns the width of the lines on standard error.
+fn error_columns() -> usize {
+    stated_columns(terminal_size_of(io::stderr())).unwrap_or(DEFAULT_COLUMNS)
+}
+
+/// Returns the width of a terminal, otherwise the one in `COLUMNS`.
+fn stated_columns(terminal: Option<(Width, Height)>) -> Option<usize> {
+    let columns = terminal.map(|(width, _)| width.0.into()).or_else(|| {
+        let columns = std::env::var("COLUMNS").ok()?;
+        columns.parse().ok()
+    });
+    columns.map(|columns: usize| columns.max(MIN_COLUMNS))
 }
 
 /// Writes a whole file.

@@ -1,4 +1,4 @@
-//! The progress of a search over many budgets: an estimate, a line on the terminal, and Ctrl-C.
+//! The progress of a long command: a line on the terminal; for a search over budgets also an estimate and Ctrl-C.
 
 use std::io::IsTerminal as _;
 use std::ops::ControlFlow;
@@ -12,77 +12,105 @@ use crate::output::Output;
 use crate::text::grouped;
 
 /// A search is announced if it takes longer than this.
-const LONG: Duration = Duration::from_secs(2);
+const LONG: Duration = Duration::from_secs(1);
 /// The time after which the duration is estimated.
 const FIRST_ESTIMATE: Duration = Duration::from_millis(500);
 /// The time between two updates of the terminal.
 const UPDATE: Duration = Duration::from_millis(200);
 
+/// A line on the terminal that is written again and again. A short command writes none.
+pub(crate) struct Meter {
+    /// Whether anything is written.
+    is_shown: bool,
+    next: Instant,
+    /// Whether the line is on the terminal.
+    is_written: bool,
+}
+
+impl Meter {
+    pub(crate) fn new(output: &Output) -> Self {
+        Self {
+            is_shown: std::io::stderr().is_terminal() && !output.is_quiet(),
+            next: now() + FIRST_ESTIMATE,
+            is_written: false,
+        }
+    }
+
+    /// Writes the line if it is due.
+    pub(crate) fn update(&mut self, output: &mut Output, text: impl FnOnce() -> String) {
+        if !self.is_shown || now() < self.next {
+            return;
+        }
+        self.next = now() + UPDATE;
+        self.is_written = true;
+        output.progress(&text());
+    }
+
+    /// Clears the line.
+    pub(crate) fn clear(&mut self, output: &mut Output) {
+        if std::mem::take(&mut self.is_written) {
+            output.progress("");
+        }
+    }
+}
+
 /// Observes a search. A short one writes nothing.
 pub(crate) struct Progress<'o> {
     output: &'o mut Output,
-    is_terminal: bool,
+    meter: Meter,
     started: Instant,
     one_by_one: bool,
-    announced: Option<Announced>,
+    /// Set by Ctrl-C, once a long search is announced.
+    interrupted: Option<Arc<AtomicBool>>,
     /// The budget at which Ctrl-C stopped the search.
     stopped_at: Option<i64>,
-}
-
-/// A search of which the user was told.
-struct Announced {
-    /// Set by Ctrl-C.
-    interrupted: Arc<AtomicBool>,
-    updated: Instant,
 }
 
 impl<'o> Progress<'o> {
     pub(crate) fn new(output: &'o mut Output) -> Self {
         Self {
+            meter: Meter::new(output),
             output,
-            is_terminal: std::io::stderr().is_terminal(),
             started: now(),
             one_by_one: false,
-            announced: None,
+            interrupted: None,
             stopped_at: None,
         }
     }
 
     /// Takes note of the progress. Breaks after Ctrl-C.
     pub(crate) fn observe(&mut self, progress: SweepProgress) -> ControlFlow<()> {
-        let now = now();
         if progress.one_by_one && !self.one_by_one {
             self.one_by_one = true;
-            self.started = now;
+            self.started = now();
         }
-        let elapsed = now - self.started;
+        let elapsed = now() - self.started;
         let left = time_left(elapsed, progress.fraction());
-        let Some(announced) = &mut self.announced else {
+        let Some(interrupted) = &self.interrupted else {
             if elapsed >= FIRST_ESTIMATE && elapsed + left > LONG {
-                self.announce(elapsed + left, now);
+                self.announce(elapsed + left);
             }
             return ControlFlow::Continue(());
         };
-        if announced.interrupted.load(Ordering::Relaxed) {
+        if interrupted.load(Ordering::Relaxed) {
             self.stopped_at = Some(progress.reached);
             return ControlFlow::Break(());
         }
-        if self.is_terminal && now - announced.updated >= UPDATE {
-            announced.updated = now;
-            self.output.note_part(format_args!(
-                "\r\u{1b}[Kbudget {} of {} ({:.0} %), {} left",
+        self.meter.update(self.output, || {
+            format!(
+                "budget {} of {} ({:.0} %), {} left",
                 grouped(progress.reached),
                 grouped(progress.last),
                 progress.fraction() * 100.0,
                 seconds(left),
-            ));
-        }
+            )
+        });
         ControlFlow::Continue(())
     }
 
     /// Announces a long search. From here on Ctrl-C ends the search with what is known; a second one
     /// ends the command.
-    fn announce(&mut self, total: Duration, now: Instant) {
+    fn announce(&mut self, total: Duration) {
         let interrupted = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&interrupted);
         let handled = ctrlc::set_handler(move || {
@@ -98,17 +126,12 @@ impl<'o> Progress<'o> {
                 Err(_) => "",
             }
         ));
-        self.announced = Some(Announced {
-            interrupted,
-            updated: now,
-        });
+        self.interrupted = Some(interrupted);
     }
 
     /// Clears the terminal's line. Returns the budget at which Ctrl-C stopped the search.
-    pub(crate) fn finish(self) -> Option<i64> {
-        if self.is_terminal && self.announced.is_some() {
-            self.output.note_part("\r\u{1b}[K");
-        }
+    pub(crate) fn finish(mut self) -> Option<i64> {
+        self.meter.clear(self.output);
         self.stopped_at
     }
 }
@@ -133,7 +156,7 @@ fn seconds(duration: Duration) -> String {
     clippy::disallowed_methods,
     reason = "the library stays free of clocks; a command may say how long it takes"
 )]
-fn now() -> Instant {
+pub(crate) fn now() -> Instant {
     Instant::now()
 }
 

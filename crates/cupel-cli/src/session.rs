@@ -20,18 +20,21 @@ use crate::trimming::{at_least_one, check_ladder};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Sessions")]
 pub(crate) struct SessionArgs {
-    /// Remember decisions in FILE, so that the windows of a growing chat share a long prefix for
-    /// the prompt cache. The default policy is then `session`
+    /// Remember decisions in FILE, for the prompt cache
+    ///
+    /// The windows of a growing chat then share a long prefix. The default policy is `session`.
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
 
-    /// Shell command that summarizes dropped messages: it reads them as a JSON array and prints the
-    /// text that takes their place. With --state it is asked once per cut
+    /// Shell command that summarizes dropped messages
+    ///
+    /// It reads them as a JSON array and prints the text that takes their place. With --state it is asked
+    /// once per cut.
     #[arg(long, value_name = "COMMAND", conflicts_with = "marker")]
     summarize: Option<String>,
 
     /// Most tokens of a summary; a longer one is cut
-    #[arg(long, value_name = "TOKENS", default_value = "200", value_parser = at_least_one, requires = "summarize")]
+    #[arg(long, value_name = "TOKENS", default_value = "200", hide_short_help = true, value_parser = at_least_one, requires = "summarize")]
     summary_tokens: i64,
 }
 

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use cupel::{ContextBudget, CountRequirementShortfall, total_tokens};
 use cupel_chat::{Fitted, SessionWindow, Shape, UnknownModel};
 
-use crate::budget::shown;
+use crate::budget::limits;
 use crate::decision::Run;
 use crate::output::{Output, style};
 use crate::task::{SessionTask, Task};
-use crate::text::{counted, excerpt, grouped};
+use crate::text::{counted, excerpt, grouped, grouped_count};
 
 /// The settings of a run that its summary names.
 pub(crate) struct Header<'r> {
@@ -17,9 +17,13 @@ pub(crate) struct Header<'r> {
     /// The number of messages or items.
     pub(crate) len: usize,
     pub(crate) budget: &'r ContextBudget,
+    /// How the budget was chosen, if neither the input nor the command line states it.
+    pub(crate) origin: Option<&'r str>,
     pub(crate) policy: &'r str,
     pub(crate) counted_by: String,
     pub(crate) unknown_model: Option<&'r UnknownModel>,
+    /// What in the settings has no effect.
+    pub(crate) warnings: &'r [String],
 }
 
 /// The summary of one run.
@@ -97,48 +101,81 @@ impl<'r> Summary<'r> {
         }
     }
 
-    pub(crate) fn write(&self, output: &mut Output) {
-        let (bold, quiet) = (style::HEADER, style::QUIET);
+    /// Returns the first line: what is kept, in messages and tokens, and the budget.
+    pub(crate) fn headline(&self) -> String {
         let header = &self.header;
-        output.note(format_args!(
-            "{bold}kept {} of {}, {} of {} tokens{bold:#} ({}, {}, {}, policy {})",
-            self.kept,
+        let limits = limits(header.budget).filter(|_| header.origin.is_none());
+        let limits = limits.map_or_else(String::new, |limits| format!(": {limits}"));
+        format!(
+            "kept {} of {}, {} of {} tokens (budget {}{limits})",
+            grouped_count(self.kept),
             counted(header.len, header.shape.unit()),
             grouped(self.tokens),
             grouped(self.total),
-            shown(header.budget.window_limit(), header.budget),
-            header.counted_by,
-            header.shape,
-            header.policy,
-        ));
-        let mut lines = self.fitted.map(changes).unwrap_or_default();
+            grouped(header.budget.window_limit()),
+        )
+    }
+
+    /// Returns how the input was read and counted, and with which policy it was run.
+    pub(crate) fn settings(&self) -> String {
+        let Header {
+            shape,
+            counted_by,
+            policy,
+            ..
+        } = &self.header;
+        format!("{shape}, {counted_by}, policy {policy}")
+    }
+
+    /// Returns how a budget that is stated nowhere was chosen.
+    pub(crate) fn origin(&self) -> Option<String> {
+        self.header.origin.map(|origin| format!("budget: {origin}"))
+    }
+
+    /// Returns the share of the budget that the window uses.
+    pub(crate) fn usage(&self) -> (i64, i64) {
+        (self.tokens, self.header.budget.window_limit())
+    }
+
+    pub(crate) fn write(&self, output: &mut Output) {
+        let (bold, quiet) = (style::HEADER, style::QUIET);
+        output.note(format_args!("{bold}{}{bold:#}", self.headline()));
+        let mut lines: Vec<String> = self.origin().into_iter().collect();
+        lines.extend(self.fitted.map(changes).unwrap_or_default());
         for (reason, indices) in &self.dropped {
             let mut indices = indices.clone();
             indices.sort_unstable();
-            let count = indices.len();
+            let count = grouped_count(indices.len());
             lines.push(format!("dropped {count}, {reason}: {}", ranges(&indices)));
         }
         lines.extend(self.session.iter().cloned());
+        lines.extend(self.overflow.map(|tokens| {
+            let tokens = grouped(tokens);
+            format!("{tokens} tokens over the budget; the policy accepts this")
+        }));
+        lines.extend(self.shortfalls.iter().map(|shortfall| {
+            format!(
+                "required {} of kind {}, found {}",
+                shortfall.required_count, shortfall.kind, shortfall.satisfied_count
+            )
+        }));
+        lines.push(self.settings());
         for line in lines {
             output.note(format_args!("{quiet}  {line}{quiet:#}"));
         }
-        if let Some(tokens) = self.overflow {
-            output.note(format_args!(
-                "  {} tokens over the budget; the policy accepts this",
-                grouped(tokens)
-            ));
-        }
-        for shortfall in self.shortfalls {
-            output.note(format_args!(
-                "  required {} of kind {}, found {}",
-                shortfall.required_count, shortfall.kind, shortfall.satisfied_count
-            ));
+        self.write_warnings(output);
+    }
+
+    /// Writes what may be unexpected: options without effect, an estimated count.
+    pub(crate) fn write_warnings(&self, output: &mut Output) {
+        for warning in self.header.warnings {
+            output.warn(warning);
         }
         for warning in self.fitted.iter().flat_map(|fitted| &fitted.warnings) {
-            output.note(format_args!("warning: {warning}"));
+            output.warn(warning);
         }
-        if let Some(unknown) = header.unknown_model {
-            output.note(format_args!("note: {unknown}"));
+        if let Some(unknown) = self.header.unknown_model {
+            output.warn(unknown);
         }
     }
 }
@@ -152,7 +189,7 @@ fn changes(fitted: &Fitted<'_>) -> Vec<String> {
         let indices: Vec<usize> = shortened.iter().map(|it| it.index).collect();
         lines.push(format!(
             "shortened {}, {} tokens less: {}",
-            indices.len(),
+            grouped_count(indices.len()),
             grouped(saved.sum()),
             ranges(&indices)
         ));

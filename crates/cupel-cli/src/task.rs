@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use cupel::config::{PolicyConfig, Preset, preset};
 use cupel::{
-    BudgetSweep, ContextBudget, ContextItem, CupelError, Decisions, MinBudgets, Pipeline, Policy,
+    BudgetSweep, ContextBudget, ContextItem, CupelError, Decisions, Pipeline, Policy,
     SelectionReport, SweepProgress, total_tokens,
 };
 use cupel_chat::{
@@ -14,12 +14,13 @@ use cupel_chat::{
     session_policy,
 };
 
-use crate::budget::BudgetArgs;
+use crate::budget::{BudgetArgs, DefaultBudget, RunBudget};
 use crate::classify::{Classified, Form, Input, raw_items};
 use crate::counting::ChatArgs;
 use crate::decision::Run;
 use crate::failure::Failure;
 use crate::input::{ReadArgs, Source};
+use crate::kinds::unused_kinds;
 use crate::output::write_file;
 use crate::summary::Header;
 use crate::trimming::TrimmingArgs;
@@ -55,7 +56,7 @@ pub(crate) struct ItemsArgs {
 /// An input, its limits, and how it is read.
 #[derive(Debug, Args)]
 pub(crate) struct InputArgs {
-    /// A chat from any provider, items, or a request document; `-` reads standard input
+    /// Chat, items or request document; `-` reads standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
@@ -76,8 +77,9 @@ pub(crate) struct SettingsArgs {
 /// The policy of a run.
 #[derive(Debug, Args)]
 pub(crate) struct PolicyArg {
-    /// Policy: a preset or a file. Default: the request's policy, otherwise the preset `agent` for a
-    /// chat and `chat` for items
+    /// Policy: a preset or a file (see `cupel policy list`)
+    ///
+    /// Default: the request's policy, otherwise the preset `agent` for a chat and `chat` for items.
     #[arg(long, value_name = "NAME|FILE")]
     policy: Option<String>,
 }
@@ -85,7 +87,7 @@ pub(crate) struct PolicyArg {
 /// Where the report goes.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArg {
-    /// Write the report of the run, a JSON object, to a file
+    /// Write the report of the run to FILE, as JSON
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 }
@@ -283,8 +285,12 @@ impl<'a> Settings<'a> {
             .at(source.whole()));
         };
         let model = budget.model.as_deref().or(chat.model());
+        let RunBudget { budget, origin } = budget
+            .over(None, window_of(&chat), model)
+            .map_err(|failure| failure.or_at(|| source.whole()))?;
         Ok(SessionTask {
-            budget: budget.over(None, None, model)?,
+            budget,
+            origin,
             policy: self.chat_policy(has_state)?,
             unknown_model: args.unknown(model),
             counter: args.counter(model)?,
@@ -308,20 +314,31 @@ impl<'a> Settings<'a> {
                 let policy = self.chat_policy(false)?;
                 let failure = |error| Failure::fit(&error).or_at(|| source.whole());
                 let candidates = |budget| chat.candidates_for(&policy.policy, budget, &*counter);
+                let over = |default| {
+                    let budget = budget.over(None, default, model);
+                    budget.map_err(|failure| failure.or_at(|| source.whole()))
+                };
                 let (budget, candidates) = match need {
                     Need::OneBudget => {
-                        let budget = budget.over(None, None, model)?;
-                        let candidates = candidates(Some(&budget));
+                        let budget = over(window_of(&chat))?;
+                        let candidates = candidates(Some(&budget.budget));
                         (budget, candidates.map_err(failure)?)
                     }
-                    Need::Budget | Need::AnyBudget => {
+                    Need::Budget => {
+                        let budget = over(window_of(&chat))?;
+                        (budget, candidates(None).map_err(failure)?)
+                    }
+                    Need::AnyBudget => {
                         let candidates = candidates(None).map_err(failure)?;
-                        let otherwise = need.otherwise(&candidates);
-                        (budget.over(None, otherwise, model)?, candidates)
+                        (over(all_tokens(&candidates))?, candidates)
                     }
                 };
+                let RunBudget { budget, origin } = budget;
+                let unused_kinds = unused_kinds(&candidates, &budget, &policy.policy, "message");
                 Task {
                     budget,
+                    origin,
+                    unused_kinds,
                     policy,
                     has_own_policy: false,
                     items: candidates.to_vec(),
@@ -345,35 +362,62 @@ impl<'a> Settings<'a> {
                 form,
                 request,
                 counted,
-            } => Task {
-                budget: budget.over(
-                    request.budget.as_ref(),
-                    need.otherwise(&request.items),
-                    None,
-                )?,
-                policy: match (&self.policy, &request.policy) {
+            } => {
+                let default = match need {
+                    Need::AnyBudget => all_tokens(&request.items),
+                    Need::OneBudget | Need::Budget => DefaultBudget::Missing,
+                };
+                let unknown_model = args.unknown(budget.model.as_deref()).filter(|_| counted);
+                let run_budget = budget.over(request.budget.as_ref(), default, None)?;
+                let policy = match (&self.policy, &request.policy) {
                     (Some(policy), _) => policy.clone(),
                     (None, Some(own)) => NamedPolicy::of_request(own)?,
                     (None, None) => self.for_items.clone(),
-                },
-                has_own_policy: self.policy.is_none() && request.policy.is_some(),
-                items: request.items,
-                model: budget.model.clone(),
-                unknown_model: args.unknown(budget.model.as_deref()).filter(|_| counted),
-                counter: counted.then_some(counter),
-                content: Content::Items(form),
-                evidence: classified.evidence,
-                source,
-            },
+                };
+                Task {
+                    unused_kinds: unused_kinds(
+                        &request.items,
+                        &run_budget.budget,
+                        &policy.policy,
+                        "item",
+                    ),
+                    budget: run_budget.budget,
+                    origin: run_budget.origin,
+                    policy,
+                    has_own_policy: self.policy.is_none() && request.policy.is_some(),
+                    items: request.items,
+                    model: budget.model.clone(),
+                    unknown_model,
+                    counter: counted.then_some(counter),
+                    content: Content::Items(form),
+                    evidence: classified.evidence,
+                    source,
+                }
+            }
         };
         Ok(task)
     }
+}
+
+/// Returns the context window of the chat's model as the default budget.
+fn window_of(chat: &Chat) -> DefaultBudget<'_> {
+    DefaultBudget::Window {
+        model: chat.model(),
+        reserved: chat.output_limit(),
+    }
+}
+
+/// Returns the tokens of all candidates as the default budget.
+fn all_tokens(items: &[ContextItem]) -> DefaultBudget<'static> {
+    DefaultBudget::Tokens(total_tokens(items).max(0))
 }
 
 /// A chat, a budget and a policy.
 pub(crate) struct SessionTask {
     pub(crate) chat: Box<Chat>,
     pub(crate) budget: ContextBudget,
+    /// How the budget was chosen, if neither the input nor the command line states it.
+    origin: Option<String>,
     pub(crate) policy: NamedPolicy,
     pub(crate) counter: Box<dyn TokenCounter>,
     /// Why the counter is an estimate, if the model is unknown.
@@ -388,9 +432,11 @@ impl SessionTask {
             shape: self.chat.shape(),
             len: self.chat.len(),
             budget: &self.budget,
+            origin: self.origin.as_deref(),
             policy: &self.policy.name,
             counted_by: counted_by(Some(&*self.counter)),
             unknown_model: self.unknown_model.as_ref(),
+            warnings: &[],
         }
     }
 
@@ -413,6 +459,10 @@ fn counted_by(counter: Option<&dyn TokenCounter>) -> String {
 pub(crate) struct Task {
     pub(crate) items: Vec<ContextItem>,
     pub(crate) budget: ContextBudget,
+    /// How the budget was chosen, if neither the input nor the command line states it.
+    origin: Option<String>,
+    /// Warnings about kinds that no candidate has.
+    unused_kinds: Vec<String>,
     pub(crate) policy: NamedPolicy,
     /// Whether the policy is the request's own.
     pub(crate) has_own_policy: bool,
@@ -476,6 +526,21 @@ impl Task {
         }
     }
 
+    /// Refuses a line of a batch that is a single item or message.
+    pub(crate) fn check_request(&self) -> Result<(), Failure> {
+        let (single, command) = match self.content {
+            Content::Items(Form::Lines) => ("an item", "`cupel select` reads one item per line"),
+            Content::Chat { .. }
+                if self.evidence == "`role`" && self.source.text.trim_start().starts_with('{') =>
+            {
+                ("a message", "`cupel fit` reads one message per line")
+            }
+            _ => return Ok(()),
+        };
+        Err(Failure::input(format!("this is {single}, not a request"))
+            .help(format!("each line holds one request; {command}")))
+    }
+
     /// Returns the format of the input, such as `openai` or `items`.
     pub(crate) fn shape(&self) -> Shape {
         match &self.content {
@@ -511,9 +576,11 @@ impl Task {
             shape: self.shape(),
             len: self.len(),
             budget: &self.budget,
+            origin: self.origin.as_deref(),
             policy: &self.policy.name,
             counted_by: self.counted_by(),
             unknown_model: self.unknown_model.as_ref(),
+            warnings: &self.unused_kinds,
         }
     }
 
@@ -611,28 +678,24 @@ impl Task {
     ) -> Result<BudgetSweep, Failure> {
         let to = to.unwrap_or_else(|| self.all_tokens().max(from));
         let (items, samples) = (&self.items, self.samples());
-        self.pipeline()
+        let mut sweep = self
+            .pipeline()
             .sweep_observed(items, &self.budget, from..=to, samples, observer)
-            .map_err(|error| Failure::run(&error))
-    }
-
-    /// Returns the least budget of every candidate, and the ceiling of the search. It is the tokens of
-    /// all candidates by default.
-    pub(crate) fn min_budgets(
-        &self,
-        ceiling: Option<i64>,
-        observer: impl FnMut(SweepProgress) -> ControlFlow<()>,
-    ) -> Result<(MinBudgets, i64), Failure> {
-        let ceiling = ceiling.unwrap_or_else(|| self.all_tokens());
-        let (items, samples) = (&self.items, self.samples());
-        let found =
-            self.pipeline()
-                .min_budgets_observed(items, &self.budget, ceiling, samples, observer);
-        Ok((found.map_err(|error| Failure::run(&error))?, ceiling))
+            .map_err(|error| Failure::run(&error))?;
+        // The request overhead is a pinned candidate, but no message.
+        let overhead = items.len() - self.len();
+        sweep.items.truncate(self.len());
+        for step in &mut sweep.steps {
+            let pinned = overhead.min(step.included);
+            step.included -= pinned;
+            step.excluded -= overhead - pinned;
+            step.total_score -= pinned as f64;
+        }
+        Ok(sweep)
     }
 
     /// The sum of all items may exceed the largest valid budget.
-    fn all_tokens(&self) -> i64 {
+    pub(crate) fn all_tokens(&self) -> i64 {
         total_tokens(&self.items).min(i64::MAX / 4)
     }
 
@@ -647,16 +710,34 @@ impl Task {
         (VISITS / visits).clamp(pipeline.sweep_samples(candidates), 1 << 17)
     }
 
-    /// Refuses a position without a candidate.
+    /// Refuses a position without a message or item.
     pub(crate) fn check_index(&self, index: usize) -> Result<(), Failure> {
-        if index < self.items.len() {
+        if index < self.len() {
             return Ok(());
         }
         let failure = Failure::input(format!("--item {index} is out of range"));
-        Err(match self.items.len().checked_sub(1) {
+        Err(match self.len().checked_sub(1) {
             Some(last) => failure.help(format!("positions start at 0; the last is {last}")),
-            None => failure.help("the input has no items"),
+            None => failure.help(format!("the input has no {}s", self.shape().unit())),
         })
+    }
+
+    /// Returns the request overhead of a chat: tools and parameters. It is the last candidate, if there is one.
+    pub(crate) fn overhead(&self) -> i64 {
+        total_tokens(&self.items[self.len()..])
+    }
+
+    /// Returns the heading of a table column of [`label`](Self::label).
+    pub(crate) fn label_heading(&self) -> &'static str {
+        match self.content {
+            Content::Chat { .. } => "role",
+            Content::Items(_) => "kind",
+        }
+    }
+
+    /// Returns how a text names a message or an item: `message 8 (tool)`.
+    pub(crate) fn named(&self, index: usize) -> String {
+        format!("{} {index} ({})", self.shape().unit(), self.label(index))
     }
 
     /// Returns every item as it stands in the input, or as JSON if the input is not JSON.
@@ -703,11 +784,5 @@ impl Task {
                 }
             },
         }
-    }
-}
-
-impl Need {
-    fn otherwise(self, items: &[ContextItem]) -> Option<i64> {
-        (self == Self::AnyBudget).then(|| total_tokens(items).max(0))
     }
 }

@@ -72,10 +72,45 @@ pub(crate) fn grouped(number: i64) -> String {
     text
 }
 
+/// Formats a count with thousands separators.
+pub(crate) fn grouped_count(count: usize) -> String {
+    grouped(i64::try_from(count).unwrap_or(i64::MAX))
+}
+
 /// Formats a count with its noun: `1 item`, `2 items`.
 pub(crate) fn counted(count: usize, one: &str) -> String {
-    let number = grouped(i64::try_from(count).unwrap_or(i64::MAX));
+    let number = grouped_count(count);
     format!("{number} {one}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Returns the words of an identifier: `recency` for `RecencyScorer`, `pinned exceeds budget`.
+pub(crate) fn words(identifier: &str) -> String {
+    let identifier = identifier.strip_suffix("Scorer").unwrap_or(identifier);
+    let mut words = String::new();
+    for c in identifier.chars() {
+        if c.is_uppercase() && !words.is_empty() {
+            words.push(' ');
+        }
+        words.extend(c.to_lowercase());
+    }
+    words
+}
+
+/// Formats ranges of budgets: `272 to 280, 301`, at most four of them.
+pub(crate) fn budget_ranges(ranges: &[(i64, i64)]) -> String {
+    const SHOWN: usize = 4;
+    let shown = ranges.iter().take(SHOWN).map(|&(from, to)| {
+        if from == to {
+            grouped(from)
+        } else {
+            format!("{} to {}", grouped(from), grouped(to))
+        }
+    });
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    match ranges.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {} more", counted(more, "range")),
+    }
 }
 
 /// Formats a score with four decimals.
@@ -101,39 +136,55 @@ pub(crate) fn bar(part: i64, whole: i64, columns: usize) -> String {
     bar
 }
 
-/// A table; the last column has no width limit.
+/// A table that fits a number of columns.
 pub(crate) struct Table {
-    headers: &'static [Column],
+    headers: Vec<Column>,
     rows: Vec<Vec<String>>,
+    gives: &'static [Give],
 }
 
 /// A column of a table.
+#[derive(Clone)]
 pub(crate) struct Column {
-    pub(crate) header: &'static str,
-    pub(crate) right: bool,
+    header: String,
+    right: bool,
 }
 
+/// How a column makes room in a table that is too wide.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Give {
+    /// Its texts are cut, to no less than this width.
+    Cut(&'static str, usize),
+    /// It is left out.
+    Omit(&'static str),
+}
+
+/// The columns between two cells.
+const GAP: usize = 2;
+
 /// Returns a left-aligned column.
-pub(crate) const fn left(header: &'static str) -> Column {
+pub(crate) fn left(header: impl Into<String>) -> Column {
     Column {
-        header,
+        header: header.into(),
         right: false,
     }
 }
 
 /// Returns a right-aligned column.
-pub(crate) const fn right(header: &'static str) -> Column {
+pub(crate) fn right(header: impl Into<String>) -> Column {
     Column {
-        header,
+        header: header.into(),
         right: true,
     }
 }
 
 impl Table {
-    pub(crate) fn new(headers: &'static [Column]) -> Self {
+    /// Creates a table. If it is too wide, its columns make room in the order of `gives`.
+    pub(crate) fn new(headers: impl Into<Vec<Column>>, gives: &'static [Give]) -> Self {
         Self {
-            headers,
+            headers: headers.into(),
             rows: Vec::new(),
+            gives,
         }
     }
 
@@ -142,30 +193,74 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// Returns the header and each row as a line.
-    pub(crate) fn lines(&self) -> Vec<String> {
-        let widths: Vec<usize> = (0..self.headers.len())
-            .map(|column| {
-                let cells = self.rows.iter().map(|row| width(&row[column]));
-                cells
-                    .max()
-                    .unwrap_or(0)
-                    .max(width(self.headers[column].header))
-            })
-            .collect();
-        let header = self.headers.iter().map(|column| column.header);
-        let header = self.line(&header.collect::<Vec<_>>(), &widths);
+    /// Returns the header and each row as a line of at most `columns`.
+    pub(crate) fn lines(&self, columns: usize) -> Vec<String> {
+        let widths = self.widths(columns);
+        let header: Vec<&str> = self.headers.iter().map(|column| &*column.header).collect();
+        let header = self.line(&header, &widths, columns);
         let rows = self.rows.iter().map(|row| {
             let cells: Vec<&str> = row.iter().map(String::as_str).collect();
-            self.line(&cells, &widths)
+            self.line(&cells, &widths, columns)
         });
         std::iter::once(header).chain(rows).collect()
     }
 
-    fn line(&self, cells: &[&str], widths: &[usize]) -> String {
+    /// Returns the width of each column; `None` for one that is left out.
+    fn widths(&self, columns: usize) -> Vec<Option<usize>> {
+        let full: Vec<usize> = self
+            .headers
+            .iter()
+            .enumerate()
+            .map(|(column, header)| {
+                let cells = self.rows.iter().map(|row| width(&row[column]));
+                cells.max().unwrap_or(0).max(width(&header.header))
+            })
+            .collect();
+        let mut widths: Vec<Option<usize>> = full.iter().copied().map(Some).collect();
+        let total = |widths: &[Option<usize>]| {
+            let shown = widths.iter().flatten();
+            let shown = shown.map(|width| width + GAP).sum::<usize>();
+            shown.saturating_sub(GAP)
+        };
+        for give in self.gives {
+            let excess = total(&widths).saturating_sub(columns);
+            if excess == 0 {
+                break;
+            }
+            match *give {
+                Give::Cut(name, least) => {
+                    if let Some(width) = self.position(name).and_then(|at| widths[at].as_mut()) {
+                        *width = width.saturating_sub(excess).max(least.min(*width));
+                    }
+                }
+                Give::Omit(name) => {
+                    if let Some(at) = self.position(name) {
+                        widths[at] = None;
+                    }
+                }
+            }
+        }
+        // An omitted column may leave more room than was missing.
+        for give in self.gives {
+            let Give::Cut(name, _) = *give else { continue };
+            let spare = columns.saturating_sub(total(&widths));
+            if let Some(at) = self.position(name) {
+                widths[at] = widths[at].map(|width| (width + spare).min(full[at]));
+            }
+        }
+        widths
+    }
+
+    fn position(&self, name: &str) -> Option<usize> {
+        self.headers.iter().position(|column| column.header == name)
+    }
+
+    fn line(&self, cells: &[&str], widths: &[Option<usize>], columns: usize) -> String {
         let mut line = String::new();
-        for ((cell, column), columns) in cells.iter().zip(self.headers).zip(widths) {
-            let padding = columns - width(cell);
+        for ((cell, column), columns) in cells.iter().zip(&self.headers).zip(widths) {
+            let Some(columns) = *columns else { continue };
+            let cell = excerpt(cell, columns);
+            let padding = columns.saturating_sub(width(&cell));
             let (before, after) = if column.right {
                 (padding, 0)
             } else {
@@ -174,8 +269,38 @@ impl Table {
             let _ = write!(line, "{}{cell}{}  ", " ".repeat(before), " ".repeat(after));
         }
         line.truncate(line.trim_end().len());
+        if width(&line) > columns {
+            line = cut(&line, columns);
+        }
         line
     }
+}
+
+/// Breaks a text at spaces into lines of at most `columns`; all lines but the first start with
+/// `indent` spaces. A longer word has a line of its own. Styles do not count.
+pub(crate) fn wrap(text: &str, columns: usize, indent: usize) -> Vec<String> {
+    let words = text.trim_start_matches(' ');
+    let mut line = " ".repeat(text.len() - words.len());
+    let mut taken = line.len();
+    let mut is_empty = true;
+    let mut lines = Vec::new();
+    for word in words.split(' ') {
+        let word_width = width(&anstream::adapter::strip_str(word).to_string());
+        if !is_empty && taken + 1 + word_width > columns {
+            lines.push(std::mem::replace(&mut line, " ".repeat(indent)));
+            taken = indent;
+            is_empty = true;
+        }
+        if !is_empty {
+            line.push(' ');
+            taken += 1;
+        }
+        line.push_str(word);
+        taken += word_width;
+        is_empty = false;
+    }
+    lines.push(line);
+    lines
 }
 
 #[cfg(test)]
@@ -190,6 +315,23 @@ mod tests {
         assert_eq!(excerpt("漢字漢字漢字", 8), "漢字...");
         // A combining mark takes no column.
         assert_eq!(excerpt("e\u{301}e\u{301}", 2), "e\u{301}e\u{301}");
+    }
+
+    #[test]
+    fn identifiers_are_words() {
+        assert_eq!(words("RecencyScorer"), "recency");
+        assert_eq!(words("MetadataTrustScorer"), "metadata trust");
+        assert_eq!(words("PinnedExceedsBudget"), "pinned exceeds budget");
+    }
+
+    #[test]
+    fn ranges_of_budgets_are_listed() {
+        assert_eq!(
+            budget_ranges(&[(272, 280), (1_301, 1_301)]),
+            "272 to 280, 1,301"
+        );
+        let many = [(1, 1), (3, 3), (5, 5), (7, 7), (9, 9)];
+        assert_eq!(budget_ranges(&many), "1, 3, 5, 7 and 1 range more");
     }
 
     #[test]
@@ -210,16 +352,44 @@ mod tests {
 
     #[test]
     fn columns_are_aligned_by_width() {
-        let mut table = Table::new(const { &[left("kind"), right("tokens"), left("text")] });
+        let mut table = Table::new([left("kind"), right("tokens"), left("text")], &[]);
         table.row(vec!["漢".into(), "7".into(), "a".into()]);
         table.row(vec!["Message".into(), "1,000".into(), "b".into()]);
         assert_eq!(
-            table.lines(),
+            table.lines(80),
             [
                 "kind     tokens  text",
                 "漢            7  a",
                 "Message   1,000  b",
             ]
         );
+    }
+
+    #[test]
+    fn columns_make_room_in_order() {
+        const GIVES: &[Give] = &[
+            Give::Cut("text", 8),
+            Give::Omit("score"),
+            Give::Cut("text", 4),
+        ];
+        let mut table = Table::new([right("#"), right("score"), left("text")], GIVES);
+        table.row(vec!["1".into(), "0.5".into(), "one two three".into()]);
+        let row = |columns| table.lines(columns).swap_remove(1);
+        assert_eq!(row(23), "1    0.5  one two three");
+        assert_eq!(row(20), "1    0.5  one two...");
+        assert_eq!(row(18), "1    0.5  one t...");
+        // Without the score there is room for the text again.
+        assert_eq!(row(17), "1  one two three");
+        assert_eq!(row(10), "1  one...");
+        assert_eq!(row(4), "1...");
+    }
+
+    #[test]
+    fn text_is_wrapped_at_spaces() {
+        assert_eq!(wrap("one two three", 80, 2), ["one two three"]);
+        assert_eq!(wrap("one two three", 7, 2), ["one two", "  three"]);
+        assert_eq!(wrap("unbreakable one", 5, 2), ["unbreakable", "  one"]);
+        assert_eq!(wrap("  one two", 5, 4), ["  one", "    two"]);
+        assert_eq!(wrap("\u{1b}[1mone\u{1b}[0m two", 7, 2).len(), 1);
     }
 }

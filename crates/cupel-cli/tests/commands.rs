@@ -79,9 +79,8 @@ fn nothing_selected_is_an_empty_list() {
     let ran = sandbox.run(&["select", "items.json", "--budget", "5"]);
     assert_eq!(ran.ok(), "[]\n");
     assert!(
-        ran.err.starts_with(
-            "kept 0 of 1 item, 0 of 9 tokens (budget 5, tokens as given, items, policy chat)\n"
-        ),
+        ran.err
+            .starts_with("kept 0 of 1 item, 0 of 9 tokens (budget 5)\n"),
         "{}",
         ran.err
     );
@@ -138,7 +137,7 @@ fn explain_shows_every_candidate() {
             .count()
     };
     assert_eq!(verdicts("in ") + verdicts("out"), 12);
-    assert!(lines[0].contains("of 180 tokens"), "{}", lines[0]);
+    assert!(lines[0].contains("(budget 180: "), "{}", lines[0]);
     assert!(ran.out.contains("duplicate of another item"));
     assert!(ran.out.contains("pinned"));
 }
@@ -149,11 +148,11 @@ fn explain_describes_one_candidate() {
     let args = ["explain", &example("request.json"), "--item", "4"];
     let ran = sandbox.run(&args);
     assert!(
-        ran.ok().starts_with("candidate 4, 26 tokens: "),
+        ran.ok().starts_with("item 4 (Document), 26 tokens\n"),
         "{}",
         ran.out
     );
-    assert!(ran.out.contains("excluded by Deduplicate"));
+    assert!(ran.out.contains("  out       duplicate of another item\n"));
     let answer = sandbox.run(&[&args[..], &["--json"]].concat()).json();
     assert_eq!(answer["index"], 4);
     assert_eq!(answer["displaced_by"], json!([6]));
@@ -163,8 +162,7 @@ fn explain_describes_one_candidate() {
 fn explain_writes_a_self_contained_page() {
     let sandbox = Sandbox::new();
     let ran = sandbox.run(&["explain", &example("request.json"), "--html", "why.html"]);
-    assert!(ran.ok().contains("of 180 tokens"));
-    assert_eq!(ran.err, "wrote why.html\n");
+    assert_eq!((ran.ok(), &*ran.err), ("", "wrote why.html\n"));
     let page = sandbox.read("why.html");
     assert!(page.starts_with("<!doctype html>") || page.starts_with("<!DOCTYPE html>"));
     assert!(page.contains("Carrier status for DE-88213-X"));
@@ -355,16 +353,15 @@ fn every_command_has_help_with_examples_and_a_page() {
     let commands = help
         .ok()
         .lines()
-        .skip_while(|line| *line != "Commands:")
+        .skip_while(|line| *line != "Everyday:")
         .skip(1);
     let commands: Vec<_> = commands
-        .take_while(|line| !line.is_empty())
+        .take_while(|line| *line != "Options:")
         .filter_map(|line| line.strip_prefix("  "))
         .filter(|line| !line.starts_with(' '))
         .filter_map(|line| line.split_whitespace().next())
-        .filter(|name| *name != "help")
         .collect();
-    assert!(commands.len() >= 11, "{commands:?}");
+    assert!(commands.len() >= 15, "{commands:?}");
     for command in commands {
         let help = sandbox.run(&[command, "--help"]);
         assert!(help.ok().contains("Examples:"), "{command}");
@@ -396,7 +393,7 @@ fn a_margin_is_shown_with_the_budget() {
     let items = example("items.json");
     for command in ["select", "fit"] {
         let ran = Sandbox::new().run(&[command, &items, "--budget", "100", "--margin", "50"]);
-        assert!(ran.err.contains("budget 100, margin 50 %"), "{}", ran.err);
+        assert!(ran.err.contains("(budget 100: margin 50 %)"), "{}", ran.err);
     }
 }
 
@@ -444,7 +441,7 @@ fn views_are_shown_by_every_command_over_items() {
     assert!(explained.ok().contains("shortened to 20 of 1,000 tokens"));
     let one = run(&["explain", "--budget", "50", "--item", "0"]);
     assert!(
-        one.ok().contains("in full at a budget of 1,030"),
+        one.ok().contains("in full   at a budget of 1,030 or more"),
         "{}",
         one.out
     );
@@ -455,7 +452,7 @@ fn views_are_shown_by_every_command_over_items() {
     assert!(page.contains(r#""shortened":20"#) && page.contains("[20,1000,20]"));
 
     let swept = run(&["sweep"]);
-    assert!(swept.ok().contains("2 (1 shortened)"), "{}", swept.out);
+    assert!(swept.ok().contains("      2          1 "), "{}", swept.out);
     let items = run(&["sweep", "--csv", "items"]);
     assert!(
         items.ok().contains("\n0,20,1029,0\n0,1030,1030,\n"),
@@ -464,7 +461,7 @@ fn views_are_shown_by_every_command_over_items() {
     );
 
     let least = run(&["min-budget"]);
-    assert!(least.ok().contains("20 (in full 1,030)"), "{}", least.out);
+    assert!(least.ok().contains("20         1,030  "), "{}", least.out);
     let one = run(&["min-budget", "--item", "0"]);
     assert_eq!(one.ok(), "20\n");
     assert!(

@@ -39,14 +39,23 @@ impl Sandbox {
 
     /// Runs the command here with something on standard input.
     pub(crate) fn run_with_input(&self, args: &[&str], input: &[u8]) -> Ran {
+        let mut command = self.command(args);
+        let output = command.write_stdin(input).output();
+        Ran::from(output.expect("the command runs"))
+    }
+
+    /// Runs the command here with this many columns, or in a pipe that states none.
+    pub(crate) fn run_in_columns(&self, args: &[&str], columns: Option<usize>) -> Ran {
+        let mut command = self.command(args);
+        let columns = columns.map(|columns| ("COLUMNS", columns.to_string()));
+        let output = command.envs(columns).output();
+        Ran::from(output.expect("the command runs"))
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::cargo_bin("cupel").expect("the command is built");
-        let command = command.current_dir(self.0.path()).env_clear().args(args);
-        Ran::from(
-            command
-                .write_stdin(input)
-                .output()
-                .expect("the command runs"),
-        )
+        command.current_dir(self.0.path()).env_clear().args(args);
+        command
     }
 }
 

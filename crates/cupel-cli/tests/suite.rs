@@ -11,4 +11,5 @@ mod eval;
 mod layouts;
 mod sandbox;
 mod streams;
+mod terminal;
 mod trimming;

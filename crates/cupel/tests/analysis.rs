@@ -998,7 +998,7 @@ fn an_explanation_reads_well() {
         "candidate 1, 90 tokens: \"long\"\n  \
            excluded by Slice: BudgetExceeded: 90 tokens requested, 79 available\n  \
            rank 1 of 3\n  \
-           the window uses 21 tokens of the target, 79 are left\n  \
+           the window uses 21 of 100\n  \
            displaced by candidate 0, 2\n  \
            included at a budget of 111\n  \
            CompositeScorer 0.875000\n    \

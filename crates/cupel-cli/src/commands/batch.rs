@@ -1,39 +1,43 @@
 //! `cupel batch`
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Cursor, IsTerminal as _, Read, Write as _};
+use std::io::{self, BufRead, BufReader, BufWriter, Cursor, Read, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
+use cupel::total_tokens;
 use rayon::prelude::*;
 use serde::de::IgnoredAny;
 use serde_json::json;
 
-use crate::classify::Form;
+use super::fit;
 use crate::failure::{Exit, Failure, Place, Problem};
 use crate::input::Source;
-use crate::output::Output;
-use crate::task::{Need, PolicyArg, Settings, SettingsArgs};
-use crate::text::counted;
+use crate::output::{Output, style};
+use crate::progress::{Meter, now};
+use crate::task::{Need, PolicyArg, Settings, SettingsArgs, Task};
+use crate::text::{counted, grouped, grouped_count};
 use crate::trimming::TrimmingArgs;
 
-/// Answer many requests, one per line
+/// Answer many chats or requests, one per line
 ///
-/// Line k of OUT answers line k of IN as `cupel select --json` does. An invalid line is reported
-/// with its number and answered by an object with `error`; the other lines are still answered.
-/// Requests run on all cores. Memory does not grow with their number.
+/// Line k of OUT answers line k of IN: a chat as `cupel fit --json` does, a request document as `cupel
+/// select --json` does. An invalid line is reported with its number and answered by an object with
+/// `error`; the other lines are still answered. Lines run on all cores. Memory does not grow with
+/// their number.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Batch {
-    /// Request documents, one per line; `-` reads standard input
+    /// Chats or request documents, one per line; `-` reads standard input
     #[arg(value_name = "IN")]
     input: PathBuf,
 
-    /// File for the answers; `-` writes standard output
-    #[arg(value_name = "OUT", default_value = "-")]
-    answers: PathBuf,
+    /// File for the answers. Default: standard output
+    #[arg(value_name = "OUT", conflicts_with = "output")]
+    answers: Option<PathBuf>,
 
-    /// Leave out the items and the report
+    /// Leave out the chats, the items and the reports
     #[arg(long)]
     brief: bool,
 
@@ -42,28 +46,33 @@ pub(crate) struct Batch {
 
     #[command(flatten)]
     settings: SettingsArgs,
+
+    #[command(flatten)]
+    trimming: TrimmingArgs,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  cupel batch requests.jsonl answers.jsonl
-  cupel batch requests.jsonl answers.jsonl --policy candidate.toml
+  cupel batch chats.jsonl fitted.jsonl --budget 8k
   zcat requests.jsonl.gz | cupel batch - --brief | jq -c '[.selected[].index]'
 
-A line: {\"items\": [...], \"budget\": {\"max_tokens\": 8000}, \"policy\": \"chat\"}
-Exit status: 2 if a line is invalid, otherwise 1 if the pinned items of a request
-are over its budget.";
+A line: {\"model\": \"gpt-4o\", \"messages\": [...]}
+    or: {\"items\": [...], \"budget\": {\"max_tokens\": 8000}, \"policy\": \"chat\"}
+Exit status: 2 if a line is invalid, otherwise 1 if what must stay is over a
+budget.";
 
-/// The size of a chunk that is read before it is answered, whichever limit comes first.
+/// The size of a chunk that is read before it is answered, whichever limit comes first. The progress is
+/// updated after each.
 const CHUNK_LINES: usize = 1024;
-const CHUNK_BYTES: usize = 8 << 20;
+const CHUNK_BYTES: usize = 1 << 20;
 
 impl Batch {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
-        let trimming = TrimmingArgs::default();
-        let settings = Settings::new(&self.settings, &self.policy, &trimming)?;
+        let settings = Settings::new(&self.settings, &self.policy, &self.trimming)?;
         let mut input = Input::open(&self.input)?;
-        let mut sink = Sink::open(&self.answers, &self.input, output)?;
+        let answers = output.take_file().or(self.answers);
+        let mut meter = Meter::new(output);
+        let mut sink = Sink::open(answers.as_deref(), &self.input, output)?;
         let mut tally = Tally::default();
         loop {
             let first = tally.lines + 1;
@@ -71,8 +80,7 @@ impl Batch {
             if lines.is_empty() {
                 break;
             }
-            tally.lines += lines.len();
-            let answers: Vec<Result<String, Failure>> = lines
+            let answers: Vec<Result<Answered, Failure>> = lines
                 .into_par_iter()
                 .enumerate()
                 .map(|(offset, line)| {
@@ -80,22 +88,43 @@ impl Batch {
                 })
                 .collect();
             for answer in answers {
+                tally.lines += 1;
                 let text = match answer {
-                    Ok(text) => text,
+                    Ok(answered) => {
+                        tally.add(&answered);
+                        answered.text
+                    }
                     Err(failure) => {
                         let problem = failure.into_problem()?;
+                        meter.clear(sink.output());
                         tally.tell(&problem, sink.output());
                         problem.json().to_string()
                     }
                 };
                 sink.line(&text)?;
             }
-            tally.progress(sink.output());
+            meter.update(sink.output(), || {
+                let lines = counted(tally.lines, "request");
+                format!("{lines}, {} failed", grouped_count(tally.failed))
+            });
         }
         sink.finish()?;
+        meter.clear(output);
         tally.finish(output);
         Ok(tally.exit)
     }
+}
+
+/// An answered line.
+struct Answered {
+    text: String,
+    /// The number of messages or items.
+    candidates: usize,
+    dropped: usize,
+    shortened: usize,
+    tokens_before: i64,
+    tokens_after: i64,
+    time: Duration,
 }
 
 fn answer(
@@ -104,29 +133,60 @@ fn answer(
     number: usize,
     line: Vec<u8>,
     brief: bool,
-) -> Result<String, Failure> {
+) -> Result<Answered, Failure> {
+    let started = now();
     let answered = Source::line(name, number, line)
-        .and_then(|source| settings.task(source, Need::Budget))
-        .and_then(|task| {
-            if task.form()? == Form::Lines {
-                return Err(Failure::input("this is an item, not a request")
-                    .help("each line holds one request; `cupel select` reads one item per line"));
-            }
-            let run = task.run()?.without_times();
-            let answer = if brief {
-                run.brief_answer()
-            } else {
-                run.answer()
-            };
-            serde_json::to_string(&answer).map_err(|error| Failure::internal(error.to_string()))
-        });
+        .and_then(|source| settings.task(source, Need::OneBudget))
+        .and_then(|task| answer_task(&task, brief));
     let here = || Place {
         file: name.to_owned(),
         line: number,
         column: 1,
         ..Place::default()
     };
-    answered.map_err(|failure| failure.or_at(here))
+    let mut answered = answered.map_err(|failure| failure.or_at(here))?;
+    answered.time = now() - started;
+    Ok(answered)
+}
+
+fn answer_task(task: &Task, brief: bool) -> Result<Answered, Failure> {
+    task.check_request()?;
+    let run = task.run()?.without_times();
+    let fitted = task.fitted(&run);
+    let text = match &fitted {
+        Some(fitted) => {
+            let mut document = fit::task_document(task, fitted);
+            if brief {
+                for shortened in document["shortened"].as_array_mut().into_iter().flatten() {
+                    shortened
+                        .as_object_mut()
+                        .map(|fields| fields.remove("texts"));
+                }
+            } else {
+                document["chat"] = fit::parsed(&fitted.to_json())?;
+            }
+            serde_json::to_string(&document)
+        }
+        None if brief => serde_json::to_string(&run.brief_answer()),
+        None => serde_json::to_string(&run.answer()),
+    };
+    let decisions = &run.decisions;
+    let kept = decisions.window().iter().filter(|it| **it < task.len());
+    let shortened = kept.clone().filter(|it| decisions.view(**it).is_some());
+    let (candidates, total) = (task.len(), total_tokens(&task.items));
+    Ok(Answered {
+        text: text.map_err(|error| Failure::internal(error.to_string()))?,
+        candidates,
+        dropped: candidates - kept.clone().count(),
+        shortened: fitted
+            .as_ref()
+            .map_or(shortened.count(), |it| it.shortened.len()),
+        tokens_before: fitted.as_ref().map_or(total, |it| it.tokens_before),
+        tokens_after: fitted
+            .as_ref()
+            .map_or(decisions.tokens_used(), |it| it.tokens_after),
+        time: Duration::ZERO,
+    })
 }
 
 /// The lines of the requests.
@@ -228,10 +288,10 @@ enum Sink<'o> {
 }
 
 impl<'o> Sink<'o> {
-    fn open(path: &Path, input: &Path, output: &'o mut Output) -> Result<Self, Failure> {
-        if path == Path::new("-") {
+    fn open(path: Option<&Path>, input: &Path, output: &'o mut Output) -> Result<Self, Failure> {
+        let Some(path) = path.filter(|path| *path != Path::new("-")) else {
             return Ok(Self::Output(output));
-        }
+        };
         let same = |path: &Path| path.canonicalize().ok();
         if same(path).is_some_and(|path| same(input) == Some(path)) {
             return Err(Failure::input("OUT is the same file as IN")
@@ -271,13 +331,18 @@ impl<'o> Sink<'o> {
     }
 }
 
-/// Counts of answered and failed requests.
+/// Sums over the lines.
 struct Tally {
     lines: usize,
     failed: usize,
+    candidates: usize,
+    dropped: usize,
+    shortened: usize,
+    tokens_before: i64,
+    tokens_after: i64,
+    /// The slowest line and its time.
+    slowest: Option<(usize, Duration)>,
     exit: Exit,
-    /// Whether standard error is a terminal.
-    terminal: bool,
 }
 
 impl Default for Tally {
@@ -285,18 +350,34 @@ impl Default for Tally {
         Self {
             lines: 0,
             failed: 0,
+            candidates: 0,
+            dropped: 0,
+            shortened: 0,
+            tokens_before: 0,
+            tokens_after: 0,
+            slowest: None,
             exit: Exit::Success,
-            terminal: std::io::stderr().is_terminal(),
         }
     }
 }
 
 impl Tally {
+    /// Adds the answer of the current line.
+    fn add(&mut self, answered: &Answered) {
+        self.candidates += answered.candidates;
+        self.dropped += answered.dropped;
+        self.shortened += answered.shortened;
+        self.tokens_before = self.tokens_before.saturating_add(answered.tokens_before);
+        self.tokens_after = self.tokens_after.saturating_add(answered.tokens_after);
+        if self.slowest.is_none_or(|(_, time)| time < answered.time) {
+            self.slowest = Some((self.lines, answered.time));
+        }
+    }
+
     fn tell(&mut self, problem: &Problem, output: &mut Output) {
         const TOLD: usize = 20;
         self.failed += 1;
         self.exit = self.exit.max(problem.exit);
-        self.erase(output);
         if self.failed <= TOLD {
             output.problem(problem);
         } else if self.failed == TOLD + 1 && !output.is_json() {
@@ -304,29 +385,51 @@ impl Tally {
         }
     }
 
-    /// Rewrites one line of the terminal.
-    fn progress(&self, output: &mut Output) {
-        if self.terminal {
-            self.erase(output);
-            let requests = counted(self.lines, "request");
-            output.note_part(format_args!("{requests}, {} failed", self.failed));
-        }
-    }
-
-    fn erase(&self, output: &mut Output) {
-        if self.terminal {
-            output.note_part("\r\u{1b}[K");
-        }
-    }
-
     fn finish(&self, output: &mut Output) {
-        self.erase(output);
         let answered = self.lines - self.failed;
         if output.is_json() {
-            output.note(json!({ "answered": answered, "failed": self.failed }));
-        } else {
-            let answered = counted(answered, "request");
-            output.note(format_args!("{answered} answered, {} failed", self.failed));
+            output.note_json(&json!({
+                "answered": answered,
+                "failed": self.failed,
+                "dropped": self.dropped,
+                "shortened": self.shortened,
+                "tokens_before": self.tokens_before,
+                "tokens_after": self.tokens_after,
+                "slowest": self.slowest.map(|(line, time)| json!({ "line": line, "ms": milliseconds(time) })),
+            }));
+            return;
+        }
+        let quiet = style::QUIET;
+        output.note(format_args!(
+            "{} answered, {} failed",
+            counted(answered, "request"),
+            grouped_count(self.failed)
+        ));
+        let Some((line, time)) = self.slowest else {
+            return;
+        };
+        let (before, after) = (grouped(self.tokens_before), grouped(self.tokens_after));
+        let (dropped, all) = (grouped_count(self.dropped), grouped_count(self.candidates));
+        let rows = [
+            ("tokens", format!("{before} before, {after} after")),
+            ("dropped", format!("{dropped} of {all}")),
+            ("shortened", grouped_count(self.shortened)),
+            (
+                "slowest",
+                format!(
+                    "line {}, {} ms",
+                    grouped_count(line),
+                    grouped(milliseconds(time))
+                ),
+            ),
+        ];
+        for (label, text) in rows {
+            output.note(format_args!("{quiet}  {label:<9}  {text}{quiet:#}"));
         }
     }
+}
+
+/// Returns a time in milliseconds, rounded up.
+fn milliseconds(time: Duration) -> i64 {
+    i64::try_from(time.as_micros().div_ceil(1000)).unwrap_or(i64::MAX)
 }

@@ -5,16 +5,16 @@ use cupel::Decisions;
 use serde_json::json;
 
 use crate::failure::{Exit, Failure};
-use crate::output::{Output, style};
+use crate::output::{Output, columns};
 use crate::task::{InputArgs, NamedPolicy, Task};
-use crate::text::{counted, excerpt, grouped, width};
+use crate::text::{Give, Table, counted, excerpt, grouped, grouped_count, left, right};
 use crate::trimming::TrimmingArgs;
 
-/// Show the items on which policies disagree
+/// Show the messages on which policies disagree
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Compare {
-    /// Policy: a preset or a file. Give two or more, or one to compare with the request's policy
+    /// Preset or policy file; two or more, or one to compare with the request's
     #[arg(long, value_name = "NAME|FILE", required = true)]
     policy: Vec<String>,
 
@@ -27,7 +27,8 @@ pub(crate) struct Compare {
 
 const EXAMPLES: &str = "\
 Examples:
-  cupel compare items.json --budget 4000 --policy chat --policy rag
+  cupel compare chat.json --budget 8k --policy agent --policy chat
+  cupel compare items.json --budget 4k --policy chat --policy rag
   cupel compare request.json --policy mine.toml --policy theirs.toml --json";
 
 impl Compare {
@@ -69,15 +70,15 @@ struct Comparison<'a> {
 
 impl<'a> Comparison<'a> {
     fn new(task: &'a Task, policies: &'a [NamedPolicy], decisions: Vec<Decisions<'a>>) -> Self {
-        let mut is_in = vec![vec![false; policies.len()]; task.items.len()];
+        let mut is_in = vec![vec![false; policies.len()]; task.len()];
         for (variant, decision) in decisions.iter().enumerate() {
-            for &index in decision.window() {
+            for &index in decision.window().iter().filter(|it| **it < task.len()) {
                 is_in[index][variant] = true;
             }
         }
         let disagree = |index: &usize| is_in[*index].iter().any(|other| *other != is_in[*index][0]);
         Self {
-            swings: (0..task.items.len()).filter(disagree).collect(),
+            swings: (0..task.len()).filter(disagree).collect(),
             task,
             policies,
             decisions,
@@ -91,7 +92,7 @@ impl<'a> Comparison<'a> {
         let variants = variants.map(|(policy, decision)| {
             json!({
                 "policy": policy.name,
-                "selected": decision.window(),
+                "selected": decision.window().iter().filter(|it| **it < self.task.len()).collect::<Vec<_>>(),
                 "tokens": decision.tokens_used(),
             })
         });
@@ -105,46 +106,58 @@ impl<'a> Comparison<'a> {
     }
 
     fn table(&self, output: &mut Output) -> Result<(), Failure> {
-        let items = &self.task.items;
-        let names = self.policies.iter().map(|policy| excerpt(&policy.name, 24));
-        let names: Vec<String> = names.collect();
+        let (task, columns) = (self.task, columns());
+        let unit = task.shape().unit();
         if !self.swings.is_empty() {
-            let bold = style::HEADER;
-            output.line(format_args!(
-                "{bold}{}      #  tokens  content{bold:#}",
-                names.join("  ")
-            ))?;
-        }
-        for &index in &self.swings {
-            for (name, included) in names.iter().zip(&self.is_in[index]) {
-                let (style, verdict) = if *included {
-                    (style::IN, "in ")
-                } else {
-                    (style::OUT, "out")
-                };
-                let padding = " ".repeat(width(name).max(3) - verdict.len());
-                output.text(format_args!("{style}{verdict}{style:#}{padding}  "))?;
+            let room = columns.saturating_sub(32) / self.policies.len();
+            let room = room.saturating_sub(2).clamp(3, 24);
+            let names = self.policies.iter();
+            let mut headers: Vec<_> = names.map(|it| left(excerpt(&it.name, room))).collect();
+            headers.extend([
+                right("#"),
+                left(task.label_heading()),
+                right("tokens"),
+                left("content"),
+            ]);
+            let mut table = Table::new(headers, GIVES);
+            for &index in &self.swings {
+                let item = &task.items[index];
+                let verdicts = self.is_in[index].iter();
+                let verdicts = verdicts.map(|is_in| if *is_in { "in" } else { "out" }.to_owned());
+                let mut row: Vec<String> = verdicts.collect();
+                row.extend([
+                    index.to_string(),
+                    task.label(index),
+                    grouped(item.tokens()),
+                    excerpt(item.content(), columns),
+                ]);
+                table.row(row);
             }
-            output.line(format_args!(
-                "{index:>5}  {:>6}  {}",
-                grouped(items[index].tokens()),
-                excerpt(items[index].content(), 60)
-            ))?;
+            output.table(&table)?;
         }
         output.finish()?;
         for (policy, decision) in self.policies.iter().zip(&self.decisions) {
+            let kept = decision.window().iter().filter(|it| **it < task.len());
             output.note(format_args!(
-                "{}: {} of {}, {} tokens",
+                "{}: kept {} of {}, {} tokens",
                 policy.name,
-                decision.window().len(),
-                counted(items.len(), "item"),
+                grouped_count(kept.count()),
+                counted(task.len(), unit),
                 grouped(decision.tokens_used())
             ));
         }
         output.note(match self.swings.len() {
-            0 => "the policies agree on every item".to_owned(),
-            swings => format!("the policies disagree on {}", counted(swings, "item")),
+            0 => format!("the policies agree on every {unit}"),
+            swings => format!("the policies disagree on {}", counted(swings, unit)),
         });
         Ok(())
     }
 }
+
+/// The order in which columns make room.
+const GIVES: &[Give] = &[
+    Give::Cut("content", 16),
+    Give::Omit("role"),
+    Give::Omit("kind"),
+    Give::Omit("content"),
+];

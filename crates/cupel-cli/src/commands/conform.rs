@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::conformance::{Library, Program, answer_to};
 use crate::failure::{Exit, Failure};
 use crate::output::{Output, style};
-use crate::text::{Table, counted, excerpt, left};
+use crate::text::{Give, Table, counted, left};
 
 /// Run the conformance suite: over cupel itself, or over any program
 #[derive(Debug, Args)]
@@ -44,7 +44,9 @@ pub(crate) struct Conform {
     #[arg(long, value_name = "SECONDS", default_value_t = 10, requires = "exec")]
     timeout: u64,
 
-    /// Fail if the program does not support one of these: scores, selection, shortfalls, order, window, report, events, overflow
+    /// Fail if the program does not support one of these
+    ///
+    /// Channels: scores, selection, shortfalls, order, window, report, events, overflow.
     #[arg(
         long,
         value_name = "CHANNELS",
@@ -133,17 +135,18 @@ fn list(vectors: &[&Vector], output: &mut Output) -> Result<(), Failure> {
         });
         return output.json(&cases.collect::<Value>());
     }
-    let mut table = Table::new(const { &[left("level"), left("stage"), left("name")] });
+    let mut table = Table::new(
+        [left("level"), left("stage"), left("name")],
+        &[Give::Cut("name", 20), Give::Omit("stage")],
+    );
     for case in vectors {
         table.row(vec![
             case.level.to_string(),
             case.stage().to_owned(),
-            excerpt(&case.name, 100),
+            case.name.clone(),
         ]);
     }
-    for line in table.lines() {
-        output.line(line)?;
-    }
+    output.table(&table)?;
     output.note(counted(vectors.len(), "case"));
     Ok(())
 }
@@ -188,7 +191,7 @@ fn report(
     } else {
         let style = if success { style::IN } else { style::OUT };
         for line in summary.to_string().lines() {
-            output.line(line)?;
+            output.log(line)?;
         }
         let verdict = match required.unsupported {
             _ if success => "ok".to_owned(),

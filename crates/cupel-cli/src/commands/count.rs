@@ -12,17 +12,17 @@ use crate::classify::{Classified, Input};
 use crate::counting::Counter;
 use crate::failure::{Exit, Failure};
 use crate::input::{ReadArgs, Source};
-use crate::output::{Output, style};
-use crate::text::{excerpt, grouped, width};
+use crate::output::{Output, columns, style};
+use crate::text::{Give, Table, excerpt, grouped, left, right};
 
-/// Count tokens per message, per kind and in total
+/// Count tokens per message, per role and in total
 ///
 /// Counts what the provider counts: messages with their framing, names, tool calls and tool
 /// definitions. The heuristic is an estimate for models whose encoding is not public.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Count {
-    /// A chat from any provider, items, or a request document; `-` reads standard input
+    /// Chat, items or request document; `-` reads standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
@@ -85,6 +85,8 @@ impl Count {
 /// Token counts, one column per counter.
 struct Counts {
     counters: Vec<String>,
+    /// The heading of the labels: `role` or `kind`.
+    heading: &'static str,
     messages: Vec<Row>,
     /// The totals per kind.
     kinds: BTreeMap<String, Vec<i64>>,
@@ -95,27 +97,33 @@ struct Counts {
 
 struct Row {
     kind: String,
+    /// The role of a message or the kind of an item.
+    label: String,
     excerpt: String,
     tokens: Vec<i64>,
 }
 
 impl Counts {
-    fn new(counters: &[Box<dyn TokenCounter>], messages: Vec<Row>, overhead: Vec<i64>) -> Self {
+    fn new(
+        counters: &[Box<dyn TokenCounter>],
+        heading: &'static str,
+        messages: Vec<Row>,
+        overhead: Vec<i64>,
+    ) -> Self {
         let mut kinds: BTreeMap<String, Vec<i64>> = BTreeMap::new();
         let mut total = overhead.clone();
         for row in &messages {
             let of_kind = kinds.entry(row.kind.clone());
             let of_kind = of_kind.or_insert_with(|| vec![0; counters.len()]);
-            for (column, tokens) in row.tokens.iter().enumerate() {
-                of_kind[column] = of_kind[column].saturating_add(*tokens);
-                total[column] = total[column].saturating_add(*tokens);
-            }
+            add(of_kind, &row.tokens);
+            add(&mut total, &row.tokens);
         }
         Self {
             counters: counters
                 .iter()
                 .map(|counter| counter.name().to_owned())
                 .collect(),
+            heading,
             messages,
             kinds,
             overhead,
@@ -127,10 +135,11 @@ impl Counts {
         let tokens = counters.iter().map(|counter| counter.count(&source.text));
         let row = Row {
             kind: "Text".to_owned(),
-            excerpt: excerpt(&source.text, 60),
+            label: "text".to_owned(),
+            excerpt: excerpt(&source.text, columns()),
             tokens: tokens.collect(),
         };
-        Self::new(counters, vec![row], vec![0; counters.len()])
+        Self::new(counters, "", vec![row], vec![0; counters.len()])
     }
 
     /// Counts the contents; the tokens that items state are counts by someone else.
@@ -140,28 +149,30 @@ impl Counts {
             Row {
                 tokens: tokens.collect(),
                 kind: item.kind().to_string(),
-                excerpt: excerpt(item.content(), 60),
+                label: item.kind().to_string(),
+                excerpt: excerpt(item.content(), columns()),
             }
         });
-        Self::new(counters, rows.collect(), vec![0; counters.len()])
+        Self::new(counters, "kind", rows.collect(), vec![0; counters.len()])
     }
 
     fn of_chat(chat: &Chat, counters: &[Box<dyn TokenCounter>]) -> Self {
-        let columns: Vec<Vec<ContextItem>> =
+        let counted: Vec<Vec<ContextItem>> =
             counters.iter().map(|counter| chat.items(counter)).collect();
         let rows = chat.messages().map(|message| {
             let index = message.index();
-            let tokens = columns.iter().map(|items| items[index].tokens());
+            let tokens = counted.iter().map(|items| items[index].tokens());
             Row {
                 tokens: tokens.collect(),
-                kind: columns
+                kind: counted
                     .first()
                     .map_or_else(String::new, |items| items[index].kind().to_string()),
-                excerpt: excerpt(&message.text(), 60),
+                label: message.label().to_owned(),
+                excerpt: excerpt(&message.text(), columns()),
             }
         });
         let overhead = counters.iter().map(|counter| chat.overhead(counter));
-        Self::new(counters, rows.collect(), overhead.collect())
+        Self::new(counters, "role", rows.collect(), overhead.collect())
     }
 
     fn document(&self) -> Value {
@@ -174,7 +185,7 @@ impl Counts {
             named.collect::<Map<_, _>>().into()
         };
         let items = self.messages.iter().enumerate().map(|(index, row)| {
-            json!({ "index": index, "kind": row.kind, "tokens": named(&row.tokens) })
+            json!({ "index": index, "role": row.label, "kind": row.kind, "tokens": named(&row.tokens) })
         });
         let kinds = self
             .kinds
@@ -189,56 +200,61 @@ impl Counts {
     }
 
     fn write(&self, output: &mut Output) -> Result<(), Failure> {
-        let widths: Vec<usize> = self
-            .counters
-            .iter()
-            .map(|name| width(name).max(9))
-            .collect();
-        let kind_width = self
-            .kinds
-            .keys()
-            .map(|kind| width(kind))
-            .max()
-            .unwrap_or(0)
-            .max(19);
-        let cells = |texts: Vec<String>| -> String {
-            let cells = texts.iter().zip(&widths);
-            let cells = cells.map(|(text, width)| format!("  {text:>width$}"));
-            cells.collect()
+        let mut headers = vec![right("#"), left(self.heading)];
+        headers.extend(self.counters.iter().map(right));
+        headers.push(left("content"));
+        let mut table = Table::new(headers, GIVES);
+        let mut row = |index: String, label: &str, tokens: &[i64], content: &str| {
+            let mut cells = vec![index, label.to_owned()];
+            cells.extend(tokens.iter().map(|&tokens| grouped(tokens)));
+            cells.push(content.to_owned());
+            table.row(cells);
         };
-        let numbers = |tokens: &[i64]| cells(tokens.iter().map(|&n| grouped(n)).collect());
-        let (bold, quiet) = (style::HEADER, style::QUIET);
-        output.line(format_args!(
-            "{bold}    #  {:<kind_width$}{}{bold:#}",
-            "kind",
-            cells(self.counters.clone())
-        ))?;
-        for (index, row) in self.messages.iter().enumerate() {
-            output.line(format_args!(
-                "{index:>5}  {:<kind_width$}{}  {quiet}{}{quiet:#}",
-                row.kind,
-                numbers(&row.tokens),
-                row.excerpt
-            ))?;
+        for (index, message) in self.messages.iter().enumerate() {
+            row(
+                index.to_string(),
+                &message.label,
+                &message.tokens,
+                &message.excerpt,
+            );
         }
-        output.line("")?;
-        for (kind, tokens) in &self.kinds {
-            output.line(format_args!(
-                "       {kind:<kind_width$}{}",
-                numbers(tokens)
-            ))?;
+        let mut labels: BTreeMap<&str, Vec<i64>> = BTreeMap::new();
+        for message in &self.messages {
+            let sum = labels.entry(&message.label);
+            add(
+                sum.or_insert_with(|| vec![0; self.counters.len()]),
+                &message.tokens,
+            );
+        }
+        let has_parts = labels.len() > 1 || self.overhead.iter().any(|tokens| *tokens > 0);
+        for (label, tokens) in labels.iter().filter(|_| has_parts) {
+            row(String::new(), label, tokens, "");
         }
         if self.overhead.iter().any(|tokens| *tokens > 0) {
-            let overhead = "request overhead";
-            output.line(format_args!(
-                "       {overhead:<kind_width$}{}",
-                numbers(&self.overhead)
-            ))?;
+            row(String::new(), "request overhead", &self.overhead, "");
         }
-        output.line(format_args!(
-            "{bold}       {:<kind_width$}{}{bold:#}",
-            "total",
-            numbers(&self.total)
-        ))
+        row(String::new(), "total", &self.total, "");
+        let (bold, mut lines) = (style::HEADER, table.lines(columns()));
+        let total = lines.pop().unwrap_or_default();
+        for (index, line) in lines.into_iter().enumerate() {
+            if index == 0 {
+                output.line(format_args!("{bold}{line}{bold:#}"))?;
+                continue;
+            }
+            if index == self.messages.len() + 1 {
+                output.line("")?;
+            }
+            output.line(line)?;
+        }
+        output.line(format_args!("{bold}{total}{bold:#}"))
+    }
+}
+
+/// The order in which columns make room.
+const GIVES: &[Give] = &[Give::Cut("content", 12), Give::Omit("content")];
+
+fn add(sum: &mut [i64], tokens: &[i64]) {
+    for (sum, tokens) in sum.iter_mut().zip(tokens) {
+        *sum = sum.saturating_add(*tokens);
     }
 }

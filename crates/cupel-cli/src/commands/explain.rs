@@ -3,24 +3,28 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use cupel::Decisions;
+use cupel::{Decisions, Explanation, ScorePart};
 use serde_json::json;
 
-use crate::budget::margin;
+use crate::budget::limits;
 use crate::failure::{Exit, Failure};
 use crate::output::{Output, columns, style, write_file};
 use crate::page::{Date, Subject};
+use crate::summary::Summary;
 use crate::task::{Need, Task, TaskArgs, position};
-use crate::text::{Table, bar, counted, excerpt, grouped, left, right, score};
+use crate::text::{
+    Give, Table, bar, budget_ranges, excerpt, grouped, grouped_count, left, right, score, words,
+    wrap,
+};
 
-/// Explain why each candidate is in or out
+/// Explain why each message is in or out
 ///
-/// Lists the window first, in the order the model reads it, then the other candidates, best score
+/// Lists the window first, in the order the model reads it, then the other messages or items, best score
 /// first.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Explain {
-    /// Explain one candidate in full: its position in the input, from 0
+    /// Explain one message in full: its position in the input, from 0
     #[arg(long, value_name = "K", value_parser = position)]
     item: Option<usize>,
 
@@ -30,7 +34,7 @@ pub(crate) struct Explain {
 
     /// Date in the footer of the page, such as 2026-11-16. Default: `SOURCE_DATE_EPOCH` if set,
     /// otherwise none, so that the same input gives the same page
-    #[arg(long, value_name = "DATE", value_parser = Date::parse, requires = "html")]
+    #[arg(long, hide_short_help = true, value_name = "DATE", value_parser = Date::parse, requires = "html")]
     date: Option<Date>,
 
     #[command(flatten)]
@@ -39,9 +43,9 @@ pub(crate) struct Explain {
 
 const EXAMPLES: &str = "\
 Examples:
-  cupel explain request.json
-  cupel explain items.json --budget 4000 --policy rag --item 7
-  cupel explain request.json --html why.html
+  cupel explain chat.json --budget 8k
+  cupel explain chat.json --budget 8k --item 7     # one message in full
+  cupel explain chat.json --html why.html          # a page with a slider
   cupel explain request.json --json | jq '.candidates[] | select(.included)'";
 
 impl Explain {
@@ -50,20 +54,18 @@ impl Explain {
         if let Some(index) = self.item {
             return one(&task, index, output);
         }
-        let decisions = task.decide()?;
         if let Some(path) = &self.html {
+            task.decide()?;
             let date = self.date.clone().or_else(Date::from_environment);
             let pipeline = task.pipeline();
             write_file(path, &Subject::of_task(&task, &pipeline, date).render()?)?;
             output.note(format_args!("wrote {}", path.display()));
+            return Ok(Exit::Success);
         }
         if output.is_json() {
-            output.json(&document(&task, &decisions))?;
+            output.json(&document(&task, &task.decide()?))?;
         } else {
-            table(&task, &decisions, output)?;
-            for warning in task.warnings(decisions.window()) {
-                output.note(format_args!("warning: {warning}"));
-            }
+            table(&task, output)?;
         }
         Ok(Exit::Success)
     }
@@ -71,6 +73,7 @@ impl Explain {
 
 fn one(task: &Task, index: usize, output: &mut Output) -> Result<Exit, Failure> {
     task.check_index(index)?;
+    let decisions = task.decide()?;
     let explanation = task
         .pipeline()
         .explain(&task.items, &task.budget, index)
@@ -78,9 +81,150 @@ fn one(task: &Task, index: usize, output: &mut Output) -> Result<Exit, Failure> 
     if output.is_json() {
         output.json(&explanation)?;
     } else {
-        output.text(explanation)?;
+        write_one(task, &decisions, &explanation, output)?;
     }
     Ok(Exit::Success)
+}
+
+/// Writes the explanation of one message or item.
+fn write_one(
+    task: &Task,
+    decisions: &Decisions<'_>,
+    explanation: &Explanation,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    const LABEL: usize = 12;
+    let Explanation { index, item, .. } = explanation;
+    let bold = style::HEADER;
+    let name = format!("{}, {} tokens", task.named(*index), grouped(item.tokens()));
+    let text = excerpt(item.content(), columns() - 2);
+    output.line(format_args!("{bold}{name}{bold:#}\n  {text}"))?;
+    let mut rows: Vec<(&str, String)> = Vec::new();
+    let why = why(decisions, *index);
+    rows.push(match decisions.position(*index) {
+        Some(position) => {
+            let place = grouped_count(position + 1);
+            ("in", format!("{why}; place {place} of the window"))
+        }
+        None => ("out", why),
+    });
+    let used = grouped(explanation.tokens_used);
+    let limit = grouped(task.budget.window_limit());
+    let limits = limits(&task.budget).map_or_else(String::new, |limits| format!(" ({limits})"));
+    rows.push(("window", format!("uses {used} of {limit}{limits}")));
+    if let Some(budget) = explanation.in_full_at {
+        rows.push((
+            "in full",
+            format!("at a budget of {} or more", grouped(budget)),
+        ));
+    }
+    rows.extend(included_at(explanation).map(|budgets| ("included", budgets)));
+    if let Some(rank) = explanation.rank {
+        let (rank, ranked) = (grouped_count(rank + 1), grouped_count(explanation.ranked));
+        rows.push(("rank", format!("{rank} of {ranked}")));
+    }
+    if !explanation.displaced_by.is_empty() {
+        rows.push(("instead", listed(&explanation.displaced_by)));
+    }
+    match &explanation.parts {
+        Some(parts) => score_rows(parts, 0, &mut rows),
+        None => rows.push(("score", score(explanation.score))),
+    }
+    for (label, text) in rows {
+        let line = format!("  {label:<10}{text}");
+        for line in wrap(&line, columns(), LABEL) {
+            output.line(line)?;
+        }
+    }
+    write_neighbors(task, explanation, output)
+}
+
+/// Returns the budgets above the one of the run at which a message is included.
+fn included_at(explanation: &Explanation) -> Option<String> {
+    let (&(from, to), others) = explanation.included_at.split_last()?;
+    let ranges = budget_ranges(&explanation.included_at);
+    if to == from && others.is_empty() {
+        return Some(format!(
+            "at a budget of {ranges}; larger ones were not tried"
+        ));
+    }
+    Some(match others {
+        [] => format!("at a budget of {} or more", grouped(from)),
+        others => format!(
+            "at a budget of {} or more, and at {}",
+            grouped(from),
+            budget_ranges(others)
+        ),
+    })
+}
+
+/// Lists positions, at most eight.
+fn listed(indices: &[usize]) -> String {
+    const SHOWN: usize = 8;
+    let shown = indices.iter().take(SHOWN).map(usize::to_string);
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    match indices.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {} more", grouped_count(more)),
+    }
+}
+
+/// Adds a row per part of a score, the parts of a part below it.
+fn score_rows(part: &ScorePart, depth: usize, rows: &mut Vec<(&str, String)>) {
+    let indent = " ".repeat(2 * depth);
+    let mut text = format!("{indent}{} {}", score(part.score), words(&part.scorer));
+    if let (Some(weight), Some(contribution)) = (part.weight, part.contribution) {
+        let (weight, contribution) = (score(weight), score(contribution));
+        text = format!("{text}, weight {weight}, adds {contribution}");
+    }
+    rows.push((if depth == 0 { "score" } else { "" }, text));
+    for part in &part.parts {
+        score_rows(part, depth + 1, rows);
+    }
+}
+
+fn write_neighbors(
+    task: &Task,
+    explanation: &Explanation,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    if explanation.neighbors.is_empty() {
+        return Ok(());
+    }
+    let mut table = Table::new(
+        [
+            right("rank"),
+            left(""),
+            right("#"),
+            left(task.label_heading()),
+            right("tokens"),
+            right("score"),
+            left("content"),
+        ],
+        GIVES,
+    );
+    for neighbor in &explanation.neighbors {
+        let index = neighbor.index;
+        table.row(vec![
+            grouped_count(neighbor.rank + 1),
+            if neighbor.included { "in" } else { "out" }.to_owned(),
+            index.to_string(),
+            task.label(index),
+            grouped(neighbor.tokens),
+            score(neighbor.score),
+            excerpt(task.items[index].content(), columns()),
+        ]);
+    }
+    output.line("")?;
+    output.table(&table)
+}
+
+/// Returns why a message is in the window or not.
+fn why(decisions: &Decisions<'_>, index: usize) -> String {
+    match decisions.inclusion(index) {
+        Some(reason) => reason.phrase(),
+        None => decisions.phrase(index).unwrap_or_default(),
+    }
 }
 
 fn document(task: &Task, decisions: &Decisions<'_>) -> serde_json::Value {
@@ -90,6 +234,7 @@ fn document(task: &Task, decisions: &Decisions<'_>) -> serde_json::Value {
         json!({
             "index": index,
             "included": inclusion.is_some(),
+            "role": task.label(index),
             "kind": item.kind(),
             "tokens": item.tokens(),
             "score": if score.is_finite() { json!(score) } else { json!(score.to_string()) },
@@ -100,66 +245,76 @@ fn document(task: &Task, decisions: &Decisions<'_>) -> serde_json::Value {
         })
     };
     let window = decisions.window().iter().copied();
-    let candidates = window.chain(decisions.excluded()).map(candidate);
+    let all = window.chain(decisions.excluded());
+    let candidates = all.filter(|&index| index < task.len()).map(candidate);
     json!({
         "policy": task.policy.name,
         "budget": task.budget,
+        "overhead": task.overhead(),
         "tokens_used": decisions.tokens_used(),
         "candidates": candidates.collect::<Vec<_>>(),
         "warnings": task.warnings(decisions.window()),
     })
 }
 
-fn table(task: &Task, decisions: &Decisions<'_>, output: &mut Output) -> Result<(), Failure> {
+/// The order in which columns make room.
+const GIVES: &[Give] = &[
+    Give::Cut("content", 24),
+    Give::Omit("of budget"),
+    Give::Omit("score"),
+    Give::Cut("why", 30),
+    Give::Cut("content", 12),
+    Give::Cut("why", 16),
+    Give::Omit("content"),
+];
+
+fn table(task: &Task, output: &mut Output) -> Result<(), Failure> {
     const BAR: usize = 10;
-    let (limit, window) = (task.budget.window_limit(), decisions.window());
-    let used = decisions.tokens_used();
-    let bold = style::HEADER;
-    let kept = window.iter().filter(|index| **index < task.len()).count();
-    output.line(format_args!(
-        "{bold}{} of {} tokens{bold:#} {} {kept} of {}, {}, policy {}{}",
-        grouped(used),
-        grouped(limit),
-        bar(used, limit, 30),
-        counted(task.len(), task.shape().unit()),
-        task.counted_by(),
-        task.policy.name,
-        margin(&task.budget),
-    ))?;
+    let run = task.run()?;
+    let fitted = task.fitted(&run);
+    let summary = Summary::of_run(task, &run, fitted.as_ref());
+    let (decisions, bold, quiet) = (&run.decisions, style::HEADER, style::QUIET);
+    let (used, limit) = summary.usage();
+    output.wrapped(format_args!("{bold}{}{bold:#}", summary.headline()))?;
+    let share = bar(used, limit, columns().min(60) - 2);
+    output.line(format_args!("  {share}"))?;
+    let settings = summary.origin().into_iter().chain([summary.settings()]);
+    for line in settings {
+        output.wrapped(format_args!("{quiet}  {line}{quiet:#}"))?;
+    }
     output.line("")?;
     let mut table = Table::new(
-        const {
-            &[
-                left(""),
-                right("#"),
-                left("kind"),
-                right("score"),
-                right("tokens"),
-                left("of budget"),
-                left("why"),
-                left("content"),
-            ]
-        },
+        [
+            left(""),
+            right("#"),
+            left(task.label_heading()),
+            right("tokens"),
+            right("score"),
+            left("of budget"),
+            left("why"),
+            left("content"),
+        ],
+        GIVES,
     );
-    let room = columns().map_or(60, |columns| columns.saturating_sub(84).max(20));
-    for index in window.iter().copied().chain(decisions.excluded()) {
+    let window = decisions.window().iter().copied();
+    for index in window.chain(decisions.excluded()) {
+        if index >= task.len() {
+            continue;
+        }
         let item = decisions.item(index);
-        let (verdict, why) = match decisions.inclusion(index) {
-            Some(reason) => ("in", reason.phrase()),
-            None => ("out", decisions.phrase(index).unwrap_or_default()),
-        };
+        let is_in = decisions.inclusion(index).is_some();
         table.row(vec![
-            verdict.to_owned(),
+            if is_in { "in" } else { "out" }.to_owned(),
             index.to_string(),
-            item.kind().to_string(),
-            score(decisions.score(index)),
+            task.label(index),
             grouped(item.tokens()),
+            score(decisions.score(index)),
             bar(item.tokens(), limit, BAR),
-            why,
-            excerpt(item.content(), room),
+            why(decisions, index),
+            excerpt(item.content(), columns()),
         ]);
     }
-    let mut lines = table.lines().into_iter();
+    let mut lines = table.lines(columns()).into_iter();
     if let Some(header) = lines.next() {
         output.line(format_args!("{bold}{header}{bold:#}"))?;
     }
@@ -172,5 +327,13 @@ fn table(task: &Task, decisions: &Decisions<'_>, output: &mut Output) -> Result<
         };
         output.line(format_args!("{style}{verdict}{style:#}{rest}"))?;
     }
+    if task.overhead() > 0 {
+        let overhead = grouped(task.overhead());
+        output.wrapped(format_args!(
+            "{quiet}and the request overhead (tools, parameters): {overhead} tokens{quiet:#}"
+        ))?;
+    }
+    output.finish()?;
+    summary.write_warnings(output);
     Ok(())
 }

@@ -7,27 +7,35 @@ use serde_json::{Value, json};
 
 use crate::chats;
 use crate::decision::Run;
+use crate::diff::Diff;
 use crate::failure::{Exit, Failure};
 use crate::input::Source;
 use crate::output::Output;
 use crate::session::SessionArgs;
 use crate::summary::Summary;
-use crate::task::{Need, ReportArg, SessionTask, Settings, Task, TaskArgs};
+use crate::task::{Content, Need, ReportArg, SessionTask, Settings, Task, TaskArgs};
+use crate::text::grouped_count;
 
 /// Fit a chat into a token budget
 ///
-/// Reads a chat from any provider: OpenAI (Chat Completions or Responses), Anthropic or LangChain.
-/// Writes the messages that stay, in the same format, valid for the provider. System messages, the
-/// task (the first user turn), the last user turn and the newest tool calls with their results always
-/// stay. Old tool results and texts are shortened first; if that is not enough, the oldest messages are
-/// dropped, a tool call together with its results. Everything else stays byte for byte, in order.
+/// Reads a chat from any provider and writes the messages that stay, in the same format, valid for the
+/// provider. System messages, the task (the first user turn), the last user turn and the newest tool
+/// calls with their results always stay. Old tool results and texts are shortened first; if that is not
+/// enough, the oldest messages are dropped, a tool call together with its results. Everything else
+/// stays byte for byte, in order.
 ///
 /// A file may hold many chats: one per line, or an array of them. Each is fitted into the budget; one that
 /// does not fit is answered by an object with `error`. Items and request documents are read too; a request
 /// may give its own budget and policy.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, after_long_help = MORE)]
 pub(crate) struct Fit {
+    /// List what stays, is shortened and is dropped
+    ///
+    /// The list takes the place of the chat on standard output; with -o, the chat is written to the file.
+    #[arg(long, conflicts_with = "json")]
+    diff: bool,
+
     #[command(flatten)]
     report: ReportArg,
 
@@ -40,10 +48,16 @@ pub(crate) struct Fit {
 
 const EXAMPLES: &str = "\
 Examples:
-  cupel fit chat.json --budget 8k > fitted.json
-  cupel fit chat.json --budget 70% --model gpt-4o --reserve 2k
+  cupel fit chat.json > fitted.json             # into the model's window
+  cupel fit chat.json --budget 8k -o fitted.json
+  cupel fit chat.json --budget 8k --diff        # what would go?";
+
+const MORE: &str = "\
+Examples:
+  cupel fit chat.json > fitted.json             # into the model's window
+  cupel fit chat.json --budget 8k -o fitted.json
+  cupel fit chat.json --budget 8k --diff        # what would go?
   cupel fit chat.json --budget 8k --state s.state    # turn by turn
-  cupel fit chat.json --budget 8k --pin 0,role:user --max-result 2k
   cat chat.json | cupel fit - --budget 8k | my-client
 
 Exit status: 1 if the mandatory messages do not fit.";
@@ -70,10 +84,10 @@ impl Fit {
         chats: &Chats<'_>,
         output: &mut Output,
     ) -> Result<Exit, Failure> {
-        if self.session.is_given() || self.report.is_given() {
-            let count = chats.len();
+        if self.session.is_given() || self.report.is_given() || self.diff {
+            let count = grouped_count(chats.len());
             let message = format!(
-                "--state, --summarize and --report apply to one chat, and this file has {count}"
+                "--state, --summarize, --report and --diff apply to one chat, and this file has {count}"
             );
             return Err(Failure::input(message).in_file(&source.name));
         }
@@ -81,7 +95,9 @@ impl Fit {
         let (answers, exit) = chats::fit_all(settings, source, chats, output, |task, fitted| {
             let text = fitted.to_json();
             if is_json {
-                Ok(task_document(task, fitted, &text)?.to_string())
+                let mut document = task_document(task, fitted);
+                document["chat"] = parsed(&text)?;
+                Ok(document.to_string())
             } else {
                 Ok(text)
             }
@@ -97,7 +113,7 @@ impl Fit {
             }
             output.finish()?;
         } else {
-            write_text(&chats.write(&texts), output)?;
+            write_text(&chats.write(&texts), None, output)?;
         }
         Ok(exit)
     }
@@ -117,13 +133,18 @@ impl Fit {
             None => task.rewritten(&kept(&task, &run))?,
         };
         if output.is_json() {
-            let document = match &fitted {
-                Some(fitted) => task_document(&task, fitted, &text)?,
-                None => described(&task, items_document(&task, &run), &text)?,
+            let mut document = match &fitted {
+                Some(fitted) => task_document(&task, fitted),
+                None => described(&task, items_document(&task, &run)),
             };
+            document["chat"] = parsed(&text)?;
             return output.json(&document);
         }
-        write_text(&text, output)?;
+        let diff = self.diff.then(|| match (&task.content, &fitted) {
+            (Content::Chat { chat, .. }, Some(fitted)) => Diff::of_chat(chat, &task.items, fitted),
+            _ => Diff::of_items(&task, &run),
+        });
+        write_text(&text, diff, output)?;
         Summary::of_run(&task, &run, fitted.as_ref()).write(output);
         Ok(())
     }
@@ -141,16 +162,26 @@ impl Fit {
         if output.is_json() {
             return output.json(&session_document(&task, &window, &text)?);
         }
-        write_text(&text, output)?;
+        let diff = self.diff.then(|| {
+            let items = task.chat.candidates(&*task.counter);
+            Diff::of_chat(&task.chat, &items, &window.fitted)
+        });
+        write_text(&text, diff, output)?;
         Summary::of_session(&task, &window).write(output);
         Ok(())
     }
 }
 
-fn write_text(text: &str, output: &mut Output) -> Result<(), Failure> {
-    output.text(text)?;
-    if !text.ends_with('\n') {
-        output.line("")?;
+/// Writes the answer: the chat, or the list of changes and the chat to a file.
+fn write_text(text: &str, diff: Option<Diff>, output: &mut Output) -> Result<(), Failure> {
+    if let Some(diff) = &diff {
+        diff.show(output)?;
+    }
+    if diff.is_none() || output.has_file() {
+        output.text(text)?;
+        if !text.ends_with('\n') {
+            output.line("")?;
+        }
     }
     output.finish()
 }
@@ -163,7 +194,7 @@ fn kept(task: &Task, run: &Run<'_>) -> Vec<usize> {
 }
 
 /// Parses the written chat: one value is the document, several are lines.
-fn parsed(text: &str) -> Result<Value, Failure> {
+pub(super) fn parsed(text: &str) -> Result<Value, Failure> {
     let values = serde_json::Deserializer::from_str(text).into_iter();
     let values: Vec<Value> = values
         .collect::<Result<_, _>>()
@@ -174,17 +205,16 @@ fn parsed(text: &str) -> Result<Value, Failure> {
     })
 }
 
-/// Returns the answer of a chat.
-fn task_document(task: &Task, fitted: &Fitted<'_>, text: &str) -> Result<Value, Failure> {
-    described(task, chat_document(fitted), text)
+/// Returns the answer of a chat in JSON, without the chat.
+pub(super) fn task_document(task: &Task, fitted: &Fitted<'_>) -> Value {
+    described(task, chat_document(fitted))
 }
 
-/// Adds the written chat, and how the input was read and counted.
-fn described(task: &Task, mut document: Value, text: &str) -> Result<Value, Failure> {
-    document["chat"] = parsed(text)?;
+/// Adds how the input was read and counted.
+fn described(task: &Task, mut document: Value) -> Value {
     let counter = task.counter.as_deref();
     describe(&mut document, task.shape(), &task.budget, counter);
-    Ok(document)
+    document
 }
 
 fn chat_document(fitted: &Fitted<'_>) -> Value {

@@ -5,9 +5,9 @@ use serde_json::json;
 
 use crate::budget::tokens;
 use crate::failure::{Exit, Failure};
-use crate::output::Output;
+use crate::output::{Output, columns};
 use crate::task::{Need, TaskArgs};
-use crate::text::{Table, excerpt, grouped, left, right};
+use crate::text::{Give, Table, excerpt, grouped, left, right};
 
 /// Show what a smaller budget loses
 #[derive(Debug, Args)]
@@ -29,7 +29,7 @@ impl Marginal {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
         let task = self.task.load(Need::Budget)?;
         if self.slack > task.budget.max_tokens() {
-            let (slack, most) = (self.slack, task.budget.max_tokens());
+            let (slack, most) = (grouped(self.slack), grouped(task.budget.max_tokens()));
             return Err(
                 Failure::input(format!("--slack {slack} is greater than the budget"))
                     .help(format!("give at most the budget, {most}")),
@@ -61,27 +61,32 @@ impl Marginal {
             output.json(&json!({ "slack": self.slack, "lost": items.collect::<Vec<_>>() }))?;
             return Ok(Exit::Success);
         }
-        let mut table =
-            Table::new(const { &[right("#"), left("kind"), right("tokens"), left("content")] });
-        for &index in &lost {
-            let item = &task.items[index];
-            table.row(vec![
-                index.to_string(),
-                item.kind().to_string(),
-                grouped(item.tokens()),
-                excerpt(item.content(), 60),
-            ]);
-        }
         if lost.is_empty() {
             output.note(format_args!(
                 "a budget smaller by {} tokens loses nothing",
                 grouped(self.slack)
             ));
-        } else {
-            for line in table.lines() {
-                output.line(line)?;
-            }
+            return Ok(Exit::Success);
         }
+        let mut table = Table::new(
+            [
+                right("#"),
+                left(task.label_heading()),
+                right("tokens"),
+                left("content"),
+            ],
+            &[Give::Cut("content", 16)],
+        );
+        for &index in &lost {
+            let item = &task.items[index];
+            table.row(vec![
+                index.to_string(),
+                task.label(index),
+                grouped(item.tokens()),
+                excerpt(item.content(), columns()),
+            ]);
+        }
+        output.table(&table)?;
         Ok(Exit::Success)
     }
 }

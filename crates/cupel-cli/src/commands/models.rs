@@ -5,10 +5,12 @@ use cupel_chat::{MODELS, MODELS_AS_OF, Model, TokenCounter as _};
 use serde_json::{Value, json};
 
 use crate::failure::{Exit, Failure};
-use crate::output::{Output, style};
+use crate::output::{Output, columns, style};
 use crate::text::{Table, grouped, left, right};
 
-/// List the known models: context window, encoding, and where the figures are from
+/// List the known models with their context windows
+///
+/// Each has its encoding, and the documentation that its figures are from.
 ///
 /// Names with a date, a variant or a provider (`openai/gpt-4o-mini-2024-07-18`) are found too.
 #[derive(Debug, Args)]
@@ -37,12 +39,12 @@ impl Models {
         for of_source in models.chunk_by(|a, b| a.source == b.source) {
             let bold = style::HEADER;
             output.line(format_args!("{bold}{}{bold:#}", of_source[0].source))?;
-            for line in table(of_source).lines() {
+            for line in table(of_source).lines(columns() - 2) {
                 output.line(format_args!("  {line}"))?;
             }
             output.line("")?;
         }
-        output.line(format_args!(
+        output.wrapped(format_args!(
             "As of {MODELS_AS_OF}. For any other model, give --encoding and --budget."
         ))?;
         output.line("Built with Meta Llama 3.")?;
@@ -51,7 +53,10 @@ impl Models {
 }
 
 fn table(models: &[Model]) -> Table {
-    let mut table = Table::new(const { &[left("model"), right("window"), left("tokens counted")] });
+    let mut table = Table::new(
+        [left("model"), right("window"), left("tokens counted")],
+        &[],
+    );
     for model in models {
         table.row(vec![
             model.name.to_owned(),

@@ -6,9 +6,9 @@ use serde_json::json;
 
 use crate::failure::{Exit, Failure};
 use crate::input::Source;
-use crate::output::{Output, style};
+use crate::output::{Output, columns, style};
 use crate::task::Named;
-use crate::text::{Table, left, right};
+use crate::text::wrap;
 
 /// List, show and check policies
 #[derive(Debug, Args)]
@@ -129,16 +129,13 @@ fn list(output: &mut Output) -> Result<Exit, Failure> {
         output.json(&presets.collect::<Vec<_>>())?;
         return Ok(Exit::Success);
     }
-    let mut table = Table::new(const { &[left("name"), right("version"), left("when to use it")] });
+    let bold = style::HEADER;
     for preset in presets() {
-        table.row(vec![
-            preset.name().to_owned(),
-            preset.version().to_string(),
-            preset.description().to_owned(),
-        ]);
-    }
-    for line in table.lines() {
-        output.line(line)?;
+        let (name, description) = (preset.name(), preset.description());
+        let line = format!("{bold}{name:<12}{bold:#}  {description}");
+        for line in wrap(&line, columns(), 14) {
+            output.line(line)?;
+        }
     }
     Ok(Exit::Success)
 }

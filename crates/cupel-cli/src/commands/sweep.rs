@@ -1,19 +1,21 @@
 //! `cupel sweep`
 
 use clap::{Args, ValueEnum};
-use cupel::BudgetSweep;
+use cupel::{BudgetSweep, SweepStep};
 use serde::Serialize;
 
 use crate::budget::tokens;
 use crate::failure::{Exit, Failure};
 use crate::output::{Output, columns, style};
 use crate::progress::Progress;
-use crate::task::{Need, TaskArgs};
-use crate::text::{Table, grouped, right, score};
+use crate::task::{Need, Task, TaskArgs};
+use crate::text::{Give, Table, grouped, grouped_count, right, score, words};
 
-/// Show what each budget of a range selects
+/// Show what each budget of a range keeps
 ///
-/// Only the budget varies; reserve, slots and margin stay.
+/// Only the budget varies; reserve, slots and margin stay. A policy with quotas or counts is run at each
+/// budget, at samples of a large range. A search of more than a second shows its progress; Ctrl-C ends it with
+/// the budgets reached so far and exit status 130.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Sweep {
@@ -21,12 +23,12 @@ pub(crate) struct Sweep {
     #[arg(long, value_name = "TOKENS", value_parser = tokens, allow_hyphen_values = true, default_value = "0")]
     from: i64,
 
-    /// Largest target. Default: the tokens of all candidates
+    /// Largest target. Default: the tokens of the input
     #[arg(long, value_name = "TOKENS", value_parser = tokens, allow_hyphen_values = true)]
     to: Option<i64>,
 
-    /// Write CSV: the steps, or the budgets that include each candidate
-    #[arg(long, value_enum, value_name = "WHAT", num_args = 0..=1, default_missing_value = "steps", conflicts_with = "json")]
+    /// Write CSV: the steps, or the budgets of each message (items)
+    #[arg(long, value_enum, value_name = "WHAT", hide_possible_values = true, num_args = 0..=1, default_missing_value = "steps", conflicts_with = "json")]
     csv: Option<Csv>,
 
     #[command(flatten)]
@@ -41,14 +43,10 @@ enum Csv {
 
 const EXAMPLES: &str = "\
 Examples:
-  cupel sweep items.json --policy rag                    # a plot
+  cupel sweep chat.json                                  # a plot
   cupel sweep items.json --policy rag --csv > steps.csv
-  cupel sweep items.json --policy rag --csv items        # per candidate
-  cupel sweep request.json --from 500 --to 4000 --json
-
-A policy with quotas or counts is run at each budget, at samples of a large
-range. A search of more than 2 s says how long it takes; Ctrl-C ends it with
-the budgets reached so far and exit status 130.";
+  cupel sweep items.json --policy rag --csv items        # per item
+  cupel sweep request.json --from 500 --to 4000 --json";
 
 impl Sweep {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
@@ -72,7 +70,7 @@ impl Sweep {
             match self.csv {
                 Some(Csv::Steps) => output.text(sweep.steps_csv())?,
                 Some(Csv::Items) => output.text(sweep.intervals_csv())?,
-                None => plot(&sweep, output)?,
+                None => plot(&task, &sweep, output)?,
             }
         }
         if !sweep.exact {
@@ -100,90 +98,79 @@ struct Answer<'a> {
 }
 
 /// Writes three lines over the budgets, then the first steps as a table.
-fn plot(sweep: &BudgetSweep, output: &mut Output) -> Result<(), Failure> {
+fn plot(task: &Task, sweep: &BudgetSweep, output: &mut Output) -> Result<(), Failure> {
     const ROWS: usize = 16;
-    const MARGIN: usize = 24;
+    const LABEL: usize = 9;
+    const MAX_PLOT: usize = 100;
     let (Some(first), Some(last)) = (sweep.steps.first(), sweep.steps.last()) else {
         return Ok(());
     };
-    let columns = columns()
-        .unwrap_or(84)
-        .saturating_sub(MARGIN)
-        .clamp(16, 100);
+    let units = format!("{}s", task.shape().unit());
+    let values: [(&str, fn(&SweepStep) -> f64); 3] = [
+        (&units, |step| step.included as f64),
+        ("tokens", |step| step.tokens_used as f64),
+        ("score", |step| step.total_score),
+    ];
+    let values = values.map(|(name, value)| {
+        let all = sweep.steps.iter().map(value);
+        let most = all.filter(|value| value.is_finite()).fold(0.0, f64::max);
+        let shown = match name {
+            "score" => score(most),
+            _ => grouped(whole(most)),
+        };
+        (name, value, most, format!(" up to {shown}"))
+    });
+    let tail = values.iter().map(|(.., tail)| tail.len()).max();
+    let room = columns().saturating_sub(LABEL + tail.unwrap_or(0));
+    let plot = room.clamp(8, MAX_PLOT);
     let span = i128::from(last.to) - i128::from(first.from);
     let at = |column: usize| {
-        let budget = i128::from(first.from) + span * column as i128 / (columns as i128 - 1);
+        let budget = i128::from(first.from) + span * column as i128 / (plot as i128 - 1);
         let step = sweep
             .steps
             .partition_point(|step| i128::from(step.to) < budget);
         &sweep.steps[step.min(sweep.steps.len() - 1)]
     };
-    let lines: [(&str, Vec<f64>); 3] = [
-        (
-            "items",
-            (0..columns).map(|c| at(c).included as f64).collect(),
-        ),
-        (
-            "tokens",
-            (0..columns).map(|c| at(c).tokens_used as f64).collect(),
-        ),
-        ("score", (0..columns).map(|c| at(c).total_score).collect()),
-    ];
-    for (name, values) in lines {
-        let most = values
-            .iter()
-            .copied()
-            .filter(|v| v.is_finite())
-            .fold(0.0, f64::max);
-        let (bold, shade) = (style::HEADER, style::IN);
+    let (bold, shade) = (style::HEADER, style::IN);
+    for (name, value, most, tail) in &values {
+        let line: Vec<f64> = (0..plot).map(|column| value(at(column))).collect();
         output.line(format_args!(
-            "{bold}{name:>6}{bold:#} {shade}{}{shade:#} up to {}",
-            spark(&values, most),
-            if name == "score" {
-                score(most)
-            } else {
-                grouped(whole(most))
-            },
+            "{bold}{name:>8}{bold:#} {shade}{}{shade:#}{tail}",
+            spark(&line, *most),
         ))?;
     }
     let (from, to) = (grouped(first.from), grouped(last.to));
-    let gap = columns.saturating_sub(from.len() + to.len());
-    output.line(format_args!("budget {from}{}{to}", " ".repeat(gap)))?;
+    let gap = plot.saturating_sub(from.len() + to.len());
+    output.line(format_args!("  budget {from}{}{to}", " ".repeat(gap)))?;
     output.line("")?;
 
     let mut table = Table::new(
-        const {
-            &[
-                right("from"),
-                right("to"),
-                right("items"),
-                right("tokens"),
-                right("score"),
-            ]
-        },
+        [
+            right("from"),
+            right("to"),
+            right(units),
+            right("shortened"),
+            right("tokens"),
+            right("score"),
+        ],
+        &[Give::Omit("shortened"), Give::Cut("score", 6)],
     );
     for step in sweep.steps.iter().take(ROWS) {
-        let result = step
-            .error
-            .map_or_else(|| score(step.total_score), str::to_owned);
+        let result = step.error.map_or_else(|| score(step.total_score), words);
         table.row(vec![
             grouped(step.from),
             grouped(step.to),
-            match step.shortened {
-                0 => step.included.to_string(),
-                shortened => format!("{} ({shortened} shortened)", step.included),
-            },
+            grouped_count(step.included),
+            grouped_count(step.shortened),
             grouped(step.tokens_used),
             result,
         ]);
     }
-    for line in table.lines() {
-        output.line(line)?;
-    }
+    output.table(&table)?;
     if sweep.steps.len() > ROWS {
         output.line(format_args!(
             "{} more steps; --csv and --json write all of them",
-            sweep.steps.len() - ROWS
+            grouped_count(sweep.steps.len() - ROWS)
         ))?;
     }
     Ok(())

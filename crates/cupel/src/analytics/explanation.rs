@@ -36,8 +36,11 @@ pub struct Explanation {
     pub ranked: usize,
     /// The tokens of the window.
     pub tokens_used: i64,
-    /// The tokens left of the target.
+    /// The tokens that the window does not use of its [limit](ContextBudget::window_limit); negative after an
+    /// overflow.
     pub tokens_left: i64,
+    /// The budget of the run.
+    pub budget: ContextBudget,
     /// The candidates in the window instead of this one: the duplicate that stayed, the pinned items,
     /// the items of its kind that fill the count limit, or the selected items of lower rank.
     pub displaced_by: Vec<usize>,
@@ -116,7 +119,7 @@ impl Pipeline {
     ) -> Result<Explanation, CupelError> {
         let prepared = PreparedRun::new(self.policy(), items)?;
         let decisions = prepared.decide(budget)?;
-        let mut explanation = Explanation::new(&decisions, index)?;
+        let mut explanation = Explanation::new(&decisions, budget, index)?;
         if matches!(
             decisions.exclusion(index),
             Some(
@@ -157,7 +160,11 @@ impl Pipeline {
 
 impl Explanation {
     /// Explains a candidate of a finished run.
-    fn new(decisions: &Decisions<'_>, index: usize) -> Result<Self, CupelError> {
+    fn new(
+        decisions: &Decisions<'_>,
+        budget: &ContextBudget,
+        index: usize,
+    ) -> Result<Self, CupelError> {
         let Some(decision) = decisions.get(index) else {
             return Err(CupelError::PipelineConfig(format!(
                 "index {index} is out of range: there are {} candidates",
@@ -173,7 +180,10 @@ impl Explanation {
             rank: decisions.rank(index),
             ranked: decisions.ranking().len(),
             tokens_used: decisions.tokens_used(),
-            tokens_left: decisions.tokens_left(),
+            tokens_left: budget
+                .window_limit()
+                .saturating_sub(decisions.tokens_used()),
+            budget: budget.clone(),
             displaced_by: displaced_by(decisions, index),
             extra_tokens: None,
             included_at: Vec::new(),
@@ -245,11 +255,7 @@ impl fmt::Display for Explanation {
         if let Some(rank) = self.rank {
             writeln!(f, "  rank {} of {}", rank + 1, self.ranked)?;
         }
-        let (used, left) = (self.tokens_used, self.tokens_left);
-        writeln!(
-            f,
-            "  the window uses {used} tokens of the target, {left} are left"
-        )?;
+        self.write_limit(f)?;
         if !self.displaced_by.is_empty() {
             const SHOWN: usize = 8;
             let shown = self.displaced_by.iter().take(SHOWN);
@@ -285,6 +291,24 @@ impl fmt::Display for Explanation {
 }
 
 impl Explanation {
+    /// Writes how much of its limit the window uses.
+    fn write_limit(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (used, limit) = (self.tokens_used, self.budget.window_limit());
+        write!(
+            f,
+            "  the window uses {} of {}",
+            Grouped(used),
+            Grouped(limit)
+        )?;
+        let (target, max) = (self.budget.target_tokens(), self.budget.max_tokens());
+        if limit < target {
+            let name = if target == max { "target" } else { "budget" };
+            let (max, reserve) = (Grouped(max), Grouped(self.budget.output_reserve()));
+            write!(f, " ({name} {max} less reserve {reserve})")?;
+        }
+        writeln!(f)
+    }
+
     /// Writes the budgets at which the candidate is included.
     fn write_budgets(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 4;

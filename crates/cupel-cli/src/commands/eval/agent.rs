@@ -1,6 +1,5 @@
 //! `cupel eval agent`
 
-use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -17,8 +16,9 @@ use crate::counting::ChatArgs;
 use crate::failure::{Exit, Failure};
 use crate::input::Source;
 use crate::output::Output;
+use crate::progress::Meter;
 use crate::task::NamedPolicy;
-use crate::text::counted;
+use crate::text::{counted, grouped_count};
 use crate::trimming::TrimmingArgs;
 
 /// Replay recorded agent runs and measure their windows
@@ -151,19 +151,17 @@ fn replay_all(
     counter: &dyn TokenCounter,
     output: &mut Output,
 ) -> Result<Vec<Vec<Tally>>, Failure> {
-    let is_terminal = std::io::stderr().is_terminal();
+    let mut meter = Meter::new(output);
     let mut tallies = Vec::with_capacity(runs.len());
     for chunk in runs.chunks(4 * rayon::current_num_threads()) {
         let chunk = chunk.par_iter().map(|run| replay(run, settings, counter));
         let chunk: Result<Vec<_>, _> = chunk.collect();
         tallies.extend(chunk.map_err(|error| Failure::internal(error.to_string()))?);
-        if is_terminal {
-            let all = counted(runs.len(), "run");
-            output.note_part(format_args!("\r\u{1b}[K{} of {all}", tallies.len()));
-        }
+        meter.update(output, || {
+            let (done, all) = (grouped_count(tallies.len()), counted(runs.len(), "run"));
+            format!("{done} of {all}")
+        });
     }
-    if is_terminal {
-        output.note_part("\r\u{1b}[K");
-    }
+    meter.clear(output);
     Ok(tallies)
 }

@@ -96,7 +96,7 @@ impl Results<'_> {
                 output.line("")?;
                 continue;
             }
-            let room = columns().unwrap_or(80).saturating_sub(LABEL);
+            let room = columns().saturating_sub(LABEL);
             for rows in rows.chunks((room / CELL).max(1)) {
                 write_block(rows, output)?;
                 output.line("")?;

@@ -1,0 +1,81 @@
+//! Kinds that a budget or a policy names and no candidate has.
+
+use std::collections::BTreeSet;
+
+use cupel::config::nearest_name;
+use cupel::{ContextBudget, ContextItem, ContextKind, Policy};
+use serde_json::Value;
+
+use crate::text::grouped;
+
+/// The kinds of the specification. A policy for many inputs names them whether or not one has them.
+const KNOWN: [&str; 5] = [
+    ContextKind::MESSAGE,
+    ContextKind::DOCUMENT,
+    ContextKind::TOOL_OUTPUT,
+    ContextKind::MEMORY,
+    ContextKind::SYSTEM_PROMPT,
+];
+
+/// Returns a warning for each slot of the budget and each unknown kind of the policy's slicer that no
+/// candidate has.
+pub(crate) fn unused_kinds(
+    items: &[ContextItem],
+    budget: &ContextBudget,
+    policy: &Policy,
+    unit: &str,
+) -> Vec<String> {
+    let has = |kind: &ContextKind| items.iter().any(|item| item.kind() == kind);
+    let present: BTreeSet<&str> = items.iter().map(|item| item.kind().as_str()).collect();
+    let warning = |kind: &ContextKind, use_of_it: String| {
+        let known = present.iter().copied().chain(KNOWN);
+        let hint = nearest_name(kind.as_str(), known.collect::<BTreeSet<_>>());
+        let hint = hint.map_or_else(String::new, |name| format!("; did you mean `{name}`?"));
+        format!("no {unit} has the kind `{kind}`, {use_of_it}{hint}")
+    };
+    let mut slots: Vec<_> = budget.reserved_slots().iter().collect();
+    slots.sort();
+    let mut warnings = Vec::new();
+    for (kind, tokens) in slots.into_iter().filter(|(kind, _)| !has(kind)) {
+        let tokens = grouped(*tokens);
+        warnings.push(warning(
+            kind,
+            format!("for which {tokens} tokens are reserved"),
+        ));
+    }
+    let mut quotas = BTreeSet::new();
+    if let Ok(slicer) = policy.slicer().to_config() {
+        collect_kinds(
+            &serde_json::to_value(slicer).unwrap_or_default(),
+            &mut quotas,
+        );
+    }
+    for kind in quotas.iter().filter_map(|kind| ContextKind::new(kind).ok()) {
+        let is_known = KNOWN
+            .iter()
+            .any(|known| known.eq_ignore_ascii_case(kind.as_str()));
+        if !is_known && !has(&kind) {
+            warnings.push(warning(&kind, "which has a quota".to_owned()));
+        }
+    }
+    warnings
+}
+
+/// Collects the values of all keys `kind`.
+fn collect_kinds(value: &Value, kinds: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(fields) => {
+            kinds.extend(
+                fields
+                    .get("kind")
+                    .and_then(Value::as_str)
+                    .map(str::to_owned),
+            );
+            fields
+                .values()
+                .for_each(|value| collect_kinds(value, kinds));
+        }
+        Value::Array(values) => values.iter().for_each(|value| collect_kinds(value, kinds)),
+        _ => {}
+    }
+}

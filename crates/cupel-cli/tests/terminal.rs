@@ -1,0 +1,790 @@
+//! What people see: lines that fit, help that fits a screen, one name for one count.
+
+use serde_json::{Value, json};
+use unicode_width::UnicodeWidthStr as _;
+
+use crate::sandbox::{Ran, Sandbox, example};
+
+/// The widths that are tested; `None` is a pipe, which has 80 columns.
+const WIDTHS: [Option<usize>; 4] = [None, Some(60), Some(80), Some(120)];
+
+#[track_caller]
+fn assert_fits(text: &str, columns: Option<usize>, what: &str) {
+    let columns = columns.unwrap_or(80);
+    for line in text.lines() {
+        let width = line.width();
+        assert!(
+            width <= columns,
+            "{what}: {width} of {columns} columns:\n{line}"
+        );
+    }
+}
+
+/// A chat whose texts, names and counts are longer and wider than usual.
+fn wide_chat() -> String {
+    let text = "漢字かな交じり文 and a long line without an end ".repeat(6);
+    let mut messages = vec![json!({"role": "system", "content": text})];
+    for turn in 0..12 {
+        let id = format!("call_{turn}");
+        let call = json!({"id": id, "type": "function", "function": {"name": "look_up_everything_about_a_topic", "arguments": "{}"}});
+        messages.push(json!({"role": "user", "content": format!("{turn} {text}")}));
+        messages.push(json!({"role": "assistant", "content": null, "tool_calls": [call]}));
+        messages.push(json!({"role": "tool", "tool_call_id": id, "content": text}));
+        messages.push(json!({"role": "assistant", "content": text}));
+    }
+    messages.push(json!({"role": "user", "content": "And now?"}));
+    let tool = json!({"type": "function", "function": {"name": "look_up_everything_about_a_topic", "description": text}});
+    json!({"model": "gpt-4o", "max_tokens": 12_345, "messages": messages, "tools": [tool]})
+        .to_string()
+}
+
+/// Items with long kinds, and a policy with a quota for one of them.
+fn wide_items() -> String {
+    let item = |index: u32| {
+        json!({
+            "content": format!("{index} {}", "漢字 ".repeat(60)),
+            "tokens": 1_000 + 10 * index,
+            "kind": format!("AKindWithAnUnusuallyLongName{}", index % 3),
+            "future_relevance_hint": f64::from(index * 7 % 20) / 20.0,
+        })
+    };
+    let items: Vec<Value> = (0..9).map(item).collect();
+    json!({
+        "items": items,
+        "budget": {"max_tokens": 6_000, "target_tokens": 5_500, "output_reserve": 1_234, "estimation_safety_margin_percent": 2.5},
+        "policy": {
+            "scorer": {"type": "composite", "entries": [
+                {"scorer": {"type": "reflexive"}, "weight": 2},
+                {"scorer": {"type": "recency"}, "weight": 1},
+            ]},
+            "slicer": {"type": "quota", "quotas": [{"kind": "AKindWithAnUnusuallyLongName1", "require": 10, "cap": 50}], "inner": {"type": "greedy"}},
+        },
+    })
+    .to_string()
+}
+
+fn sandbox() -> Sandbox {
+    let chat = wide_chat();
+    let chats = format!("{chat}\n{chat}\n");
+    let runs = include_str!("runs.jsonl");
+    let policy = std::fs::read(example("policy.toml")).expect("the example");
+    Sandbox::with(&[
+        ("chat.json", chat.as_bytes()),
+        ("chats.jsonl", chats.as_bytes()),
+        ("items.json", wide_items().as_bytes()),
+        ("runs.jsonl", runs.as_bytes()),
+        ("policy.toml", &policy),
+    ])
+}
+
+/// A command line for each kind of output that people read.
+const HUMAN: &[&[&str]] = &[
+    &["fit", "chat.json", "--diff"],
+    &["fit", "chat.json", "--budget", "2k", "--diff"],
+    &["fit", "items.json", "--diff"],
+    &[
+        "fit",
+        "chat.json",
+        "--budget",
+        "2k",
+        "--slot",
+        "Tool=1k",
+        "--diff",
+    ],
+    &[
+        "fit",
+        "chat.json",
+        "--budget",
+        "2k",
+        "--state",
+        "s.state",
+        "--diff",
+    ],
+    &["explain", "chat.json", "--budget", "2k"],
+    &["explain", "chat.json"],
+    &["explain", "items.json"],
+    &["explain", "items.json", "--item", "7"],
+    &["explain", "chat.json", "--budget", "2k", "--item", "5"],
+    &["explain", "chat.json", "--budget", "2k", "--item", "0"],
+    &[
+        "explain",
+        "chat.json",
+        "--budget",
+        "2k",
+        "--html",
+        "why.html",
+    ],
+    &["count", "chat.json"],
+    &["count", "items.json"],
+    &["count", "chat.json", "--text"],
+    &[
+        "compare",
+        "chat.json",
+        "--budget",
+        "2k",
+        "--policy",
+        "agent",
+        "--policy",
+        "chat",
+        "--policy",
+        "tool-use",
+    ],
+    &[
+        "compare",
+        "items.json",
+        "--policy",
+        "chat",
+        "--policy",
+        "rag",
+    ],
+    &["sweep", "chat.json"],
+    &["sweep", "items.json"],
+    &["min-budget", "chat.json"],
+    &["min-budget", "items.json"],
+    &["min-budget", "items.json", "--item", "3"],
+    &["marginal", "chat.json", "--budget", "2k", "--slack", "500"],
+    &["models"],
+    &["policy", "list"],
+    &["policy", "check", "policy.toml"],
+    &["eval", "agent", "runs.jsonl", "--budget", "60,120"],
+    &["conform", "--name", "greedy"],
+    &["conform", "--name", "greedy", "--list"],
+];
+
+#[test]
+fn no_output_wraps() {
+    let sandbox = sandbox();
+    for args in HUMAN {
+        for columns in WIDTHS {
+            let ran = sandbox.run_in_columns(args, columns);
+            ran.ok();
+            assert_fits(&ran.out, columns, &format!("{args:?}"));
+            assert_fits(&ran.err, columns, &format!("{args:?}"));
+        }
+    }
+}
+
+/// The answer of these is data; the notes next to it fit.
+#[test]
+fn no_summary_wraps() {
+    let sandbox = sandbox();
+    for args in [
+        &["fit", "chat.json"][..],
+        &["fit", "chat.json", "--budget", "2k"],
+        &[
+            "fit",
+            "chat.json",
+            "--budget",
+            "2k",
+            "--marker",
+            "{n} messages were left out here",
+        ],
+        &[
+            "fit",
+            "chat.json",
+            "--budget",
+            "2k",
+            "--model",
+            "a-model-that-is-not-known",
+        ],
+        &["select", "items.json"],
+        &["batch", "chats.jsonl", "--budget", "2k"],
+        &["batch", "chats.jsonl", "--budget", "2k", "--brief"],
+    ] {
+        for columns in WIDTHS {
+            let ran = sandbox.run_in_columns(args, columns);
+            ran.ok();
+            assert!(!ran.err.is_empty(), "{args:?}");
+            assert_fits(&ran.err, columns, &format!("{args:?}"));
+        }
+    }
+}
+
+#[test]
+fn no_error_wraps_on_a_terminal() {
+    let sandbox = sandbox();
+    for args in [
+        &["fit", "chat.json", "--budget", "300"][..],
+        &["fit", "chat.json", "--budget", "8,000"],
+        &["fit", "chat.json", "--model", "a-model-that-is-not-known"],
+        &["fit", "missing.json"],
+        &["select", "chat.json", "--budget", "300"],
+        &["fit", "chat.json", "--budget", "9k", "--policy", "rga"],
+        &["explain", "chat.json", "--item", "99999"],
+    ] {
+        for columns in [60, 80, 120] {
+            let ran = sandbox.run_in_columns(args, Some(columns));
+            assert_ne!(ran.exit, 0, "{args:?}");
+            assert_fits(&ran.err, Some(columns), &format!("{args:?}"));
+        }
+        // In a log the message is one line.
+        let ran = sandbox.run(args);
+        assert!(
+            ran.err
+                .lines()
+                .next()
+                .is_some_and(|line| line.starts_with("error: "))
+        );
+    }
+}
+
+/// The subcommands that the main help lists.
+fn subcommands() -> Vec<Vec<String>> {
+    let help = Sandbox::new().run(&["-h"]);
+    let listed = help.ok().lines().take_while(|line| *line != "Options:");
+    let listed = listed.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    let mut commands: Vec<Vec<String>> = vec![Vec::new()];
+    commands.extend(
+        listed
+            .filter(|name| *name != "help")
+            .map(|name| vec![name.to_owned()]),
+    );
+    for nested in [
+        ["policy", "list"],
+        ["policy", "show"],
+        ["policy", "check"],
+        ["policy", "schema"],
+        ["eval", "agent"],
+    ] {
+        commands.push(nested.map(str::to_owned).to_vec());
+    }
+    commands
+}
+
+#[test]
+fn every_help_fits_the_columns_and_the_short_one_a_screen() {
+    let sandbox = Sandbox::new();
+    let commands = subcommands();
+    assert!(commands.len() > 18, "{commands:?}");
+    for command in commands {
+        for flag in ["-h", "--help"] {
+            let mut args: Vec<&str> = command.iter().map(String::as_str).collect();
+            args.push(flag);
+            for columns in WIDTHS {
+                let ran = sandbox.run_in_columns(&args, columns);
+                assert_fits(ran.ok(), columns, &format!("{args:?}"));
+            }
+            if flag == "-h" {
+                let lines = sandbox.run(&args).ok().lines().count();
+                assert!(lines <= 40, "{args:?} has {lines} lines");
+            }
+        }
+    }
+}
+
+#[test]
+fn global_options_are_in_the_main_help_only() {
+    let sandbox = Sandbox::new();
+    let option = |line: &str, name: &str| line.trim_start().starts_with(name);
+    for command in subcommands() {
+        let mut args: Vec<&str> = command.iter().map(String::as_str).collect();
+        args.push("--help");
+        let ran = sandbox.run(&args);
+        let has = ran
+            .ok()
+            .lines()
+            .any(|line| option(line, "--json") || option(line, "--color"));
+        assert_eq!(has, command.is_empty(), "{args:?}");
+    }
+    // They are accepted after a subcommand and before it.
+    let items = example("items.json");
+    let after = sandbox.run(&["explain", &items, "--budget", "99", "--json"]);
+    let before = sandbox.run(&["--json", "explain", &items, "--budget", "99"]);
+    assert_eq!(after.json(), before.json());
+    assert!(sandbox.run(&["policy", "list", "--json"]).json().is_array());
+}
+
+#[test]
+fn output_for_people_has_no_names_of_types() {
+    let sandbox = sandbox();
+    // A kind in a warning is a word of the user.
+    let has_kinds = |args: &&&[&str]| args.contains(&"items.json") || args.contains(&"--slot");
+    for args in HUMAN.iter().filter(|args| !has_kinds(args)) {
+        let ran = sandbox.run_in_columns(args, Some(200));
+        for name in [
+            "BudgetExceeded",
+            "PinnedExceeds",
+            "Scorer",
+            "GroupExcluded",
+            "ToolOutput",
+            "SystemPrompt",
+            "Message",
+        ] {
+            let found = [&ran.out, &ran.err]
+                .into_iter()
+                .flat_map(|text| text.lines());
+            let found: Vec<&str> = found.filter(|line| line.contains(name)).collect();
+            assert!(
+                found.is_empty() || args[0] == "conform",
+                "{args:?}: {found:?}"
+            );
+        }
+    }
+}
+
+/// The number before " of 44 messages" in a text.
+fn kept_of_44(ran: &Ran) -> Option<u64> {
+    let text = format!("{}{}", ran.out, ran.err);
+    let (before, _) = text.split_once(" of 44 messages")?;
+    before.rsplit(' ').next()?.parse().ok()
+}
+
+#[test]
+fn every_command_counts_messages_alike() {
+    let sandbox = Sandbox::new();
+    let chat = example("agent-session.json");
+    let run = |args: &[&str]| sandbox.run(&[args, &[&chat, "--budget", "2k"]].concat());
+    let fitted = run(&["fit", "--json"]).json();
+    let kept = fitted["kept"].as_array().map(Vec::len).expect("positions");
+    let expected = Some(kept as u64);
+    assert_eq!(kept_of_44(&run(&["fit", "-o", "fitted.json"])), expected);
+    assert_eq!(kept_of_44(&run(&["explain"])), expected);
+    let compared = run(&["compare", "--policy", "agent", "--policy", "agent"]);
+    assert_eq!(kept_of_44(&compared), expected);
+    let explained = run(&["explain", "--json"]).json();
+    let candidates = explained["candidates"].as_array().expect("candidates");
+    assert_eq!(candidates.len(), 44);
+    let included = candidates.iter().filter(|it| it["included"] == true);
+    assert_eq!(included.count(), kept);
+    assert_eq!(explained["overhead"], 412);
+    assert_eq!(explained["tokens_used"], fitted["tokens_after"]);
+    let sweep = sandbox
+        .run(&["sweep", &chat, "--from", "2000", "--to", "2000", "--json"])
+        .json();
+    assert_eq!(sweep["steps"][0]["included"], json!(kept));
+    assert_eq!(sweep["items"].as_array().map(Vec::len), Some(44));
+    let rows = sandbox.run(&["min-budget", &chat, "--json"]).json();
+    assert_eq!(rows["items"].as_array().map(Vec::len), Some(44));
+    // The request overhead is no message.
+    let overhead = sandbox.run(&["explain", &chat, "--budget", "2k", "--item", "44"]);
+    assert_eq!(overhead.exit, 2);
+    assert!(overhead.err.contains("the last is 43"), "{}", overhead.err);
+}
+
+#[test]
+fn the_default_budget_is_the_window_less_the_answer() {
+    let messages = r#""messages": [{"role": "user", "content": "Hi"}]"#;
+    let cases = [
+        (
+            format!(r#"{{"model": "gpt-4o", {messages}}}"#),
+            128_000,
+            "--reserve keeps room",
+        ),
+        (
+            format!(r#"{{"model": "gpt-4o", "max_tokens": 8000, {messages}}}"#),
+            120_000,
+            "less max_tokens (8,000)",
+        ),
+        (
+            format!(r#"{{"model": "gpt-4o", "max_completion_tokens": 28000, {messages}}}"#),
+            100_000,
+            "less max_completion_tokens (28,000)",
+        ),
+        (
+            r#"{"model": "gpt-4o", "max_output_tokens": 8000, "input": "Hi"}"#.to_owned(),
+            120_000,
+            "less max_output_tokens (8,000)",
+        ),
+    ];
+    for (chat, budget, why) in cases {
+        let sandbox = Sandbox::new();
+        let ran = sandbox.run_with_input(&["fit", "-"], chat.as_bytes());
+        assert_eq!(ran.ok().trim_end(), chat);
+        let notes = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            notes.contains("budget: window of gpt-4o (128,000)"),
+            "{notes}"
+        );
+        assert!(notes.contains(why), "{notes}");
+        let answer = sandbox.run_with_input(&["fit", "-", "--json"], chat.as_bytes());
+        assert_eq!(answer.json()["budget"], budget);
+    }
+}
+
+#[test]
+fn options_take_precedence_over_the_default_budget() {
+    let chat = r#"{"model": "gpt-4o", "max_tokens": 8000, "messages": [{"role": "user", "content": "Hi"}]}"#;
+    let budget = |args: &[&str]| {
+        let args = [&["fit", "-", "--json"], args].concat();
+        let ran = Sandbox::new().run_with_input(&args, chat.as_bytes());
+        ran.json()["budget"].clone()
+    };
+    assert_eq!(budget(&["--budget", "5k"]), 5_000);
+    assert_eq!(budget(&["--reserve", "2k"]), 126_000);
+    assert_eq!(budget(&["--model", "gpt-4"]), 192);
+    assert_eq!(budget(&["--budget", "50%"]), 64_000);
+}
+
+#[test]
+fn without_a_known_model_a_budget_is_needed() {
+    let sandbox = Sandbox::new();
+    let cases = [
+        (
+            r#"[{"role": "user", "content": "Hi"}]"#,
+            "the chat names no model",
+        ),
+        (
+            r#"{"model": "my-own", "messages": [{"role": "user", "content": "Hi"}]}"#,
+            "unknown model \"my-own\"",
+        ),
+        (
+            r#"{"model": "gpt-4", "max_tokens": 9000, "messages": [{"role": "user", "content": "Hi"}]}"#,
+            "`max_tokens` of the request (9,000) leaves nothing",
+        ),
+    ];
+    for (chat, says) in cases {
+        for command in ["fit", "explain"] {
+            let ran = sandbox.run_with_input(&[command, "-"], chat.as_bytes());
+            assert_eq!(ran.exit, 2, "{chat}");
+            assert!(ran.err.contains(says), "{}", ran.err);
+            // The advice works.
+            assert!(ran.err.contains("--budget 8k"), "{}", ran.err);
+            let with = sandbox.run_with_input(&[command, "-", "--budget", "8k"], chat.as_bytes());
+            with.ok();
+        }
+    }
+}
+
+#[test]
+fn an_example_without_options_fits_and_names_its_budget() {
+    let ran = Sandbox::new().run(&["fit", &example("agent-session.json")]);
+    let text = std::fs::read_to_string(example("agent-session.json")).expect("the example");
+    assert_eq!(ran.ok(), text);
+    assert!(
+        ran.err.starts_with("kept 44 of 44 messages, "),
+        "{}",
+        ran.err
+    );
+    assert!(
+        ran.err
+            .contains("budget: window of gpt-4o (128,000) less max_completion_tokens (4,096)"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn one_line_says_how_much_of_its_limit_the_window_uses() {
+    let request = json!({
+        "items": [
+            {"content": "first", "tokens": 100, "priority": 3},
+            {"content": "second", "tokens": 48, "priority": 2},
+            {"content": "left out", "tokens": 52, "priority": 1},
+        ],
+        "policy": {"scorer": {"type": "priority"}, "slicer": {"type": "rank"}},
+    });
+    let sandbox = Sandbox::with(&[("request.json", request.to_string().as_bytes())]);
+    let args = [
+        "explain",
+        "request.json",
+        "--budget",
+        "200",
+        "--reserve",
+        "50",
+        "--item",
+        "2",
+    ];
+    let ran = sandbox.run(&args);
+    assert!(
+        ran.ok()
+            .contains("uses 148 of 150 (target 200 less reserve 50)\n"),
+        "{}",
+        ran.out
+    );
+    assert!(
+        ran.out.contains("no room: needs 52, 2 left\n"),
+        "{}",
+        ran.out
+    );
+    let answer = sandbox.run(&[&args[..], &["--json"]].concat()).json();
+    assert_eq!([&answer["tokens_used"], &answer["tokens_left"]], [148, 2]);
+}
+
+#[test]
+fn min_budget_is_the_budget_from_which_on_an_item_stays() {
+    // Greedy takes the denser item first: 1.0 / 19 is more than 0.5 / 10.
+    let request = json!({
+        "items": [
+            {"content": "sparse", "tokens": 10, "future_relevance_hint": 0.5},
+            {"content": "dense", "tokens": 19, "future_relevance_hint": 1.0},
+        ],
+        "policy": {"scorer": {"type": "reflexive"}, "slicer": {"type": "greedy"}},
+    });
+    let sandbox = Sandbox::with(&[("request.json", request.to_string().as_bytes())]);
+    let ran = sandbox.run(&["min-budget", "request.json", "--item", "0"]);
+    assert_eq!(ran.ok(), "29\n");
+    assert_eq!(ran.err, "also included at 10 to 18\n");
+    let answer = sandbox
+        .run(&["min-budget", "request.json", "--json"])
+        .json();
+    assert_eq!(
+        answer["items"],
+        json!([
+            {"index": 0, "min_budget": 29, "in_full": 29, "ranges": [[10, 18], [29, 29]]},
+            {"index": 1, "min_budget": 19, "in_full": 19, "ranges": [[19, 29]]},
+        ])
+    );
+    let below = sandbox.run(&[
+        "min-budget",
+        "request.json",
+        "--item",
+        "0",
+        "--ceiling",
+        "20",
+    ]);
+    assert_eq!(below.exit, 1);
+    assert_eq!(
+        below.err,
+        "item 0 (Message) is included at 10 to 18, but not at 20\n"
+    );
+    let table = sandbox.run(&["min-budget", "request.json"]);
+    assert!(table.ok().contains("10 to 18"), "{}", table.out);
+}
+
+#[test]
+fn a_kind_that_no_candidate_has_is_a_warning() {
+    let items = json!([
+        {"content": "a", "tokens": 5, "kind": "ToolOutput"},
+        {"content": "b", "tokens": 5, "kind": "Document"},
+    ]);
+    let quota = |kind: &str| json!({"scorer": {"type": "recency"}, "slicer": {"type": "quota", "quotas": [{"kind": kind, "require": 10, "cap": 50}], "inner": {"type": "greedy"}}});
+    let sandbox = Sandbox::with(&[
+        ("items.json", items.to_string().as_bytes()),
+        ("typo.json", quota("Docment").to_string().as_bytes()),
+        ("right.json", quota("Document").to_string().as_bytes()),
+    ]);
+    let warnings = |args: &[&str]| {
+        let ran = sandbox.run(&[&["select", "items.json", "--budget", "900"], args].concat());
+        ran.ok();
+        let lines = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
+        lines
+            .split_once("warning: ")
+            .map(|(_, warning)| warning.to_owned())
+    };
+    assert_eq!(
+        warnings(&["--slot", "Tool=500"]).as_deref(),
+        Some(
+            "no item has the kind `Tool`, for which 500 tokens are reserved; did you mean `ToolOutput`?"
+        )
+    );
+    assert_eq!(
+        warnings(&["--policy", "typo.json"]).as_deref(),
+        Some("no item has the kind `Docment`, which has a quota; did you mean `Document`?")
+    );
+    assert_eq!(
+        warnings(&["--slot", "tooloutput=5", "--policy", "right.json"]),
+        None
+    );
+    assert_eq!(warnings(&["--slot", "Tool=500", "-q"]), None);
+}
+
+/// The advice of an error about a budget that is too small makes the command succeed.
+#[test]
+fn advice_about_a_budget_works() {
+    let pinned = json!([
+        {"content": "pinned", "tokens": 1_500, "pinned": true},
+        {"content": "other", "tokens": 20},
+    ]);
+    let sandbox = Sandbox::with(&[("items.json", pinned.to_string().as_bytes())]);
+    let chat = example("agent-session.json");
+    let cases: [&[&str]; 6] = [
+        &["fit", &chat],
+        &["fit", &chat, "--reserve", "100"],
+        &["explain", &chat],
+        &["fit", &chat, "--policy", "tool-use"],
+        &["fit", &chat, "--policy", "chat"],
+        &["select", "items.json"],
+    ];
+    for args in cases {
+        let run = |budget: i64| sandbox.run(&[args, &["--budget", &budget.to_string()]].concat());
+        let refused = run(300);
+        assert_eq!(refused.exit, 1, "{args:?}: {}", refused.err);
+        let advice = refused
+            .err
+            .split_once("raise the budget by ")
+            .expect("advice")
+            .1;
+        let tokens = advice.split(' ').next().expect("a number").replace(',', "");
+        let tokens: i64 = tokens.parse().expect("a number");
+        run(300 + tokens).ok();
+        assert_eq!(run(300 + tokens - 1).exit, 1, "{args:?}");
+    }
+}
+
+#[test]
+fn the_answer_goes_to_a_file_and_notes_are_left_out() {
+    let sandbox = Sandbox::new();
+    let chat = example("agent-session.json");
+    let plain = sandbox.run(&["fit", &chat, "--budget", "2k"]);
+    let ran = sandbox.run(&["fit", &chat, "--budget", "2k", "-o", "fitted.json", "-q"]);
+    assert_eq!((ran.ok(), &*ran.err), ("", ""));
+    assert_eq!(sandbox.read("fitted.json"), plain.ok());
+    // In place.
+    sandbox
+        .run(&[
+            "fit",
+            "fitted.json",
+            "--budget",
+            "1500",
+            "-o",
+            "fitted.json",
+        ])
+        .ok();
+    let smaller = sandbox.read("fitted.json");
+    assert!(smaller.len() < plain.out.len());
+    // A run that fails leaves the file as it is.
+    let failed = sandbox.run(&[
+        "fit",
+        "fitted.json",
+        "--budget",
+        "10",
+        "-o",
+        "fitted.json",
+        "-q",
+    ]);
+    assert_eq!(failed.exit, 1);
+    assert!(failed.err.starts_with("error: "), "{}", failed.err);
+    assert_eq!(sandbox.read("fitted.json"), smaller);
+    let table = ["explain", &chat, "--budget", "2k", "--color", "always"];
+    sandbox.run(&[&table[..], &["-o", "why.txt"]].concat()).ok();
+    assert!(!sandbox.read("why.txt").contains('\u{1b}'));
+    let stdout = sandbox.run(&["policy", "list", "-o", "-"]);
+    assert!(!stdout.ok().is_empty());
+}
+
+#[test]
+fn a_page_is_announced_in_one_line() {
+    let sandbox = Sandbox::new();
+    let ran = sandbox.run(&["explain", &example("request.json"), "--html", "why.html"]);
+    assert_eq!((ran.ok(), &*ran.err), ("", "wrote why.html\n"));
+    assert!(sandbox.path("why.html").exists());
+}
+
+#[test]
+fn a_diff_lists_every_message_once() {
+    let sandbox = Sandbox::new();
+    let chat = example("agent-session.json");
+    let fitted = sandbox
+        .run(&["fit", &chat, "--budget", "2k", "--json"])
+        .json();
+    let positions = |list: &Value| -> Vec<usize> {
+        let list = list.as_array().expect("a list").iter();
+        list.filter_map(|it| it["index"].as_u64()?.try_into().ok())
+            .collect()
+    };
+    let diff = sandbox.run(&["fit", &chat, "--budget", "2k", "--diff"]);
+    let marked = |mark: &str| -> Vec<usize> {
+        let lines = diff
+            .ok()
+            .lines()
+            .skip(1)
+            .filter(|line| line.starts_with(mark));
+        let positions = lines.filter_map(|line| line[1..].split_whitespace().next());
+        positions
+            .filter_map(|position| position.parse().ok())
+            .collect()
+    };
+    assert_eq!(marked("-"), positions(&fitted["dropped"]));
+    assert_eq!(marked("~"), positions(&fitted["shortened"]));
+    let all = [marked("-"), marked("~"), marked(" ")].concat();
+    assert_eq!(all.len(), 44);
+    // With -o the chat is written as well.
+    let both = sandbox.run(&[
+        "fit",
+        &chat,
+        "--budget",
+        "2k",
+        "--diff",
+        "-o",
+        "fitted.json",
+    ]);
+    assert_eq!(both.ok(), diff.ok());
+    let plain = sandbox.run(&["fit", &chat, "--budget", "2k"]);
+    assert_eq!(sandbox.read("fitted.json"), plain.ok());
+}
+
+#[test]
+fn a_batch_of_chats_answers_as_fit_does_and_sums_up() {
+    let sandbox = Sandbox::new();
+    let chat = std::fs::read_to_string(example("agent-session.json")).expect("the example");
+    let chat: Value = serde_json::from_str(&chat).expect("JSON");
+    let request = r#"{"items": [{"content": "a", "tokens": 9}, {"content": "b", "tokens": 9}], "budget": {"max_tokens": 10}}"#;
+    let lines = format!("{chat}\n{request}\n{chat}\n");
+    let ran = sandbox.run_with_input(
+        &["batch", "-", "--budget", "2k", "--json"],
+        lines.as_bytes(),
+    );
+    let answers: Vec<Value> = ran
+        .ok()
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let alone = sandbox.run_with_input(
+        &["fit", "-", "--budget", "2k", "--json"],
+        chat.to_string().as_bytes(),
+    );
+    let alone = alone.json();
+    assert_eq!((&answers[0], &answers[2]), (&alone, &alone));
+    assert!(answers[1]["selected"].is_array());
+    let tally: Value = serde_json::from_str(&ran.err).expect("the sums are JSON");
+    let twice = |key: &str| 2 * alone[key].as_i64().expect("tokens") + 18;
+    assert_eq!([&tally["answered"], &tally["failed"]], [3, 0]);
+    assert_eq!(tally["tokens_before"], twice("tokens_before"));
+    assert_eq!(tally["tokens_after"], twice("tokens_after"));
+    let count = |key: &str| 2 * alone[key].as_array().map_or(0, Vec::len);
+    assert_eq!(tally["dropped"], count("dropped"));
+    assert_eq!(tally["shortened"], count("shortened"));
+    assert!(tally["slowest"]["line"].is_u64());
+    let brief = sandbox.run_with_input(
+        &["batch", "-", "--budget", "2k", "--brief"],
+        lines.as_bytes(),
+    );
+    let first: Value =
+        serde_json::from_str(brief.ok().lines().next().expect("a line")).expect("JSON");
+    assert_eq!(first["kept"], alone["kept"]);
+    assert!(first["chat"].is_null() && first["shortened"][0]["texts"].is_null());
+    assert!(
+        brief.err.starts_with("3 requests answered, 0 failed\n"),
+        "{}",
+        brief.err
+    );
+}
+
+#[test]
+fn a_message_on_a_line_of_a_batch_is_refused() {
+    let lines = "{\"role\": \"user\", \"content\": \"Hi\"}\n".repeat(2);
+    let ran = Sandbox::new().run_with_input(&["batch", "-", "--budget", "9"], lines.as_bytes());
+    assert_eq!(ran.exit, 2);
+    assert!(
+        ran.err.contains("this is a message, not a request"),
+        "{}",
+        ran.err
+    );
+}
+
+/// The width of a terminal counts, not `COLUMNS`.
+#[cfg(target_os = "linux")]
+#[test]
+fn output_fits_a_terminal() {
+    let sandbox = sandbox();
+    let command = assert_cmd::cargo::cargo_bin("cupel");
+    for columns in [60, 80, 100] {
+        let line = format!(
+            "stty rows 24 cols {columns}; {} explain chat.json --budget 2k --color never",
+            command.display()
+        );
+        let script = std::process::Command::new("script")
+            .args(["-qec", &line, "/dev/null"])
+            .current_dir(sandbox.path(""))
+            .env("COLUMNS", "200")
+            .stdin(std::process::Stdio::null())
+            .output();
+        // Without util-linux there is no terminal to test with.
+        let Ok(script) = script else { return };
+        let text = String::from_utf8(script.stdout)
+            .expect("UTF-8")
+            .replace('\r', "");
+        assert!(text.contains("kept "), "{text}");
+        assert_fits(&text, Some(columns), "a terminal");
+    }
+}
