@@ -214,14 +214,23 @@ impl Chat {
     /// # Ok::<(), cupel_chat::ChatError>(())
     /// ```
     pub fn output_limit(&self) -> Option<(&'static str, i64)> {
-        OUTPUT_LIMITS.iter().find_map(|&path| {
-            let mut keys = path.split('.');
-            let field = self.layout.field(keys.next()?)?;
-            let value = keys.try_fold(field, |value, key| value.get(key))?;
-            // Ollama: -1 is no limit.
-            let tokens = value.as_i64().filter(|tokens| *tokens > 0)?;
-            Some((path, tokens))
-        })
+        OUTPUT_LIMITS.iter().find_map(|path| self.limit(path))
+    }
+
+    /// Returns the field of the request that limits the context window, and the limit: `options.num_ctx` of
+    /// Ollama, which drops what exceeds it.
+    pub fn window_limit(&self) -> Option<(&'static str, i64)> {
+        self.limit("options.num_ctx")
+    }
+
+    /// Returns the tokens in a field of the request, by its path.
+    fn limit(&self, path: &'static str) -> Option<(&'static str, i64)> {
+        let mut keys = path.split('.');
+        let field = self.layout.field(keys.next()?)?;
+        let value = keys.try_fold(field, |value, key| value.get(key))?;
+        // Ollama: -1 is no limit.
+        let tokens = value.as_i64().filter(|tokens| *tokens > 0)?;
+        Some((path, tokens))
     }
 
     /// Returns the message at a position.

@@ -41,7 +41,7 @@ pub(crate) struct BudgetArgs {
     #[arg(long, hide_short_help = true, value_name = "KIND=TOKENS", value_parser = slot)]
     pub(crate) slot: Vec<(ContextKind, i64)>,
 
-    /// Model, for its window and encoding. Default: the chat's
+    /// Model, for window and encoding (default: the chat's)
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
 }
@@ -91,6 +91,8 @@ pub(crate) enum DefaultBudget<'a> {
     /// The context window of the chat's model less the tokens that the request reserves for the answer.
     Window {
         model: Option<&'a str>,
+        /// The field of the request that limits the window, and its tokens.
+        stated: Option<(&'static str, i64)>,
         /// The field of the request and its tokens.
         reserved: Option<(&'static str, i64)>,
     },
@@ -131,12 +133,14 @@ impl BudgetArgs {
                 None,
                 DefaultBudget::Window {
                     model,
+                    stated,
                     reserved: own,
                 },
             ) => {
                 let model = self.model.as_deref().or(model);
                 let own = own.filter(|_| self.reserve.is_none());
-                let (window, text) = model_window(model, own, self.reserve.as_deref())?;
+                let (window, name) = model_window(model, stated)?;
+                let text = less_reserve(window, &name, own, self.reserve.as_deref())?;
                 reserved = own.map(|(_, tokens)| tokens);
                 origin = Some(text);
                 both(window)
@@ -194,13 +198,18 @@ impl BudgetArgs {
     }
 }
 
-/// Returns the context window of the model, and what a budget made from it is called.
+/// Returns the context window that the request states, otherwise the one of the model, and its name.
 fn model_window(
     model: Option<&str>,
-    reserved: Option<(&str, i64)>,
-    reserve: Option<&str>,
+    stated: Option<(&str, i64)>,
 ) -> Result<(i64, String), Failure> {
     const HELP: &str = "add --budget 8k, or --model NAME for the context window of that model";
+    if let Some((field, window)) = stated {
+        return Ok((
+            window,
+            format!("{field} of the request ({})", grouped(window)),
+        ));
+    }
     let Some(name) = model else {
         return Err(Failure::input("missing budget: the chat names no model").help(HELP));
     };
@@ -210,8 +219,17 @@ fn model_window(
             return Err(Failure::input(format!("missing budget: {error}")).help(HELP));
         }
     };
-    let of = format!("window of {name} ({})", grouped(window));
-    let text = match (reserved, reserve) {
+    Ok((window, format!("window of {name} ({})", grouped(window))))
+}
+
+/// Returns how a budget follows from a window and what is reserved for the answer.
+fn less_reserve(
+    window: i64,
+    of: &str,
+    reserved: Option<(&str, i64)>,
+    reserve: Option<&str>,
+) -> Result<String, Failure> {
+    Ok(match (reserved, reserve) {
         (Some((field, tokens)), _) if tokens >= window => {
             return Err(Failure::input(format!(
                 "`{field}` of the request ({}) leaves nothing of the {of}",
@@ -222,8 +240,7 @@ fn model_window(
         (Some((field, tokens)), _) => format!("{of} less {field} ({})", grouped(tokens)),
         (None, Some(reserve)) => format!("{of} less --reserve {reserve}"),
         (None, None) => format!("{of}; --reserve keeps room for the answer"),
-    };
-    Ok((window, text))
+    })
 }
 
 /// Returns how the limit of the window follows from the budget: `target 200 less reserve 50`. `None` if it

@@ -403,6 +403,7 @@ impl<'a> Settings<'a> {
 fn window_of(chat: &Chat) -> DefaultBudget<'_> {
     DefaultBudget::Window {
         model: chat.model(),
+        stated: chat.window_limit(),
         reserved: chat.output_limit(),
     }
 }

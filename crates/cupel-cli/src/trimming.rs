@@ -46,7 +46,7 @@ pub(crate) struct TrimmingArgs {
     #[arg(long, hide_short_help = true, value_name = "TOKENS", value_parser = at_least_one)]
     step: Option<i64>,
 
-    /// Drop what the provider would reject, even if all fits
+    /// Drop what the provider rejects, even if all fits
     ///
     /// Such as a tool result without its call. Default: a chat that fits is not changed, and a warning
     /// names such messages.

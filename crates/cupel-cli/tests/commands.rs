@@ -449,7 +449,7 @@ fn views_are_shown_by_every_command_over_items() {
     let args = ["explain", "-", "--budget", "50", "--html", "why.html"];
     sandbox.run_with_input(&args, request).ok();
     let page = sandbox.read("why.html");
-    assert!(page.contains(r#""shortened":20"#) && page.contains("[20,1000,20]"));
+    assert!(page.contains(r#""views":[[20,1000,0]],"forms":[[20,["a"]]]"#));
 
     let swept = run(&["sweep"]);
     assert!(swept.ok().contains("      2          1 "), "{}", swept.out);

@@ -401,6 +401,39 @@ fn the_default_budget_is_the_window_less_the_answer() {
     }
 }
 
+/// Each provider has a field of its own for the length of the answer (API references of Google, Amazon
+/// Bedrock and Ollama).
+#[test]
+fn the_limit_of_the_answer_is_found_in_every_format() {
+    let cases = [
+        (
+            r#"{"contents": [{"role": "user", "parts": [{"text": "Hi"}]}], "generationConfig": {"maxOutputTokens": 48576}}"#,
+            &["--model", "gemini-2.5-pro"][..],
+            1_000_000,
+        ),
+        (
+            r#"{"modelId": "anthropic.claude-sonnet-4", "messages": [{"role": "user", "content": [{"text": "Hi"}]}], "inferenceConfig": {"maxTokens": 5000}}"#,
+            &[],
+            195_000,
+        ),
+        (
+            r#"{"model": "llama3.1", "messages": [{"role": "user", "content": "Hi"}], "options": {"num_predict": 72}}"#,
+            &[],
+            131_000,
+        ),
+        (
+            r#"{"model": "llama3.1", "messages": [{"role": "user", "content": "Hi"}], "options": {"num_predict": -1, "num_ctx": 8192}}"#,
+            &[],
+            8_192,
+        ),
+    ];
+    for (chat, args, budget) in cases {
+        let args = [&["fit", "-", "--json"], args].concat();
+        let ran = Sandbox::new().run_with_input(&args, chat.as_bytes());
+        assert_eq!(ran.json()["budget"], budget, "{chat}");
+    }
+}
+
 #[test]
 fn options_take_precedence_over_the_default_budget() {
     let chat = r#"{"model": "gpt-4o", "max_tokens": 8000, "messages": [{"role": "user", "content": "Hi"}]}"#;

@@ -24,11 +24,11 @@ use crate::text::{
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Explain {
-    /// Explain one message in full: its position in the input, from 0
+    /// Explain one message in full, by position from 0
     #[arg(long, value_name = "K", value_parser = position)]
     item: Option<usize>,
 
-    /// Write a self-contained web page that shows every budget
+    /// Write a self-contained web page for all budgets
     #[arg(long, value_name = "OUT", conflicts_with = "item")]
     html: Option<PathBuf>,
 

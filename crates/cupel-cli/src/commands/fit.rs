@@ -144,7 +144,7 @@ impl Fit {
             (Content::Chat { chat, .. }, Some(fitted)) => Diff::of_chat(chat, &task.items, fitted),
             _ => Diff::of_items(&task, &run),
         });
-        write_text(&text, diff, output)?;
+        write_text(&text, diff.as_ref(), output)?;
         Summary::of_run(&task, &run, fitted.as_ref()).write(output);
         Ok(())
     }
@@ -166,15 +166,15 @@ impl Fit {
             let items = task.chat.candidates(&*task.counter);
             Diff::of_chat(&task.chat, &items, &window.fitted)
         });
-        write_text(&text, diff, output)?;
+        write_text(&text, diff.as_ref(), output)?;
         Summary::of_session(&task, &window).write(output);
         Ok(())
     }
 }
 
 /// Writes the answer: the chat, or the list of changes and the chat to a file.
-fn write_text(text: &str, diff: Option<Diff>, output: &mut Output) -> Result<(), Failure> {
-    if let Some(diff) = &diff {
+fn write_text(text: &str, diff: Option<&Diff>, output: &mut Output) -> Result<(), Failure> {
+    if let Some(diff) = diff {
         diff.show(output)?;
     }
     if diff.is_none() || output.has_file() {

@@ -97,6 +97,9 @@ struct Answer<'a> {
     stopped_at: Option<i64>,
 }
 
+/// A number of a step.
+type Measure = fn(&SweepStep) -> f64;
+
 /// Writes three lines over the budgets, then the first steps as a table.
 fn plot(task: &Task, sweep: &BudgetSweep, output: &mut Output) -> Result<(), Failure> {
     const ROWS: usize = 16;
@@ -106,7 +109,7 @@ fn plot(task: &Task, sweep: &BudgetSweep, output: &mut Output) -> Result<(), Fai
         return Ok(());
     };
     let units = format!("{}s", task.shape().unit());
-    let values: [(&str, fn(&SweepStep) -> f64); 3] = [
+    let values: [(&str, Measure); 3] = [
         (&units, |step| step.included as f64),
         ("tokens", |step| step.tokens_used as f64),
         ("score", |step| step.total_score),
