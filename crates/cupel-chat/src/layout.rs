@@ -19,6 +19,8 @@ pub(crate) struct Layout {
     pub(crate) text: String,
     /// The path of the list, such as `messages`; empty for a top-level array and for lines.
     pub(crate) path: String,
+    /// The JSON pointer of the list; empty for a top-level array and for lines.
+    pointer: String,
     /// The JSON pointer that the list was looked for at.
     pub(crate) at: String,
     /// The format of a transcript, whose records hold the values.
@@ -26,7 +28,7 @@ pub(crate) struct Layout {
     /// Whether a string takes the place of the list.
     pub(crate) is_text: bool,
     /// The other fields of the request.
-    pub(crate) envelope: Vec<(String, Value)>,
+    pub(crate) envelope: RequestFields,
     /// The values, each from the end of the separator before it.
     elements: Vec<Element>,
     separator: &'static str,
@@ -34,6 +36,9 @@ pub(crate) struct Layout {
     head: usize,
     tail: usize,
 }
+
+/// Fields of a request.
+pub(crate) type RequestFields = Vec<(String, Value)>;
 
 /// One value of a text that is written.
 pub(crate) enum Piece<'p> {
@@ -186,7 +191,7 @@ impl Layout {
             }
             _ => {
                 let message = format!("the object has both {}", list_of(&keys));
-                let pointers = keys.iter().map(|key| found.pointer(key)).collect();
+                let pointers = keys.iter().map(|key| found.pointer_of(key)).collect();
                 Err(needs_list(text, found, &message).elsewhere(pointers))
             }
         }
@@ -224,6 +229,7 @@ impl Layout {
         Ok(Self {
             text: text.to_owned(),
             path: found.path,
+            pointer: found.pointer,
             at: String::new(),
             transcript: None,
             is_text,
@@ -269,6 +275,7 @@ impl Layout {
         Ok(Self {
             text: text.to_owned(),
             path: String::new(),
+            pointer: String::new(),
             at: String::new(),
             transcript,
             is_text: false,
@@ -297,6 +304,15 @@ impl Layout {
             "."
         };
         format!("{}[{index}]{dot}{field}", self.path)
+    }
+
+    /// Returns the JSON pointer of a value in its document, which is its line if there is one per line.
+    pub(crate) fn pointer_of(&self, index: usize) -> String {
+        if self.separator.is_empty() {
+            String::new()
+        } else {
+            format!("{}/{index}", self.pointer)
+        }
     }
 
     /// Returns an error at a value.
@@ -471,7 +487,7 @@ fn records(
     text: &str,
     lines: Vec<Element>,
     shape: Shape,
-) -> Result<(Vec<Element>, Vec<(String, Value)>), ChatError> {
+) -> Result<(Vec<Element>, RequestFields), ChatError> {
     let (mut main, mut side, mut envelope) = (Vec::new(), Vec::new(), Vec::new());
     let Some(transcript) = shape.format().transcript else {
         return Ok((lines, envelope));
@@ -487,7 +503,7 @@ fn records(
             return Err(error.kind(Kind::Ambiguous));
         }
         let fields = (transcript.request_fields)(&record).into_iter();
-        envelope.extend(fields.map(|(key, value)| (key.to_owned(), value)));
+        envelope.extend(fields);
         let kind = (transcript.classify)(&record);
         if let Record::Summary | Record::Boundary = kind {
             main.clear();
@@ -543,6 +559,12 @@ fn no_list(text: &str, found: &Found<'_>) -> ChatError {
         format!("the object has {}", keys.join(", "))
     };
     needs_list(text, found, &message).elsewhere(found.lists())
+}
+
+/// Returns the pointers of the lists of messages in a value.
+pub(crate) fn lists_in(json: &str) -> Vec<String> {
+    let whole = serde_json::from_str::<&RawValue>(json);
+    whole.map_or_else(|_| Vec::new(), |whole| Found::whole(whole).lists())
 }
 
 /// Returns an error that names the keys of the list by format.

@@ -14,7 +14,7 @@ pub(crate) struct Found<'a> {
     /// Its path, such as `body.messages`.
     pub(crate) path: String,
     /// Its JSON pointer, such as `/body/messages`.
-    pointer: String,
+    pub(crate) pointer: String,
     /// The other fields of the object that contains it.
     pub(crate) siblings: Vec<(String, &'a RawValue)>,
 }
@@ -40,8 +40,13 @@ impl<'a> Found<'a> {
         serde_json::from_str(self.raw.get()).unwrap_or(Entries(Vec::new()))
     }
 
+    /// Returns the elements of an array; none of another value.
+    fn elements(&self) -> Vec<&'a RawValue> {
+        serde_json::from_str(self.raw.get()).unwrap_or_default()
+    }
+
     /// Returns the JSON pointer of a field.
-    pub(crate) fn pointer(&self, key: &str) -> String {
+    pub(crate) fn pointer_of(&self, key: &str) -> String {
         let key = key.replace('~', "~0").replace('/', "~1");
         format!("{}/{key}", self.pointer)
     }
@@ -57,7 +62,7 @@ impl<'a> Found<'a> {
             (Some((_, raw)), true) => Ok(Self {
                 raw,
                 path,
-                pointer: self.pointer(key),
+                pointer: self.pointer_of(key),
                 siblings,
             }),
             (Some(_), false) => {
@@ -79,7 +84,7 @@ impl<'a> Found<'a> {
 
     /// Returns an element of an array.
     fn element(&self, text: &str, token: &str) -> Result<Self, ChatError> {
-        let list: Vec<&RawValue> = serde_json::from_str(self.raw.get()).unwrap_or_default();
+        let list = self.elements();
         // RFC 6901 allows no leading zeros.
         let index = token.parse::<usize>().ok();
         let index = index.filter(|index| index.to_string() == token);
@@ -87,7 +92,7 @@ impl<'a> Found<'a> {
             Some(raw) => Ok(Self {
                 raw,
                 path: format!("{}[{token}]", self.path),
-                pointer: self.pointer(token),
+                pointer: self.pointer_of(token),
                 siblings: Vec::new(),
             }),
             None => {
@@ -99,29 +104,32 @@ impl<'a> Found<'a> {
     }
 
     fn nowhere(&self, text: &str, token: &str, has: &str) -> ChatError {
-        let message = format!("nothing at the pointer `{}`: {has}", self.pointer(token));
+        let message = format!("nothing at the pointer `{}`: {has}", self.pointer_of(token));
         ChatError::new(text, offset(text, self.raw), message).at(&*self.path)
     }
 
-    /// Returns the pointers of the lists of messages in an object, at most four levels deep.
+    /// Returns the pointers of the lists of messages in a value, at most five levels deep. Of an array, the
+    /// first element counts.
     pub(crate) fn lists(&self) -> Vec<String> {
         fn add(found: &Found<'_>, depth: usize, pointers: &mut Vec<String>) {
-            let Entries(entries) = found.entries();
-            for (key, raw) in entries {
+            if is_list_of_messages(found.raw) {
+                pointers.push(found.pointer.clone());
+                return;
+            }
+            let Entries(mut entries) = found.entries();
+            if entries.is_empty() {
+                entries.extend(found.elements().first().map(|raw| ("0".to_owned(), *raw)));
+            }
+            for (key, raw) in entries.into_iter().filter(|_| depth > 0) {
                 let inner = Found {
-                    raw,
-                    pointer: found.pointer(&key),
+                    pointer: found.pointer_of(&key),
                     ..Found::whole(raw)
                 };
-                if is_list_of_messages(raw) {
-                    pointers.push(inner.pointer);
-                } else if depth > 1 {
-                    add(&inner, depth - 1, pointers);
-                }
+                add(&inner, depth - 1, pointers);
             }
         }
         let mut pointers = Vec::new();
-        add(self, 4, &mut pointers);
+        add(self, 5, &mut pointers);
         pointers
     }
 }

@@ -1,7 +1,7 @@
 //! Where a chat is found: in wrappers, at a JSON pointer, and among other chats.
 
 use cupel::ContextBudget;
-use cupel_chat::{Chat, Chats, Encoding, Role, Shape, default_policy, newest_policy};
+use cupel_chat::{Chat, Chats, Encoding, Message, Role, Shape, default_policy, newest_policy};
 
 const MESSAGES: &str = r#"[ {"role": "user", "content": "one"} , {"role": "assistant", "content": "two"},
   {"role": "user", "content": "three"} ]"#;
@@ -127,6 +127,12 @@ fn an_error_names_the_lists_that_were_found() {
     assert_eq!(error(log).pointers, ["/request/body/messages"]);
     let two = r#"{"a": [{"role": "user"}], "b/c": [{"type": "human", "content": "x"}], "d": [{"content": "x", "tokens": 1}]}"#;
     assert_eq!(error(two).pointers, ["/a", "/b~1c"]);
+    let first = r#"{"runs": [{"log": [[{"role": "user", "content": "x"}]]}, {}]}"#;
+    assert_eq!(error(first).pointers, ["/runs/0/log/0"]);
+    let array = r#"[{"log": {"turns": [{"role": "user", "content": "x"}]}}]"#;
+    assert_eq!(error(array).pointers, ["/0/log/turns"]);
+    let lines = "{\"log\": {\"messages\": [{\"role\": \"user\", \"content\": \"x\"}]}}\n{}\n";
+    assert_eq!(error(lines).pointers, ["/log/messages"]);
     let both = r#"{"messages": [], "input": []}"#;
     assert_eq!(error(both).pointers, ["/messages", "/input"]);
     let shape = Some(Shape::Responses);
@@ -549,7 +555,7 @@ fn the_summary_of_a_codex_rollout_replaces_what_is_before() {
     let last = "{\"timestamp\": \"2026-04-22T19:00:06Z\", \"type\": \"response_item\", \"payload\": {\"type\": \"message\", \"role\": \"user\", \"content\": \"Thanks.\"}}\n";
     let text = rollout() + summary + last;
     let chat = Chat::parse(&text, None).unwrap();
-    let texts: Vec<String> = chat.messages().map(|message| message.text()).collect();
+    let texts: Vec<String> = chat.messages().map(Message::text).collect();
     assert_eq!(texts, ["The tests pass.", "Thanks."]);
     assert_eq!(chat.write(&[0, 1]), text);
 }

@@ -74,7 +74,7 @@ impl Classified {
             return undecided();
         };
         if form != Form::Array
-            && let Ok(keys) = serde_json::from_str::<BTreeMap<String, IgnoredAny>>(first.get())
+            && let Ok(keys) = serde_json::from_str::<BTreeMap<String, &RawValue>>(first.get())
         {
             let has = |key: &&&str| keys.contains_key(**key);
             let list = |shape: Shape| Some((shape, shape.lists().iter().find(has)?));

@@ -14,6 +14,7 @@
 use serde_json::{Map, Value};
 
 use super::{Format, Record, Transcript, anthropic};
+use crate::layout::RequestFields;
 use crate::message::{ParsedMessage, Required};
 
 pub(super) const FORMAT: Format = Format {
@@ -74,12 +75,14 @@ fn annotate(record: &Map<String, Value>, message: &mut ParsedMessage) {
 }
 
 /// Returns the model of an answer.
-fn request_fields(record: &Map<String, Value>) -> Vec<(&'static str, Value)> {
+fn request_fields(record: &Map<String, Value>) -> RequestFields {
     let message = record.get("message");
     let model = message.and_then(|message| message.get("model"));
     // Answers of the program itself have the model `<synthetic>`.
     let is_model = |model: &&Value| model.as_str().is_some_and(|it| !it.starts_with('<'));
-    let model = model.filter(is_model).map(|model| ("model", model.clone()));
+    let model = model
+        .filter(is_model)
+        .map(|model| ("model".to_owned(), model.clone()));
     model.into_iter().collect()
 }
 

@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::fields::{Fault, optional};
 use super::{Format, Record, Shape, Transcript, responses};
+use crate::layout::RequestFields;
 use crate::message::{ParsedMessage, Required, Role};
 
 pub(super) const FORMAT: Format = Format {
@@ -78,16 +79,16 @@ fn read(fields: &Map<String, Value>) -> Result<ParsedMessage, Fault> {
 }
 
 /// Returns the model and the instructions that a record states.
-fn request_fields(record: &Map<String, Value>) -> Vec<(&'static str, Value)> {
+fn request_fields(record: &Map<String, Value>) -> RequestFields {
     let Some((kind, payload)) = payload(record) else {
         return Vec::new();
     };
     let field = |key: &str| payload.get(key).filter(|value| !value.is_null()).cloned();
     match kind {
-        "turn_context" => field("model").map(|model| ("model", model)),
+        "turn_context" => field("model").map(|model| ("model".to_owned(), model)),
         "session_meta" => field("instructions")
             .or_else(|| payload.get("base_instructions")?.get("text").cloned())
-            .map(|instructions| ("instructions", instructions)),
+            .map(|text| ("instructions".to_owned(), text)),
         _ => None,
     }
     .into_iter()

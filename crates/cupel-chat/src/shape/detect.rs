@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{Shape, names, type_of};
 use crate::error::{ChatError, Kind};
-use crate::layout::Layout;
+use crate::layout::{Layout, lists_in};
 
 /// Something that occurs in one format only, and the element it was found in.
 struct Evidence {
@@ -275,5 +275,8 @@ fn unknown(layout: &Layout, index: usize, value: &Value) -> ChatError {
         named(fields),
         names()
     );
-    layout.fault(index, "", message).kind(Kind::Unknown)
+    let prefix = layout.pointer_of(index);
+    let lists = lists_in(layout.json(index)).into_iter();
+    let error = layout.fault(index, "", message).kind(Kind::Unknown);
+    error.elsewhere(lists.map(|list| format!("{prefix}{list}")).collect())
 }

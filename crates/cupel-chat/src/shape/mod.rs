@@ -73,7 +73,7 @@ use serde_json::{Map, Value};
 pub(crate) use detect::{detect, evidence, foreign};
 pub(crate) use fields::{Fault, annotate, read};
 
-use crate::layout::Layout;
+use crate::layout::{Layout, RequestFields};
 use crate::message::{Image, ParsedMessage, Role};
 use crate::tokens::image;
 
@@ -201,7 +201,7 @@ pub(crate) struct Transcript {
     /// Adds what the record says about its message.
     pub(crate) annotate: fn(&Map<String, Value>, &mut ParsedMessage),
     /// Returns the fields of the request that a record states. Later records count.
-    pub(crate) request_fields: fn(&Map<String, Value>) -> Vec<(&'static str, Value)>,
+    pub(crate) request_fields: fn(&Map<String, Value>) -> RequestFields,
     /// The keys of the id of a record and of the record before it.
     pub(crate) parent: Option<(&'static str, &'static str)>,
     /// Returns the record of a marker from its message and the next record.
