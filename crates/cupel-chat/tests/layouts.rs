@@ -1,7 +1,16 @@
-//! Where a chat is found: in wrappers, at a JSON pointer, and among other chats.
+//! Where a chat is found: in wrappers, at a JSON pointer, among other chats, and in transcripts.
 
 use cupel::ContextBudget;
-use cupel_chat::{Chat, Chats, Encoding, Message, Role, Shape, default_policy, newest_policy};
+use cupel_chat::{
+    Chat, Chats, Encoding, Heuristic, Message, Role, Shape, default_policy, newest_policy,
+};
+use cupel_conformance::testing;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use serde_json::{Value, json};
+
+use crate::generated::{render, step};
 
 const MESSAGES: &str = r#"[ {"role": "user", "content": "one"} , {"role": "assistant", "content": "two"},
   {"role": "user", "content": "three"} ]"#;
@@ -300,9 +309,9 @@ fn transcript() -> String {
 }
 
 /// Returns the id and the parent of every record that has an id.
-fn chain(text: &str) -> Vec<(String, serde_json::Value)> {
+fn chain(text: &str) -> Vec<(String, Value)> {
     let records = text.lines().map(|line| serde_json::from_str(line).unwrap());
-    let links = records.filter_map(|record: serde_json::Value| {
+    let links = records.filter_map(|record: Value| {
         Some((
             record.get("uuid")?.as_str()?.to_owned(),
             record["parentUuid"].clone(),
@@ -365,9 +374,8 @@ fn a_fitted_transcript_is_one_chain() {
             assert_eq!(others(&written), others(&text), "{tokens}");
             let links = chain(&written);
             let has = |id: &str| links.iter().any(|(known, _)| known == id);
-            let is_linked = |(_, parent): &(String, serde_json::Value)| {
-                parent.is_null() || has(parent.as_str().unwrap())
-            };
+            let is_linked =
+                |(_, parent): &(String, Value)| parent.is_null() || has(parent.as_str().unwrap());
             // The parent of the side chain is no record of the file.
             let main = links.iter().filter(|(id, _)| id != "u9");
             assert!(main.clone().all(is_linked), "{tokens}: {written}");
@@ -572,4 +580,112 @@ fn lines_without_a_line_break_at_the_end_are_written_as_lines() {
         let written = chat.write(&[0]);
         assert!(Chat::parse(&written, None).is_ok_and(|chat| chat.len() == 1));
     }
+}
+
+/// Returns a transcript of messages among other records, and the same messages one per line.
+fn transcript_and_lines(shape: Shape, messages: &[Value]) -> (String, String) {
+    let (mut records, mut lines) = (String::new(), String::new());
+    let mut number = 0;
+    let mut parent = Value::Null;
+    for (position, message) in messages.iter().enumerate() {
+        lines += &format!("{message}\n");
+        number += 1;
+        let id = format!("u{number}");
+        let record = match shape {
+            Shape::Codex => json!({"type": "response_item", "payload": message}),
+            _ => json!({
+                "type": message["role"], "message": message, "sessionId": "s", "isSidechain": false,
+                "uuid": id, "parentUuid": parent,
+            }),
+        };
+        records += &format!("{record}\n");
+        parent = json!(id);
+        if position % 3 == 1 {
+            number += 1;
+            let id = format!("u{number}");
+            let other = json!({"type": "system", "uuid": id, "parentUuid": parent, "payload": {}});
+            records += &format!("{other}\n");
+            parent = json!(id);
+        }
+        if position % 4 == 2 {
+            let side = json!({
+                "type": "assistant", "message": {"role": "assistant", "content": "aside"},
+                "isSidechain": true, "uuid": format!("s{number}"), "parentUuid": null,
+            });
+            records += &format!("{side}\n");
+        }
+    }
+    (records, lines)
+}
+
+#[test]
+fn a_transcript_is_fitted_as_its_messages_alone() {
+    let config = Config {
+        cases: testing::cases(20),
+        failure_persistence: None,
+        ..Config::default()
+    };
+    let texts = |chat: &Chat| chat.messages().map(Message::text).collect::<Vec<_>>();
+    let other_records = |text: &str| {
+        let others = |line: &&str| line.contains("\"system\"") || line.contains("aside");
+        let without_parent = |line: &str| {
+            let mut record: Value = serde_json::from_str(line).unwrap();
+            record["parentUuid"] = Value::Null;
+            record
+        };
+        text.lines()
+            .filter(others)
+            .map(without_parent)
+            .collect::<Vec<_>>()
+    };
+    let dropped = std::cell::Cell::new(0);
+    let run = TestRunner::new(config).run(&vec(step(), 1..12), |steps| {
+        for (shape, plain) in [
+            (Shape::ClaudeCode, Shape::Anthropic),
+            (Shape::Codex, Shape::Responses),
+        ] {
+            let mut messages = render(plain, &steps);
+            // The instructions of Codex are not a message.
+            messages.retain(|message| message["role"] != "system");
+            let (records, lines) = transcript_and_lines(shape, &messages);
+            let transcript = Chat::parse(&records, Some(shape)).unwrap();
+            let alone = Chat::parse(&lines, Some(plain)).unwrap();
+            prop_assert_eq!(texts(&transcript), texts(&alone));
+            let all = alone.tokens(&Heuristic);
+            prop_assert_eq!(transcript.tokens(&Heuristic), all);
+            for share in [20, 50, 80, 100] {
+                let tokens = (all * share / 100).max(1);
+                let budget = ContextBudget::with_target(tokens, tokens).unwrap();
+                let fit = |chat: &Chat| {
+                    let fitted = chat.fit(&default_policy(), &budget, &Heuristic).ok()?;
+                    Some((fitted.kept.clone(), fitted.to_json()))
+                };
+                let (fitted, expected) = (fit(&transcript), fit(&alone));
+                prop_assert_eq!(fitted.is_some(), expected.is_some());
+                let (Some((kept, written)), Some((expected, alone))) = (fitted, expected) else {
+                    continue;
+                };
+                prop_assert_eq!(&kept, &expected);
+                dropped.set(dropped.get() + messages.len() - kept.len());
+                if kept.is_empty() {
+                    continue;
+                }
+                prop_assert_eq!(other_records(&written), other_records(&records));
+                let again = Chat::parse(&written, Some(shape)).unwrap();
+                let alone = Chat::parse(&alone, Some(plain)).unwrap();
+                prop_assert_eq!(texts(&again), texts(&alone));
+                let links = chain(&written);
+                let is_linked = |(_, parent): &(String, Value)| {
+                    // The records of Codex are no chain.
+                    shape == Shape::Codex
+                        || parent.is_null()
+                        || links.iter().any(|(id, _)| parent == id)
+                };
+                prop_assert!(links.iter().all(is_linked), "{}", written);
+            }
+        }
+        Ok(())
+    });
+    run.unwrap();
+    assert!(dropped.get() > 0);
 }

@@ -65,7 +65,7 @@ fn classify(record: &Map<String, Value>) -> Record {
 }
 
 fn read(fields: &Map<String, Value>) -> Result<ParsedMessage, Fault> {
-    if fields.contains_key("type") {
+    if fields.contains_key("type") || fields.contains_key("role") {
         return responses::read(fields);
     }
     // The payload of `compacted`: the items that replace those before, or only their summary.
