@@ -229,7 +229,12 @@ impl Chat {
         let is_valid = |index: &usize| {
             self.groups.orphan(*index).is_none() && self.groups.group(*index) >= start
         };
-        let has_calls = |index: &usize| !self.messages[*index].calls.is_empty();
+        let has_calls = |index: &usize| {
+            let message = &self.messages[*index];
+            // A reference may stand for the call of a result.
+            let is_call = || message.is_reference() && self.has_results(*index);
+            !message.calls.is_empty() || is_call()
+        };
         let newest = (0..self.len()).rfind(|index| has_calls(index) && is_valid(index));
         let last = self.last_user_turn();
         let task = self.task().filter(|_| keep_task);
@@ -259,6 +264,12 @@ impl Chat {
         marks
     }
 
+    /// Returns whether a message or one of its group has a tool result.
+    fn has_results(&self, index: usize) -> bool {
+        let mut group = self.groups.with(index).iter();
+        group.any(|&member| !self.messages[member].results.is_empty())
+    }
+
     /// Returns the task: the first user turn that a window can start on, after the last compaction.
     fn task(&self) -> Option<usize> {
         let is_task = |&index: &usize| self.messages[index].is_user_turn() && self.can_start(index);
@@ -269,13 +280,13 @@ impl Chat {
     /// user turn in some formats, so its turns are dropped as a whole there. With the task these are the turns
     /// before a compaction.
     fn turns(&self, keep_task: bool) -> Vec<Option<usize>> {
+        let last = self.last_user_turn();
         let end = match self.compaction() {
-            _ if !self.shape.starts_on_user() => 0,
-            compaction if keep_task => compaction.unwrap_or(0),
-            _ => self
-                .last_user_turn()
-                .map_or(0, |last| self.groups.group(last)),
+            _ if !self.shape.starts_on_user() => None,
+            compaction if keep_task => compaction.min(last),
+            _ => last,
         };
+        let end = end.map_or(0, |end| self.groups.group(end));
         let mut start = None;
         let starts: Vec<Option<usize>> = (0..self.len())
             .map(|index| {
@@ -283,7 +294,10 @@ impl Chat {
                 start.filter(|&start| start < end)
             })
             .collect();
-        let turn = |index| starts[self.groups.group(index)];
+        let turn = |index| {
+            let group = self.groups.group(index);
+            starts[group].filter(|_| group <= end)
+        };
         (0..self.len()).map(turn).collect()
     }
 

@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use cupel::{
     ContextBudget, ContextItem, ContextView, CupelError, Decisions, DiagnosticTraceCollector,
-    ExclusionReason, LadderSlice, Policy, SelectionReport, TraceCollector, TraceDetailLevel,
-    total_tokens,
+    ExclusionReason, GroupSlice, LadderSlice, Policy, SelectionReport, TraceCollector,
+    TraceDetailLevel, total_tokens,
 };
 
 use crate::candidates::Candidates;
@@ -564,9 +564,20 @@ impl Chat {
     ) -> Option<FitError> {
         let available = budget.window_limit();
         let (messages, request) = candidates.split_at(self.len());
-        let is_mandatory = |item: &ContextItem| {
+        let is_marked = |item: &&ContextItem| {
             let marks = [LadderSlice::MANDATORY, LadderSlice::KEEP];
-            item.pinned() || marks.iter().any(|mark| item.metadata().contains_key(*mark))
+            marks.iter().any(|mark| item.metadata().contains_key(*mark))
+        };
+        let group = |item: &ContextItem| item.metadata().get(GroupSlice::KEY).cloned();
+        // A mark of one message holds for its group.
+        let marked: BTreeSet<String> = messages
+            .iter()
+            .filter(is_marked)
+            .filter_map(group)
+            .collect();
+        let is_mandatory = |item: &ContextItem| {
+            let in_group = || group(item).is_some_and(|group| marked.contains(&group));
+            item.pinned() || is_marked(&item) || in_group()
         };
         let mandatory = messages.iter().enumerate();
         let mandatory = mandatory.filter(|(_, item)| is_mandatory(item));

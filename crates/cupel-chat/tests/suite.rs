@@ -8,6 +8,7 @@ mod characters;
 mod clients;
 mod counting;
 mod generated;
+mod generated_rules;
 mod layouts;
 mod provider_rules;
 mod reading;

@@ -169,11 +169,14 @@ pub(super) fn block(message: &mut ParsedMessage, value: &Value, path: &str) -> R
         }
         Some(Reading::Result) => result(message, fields, path)?,
         Some(Reading::ServerCall) => {
-            push_json(message, value);
+            let input = fields.get("input").or_else(|| fields.get("args"));
+            message.push_text(optional(fields, "name", path)?.unwrap_or(kind));
+            message.push_text(&arguments(input));
             message.push_link(text(fields, "id", path)?, false);
         }
         Some(Reading::ServerResult(id)) => {
-            push_json(message, value);
+            let content = fields.get("content").or_else(|| fields.get("output"));
+            push_json(message, content.unwrap_or_default());
             message.push_link(text(fields, id, path)?, true);
         }
         Some(Reading::Compaction) => {
