@@ -12,6 +12,7 @@ mod generated_rules;
 mod layouts;
 mod provider_rules;
 mod reading;
+mod readme;
 mod renderers;
 mod requests;
 mod sessions;

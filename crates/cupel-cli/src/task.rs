@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use cupel::config::{PolicyConfig, Preset, preset};
+use cupel::config::{PolicyConfig, Preset, preset, presets};
 use cupel::{
     BudgetSweep, ContextBudget, ContextItem, CupelError, Decisions, Pipeline, Policy,
     SelectionReport, SweepProgress, total_tokens,
@@ -222,6 +222,20 @@ impl NamedPolicy {
         Self { name, policy }
     }
 
+    /// Returns a warning if this is a preset for items.
+    fn unsuited_to_chats(&self) -> Option<String> {
+        preset(&self.name)
+            .ok()
+            .filter(|preset| !preset.is_for_chats())?;
+        let for_chats = presets().iter().filter(|preset| preset.is_for_chats());
+        let for_chats: Vec<&str> = for_chats.map(Preset::name).collect();
+        Some(format!(
+            "the preset {} is for items: it may drop the task and the newest step of a chat; presets for chats are {}",
+            self.name,
+            for_chats.join(", ")
+        ))
+    }
+
     /// Returns the policy with the options for chats.
     pub(crate) fn trimmed(mut self, trimming: &TrimmingArgs) -> Result<Self, Failure> {
         self.policy = trimming.apply(&self.policy, &self.name)?;
@@ -288,10 +302,12 @@ impl<'a> Settings<'a> {
         let RunBudget { budget, origin } = budget
             .over(None, window_of(&chat), model)
             .map_err(|failure| failure.or_at(|| source.whole()))?;
+        let policy = self.chat_policy(has_state)?;
         Ok(SessionTask {
             budget,
             origin,
-            policy: self.chat_policy(has_state)?,
+            warnings: policy.unsuited_to_chats().into_iter().collect(),
+            policy,
             unknown_model: args.unknown(model),
             counter: args.counter(model)?,
             chat,
@@ -334,11 +350,12 @@ impl<'a> Settings<'a> {
                     }
                 };
                 let RunBudget { budget, origin } = budget;
-                let unused_kinds = unused_kinds(&candidates, &budget, &policy.policy, "message");
+                let mut warnings = unused_kinds(&candidates, &budget, &policy.policy, "message");
+                warnings.extend(policy.unsuited_to_chats());
                 Task {
                     budget,
                     origin,
-                    unused_kinds,
+                    warnings,
                     policy,
                     has_own_policy: false,
                     items: candidates.to_vec(),
@@ -375,7 +392,7 @@ impl<'a> Settings<'a> {
                     (None, None) => self.for_items.clone(),
                 };
                 Task {
-                    unused_kinds: unused_kinds(
+                    warnings: unused_kinds(
                         &request.items,
                         &run_budget.budget,
                         &policy.policy,
@@ -419,6 +436,7 @@ pub(crate) struct SessionTask {
     pub(crate) budget: ContextBudget,
     /// How the budget was chosen, if neither the input nor the command line states it.
     origin: Option<String>,
+    warnings: Vec<String>,
     pub(crate) policy: NamedPolicy,
     pub(crate) counter: Box<dyn TokenCounter>,
     /// Why the counter is an estimate, if the model is unknown.
@@ -437,7 +455,7 @@ impl SessionTask {
             policy: &self.policy.name,
             counted_by: counted_by(Some(&*self.counter)),
             unknown_model: self.unknown_model.as_ref(),
-            warnings: &[],
+            warnings: &self.warnings,
         }
     }
 
@@ -462,8 +480,8 @@ pub(crate) struct Task {
     pub(crate) budget: ContextBudget,
     /// How the budget was chosen, if neither the input nor the command line states it.
     origin: Option<String>,
-    /// Warnings about kinds that no candidate has.
-    unused_kinds: Vec<String>,
+    /// Warnings about the policy and the budget.
+    warnings: Vec<String>,
     pub(crate) policy: NamedPolicy,
     /// Whether the policy is the request's own.
     pub(crate) has_own_policy: bool,
@@ -581,7 +599,7 @@ impl Task {
             policy: &self.policy.name,
             counted_by: self.counted_by(),
             unknown_model: self.unknown_model.as_ref(),
-            warnings: &self.unused_kinds,
+            warnings: &self.warnings,
         }
     }
 

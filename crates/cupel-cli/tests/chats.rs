@@ -481,3 +481,22 @@ fn tokens_of_an_unknown_model_are_estimated() {
     );
     assert!(!exact.err.contains("note"), "{}", exact.err);
 }
+
+#[test]
+fn a_preset_for_items_warns_on_a_chat() {
+    let sandbox = Sandbox::new();
+    let session = example("agent-session.json");
+    let fit = |policy: &'static str, more: &[&'static str]| {
+        let args = ["fit", &session, "--budget", "2k", "--policy", policy];
+        let ran = sandbox.run(&[&args, more].concat());
+        ran.ok();
+        ran.err
+    };
+    let warning = "warning: the preset rag is for items: it may drop the task";
+    assert!(fit("rag", &[]).contains(warning));
+    assert!(fit("rag", &["--state", "state.json"]).contains(warning));
+    for preset in ["agent", "session", "tool-use", "newest"] {
+        let err = fit(preset, &[]);
+        assert!(!err.contains("is for items"), "{err}");
+    }
+}

@@ -130,11 +130,14 @@ fn list(output: &mut Output) -> Result<Exit, Failure> {
         return Ok(Exit::Success);
     }
     let bold = style::HEADER;
-    for preset in presets() {
-        let (name, description) = (preset.name(), preset.description());
-        let line = format!("{bold}{name:<12}{bold:#}  {description}");
-        for line in wrap(&line, columns(), 14) {
-            output.line(line)?;
+    for (title, for_chats) in [("For chats:", true), ("For items:", false)] {
+        output.line(format_args!("{bold}{title}{bold:#}"))?;
+        for preset in presets().iter().filter(|it| it.is_for_chats() == for_chats) {
+            let (name, description) = (preset.name(), preset.description());
+            let line = format!("  {bold}{name:<12}{bold:#}  {description}");
+            for line in wrap(&line, columns(), 16) {
+                output.line(line)?;
+            }
         }
     }
     Ok(Exit::Success)
