@@ -103,7 +103,7 @@ for (const name of cases) {
   check(`${name}: a budget typed in shows the run at that budget`, name, async (page, expected) => {
     await page.click('#tab-window');
     const runs = expected.runs.filter((run) => run.error === undefined);
-    const stride = Math.ceil(runs.length / 40);
+    const stride = Math.ceil(runs.length / 12);
     for (const run of runs.filter((_, place) => place % stride === 0)) {
       await type(page, run.budget);
       const view = await shown(page);
@@ -263,7 +263,7 @@ check('a gap of the transcript opens and says why', 'agent-session', async (page
   const isOut = (index) => !run.window.includes(index);
   const listed = await gap.locator('[data-index]').evaluateAll((rows) => rows.map((row) => Number(row.dataset.index)));
   assert.deepEqual(listed, [...Array(expected.count).keys()].filter(isOut));
-  for (const reason of await gap.locator('.reason').allTextContents()) assert.match(reason, /; included from a budget of [\d,]+ on\.$/);
+  for (const reason of await gap.locator('.reason').allTextContents()) assert.match(reason, /; included from [\d,]+ tokens on\.$/);
   await page.click('#next');
   await shown(page);
   assert(await gap.locator('details').first().evaluate((details) => details.open), 'it stays open at another budget');
@@ -280,11 +280,17 @@ check('a shortened result opens where it was cut, and in full', 'agent-session',
   assert.match(omitted, /^FAILED tests/);
   const kept = await message.locator('.kept').allTextContents();
   await message.locator('button', { hasText: 'Show full text' }).click();
-  const full = await message.locator('.text').evaluate((text) => [...text.children].map((part) => part.textContent).join('\n'));
+  const full = await message.locator('.text').textContent();
   assert(full.startsWith(omitted));
   assert(full.endsWith(kept.at(-1)));
+  assert((await message.locator('del').allTextContents()).join('').startsWith(omitted), 'what is omitted is marked');
   await message.locator('button', { hasText: 'Show as sent' }).click();
   assert.equal(await cut.count(), 1);
+  // An answer that is cut inside a line.
+  const answer = page.locator('#transcript [data-index="42"]');
+  await answer.locator('button', { hasText: 'Show full text' }).click();
+  const [whole, marked] = [await answer.locator('.text').textContent(), await answer.locator('del').textContent()];
+  assert(whole.startsWith('All 43 tests pass.') && marked.length > 0 && marked.length < whole.length / 2);
 });
 
 check('a call and its results are one card', 'agent-session', async (page) => {

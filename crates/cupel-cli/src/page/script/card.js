@@ -105,7 +105,7 @@ function comparedText(item, form) {
   const text = make('div', 'text');
   text.dir = 'auto';
   for (const { text: piece, isOmitted } of comparedWith(item, form)) {
-    text.append(make(isOmitted ? 'del' : 'span', isOmitted ? 'omitted' : 'kept', visible(piece)));
+    text.append(isOmitted ? make('del', 'omitted', visible(piece)) : visible(piece));
   }
   return text;
 }

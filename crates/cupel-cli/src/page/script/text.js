@@ -80,7 +80,7 @@ function reasonAt(item, budget) {
       ? `included at smaller budgets only, up to ${tokens(before[1])}`
       : `not included at any budget up to ${tokens(data.last)}`;
   if (budget === target && item.reason) return [item.reason, where];
-  return [failureAt(budget) ? 'no window at this budget' : 'not selected at this budget', where];
+  return [failureAt(budget) ? 'no window at this budget' : 'left out at this budget', where];
 }
 
 /**
@@ -89,7 +89,7 @@ function reasonAt(item, budget) {
  */
 function included(item, next) {
   if (!data.exact) return `included at a budget of ${tokens(next[0])}`;
-  if (next[1] >= data.last) return `included from a budget of ${tokens(next[0])} on`;
+  if (next[1] >= data.last) return `included from ${tokens(next[0])} tokens on`;
   const more = item.intervals.at(-1) !== next;
   return `included at budgets of ${tokens(next[0])} to ${tokens(next[1])}${more ? ' and at larger ones' : ''}`;
 }
@@ -141,23 +141,39 @@ function piecesOf(item, form) {
  * Returns the whole text in pieces: those that a shorter form has, and those that it omits.
  * @param {Item} item
  * @param {Lines[]} form
- * @returns {{text: string, isOmitted: boolean}[]}
  */
 function comparedWith(item, form) {
   const lines = item.text.split('\n');
+  /** @type {{text: string, isOmitted: boolean}[]} */
   const pieces = [];
   let next = 0;
-  /** @param {number} end */
-  const omit = (end) => {
-    if (end > next) pieces.push({ text: lines.slice(next, end).join('\n'), isOmitted: true });
+  /** @type {(text: string, isOmitted: boolean) => void} */
+  const add = (text, isOmitted) => {
+    if (text !== '') pieces.push({ text, isOmitted });
+  };
+  /** @type {(first: number, end: number, isOmitted: boolean) => void} */
+  const addLines = (first, end, isOmitted) => {
+    add(lines.slice(first, end).map((line, place) => (first + place + 1 < lines.length ? `${line}\n` : line)).join(''), isOmitted);
   };
   for (const run of form) {
-    if (typeof run === 'string') continue;
-    const [first, count] = run;
-    omit(first);
-    pieces.push({ text: lines.slice(first, first + count).join('\n'), isOmitted: false });
-    next = first + count;
+    if (typeof run !== 'string') {
+      const [first, count] = run;
+      addLines(next, first, true);
+      addLines(first, first + count, false);
+      next = first + count;
+      continue;
+    }
+    // A note inside a line: the line starts and ends as before.
+    const [before, after] = run.split(/\s*\[[^\]]*\bomitted\b[^\]]*\]\s*/);
+    const line = lines[next] ?? '';
+    const isPart = after !== undefined && before + after !== '' && line.length >= before.length + after.length;
+    if (isPart && line.startsWith(before) && line.endsWith(after)) {
+      add(before, false);
+      add(line.slice(before.length, line.length - after.length), true);
+      add(next + 1 < lines.length ? `${after}\n` : after, false);
+      next += 1;
+    }
   }
-  omit(lines.length);
+  addLines(next, lines.length, true);
   return pieces;
 }
