@@ -178,7 +178,7 @@ impl Chat {
             originals: items[..self.len()].to_vec(),
             items,
         };
-        let keep_task = settings.keep_task || self.shape.format().alternates;
+        let keep_task = settings.keep_task || self.shape.format().alternates();
         let pins = self.pinned_by(&settings.pin)?;
         let marks = match &candidates.ladder {
             Some(_) if self.shape.is_chat() => self.mandatory_for_ladder(keep_task),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::Role;
 use crate::message::ParsedMessage;
-use crate::shape::Shape;
+use crate::shape::{Binding, Shape};
 
 /// The messages in groups: a disjoint-set forest (Tarjan 1975) whose roots are the first members.
 #[derive(Debug, Clone, PartialEq)]
@@ -109,22 +109,21 @@ impl Groups {
 
     /// Joins a message with the ones next to it that it is not valid without.
     fn join_neighbors(&mut self, shape: Shape, messages: &[ParsedMessage], index: usize) {
-        let (message, format) = (&messages[index], shape.format());
+        let message = &messages[index];
         let next = messages.get(index + 1);
         let next_is_from_model = next.is_some_and(ParsedMessage::is_from_model);
-        let next_is_turn = next.is_none_or(ParsedMessage::is_user_turn);
-        let has_next = next.is_some_and(|next| next.role() != Role::System);
         if message.precedes_next && !next_is_from_model {
             self.own_orphans[index] = Some(Orphan::Reasoning);
         }
         // A system message among Anthropic messages stays after its turn and before the answer.
         let is_bound = shape == Shape::Anthropic && message.role() == Role::System;
-        let precedes = |is_ruled: bool, next: bool| is_ruled && next && message.is_from_model();
-        if precedes(format.groups_model_items, next_is_from_model)
-            || precedes(format.ends_on_user, !next_is_turn)
-            || precedes(format.alternates, has_next)
-            || (is_bound && next_is_from_model)
-        {
+        let precedes = match shape.format().binding {
+            Binding::Nothing => false,
+            Binding::ModelItems => next_is_from_model,
+            Binding::UntilUserTurn => next.is_some_and(|next| !next.is_user_turn()),
+            Binding::Next => next.is_some_and(|next| next.role() != Role::System),
+        };
+        if (precedes && message.is_from_model()) || (is_bound && next_is_from_model) {
             self.join(index, index + 1);
         }
         if is_bound && index > 0 {

@@ -229,13 +229,13 @@ impl Chat {
         match (previous, before) {
             (None | Some(Role::System | Role::Assistant), _) if is_user => Place::Into(index),
             // There, a message of its own would be a second one of its role in a row.
-            _ if is_user && self.shape.format().alternates => Place::Nowhere,
+            _ if is_user && self.shape.format().alternates() => Place::Nowhere,
             _ if is_user => Place::Message(Role::Assistant),
             (Some(Role::User), Some(before)) if self.messages[before].is_user_turn() => {
                 Place::Into(before)
             }
             (Some(Role::User), _) => Place::Nowhere,
-            _ if self.shape.format().alternates => Place::Nowhere,
+            _ if self.shape.format().alternates() => Place::Nowhere,
             _ => Place::Message(Role::User),
         }
     }
@@ -316,7 +316,7 @@ impl Chat {
         let count = match markers {
             _ if !self.shape.is_chat() || user_turns == 0 => 0,
             Markers::Off => 0,
-            Markers::BeforeUserTurn if user_turns == 1 || self.shape.format().alternates => 0,
+            Markers::BeforeUserTurn if user_turns == 1 || self.shape.format().alternates() => 0,
             Markers::BeforeUserTurn => 1 + pinned,
             // After the task and after the last user turn.
             Markers::Everywhere(_) => 2 + pinned,

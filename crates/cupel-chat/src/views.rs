@@ -47,12 +47,16 @@ impl Chat {
     }
 
     /// Returns the strings of a message that a shorter text may replace: those of its tool results; or
-    /// all its texts, if it is the task or an assistant message of texts only.
+    /// all its texts, if it is the task, an assistant message of texts only, or one that contains the
+    /// results of its own calls.
     fn replaceable(&self, index: usize, is_task: bool) -> Vec<&Slot> {
         let message = &self.messages[index];
         if self.has_result(index) {
             let slots = message.slots.iter();
-            return slots.filter(|slot| slot.result.is_some()).collect();
+            let is_own = message.is_from_model();
+            return slots
+                .filter(|slot| is_own || slot.result.is_some())
+                .collect();
         }
         let members = self.groups.with(index).iter();
         let mut from_model = members.filter(|&&member| self.messages[member].is_from_model());
@@ -127,9 +131,12 @@ impl MessageShortener<'_> {
                 Some(_) => shortener.result(share, counter),
                 None => shortener.prose(share, counter),
             };
-            let text = text.and_then(|text| match string.slot.is_json {
-                true => normalized(&text, string.text),
-                false => Some(text),
+            let text = text.and_then(|text| {
+                if string.slot.is_json {
+                    normalized(&text, string.text)
+                } else {
+                    Some(text)
+                }
             });
             if let Some(text) = text {
                 replacement.tokens += counter.count(&text) - string.tokens;

@@ -40,7 +40,11 @@ pub(crate) fn render(shape: Shape, steps: &[Step]) -> Option<Vec<Value>> {
                 number,
                 calls,
                 think: *think,
-                reversed: *reversed,
+                order: if *reversed {
+                    (0..calls.len()).rev().collect()
+                } else {
+                    (0..calls.len()).collect()
+                },
                 with_text: *with_text,
                 reused: *reused,
             }),
@@ -82,7 +86,8 @@ struct Tools<'s> {
     number: usize,
     calls: &'s [(String, String)],
     think: bool,
-    reversed: bool,
+    /// The order of the results.
+    order: Vec<usize>,
     with_text: bool,
     reused: bool,
 }
@@ -99,15 +104,6 @@ impl Tools<'_> {
     /// Returns a result as a JSON object, and a number that no shortening may lose.
     fn result(&self, index: usize) -> Value {
         json!({"output": self.calls[index].1, "n": index})
-    }
-
-    fn order(&self) -> Vec<usize> {
-        let order = 0..self.calls.len();
-        if self.reversed {
-            order.rev().collect()
-        } else {
-            order.collect()
-        }
     }
 }
 
@@ -155,56 +151,8 @@ impl Messages {
         let indices = 0..tools.calls.len();
         let arguments = |index: usize| tools.calls[index].0.as_str();
         match self.shape {
-            Shape::Gemini => {
-                let with_id = |mut value: Value, index: usize| {
-                    if !tools.reused {
-                        value["id"] = tools.id(index).into();
-                    }
-                    value
-                };
-                let mut calls: Vec<Value> = indices
-                    .map(|index| {
-                        let call = json!({"name": "f", "args": {"a": arguments(index)}});
-                        json!({"functionCall": with_id(call, index)})
-                    })
-                    .collect();
-                if tools.think {
-                    calls[0]["thoughtSignature"] = "c2lnbmF0dXJl".into();
-                    calls.insert(0, json!({"text": "hm", "thought": true}));
-                }
-                self.push(true, json!({"role": "model", "parts": calls}));
-                let results = tools.order().into_iter().map(|index| {
-                    let response = json!({"name": "f", "response": tools.result(index)});
-                    json!({"functionResponse": with_id(response, index)})
-                });
-                let mut results: Vec<Value> = results.collect();
-                if tools.with_text {
-                    results.push(json!({"text": "and hurry"}));
-                }
-                self.push(false, json!({"role": "user", "parts": results}));
-            }
-            Shape::Bedrock => {
-                let mut calls: Vec<Value> = indices
-                    .map(|index| json!({"toolUse": {"toolUseId": tools.id(index), "name": "f", "input": {"a": arguments(index)}}}))
-                    .collect();
-                if tools.think {
-                    let text = json!({"text": "hm", "signature": "s"});
-                    calls.insert(0, json!({"reasoningContent": {"reasoningText": text}}));
-                }
-                self.push(true, json!({"role": "assistant", "content": calls}));
-                let results = tools.order().into_iter().map(|index| {
-                    let content = match index % 2 {
-                        0 => json!([{"text": tools.calls[index].1}]),
-                        _ => json!([{"json": tools.result(index)}]),
-                    };
-                    json!({"toolResult": {"toolUseId": tools.id(index), "content": content}})
-                });
-                let mut results: Vec<Value> = results.collect();
-                if tools.with_text {
-                    results.push(json!({"text": "and hurry"}));
-                }
-                self.push(false, json!({"role": "user", "content": results}));
-            }
+            Shape::Gemini => self.gemini_tools(tools),
+            Shape::Bedrock => self.bedrock_tools(tools),
             Shape::ShareGpt => {
                 for index in indices {
                     let call = json!({"name": "f", "arguments": {"a": arguments(index)}});
@@ -235,7 +183,7 @@ impl Messages {
                     .map(|index| json!({"type": "tool-call", "toolCallId": tools.id(index), "toolName": "f", "input": {"a": arguments(index)}}))
                     .collect();
                 self.push(true, json!({"role": "assistant", "content": calls}));
-                for index in tools.order() {
+                for &index in &tools.order {
                     let output = match index % 2 {
                         0 => json!({"type": "text", "value": tools.calls[index].1}),
                         _ => json!({"type": "json", "value": tools.result(index)}),
@@ -270,12 +218,68 @@ impl Messages {
                     true,
                     json!({"role": "assistant", "tool_plan": "hm", "tool_calls": calls}),
                 );
-                for index in tools.order() {
+                for &index in &tools.order {
                     let content =
                         json!([{"type": "document", "document": {"data": tools.result(index)}}]);
                     self.push(false, json!({"role": "tool", "tool_call_id": tools.id(index), "content": content}));
                 }
             }
         }
+    }
+
+    fn gemini_tools(&mut self, tools: &Tools<'_>) {
+        let indices = 0..tools.calls.len();
+        let arguments = |index: usize| tools.calls[index].0.as_str();
+        let with_id = |mut value: Value, index: usize| {
+            if !tools.reused {
+                value["id"] = tools.id(index).into();
+            }
+            value
+        };
+        let mut calls: Vec<Value> = indices
+            .map(|index| {
+                let call = json!({"name": "f", "args": {"a": arguments(index)}});
+                json!({"functionCall": with_id(call, index)})
+            })
+            .collect();
+        if tools.think {
+            calls[0]["thoughtSignature"] = "c2lnbmF0dXJl".into();
+            calls.insert(0, json!({"text": "hm", "thought": true}));
+        }
+        self.push(true, json!({"role": "model", "parts": calls}));
+        let results = tools.order.iter().map(|&index| {
+            let response = json!({"name": "f", "response": tools.result(index)});
+            json!({"functionResponse": with_id(response, index)})
+        });
+        let mut results: Vec<Value> = results.collect();
+        if tools.with_text {
+            results.push(json!({"text": "and hurry"}));
+        }
+        self.push(false, json!({"role": "user", "parts": results}));
+    }
+
+    fn bedrock_tools(&mut self, tools: &Tools<'_>) {
+        let indices = 0..tools.calls.len();
+        let arguments = |index: usize| tools.calls[index].0.as_str();
+        let mut calls: Vec<Value> = indices
+            .map(|index| json!({"toolUse": {"toolUseId": tools.id(index), "name": "f", "input": {"a": arguments(index)}}}))
+            .collect();
+        if tools.think {
+            let text = json!({"text": "hm", "signature": "s"});
+            calls.insert(0, json!({"reasoningContent": {"reasoningText": text}}));
+        }
+        self.push(true, json!({"role": "assistant", "content": calls}));
+        let results = tools.order.iter().map(|&index| {
+            let content = match index % 2 {
+                0 => json!([{"text": tools.calls[index].1}]),
+                _ => json!([{"json": tools.result(index)}]),
+            };
+            json!({"toolResult": {"toolUseId": tools.id(index), "content": content}})
+        });
+        let mut results: Vec<Value> = results.collect();
+        if tools.with_text {
+            results.push(json!({"text": "and hurry"}));
+        }
+        self.push(false, json!({"role": "user", "content": results}));
     }
 }

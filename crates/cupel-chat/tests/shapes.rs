@@ -373,29 +373,25 @@ fn calls_in_the_text_of_sharegpt_have_results() {
 
 #[test]
 fn unknown_parts_are_refused() {
-    for (shape, message, expected) in [
+    for (request, expected) in [
         (
-            Shape::Gemini,
-            json!({"role": "user", "parts": [{"video": {}}]}),
-            "unknown part",
+            json!({"contents": [{"role": "user", "parts": [{"hologram": {}}]}]}),
+            "unknown type `hologram`; the nearest format is gemini",
         ),
         (
-            Shape::Bedrock,
-            json!({"role": "user", "content": [{"tool_call": {}}]}),
-            "unknown content block: it has `tool_call`; expected one of text, image",
+            json!({"modelId": "m", "messages": [{"role": "user", "content": [{"tool_call": {}}]}]}),
+            "unknown content block type `tool_call`, which looks like a tool call",
         ),
         (
-            Shape::Vercel,
-            json!({"role": "assistant", "content": [{"type": "toolcall"}]}),
-            "unknown part type \"toolcall\"",
+            json!([{"id": "1", "role": "assistant", "parts": [{"type": "toolcall"}]}]),
+            "unknown content block type `toolcall`, which looks like a tool call",
         ),
         (
-            Shape::ShareGpt,
-            json!({"from": "narrator", "value": "x"}),
+            json!({"conversations": [{"from": "narrator", "value": "x"}]}),
             "unknown author \"narrator\"; expected one of system, human",
         ),
     ] {
-        let error = Chat::parse(&json!([message]).to_string(), Some(shape)).unwrap_err();
+        let error = Chat::parse(&request.to_string(), None).unwrap_err();
         assert!(error.to_string().contains(expected), "{error}");
     }
 }

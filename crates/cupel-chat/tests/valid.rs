@@ -247,8 +247,8 @@ pub(crate) fn objection_to_window(shape: Shape, input: &str, output: &str) -> Op
 
 /// Returns what a provider would reject.
 pub(crate) fn objection(shape: Shape, messages: &[Value]) -> Option<String> {
-    if let Some(objection) = validators::objection(shape, messages) {
-        return objection;
+    if let Some(objection) = validators::validator(shape) {
+        return objection(messages);
     }
     let mut open: BTreeSet<String> = BTreeSet::new();
     let mut answered: BTreeSet<String> = BTreeSet::new();

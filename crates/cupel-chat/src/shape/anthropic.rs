@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::fields::{Fault, count_unknown, fault, text};
-use super::{Format, Start, blocks};
+use super::{Binding, Format, Start, blocks};
 use crate::layout::Layout;
 use crate::message::{ParsedMessage, Role};
 use crate::tokens::image;
@@ -12,8 +12,7 @@ pub(super) const FORMAT: Format = Format {
     start: Start::User,
     content_fields: &["content"],
     // The API joins consecutive messages of the model into one turn.
-    groups_model_items: true,
-    ends_on_user: true,
+    binding: Binding::UntilUserTurn,
     check_order,
     evidence,
     request_evidence,

@@ -14,10 +14,11 @@
 
 use serde_json::{Map, Value};
 
+use super::blocks::unknown;
 use super::fields::{
     Fault, arguments, count_unknown, fault, join, list, object, optional, text, type_fault,
 };
-use super::{Format, RequestField, Shape, Start, media};
+use super::{Binding, Format, RequestField, Shape, Start, media};
 use crate::layout::Layout;
 use crate::message::{ContentPart, ParsedMessage, Role};
 use crate::tokens::image;
@@ -29,7 +30,7 @@ pub(super) const FORMAT: Format = Format {
         RequestField::Json("outputConfig"),
     ],
     start: Start::User,
-    alternates: true,
+    binding: Binding::Next,
     content_fields: &["content"],
     evidence,
     request_evidence,
@@ -119,15 +120,8 @@ fn block(
     path: &str,
 ) -> Result<(), Fault> {
     let Some(kind) = kind(fields) else {
-        let keys: Vec<String> = fields.keys().map(|key| format!("`{key}`")).collect();
-        let known = BLOCKS.join(", ");
-        return fault(
-            path,
-            format!(
-                "unknown content block: it has {}; expected one of {known}",
-                keys.join(", ")
-            ),
-        );
+        let kind = fields.keys().next().map_or("", String::as_str);
+        return unknown(message, kind, &Value::from(fields.clone()), path);
     };
     let value = &fields[kind];
     let path = &join(path, kind);
@@ -181,7 +175,9 @@ fn block(
             if texts.is_empty() {
                 message.push_text(&value.to_string());
             }
-            texts.iter().for_each(|text| message.push_text(text));
+            for text in texts {
+                message.push_text(text);
+            }
         }
     }
     Ok(())
@@ -210,7 +206,9 @@ fn document(
     if texts.is_empty() {
         message.push_part(ContentPart::File);
     }
-    texts.iter().for_each(|text| message.push_text(text));
+    for text in texts {
+        message.push_text(text);
+    }
     Ok(())
 }
 

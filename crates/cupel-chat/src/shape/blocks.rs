@@ -192,24 +192,24 @@ pub(super) fn block(message: &mut ParsedMessage, value: &Value, path: &str) -> R
         }
         Some(Reading::Json) => push_json(message, value),
         Some(Reading::Free) => {}
-        None => unknown(message, kind, value, path)?,
+        None => unknown(message, kind, value, &join(path, "type"))?,
     }
     Ok(())
 }
 
-/// Adds a block of an unknown type, which counts as its JSON. Fails for one that looks like a tool call or a
-/// tool result: trimming could separate it from the other.
-fn unknown(
+/// Adds a block of an unknown type, which counts as its JSON. `field` is the path of the type. Fails for one
+/// that looks like a tool call or a tool result: trimming could separate it from the other.
+pub(super) fn unknown(
     message: &mut ParsedMessage,
     kind: &str,
     value: &Value,
-    path: &str,
+    field: &str,
 ) -> Result<(), Fault> {
     let Some(what) = value
         .as_object()
         .and_then(|fields| looks_like(kind, fields))
     else {
-        message.unknown = Some((join(path, "type"), kind.to_owned()));
+        message.unknown = Some((field.to_owned(), kind.to_owned()));
         push_json(message, value);
         return Ok(());
     };
@@ -220,7 +220,7 @@ fn unknown(
         ""
     };
     fault(
-        join(path, "type"),
+        field,
         format!(
             "unknown content block type `{kind}`, which looks like {what}: what belongs to it cannot be found{format}"
         ),

@@ -15,7 +15,7 @@
 use serde_json::{Map, Value};
 
 use super::fields::{Fault, arguments, count_unknown, fault, join, list, object, optional, text};
-use super::{Format, RequestField, Start, media, order};
+use super::{Binding, Format, RequestField, Start, blocks, media, order};
 use crate::layout::Layout;
 use crate::message::{ContentPart, ParsedMessage, Role};
 use crate::tokens::image;
@@ -31,7 +31,7 @@ pub(super) const FORMAT: Format = Format {
         RequestField::Prompt("config", config),
     ],
     start: Start::User,
-    alternates: true,
+    binding: Binding::Next,
     link: Some(order::link),
     fields: &["role", "parts"],
     content_fields: &["parts"],
@@ -123,8 +123,8 @@ fn part(message: &mut ParsedMessage, fields: &Map<String, Value>, path: &str) ->
     let signature = field(fields, "thoughtSignature").and_then(|(_, value)| value.as_str());
     let Some((kind, key, value)) = data(fields) else {
         if signature.is_none() {
-            let known = DATA.join(", ");
-            return fault(path, format!("unknown part; expected one of {known}"));
+            let kind = fields.keys().next().map_or("", String::as_str);
+            return blocks::unknown(message, kind, &Value::from(fields.clone()), path);
         }
         message.parts.extend(signature.map(encrypted));
         return Ok(());

@@ -12,7 +12,7 @@
 //! | `bedrock.rs` | Amazon Bedrock Converse |
 //! | `vercel.rs` | Vercel AI SDK |
 //! | `ollama.rs` | Ollama |
-//! | `sharegpt.rs` | ShareGPT |
+//! | `sharegpt.rs` | `ShareGPT` |
 //! | `cohere.rs` | Cohere, version 2 |
 //! | `items.rs` | items of the library |
 //!
@@ -131,7 +131,7 @@ formats! {
         Vercel => vercel,
         /// Ollama: `messages` with `images`, and tool calls without ids.
         Ollama => ollama,
-        /// ShareGPT: `conversations` of messages with `from` and `value`.
+        /// `ShareGPT`: `conversations` of messages with `from` and `value`.
         ShareGpt => sharegpt,
         /// Cohere Chat, version 2: `messages` with `tool_plan` and documents.
         Cohere => cohere,
@@ -157,16 +157,10 @@ pub(crate) struct Format {
     pub(crate) continued_by: &'static [&'static str],
     /// Where a valid chat starts.
     pub(crate) start: Start,
-    /// Whether consecutive items of the model belong together: reasoning, its tool calls, its text.
-    pub(crate) groups_model_items: bool,
-    /// Whether a window ends on a message of the model only if the chat does. A message of the model then
-    /// belongs to the next message unless that is a user turn.
-    pub(crate) ends_on_user: bool,
+    /// Which messages of the model belong to the next message.
+    pub(crate) binding: Binding,
     /// Checks the order of the messages of a request. Returns the position of the first that is out of place.
     pub(crate) check_order: CheckOrder,
-    /// Whether messages of the model and of the user alternate: a message of the model goes with the one
-    /// after it, and the first user turn always stays.
-    pub(crate) alternates: bool,
     /// Reads one message.
     read: fn(&Map<String, Value>) -> Result<ParsedMessage, Fault>,
     /// Gives ids to calls and results without one.
@@ -245,7 +239,26 @@ pub(crate) enum Start {
     UserIfAny,
 }
 
+/// Which messages of the model are kept or dropped together with the next message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Binding {
+    /// None of them.
+    Nothing,
+    /// Consecutive items of the model: reasoning, its tool calls, its text.
+    ModelItems,
+    /// Those before a message that is not a user turn. A window ends on a message of the model only if the
+    /// chat does.
+    UntilUserTurn,
+    /// All of them, because roles alternate. The first user turn always stays.
+    Next,
+}
+
 impl Format {
+    /// Returns whether messages of the model and of the user alternate.
+    pub(crate) fn alternates(&self) -> bool {
+        self.binding == Binding::Next
+    }
+
     /// Returns a format of `messages` with the roles `user` and `assistant`, no rules beyond those of all
     /// formats, and no evidence.
     const fn new(
@@ -267,10 +280,8 @@ impl Format {
             ],
             continued_by: &[],
             start: Start::Any,
-            groups_model_items: false,
-            ends_on_user: false,
+            binding: Binding::Nothing,
             check_order: |_| Ok(()),
-            alternates: false,
             read,
             link: None,
             fields: &["role", "content"],

@@ -5,7 +5,7 @@
 use serde_json::{Map, Value};
 
 use super::fields::{Fault, arguments, count_unknown, fault, optional, text, type_fault};
-use super::{Format, blocks};
+use super::{Binding, Format, blocks};
 use crate::message::{ContentPart, ParsedMessage, Required, Role};
 
 pub(super) const FORMAT: Format = Format {
@@ -13,7 +13,7 @@ pub(super) const FORMAT: Format = Format {
     read_string: Some(user_message),
     fields: &["type", "call_id", "arguments", "output"],
     continued_by: &["previous_response_id", "conversation"],
-    groups_model_items: true,
+    binding: Binding::ModelItems,
     evidence,
     block_types: &["input_text", "output_text", "input_image", "input_file"],
     ..Format::new("openai-responses", "OpenAI Responses", read)

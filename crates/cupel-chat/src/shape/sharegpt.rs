@@ -1,4 +1,4 @@
-//! ShareGPT: the `conversations` of training data.
+//! `ShareGPT`: the `conversations` of training data.
 //!
 //! | what | rule |
 //! |---|---|
@@ -11,8 +11,8 @@
 
 use serde_json::{Map, Value};
 
-use super::fields::{Fault, arguments, count_unknown, fault, text};
-use super::{Format, RequestField, Start, anthropic, order};
+use super::fields::{Fault, arguments, count_unknown, fault, text, type_fault};
+use super::{Binding, Format, RequestField, Start, anthropic, order};
 use crate::message::{ParsedMessage, Role};
 
 pub(super) const FORMAT: Format = Format {
@@ -20,9 +20,10 @@ pub(super) const FORMAT: Format = Format {
     request_fields: &[
         RequestField::Prompt("system", anthropic::system),
         RequestField::Prompt("tools", tools),
+        RequestField::Json("tools"),
     ],
     start: Start::User,
-    alternates: true,
+    binding: Binding::Next,
     link: Some(order::link),
     fields: &["from", "value", "weight"],
     content_fields: &["value"],
@@ -83,9 +84,12 @@ fn read(fields: &Map<String, Value>) -> Result<ParsedMessage, Fault> {
     Ok(message)
 }
 
-/// Reads the definitions of the tools: JSON, or a string of JSON.
+/// Reads the definitions of the tools: a string of JSON.
 fn tools(value: &Value) -> Result<ParsedMessage, Fault> {
+    let Value::String(text) = value else {
+        return type_fault("tools", "a string", Some(value));
+    };
     let mut message = ParsedMessage::new(Role::System, "tools");
-    message.push_text(&arguments(Some(value)));
+    message.push_text(text);
     Ok(message)
 }

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use super::fields::{
     Fault, arguments, count_unknown, fault, join, list, object, optional, text, type_fault,
 };
-use super::{Format, Shape, media};
+use super::{Format, Shape, blocks, media};
 use crate::message::{ContentPart, ParsedMessage, Role};
 
 pub(super) const FORMAT: Format = Format {
@@ -159,13 +159,16 @@ fn part(message: &mut ParsedMessage, fields: &Map<String, Value>, path: &str) ->
         }
         "dynamic-tool" => ui_call(message, fields, text(fields, "toolName", path)?, path)?,
         kind if kind.starts_with("tool-") => {
-            ui_call(message, fields, &kind["tool-".len()..], path)?
+            ui_call(message, fields, &kind["tool-".len()..], path)?;
         }
         // A part of the application, which it may convert to text.
         kind if kind.starts_with("data-") => {
             message.push_text(&arguments(fields.get("data")));
         }
-        kind => return fault(join(path, "type"), format!("unknown part type {kind:?}")),
+        kind => {
+            let value = Value::from(fields.clone());
+            blocks::unknown(message, kind, &value, &join(path, "type"))?;
+        }
     }
     Ok(())
 }

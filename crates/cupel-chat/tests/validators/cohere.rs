@@ -1,5 +1,5 @@
-//! Cohere: "An assistant message with 'tool_calls' must be followed by tool messages responding to each
-//! 'tool_call_id'."
+//! Cohere: an assistant message with `tool_calls` must be followed by tool messages that answer each
+//! `tool_call_id`.
 
 use std::collections::BTreeSet;
 

@@ -11,15 +11,18 @@ mod vercel;
 use cupel_chat::Shape;
 use serde_json::Value;
 
-/// Returns what the provider would reject, for a format with a file here.
-pub(crate) fn objection(shape: Shape, messages: &[Value]) -> Option<Option<String>> {
+/// Returns what the provider would reject of a list of messages.
+type Validator = fn(&[Value]) -> Option<String>;
+
+/// Returns the validator of a format with a file here.
+pub(crate) fn validator(shape: Shape) -> Option<Validator> {
     Some(match shape {
-        Shape::Bedrock => bedrock::objection(messages),
-        Shape::Cohere => cohere::objection(messages),
-        Shape::Gemini => gemini::objection(messages),
-        Shape::Ollama => ollama::objection(messages),
-        Shape::ShareGpt => sharegpt::objection(messages),
-        Shape::Vercel => vercel::objection(messages),
+        Shape::Bedrock => bedrock::objection,
+        Shape::Cohere => cohere::objection,
+        Shape::Gemini => gemini::objection,
+        Shape::Ollama => ollama::objection,
+        Shape::ShareGpt => sharegpt::objection,
+        Shape::Vercel => vercel::objection,
         _ => return None,
     })
 }

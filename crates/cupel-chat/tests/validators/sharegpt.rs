@@ -1,4 +1,4 @@
-//! ShareGPT: "human and observation should appear in odd positions, while gpt and function should appear in
+//! `ShareGPT`: "human and observation should appear in odd positions, while gpt and function should appear in
 //! even positions" (LLaMA-Factory).
 
 use serde_json::Value;
