@@ -1,3 +1,5 @@
+//! Fits the chat on standard input into 8,000 tokens.
+
 use cupel::ContextBudget;
 use cupel_chat::{Chat, Encoding, default_policy};
 
