@@ -30,7 +30,7 @@ Commands:
   release     Tests each feature alone, the packed crates and the minimum Rust version
   package     Packs every crate, then builds and tests the packed crates
   fuzz        Runs every fuzz target for SECONDS each: SECONDS
-  mutants     Tests the tests with mutated code: [--only TEXT | --sample COUNT]
+  mutants     Tests the tests with mutated code: [--only TEXT | --sample COUNT | --missed]
   browser     Tests the pages of `cupel explain --html` in Chromium
   clients     Parses fitted chats with the types of the providers' Python and JavaScript clients
   screenshot  Writes docs/images/explain-*.png, screenshots of such a page

@@ -211,6 +211,29 @@ fn scores_of_any_size_add_up() {
     assert_eq!(totals.collect::<Vec<_>>(), [0.0, 4e9, 4e9 + 0.25]);
 }
 
+/// The scores 2^30, 2^-23 and 2^-23: a sum of `f64` one after another loses the small ones.
+#[test]
+fn scores_add_up_without_rounding_in_between() {
+    let large = f64::from(1 << 30);
+    let small = 0.5_f64.powi(23);
+    let weights = [("large", large), ("small", small)];
+    let weights = weights.map(|(kind, score)| (ContextKind::new(kind).unwrap(), score));
+    let items = [0, 1, 1].map(|kind: usize| {
+        let item = ContextItem::builder("x", 10).kind(weights[kind].0.clone());
+        item.build().unwrap()
+    });
+    let scorer = KindScorer::from_weights(weights).unwrap();
+    let pipeline = Pipeline::builder().scorer(scorer).slicer(GreedySlice);
+    let pipeline = pipeline.placer(ChronologicalPlacer).deduplication(false);
+    let sweep = pipeline
+        .build()
+        .unwrap()
+        .sweep(&items, &budget(30), 30..=30);
+    let total = sweep.unwrap().steps[0].total_score;
+    assert_eq!(large + small + small, large);
+    assert_eq!(total, large + 2.0 * small);
+}
+
 #[test]
 fn a_sampled_sweep_says_so_and_holds_where_it_looked() {
     let items: Vec<_> = (1..=9).map(|n| item(&n.to_string(), n * 7, 0.5)).collect();
@@ -944,6 +967,10 @@ fn the_record_of_a_run_agrees_with_its_trace() {
         prop_assert_eq!(untraced.tokens_left(), left);
         for (place, &candidate) in untraced.window().iter().enumerate() {
             prop_assert_eq!(untraced.position(candidate), Some(place));
+        }
+        if let Some(rule) = untraced.placement_rule() {
+            let window = rule.order(|candidate| untraced.position(candidate).is_some());
+            prop_assert_eq!(window, untraced.window());
         }
         for (index, item) in items.iter().enumerate() {
             let is_ranked = untraced.ranking().contains(&index);

@@ -326,6 +326,29 @@ fn a_group_that_does_not_fit_says_how_large_it_is() {
 }
 
 #[test]
+fn a_group_has_the_best_the_mean_or_the_sum_of_its_scores() {
+    // The groups have 12 tokens each, and one of them fits.
+    let items = [
+        member("a", 6, 0.9, "best"),
+        member("b", 6, 0.1, "best"),
+        member("c", 6, 0.7, "mean"),
+        member("d", 6, 0.7, "mean"),
+        member("e", 4, 0.6, "sum"),
+        member("f", 4, 0.6, "sum"),
+        member("g", 4, 0.6, "sum"),
+    ];
+    let rows = [
+        (GroupScore::Max, vec!["a", "b"]),
+        (GroupScore::Mean, vec!["c", "d"]),
+        (GroupScore::Sum, vec!["e", "f", "g"]),
+    ];
+    for (score, expected) in rows {
+        let window = run(&items, GroupSlice::new(GreedySlice).with_score(score), 12);
+        assert_eq!(window[..expected.len()], expected, "{score:?}");
+    }
+}
+
+#[test]
 fn a_pinned_member_stays_and_the_rest_of_its_group_costs_its_own_tokens() {
     let items = [
         member("pinned", 60, 0.0, "g").pinned(true),

@@ -301,6 +301,27 @@ fn choices_are_those_of_the_literal_table() {
     check(40_000, 1, Problem::choice);
 }
 
+/// Three items of 1 to 3 tokens and values of 1 to 4 in any order, with every target.
+// proves: KNAP-9, KNAP-11
+#[test]
+fn choices_of_all_small_problems_are_those_of_the_literal_table() {
+    let kinds: Vec<(i64, f64)> = (0..12)
+        .map(|kind| (1 + kind % 3, worth(1 + kind / 3)))
+        .collect();
+    for items in kinds.iter().flat_map(|a| kinds.iter().map(move |b| (a, b))) {
+        for third in &kinds {
+            for target in 0..=9 {
+                let problem = Problem {
+                    items: vec![*items.0, *items.1, *third],
+                    target,
+                    bucket_size: 1,
+                };
+                assert_eq!(problem.choice(), problem.literal_choice(), "{problem:?}");
+            }
+        }
+    }
+}
+
 /// The choice with no more memory than it takes.
 fn choice_within_least_memory(problem: &Problem) -> Vec<usize> {
     let mut bytes = 256;

@@ -339,6 +339,40 @@ fn decorators_pass_views_on() {
 }
 
 #[test]
+fn a_group_that_does_not_fit_has_the_room_that_views_leave() {
+    let member = |content: &str| {
+        let item = item(content, 200, &[]).to_builder();
+        item.meta(GroupSlice::KEY, "pair").build().unwrap()
+    };
+    let items = [
+        item("a", 100, &[("a, shortened", 30)]),
+        member("b"),
+        member("c"),
+    ];
+    let first_shortened = SelectBy(|_: &[ScoredRef<'_>]| {
+        let mut selection = Selection::keep(vec![0]);
+        selection.shorten(0, 0);
+        selection
+    });
+    let pipeline = pipeline(GroupSlice::new(first_shortened));
+    let decisions = pipeline.decide(&items, &budget(300)).unwrap();
+    assert_eq!(decisions.window(), [0]);
+    let reason = ExclusionReason::GroupExcluded {
+        group_size: 2,
+        group_tokens: 400,
+        available_tokens: 270,
+    };
+    let report = decisions.to_report();
+    assert!(
+        report
+            .excluded
+            .iter()
+            .all(|excluded| excluded.reason == reason),
+        "{report:?}"
+    );
+}
+
+#[test]
 fn a_smaller_budget_that_shortens_an_item_does_not_lose_it() {
     let slicer = LadderOfOne;
     let items = [item("a", 100, &[("a, shortened", 30)]), item("b", 20, &[])];

@@ -5,6 +5,9 @@
 //! the run of a few tests instead of a build. A mutant runs the tests that reach its function, shortest
 //! first, until one fails; tests of more than 3 s of processor time are skipped. A mutant that survives
 //! fails the command, unless `accepted.toml` lists it with a reason.
+//!
+//! Properties have 10 random cases. `CUPEL_CASES=100 cargo xtask mutants --missed` runs the survivors again
+//! with more.
 
 mod list;
 mod runner;
@@ -16,7 +19,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 use std::time::Instant;
 
-use crate::{process, read_toml, root};
+use crate::{process, read, read_toml, root};
 use list::Mutant;
 use runner::{TestSuite, Verdict};
 use schemata::Schemata;
@@ -26,7 +29,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
     let choice = Choice::parse(arguments)?;
     process::install_subcommand("mutants")?;
     let accepted = accepted()?;
-    let mutants = choice.of(list::mutants()?);
+    let mutants = choice.of(list::mutants()?)?;
     let tree = Tree::copy()?;
 
     let mut start = now();
@@ -70,6 +73,8 @@ enum Choice<'a> {
     Only(&'a str),
     /// So many at random, of those that need no build of their own.
     Sample(usize),
+    /// Those that the last run missed.
+    Missed,
 }
 
 impl<'a> Choice<'a> {
@@ -77,19 +82,21 @@ impl<'a> Choice<'a> {
         match arguments {
             [] => Ok(Self::All),
             ["--only", text] => Ok(Self::Only(text)),
+            ["--missed"] => Ok(Self::Missed),
             ["--sample", count] => {
                 let count = count.parse();
                 Ok(Self::Sample(
                     count.map_err(|error| format!("--sample: {error}"))?,
                 ))
             }
-            _ => {
-                Err("expected `--only TEXT`, a part of a mutant's name, or `--sample COUNT`".into())
-            }
+            _ => Err(
+                "expected `--only TEXT`, a part of a mutant's name, `--sample COUNT` or `--missed`"
+                    .into(),
+            ),
         }
     }
 
-    fn of(&self, mut mutants: Vec<Mutant>) -> Vec<Mutant> {
+    fn of(&self, mut mutants: Vec<Mutant>) -> Result<Vec<Mutant>, String> {
         match *self {
             Self::All => {}
             Self::Only(text) => mutants.retain(|mutant| mutant.name.contains(text)),
@@ -99,12 +106,17 @@ impl<'a> Choice<'a> {
                 mutants.sort_by_cached_key(|mutant| seed.hash_one(mutant.id));
                 mutants.truncate(count);
             }
+            Self::Missed => {
+                let missed = read(&list_of(Verdict::Missed))?;
+                let missed: BTreeSet<&str> = missed.lines().collect();
+                mutants.retain(|mutant| missed.contains(mutant.name.as_str()));
+            }
         }
-        mutants
+        Ok(mutants)
     }
 }
 
-/// Mutants that no test can distinguish from the original, with the reason.
+/// Returns the patterns of mutants that no test can distinguish from the original, with the reasons.
 fn accepted() -> Result<BTreeMap<String, String>, String> {
     let table = read_toml(&root().join("xtask/src/mutants/accepted.toml"))?;
     let reasons = table.into_iter().map(|(name, reason)| {
@@ -147,8 +159,7 @@ impl Outcomes {
         for verdict in Verdict::ALL {
             let names = self.names.get(&verdict).into_iter().flatten();
             let lines: Vec<&str> = names.map(String::as_str).collect();
-            let path = directory().join(format!("{verdict}.txt"));
-            write(&path, &lines.join("\n"))?;
+            write(&list_of(verdict), &lines.join("\n"))?;
         }
         Ok(())
     }
@@ -163,8 +174,9 @@ impl Outcomes {
         }
         let empty = BTreeSet::new();
         let missed = self.names.get(&Verdict::Missed).unwrap_or(&empty);
-        let (listed, unlisted): (Vec<_>, Vec<_>) =
-            missed.iter().partition(|name| accepted.contains_key(*name));
+        let (listed, unlisted): (Vec<_>, Vec<_>) = missed
+            .iter()
+            .partition(|name| accepted.keys().any(|pattern| matches(pattern, name)));
         let detected = self.count(Verdict::Caught) + self.count(Verdict::Timeout);
         let viable = detected + missed.len();
         println!(
@@ -190,7 +202,7 @@ impl Outcomes {
         }
         let stale: Vec<_> = accepted
             .keys()
-            .filter(|name| !missed.contains(*name))
+            .filter(|pattern| !missed.iter().any(|name| matches(pattern, name)))
             .collect();
         if is_complete && !stale.is_empty() {
             return Err(format!(
@@ -202,9 +214,25 @@ impl Outcomes {
     }
 }
 
+/// Returns whether a name has the pieces of a pattern between `...`, in order.
+fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.split_once("...") {
+        None => name == pattern,
+        Some((start, rest)) => name.strip_prefix(start).is_some_and(|end| {
+            let ends = end.char_indices().map(|(index, _)| &end[index..]);
+            ends.chain([""]).any(|end| matches(rest, end))
+        }),
+    }
+}
+
 #[expect(clippy::disallowed_methods, reason = "a command may measure itself")]
 fn now() -> Instant {
     Instant::now()
+}
+
+/// Returns the file with the names of the mutants that have a verdict.
+fn list_of(verdict: Verdict) -> PathBuf {
+    directory().join(format!("{verdict}.txt"))
 }
 
 /// Returns the directory of all files that this command writes.
@@ -265,6 +293,8 @@ mod tests {
                 .ends_with("\nequivalent")
         );
         assert_eq!(outcomes.judge(&reasons(&["equivalent"]), true), Ok(()));
+        assert_eq!(outcomes.judge(&reasons(&["eq...len..."]), true), Ok(()));
+        assert!(outcomes.judge(&reasons(&["eq...x..."]), true).is_err());
         let stale = reasons(&["equivalent", "killed"]);
         assert!(
             outcomes

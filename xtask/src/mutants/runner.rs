@@ -33,8 +33,14 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// The processor time in seconds above which a test is not run on mutants.
+/// The processor time in seconds above which a test is not run on mutants, per 10 random cases.
 const SLOW: u64 = 3;
+
+/// Returns the number of random cases per property: the environment variable `CUPEL_CASES`, or 10.
+fn cases() -> u64 {
+    let cases = std::env::var("CUPEL_CASES").ok();
+    cases.and_then(|cases| cases.parse().ok()).unwrap_or(10)
+}
 
 /// The tests, shortest first.
 pub(super) struct TestSuite {
@@ -57,7 +63,7 @@ impl TestSuite {
             let list = process::output(Command::new(binary).args(["--list", "--format=terse"]))?;
             for name in list.lines().filter_map(|line| line.strip_suffix(": test")) {
                 super::write(&reached, "")?;
-                let mut command = command(binary, &[name], SLOW);
+                let mut command = command(binary, &[name], SLOW * cases().div_ceil(10));
                 command
                     .env("CUPEL_MUTANT", "trace")
                     .env("CUPEL_REACHED", &reached);
@@ -139,11 +145,12 @@ fn command(binary: &Path, tests: &[&str], limit: u64) -> Command {
     let limits = format!("ulimit -t {limit}; ulimit -v 4000000; exec \"$@\"");
     command.args(["900", "sh", "-c", &limits, "sh"]).arg(binary);
     command.args(["--exact", "--test-threads=1"]).args(tests);
-    command.env("CUPEL_CASES", "10").env("RUST_BACKTRACE", "0");
+    command.env("CUPEL_CASES", cases().to_string());
     // A failure is not made smaller.
     command
         .env("PROPTEST_MAX_SHRINK_ITERS", "0")
-        .env("PROPTEST_RNG_SEED", "1");
+        .env("PROPTEST_RNG_SEED", "1")
+        .env("RUST_BACKTRACE", "0");
     command.stdout(Stdio::null()).stderr(Stdio::null());
     command
 }

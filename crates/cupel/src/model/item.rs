@@ -483,4 +483,14 @@ mod tests {
     fn a_handle_takes_48_bytes() {
         assert_eq!(std::mem::size_of::<ContextItem>(), 48);
     }
+
+    #[test]
+    fn the_hash_is_that_of_the_content() {
+        let hash = |content: &str, tokens| {
+            let item = ContextItem::builder(content, tokens).build().unwrap();
+            item.content_hash()
+        };
+        assert_eq!(hash("a", 1), hash("a", 2));
+        assert_ne!(hash("a", 1), hash("b", 1));
+    }
 }

@@ -85,3 +85,30 @@ impl PlacementRule {
         front
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{End, PlacementRule};
+
+    #[test]
+    fn members_take_the_first_or_the_last_free_place() {
+        let ends = vec![End::Back, End::Front, End::Back];
+        let rule = PlacementRule::with_ends(vec![4, 2, 7, 1, 3], ends.clone());
+        assert_eq!(rule.sequence(), [4, 2, 7, 1, 3]);
+        assert_eq!(
+            [0, 1, 2, 3].map(|number| rule.end(number)),
+            [End::Back, End::Front, End::Back, End::Front]
+        );
+        assert_eq!(rule.order(|_| true), [2, 1, 3, 7, 4]);
+        assert_eq!(rule.order(|position| position != 2), [7, 3, 1, 4]);
+        assert_eq!(rule.clone().into_order(), [2, 1, 3, 7, 4]);
+        let rule = rule.map(|position| 10 * position);
+        assert_eq!(
+            rule,
+            PlacementRule::with_ends(vec![40, 20, 70, 10, 30], ends)
+        );
+        let rule = PlacementRule::in_sequence(vec![4, 2, 7]);
+        assert_eq!(rule.order(|position| position != 2), [4, 7]);
+        assert_eq!(rule.into_order(), [4, 2, 7]);
+    }
+}

@@ -93,3 +93,18 @@ impl fmt::Display for ScorePart {
         self.write(f, 0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::ScorePart;
+
+    #[test]
+    fn the_tree_has_one_line_per_part() {
+        let leaf = ScorePart::new("leaf", 0.25).with_weight(0.5);
+        let inner = ScorePart::new("inner", 0.5).with_parts(vec![leaf]);
+        let tree = ScorePart::new("outer", 1.0).with_parts(vec![inner]);
+        let expected =
+            "outer 1.000000\n  inner 0.500000\n    leaf 0.250000 x 0.500000 = 0.125000\n";
+        assert_eq!(tree.to_string(), expected);
+    }
+}

@@ -106,3 +106,56 @@ impl<'a> Axis<'a> {
         self.first(|target| self.failure(prepared, target).is_none())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ContextKind;
+
+    /// Returns budgets with every combination of limits, reserve, slots and margin.
+    fn budgets() -> Vec<ContextBudget> {
+        let mut budgets = Vec::new();
+        for (max_tokens, slot) in [(30, 0), (36, 0), (36, 4)] {
+            for reserve in [0, 9, 15] {
+                for margin in [0.0, 5.0, 33.0] {
+                    let budget = ContextBudget::builder(max_tokens)
+                        .target_tokens(20)
+                        .output_reserve(reserve)
+                        .reserved_slot(ContextKind::memory(), slot)
+                        .safety_margin_percent(margin);
+                    budgets.push(budget.build().unwrap());
+                }
+            }
+        }
+        budgets
+    }
+
+    #[test]
+    fn the_first_budget_with_an_effective_target_is_that_of_a_linear_search() {
+        for budget in budgets() {
+            for (pinned, from, to) in [(0, 0, 40), (7, 0, 40), (7, 12, 30), (100, 0, 40)] {
+                let axis = Axis::new(&budget, &(from..=to)).unwrap();
+                let axis = axis.with_pinned(pinned);
+                for wanted in -1..=42 {
+                    let has_it = |target: &i64| axis.effective(*target) >= wanted;
+                    let expected = (from..=to).find(has_it).unwrap_or(to + 1);
+                    let first = axis.first_with_effective(wanted);
+                    assert_eq!(first, expected, "{wanted} of {budget:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_effective_target_is_that_of_the_budget_with_the_target() {
+        for budget in budgets() {
+            let axis = Axis::new(&budget, &(0..=40)).unwrap().with_pinned(7);
+            for target in 0..=40 {
+                if let Ok(swept) = axis.at(target) {
+                    let expected = swept.effective(7).target_tokens();
+                    assert_eq!(axis.effective(target), expected, "{target} of {budget:?}");
+                }
+            }
+        }
+    }
+}

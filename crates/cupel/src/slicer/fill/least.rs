@@ -146,6 +146,26 @@ mod tests {
     }
 
     #[test]
+    fn the_least_targets_of_many_items_are_those_of_one_item_at_a_time() {
+        let mut random = Random::new(8);
+        for largest in [3, 100, 1 << 20] {
+            let mut tokens = vec![1 << 40];
+            tokens.extend((0..3 * Rooms::BLOCK).map(|_| random.within(1..=largest)));
+            let least = least_targets(&tokens, i64::MAX);
+            for (item, least) in least.into_iter().enumerate() {
+                let earlier = tokens[..item].iter().rev();
+                let fits =
+                    |room: i64, &tokens: &i64| if tokens <= room { room + tokens } else { room };
+                assert_eq!(
+                    least,
+                    Some(earlier.fold(tokens[item], fits)),
+                    "{item} to {largest}"
+                );
+            }
+        }
+    }
+
+    #[test]
     fn token_counts_may_be_as_large_as_they_get() {
         let tokens = [i64::MAX, i64::MAX - 1, i64::MAX, 1];
         // The third item needs room for itself and the second.
