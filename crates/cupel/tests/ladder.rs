@@ -716,6 +716,40 @@ fn a_sweep_is_one_run_per_budget() {
 }
 
 #[test]
+fn a_sweep_lists_the_budgets_of_every_form() {
+    let items = [result(100, &[(50, 50), (20, 20)]).build().unwrap()];
+    let levels = LadderStep::shorten(tool(), [50, 20]);
+    let slicer = LadderSlice::new(vec![levels, LadderStep::Drop]);
+    let one_by_one = QuotaSlice::new(Vec::new(), slicer.clone()).unwrap();
+    for pipeline in [pipeline(slicer), pipeline(one_by_one)] {
+        let sweep = pipeline.sweep(&items, &budget(0), 0..=120).unwrap();
+        assert!(sweep.exact);
+        let item = &sweep.items[0];
+        assert_eq!(item.intervals, [(20, 120)]);
+        let forms = [(20, 49, Some(1)), (50, 99, Some(0)), (100, 120, None)];
+        assert_eq!(item.forms(), forms);
+        assert_eq!(
+            sweep.intervals_csv(),
+            "index,from,to,view\n0,20,49,1\n0,50,99,0\n0,100,120,\n"
+        );
+        let steps = sweep.steps.iter().map(|step| {
+            let SweepStep { from, to, .. } = *step;
+            (from, to, step.tokens_used, step.included, step.shortened)
+        });
+        let expected = [
+            (0, 19, 0, 0, 0),
+            (20, 49, 20, 1, 1),
+            (50, 99, 50, 1, 1),
+            (100, 120, 100, 1, 0),
+        ];
+        assert_eq!(steps.collect::<Vec<_>>(), expected);
+        let least = pipeline.min_budgets(&items, &budget(0), 120).unwrap();
+        assert_eq!(least.budgets, [Some(20)]);
+        assert_eq!(least.in_full, [Some(100)]);
+    }
+}
+
+#[test]
 fn an_explanation_of_a_shortened_item_says_where_it_is_in_full() {
     let item = |content: &str, hint, tokens| {
         let view = ContextView::new(format!("{content}, shortened"), 10);
