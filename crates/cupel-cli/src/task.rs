@@ -21,7 +21,7 @@ use crate::decision::Run;
 use crate::failure::Failure;
 use crate::input::{ReadArgs, Source};
 use crate::kinds::unused_kinds;
-use crate::output::write_file;
+use crate::output::{Output, write_file};
 use crate::summary::Header;
 use crate::trimming::TrimmingArgs;
 
@@ -587,6 +587,15 @@ impl Task {
     /// Returns how the tokens are known, as a summary shows it.
     pub(crate) fn counted_by(&self) -> String {
         counted_by(self.counter.as_deref())
+    }
+
+    /// Writes the warnings about the settings, for a command without a summary.
+    pub(crate) fn warn(&self, output: &mut Output) {
+        if !output.is_json() {
+            self.warnings
+                .iter()
+                .for_each(|warning| output.warn(warning));
+        }
     }
 
     /// Returns what a summary names.

@@ -609,6 +609,22 @@ fn a_kind_that_no_candidate_has_is_a_warning() {
         None
     );
     assert_eq!(warnings(&["--slot", "Tool=500", "-q"]), None);
+    for command in [
+        &["explain"][..],
+        &["sweep"],
+        &["min-budget"],
+        &["marginal", "--slack", "1"],
+        &["compare", "--policy", "chat", "--policy", "rag"],
+    ] {
+        let args = ["items.json", "--budget", "900", "--slot", "Tool=500"];
+        let ran = sandbox.run(&[command, &args].concat());
+        ran.ok();
+        assert!(
+            ran.err.contains("no item has the kind `Tool`"),
+            "{command:?}: {}",
+            ran.err
+        );
+    }
 }
 
 /// The advice of an error about a budget that is too small makes the command succeed.

@@ -34,6 +34,7 @@ Examples:
 impl Compare {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
         let task = self.input.load_without_policy(&self.trimming)?;
+        task.warn(output);
         let named = self.policy.iter();
         let named = named.map(|name| NamedPolicy::find(name)?.trimmed(&self.trimming));
         let mut policies = named.collect::<Result<Vec<_>, _>>()?;

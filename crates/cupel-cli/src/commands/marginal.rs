@@ -28,6 +28,7 @@ Examples:
 impl Marginal {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
         let task = self.task.load(Need::Budget)?;
+        task.warn(output);
         if self.slack > task.budget.max_tokens() {
             let (slack, most) = (grouped(self.slack), grouped(task.budget.max_tokens()));
             return Err(

@@ -90,6 +90,7 @@ impl Budgets {
 impl MinBudget {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
         let task = self.task.load(Need::AnyBudget)?;
+        task.warn(output);
         if let Some(item) = self.item {
             task.check_index(item)?;
         }

@@ -51,6 +51,7 @@ Examples:
 impl Sweep {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
         let task = self.task.load(Need::AnyBudget)?;
+        task.warn(output);
         if let Some(to) = self.to.filter(|to| *to < self.from) {
             return Err(
                 Failure::input(format!("--from {} is greater than --to {to}", self.from))
