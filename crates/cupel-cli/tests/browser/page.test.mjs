@@ -539,7 +539,7 @@ check('scrolling shows the next cards', 'many', async (page) => {
   await page.waitForFunction((count) => document.querySelectorAll('#out > li').length > count, PAGE);
 });
 
-check('a step of the slider takes less than 50 ms at 5,000 messages', 'long-session', async (page, expected, { opened }) => {
+check('a step of the slider at 5,000 messages stays near its goal of 50 ms', 'long-session', async (page, expected, { opened }) => {
   assert.equal(await page.title(), 'long-session.json – context window');
   for (const tab of ['transcript', 'window']) {
     await page.click(`#tab-${tab}`);
