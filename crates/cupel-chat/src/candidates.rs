@@ -132,7 +132,8 @@ type Mark = (&'static str, &'static str);
 const TASK: &str = "task";
 const LAST_USER_TURN: &str = "last user turn";
 const NEWEST_STEP: &str = "newest step";
-const ORDER: &str = "order of messages";
+const BOUND: &str = "part of a mandatory group";
+const THINKING: &str = "current turn with thinking";
 
 impl Chat {
     /// Returns everything in the request that costs tokens, as a policy wants it.
@@ -245,9 +246,11 @@ impl Chat {
             LadderSlice::KEEP
         };
         let always = self.always_kept();
-        let by_order = always.iter().copied().chain(self.thinking_turn());
-        let mut mandatory: Vec<(usize, Mark)> = by_order
-            .map(|index| (index, (LadderSlice::KEEP, ORDER)))
+        let bound = always.iter().map(|&index| (index, BOUND));
+        let thinking = self.thinking_turn().map(|index| (index, THINKING));
+        let mut mandatory: Vec<(usize, Mark)> = bound
+            .chain(thinking)
+            .map(|(index, reason)| (index, (LadderSlice::KEEP, reason)))
             .collect();
         mandatory.extend(newest.map(|index| (index, (key, NEWEST_STEP))));
         mandatory.extend(last.map(|index| (index, (LadderSlice::MANDATORY, LAST_USER_TURN))));
