@@ -20,7 +20,7 @@ pub(crate) struct Layout {
     /// The path of the list, such as `messages`; empty for a top-level array and for lines.
     pub(crate) path: String,
     /// The JSON pointer of the list; empty for a top-level array and for lines.
-    pointer: String,
+    list_pointer: String,
     /// The JSON pointer that the list was looked for at.
     pub(crate) at: String,
     /// The format of a transcript, whose records hold the values.
@@ -229,7 +229,7 @@ impl Layout {
         Ok(Self {
             text: text.to_owned(),
             path: found.path,
-            pointer: found.pointer,
+            list_pointer: found.pointer,
             at: String::new(),
             transcript: None,
             is_text,
@@ -275,7 +275,7 @@ impl Layout {
         Ok(Self {
             text: text.to_owned(),
             path: String::new(),
-            pointer: String::new(),
+            list_pointer: String::new(),
             at: String::new(),
             transcript,
             is_text: false,
@@ -311,7 +311,7 @@ impl Layout {
         if self.separator.is_empty() {
             String::new()
         } else {
-            format!("{}/{index}", self.pointer)
+            format!("{}/{index}", self.list_pointer)
         }
     }
 

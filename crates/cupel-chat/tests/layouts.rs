@@ -1,5 +1,7 @@
 //! Where a chat is found: in wrappers, at a JSON pointer, among other chats, and in transcripts.
 
+use std::fmt::Write as _;
+
 use cupel::ContextBudget;
 use cupel_chat::{
     Chat, Chats, Encoding, Heuristic, Message, Role, Shape, default_policy, newest_policy,
@@ -588,7 +590,7 @@ fn transcript_and_lines(shape: Shape, messages: &[Value]) -> (String, String) {
     let mut number = 0;
     let mut parent = Value::Null;
     for (position, message) in messages.iter().enumerate() {
-        lines += &format!("{message}\n");
+        let _ = writeln!(lines, "{message}");
         number += 1;
         let id = format!("u{number}");
         let record = match shape {
@@ -598,13 +600,13 @@ fn transcript_and_lines(shape: Shape, messages: &[Value]) -> (String, String) {
                 "uuid": id, "parentUuid": parent,
             }),
         };
-        records += &format!("{record}\n");
+        let _ = writeln!(records, "{record}");
         parent = json!(id);
         if position % 3 == 1 {
             number += 1;
             let id = format!("u{number}");
             let other = json!({"type": "system", "uuid": id, "parentUuid": parent, "payload": {}});
-            records += &format!("{other}\n");
+            let _ = writeln!(records, "{other}");
             parent = json!(id);
         }
         if position % 4 == 2 {
@@ -612,7 +614,7 @@ fn transcript_and_lines(shape: Shape, messages: &[Value]) -> (String, String) {
                 "type": "assistant", "message": {"role": "assistant", "content": "aside"},
                 "isSidechain": true, "uuid": format!("s{number}"), "parentUuid": null,
             });
-            records += &format!("{side}\n");
+            let _ = writeln!(records, "{side}");
         }
     }
     (records, lines)

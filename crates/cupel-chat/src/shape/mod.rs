@@ -141,6 +141,10 @@ formats! {
 }
 
 /// Everything that differs between formats.
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is one rule of a provider, independent of the others"
+)]
 pub(crate) struct Format {
     name: &'static str,
     /// The name in sentences.
