@@ -1,5 +1,11 @@
 //! Fits the chat on standard input into 8,000 tokens.
 
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "an example prints"
+)]
+
 use cupel::ContextBudget;
 use cupel_chat::{Chat, Encoding, default_policy};
 

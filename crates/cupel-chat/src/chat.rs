@@ -194,7 +194,7 @@ impl Chat {
     }
 
     /// Returns the JSON pointer that it was parsed at; empty for a whole text.
-    pub fn pointer(&self) -> &str {
+    pub fn parsed_at(&self) -> &str {
         &self.layout.at
     }
 

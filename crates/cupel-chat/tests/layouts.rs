@@ -92,7 +92,7 @@ fn the_fields_next_to_the_list_are_the_request() {
         assert_eq!(chat.model(), Some("gpt-4o"));
         let counter = Encoding::O200k;
         assert_eq!(chat.overhead(&counter), whole.overhead(&counter));
-        assert_eq!(chat.pointer(), at);
+        assert_eq!(chat.parsed_at(), at);
     }
 }
 

@@ -177,7 +177,9 @@ impl<'a> ChatPart<'a> {
                 let mut is_kept = vec![false; self.chat.len()];
                 let window = decisions.window().iter();
                 window.for_each(|&index| {
-                    is_kept.get_mut(index).into_iter().for_each(|it| *it = true)
+                    if let Some(is_kept) = is_kept.get_mut(index) {
+                        *is_kept = true;
+                    }
                 });
                 let view = |index| decisions.view(index);
                 add(target, self.markers_of(&kept(&is_kept), view));

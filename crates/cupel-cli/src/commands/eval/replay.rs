@@ -156,7 +156,7 @@ struct Request {
 impl Request {
     /// Parses a text of the same format and layout as a chat.
     fn parse(text: &str, like: &Chat, counter: &dyn TokenCounter) -> Result<Self, ChatError> {
-        let chat = Chat::parse_at(text, like.pointer(), Some(like.shape()))?;
+        let chat = Chat::parse_at(text, like.parsed_at(), Some(like.shape()))?;
         let candidates = chat.candidates(counter);
         let messages = chat.messages().zip(&candidates);
         let messages = messages.map(|(message, item)| Message {
