@@ -136,7 +136,8 @@ fn responses(number: usize, (kind, size): Step) -> Vec<Value> {
 
 /// Checks a request at several budgets: windows are valid and within the budget, a chat that fits is not
 /// changed, and the sweep agrees.
-fn check(request: &str, counter: &Heuristic) -> Result<usize, TestCaseError> {
+fn check(request: &str) -> Result<usize, TestCaseError> {
+    let counter = &Heuristic;
     let fail = |error: FitError| TestCaseError::fail(format!("{error}: {request}"));
     let chat =
         Chat::parse(request, None).map_err(|error| TestCaseError::fail(error.to_string()))?;
@@ -147,9 +148,12 @@ fn check(request: &str, counter: &Heuristic) -> Result<usize, TestCaseError> {
         for share in [15, 30, 45, 60, 75, 90, 100] {
             let tokens = all * share / 100;
             let fitted = match chat.fit(&policy, &budget(tokens), counter) {
-                Err(FitError::TooLarge { .. }) if tokens < all => continue,
-                // The last user turn has an open call, or nothing can be the first message.
-                Err(FitError::Orphan { .. } | FitError::NoUserTurn(_)) if tokens < all => continue,
+                // Also: the last user turn has an open call, or nothing can be the first message.
+                Err(
+                    FitError::TooLarge { .. } | FitError::Orphan { .. } | FitError::NoUserTurn(_),
+                ) if tokens < all => {
+                    continue;
+                }
                 fitted => fitted.map_err(fail)?,
             };
             windows += 1;
@@ -196,7 +200,7 @@ fn run(cases: u32, render: fn(usize, Step) -> Vec<Value>, document: fn(Value, bo
             let messages: Vec<Value> = messages.collect();
             for end in 1..=messages.len() {
                 let request = document(messages[..end].to_vec().into(), flag);
-                windows.set(windows.get() + check(&request.to_string(), &Heuristic)?);
+                windows.set(windows.get() + check(&request.to_string())?);
             }
             Ok(())
         })
