@@ -5,7 +5,9 @@ Usage: check.py FOLDER. A file is called FORMAT.BUDGET.json.
 
 import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import botocore.session
 import botocore.validate
@@ -15,7 +17,7 @@ from google.genai.types import Content, Tool
 from ollama import Image, Message
 from openai.types.chat import ChatCompletionMessageParam
 from openai.types.responses import ResponseInputItemParam
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 
 def converse(request):
@@ -26,9 +28,39 @@ def converse(request):
         raise ValueError(report.generate_report())
 
 
+def consume(value):
+    """Reads a validated value to its end: pydantic validates iterables when they are read."""
+    if isinstance(value, dict):
+        value = value.values()
+    if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
+        for inner in value:
+            consume(inner)
+
+
 def listed(key, of):
     adapter = TypeAdapter(list[of])
-    return lambda request: adapter.validate_python(request[key])
+    return lambda request: consume(adapter.validate_python(request[key]))
+
+
+def responses(request):
+    for item in request["input"]:
+        # Only the types with the same `type`: a union takes the most lenient one.
+        kind = item.get("type", "message")
+        same = [of for of in get_args(ResponseInputItemParam) if kind in names(of)]
+        errors = []
+        for of in same:
+            try:
+                consume(TypeAdapter(of).validate_python(item))
+                break
+            except ValidationError as error:
+                errors.append(error)
+        else:
+            raise ValueError(errors or f"unknown item {kind}")
+
+
+def names(of):
+    """Returns the values of the field `type` of a typed dictionary."""
+    return get_args(get_type_hints(of).get("type"))
 
 
 def gemini(request):
@@ -51,7 +83,7 @@ CHECKS = {
     "gemini": gemini,
     "ollama": ollama,
     "openai": listed("messages", ChatCompletionMessageParam),
-    "openai-responses": listed("input", ResponseInputItemParam),
+    "openai-responses": responses,
 }
 
 
