@@ -63,7 +63,7 @@ static CASES: LazyLock<Vec<Case>> = LazyLock::new(|| {
 
 /// The session of a coding agent, under the default policy.
 fn agent() -> Case {
-    let chat = include_str!("../../../../examples/agent-session.json");
+    let chat = include_str!("../../examples/agent-session.json");
     of_chat("agent-session", chat, 2_000, Encoding::O200k)
 }
 
