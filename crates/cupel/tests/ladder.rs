@@ -192,10 +192,10 @@ fn groups_are_dropped_whole_by_the_rank_of_their_best_member() {
         .unwrap();
     let reasons: Vec<_> = selection.refusals().to_vec();
     // Without the group 180 of 170 tokens are used, and without the item 160 and the marker's 7.
-    let group = ExclusionReason::GroupExcluded {
-        group_size: 2,
-        group_tokens: 100,
-        available_tokens: 0,
+    let group = ExclusionReason::RankedBelow {
+        item_tokens: 100,
+        blocking_tokens: 20,
+        available_tokens: 3,
     };
     let single = ExclusionReason::BudgetExceeded {
         item_tokens: 20,

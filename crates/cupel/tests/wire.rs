@@ -641,6 +641,14 @@ fn an_exclusion_reason_has_its_name_and_its_fields() {
         },
         r#"{"reason":"GroupExcluded","group_size":3,"group_tokens":812,"available_tokens":-4}"#,
     );
+    check(
+        &ExclusionReason::RankedBelow {
+            item_tokens: 40,
+            blocking_tokens: 163,
+            available_tokens: 149,
+        },
+        r#"{"reason":"RankedBelow","item_tokens":40,"blocking_tokens":163,"available_tokens":149}"#,
+    );
     let unknown = r#"{"reason":"_Unknown"}"#;
     assert_eq!(write(&ExclusionReason::_Unknown), unknown);
     check_rewritten::<ExclusionReason>(unknown, unknown);
@@ -668,6 +676,7 @@ fn an_exclusion_reason_is_read_in_camel_case_in_any_order_with_unknown_fields() 
         r#"{"reason":"PinnedOverride","displaced_by":"rules"}"#,
         r#"{"reason":"Filtered","filter_name":"age"}"#,
         r#"{"reason":"GroupExcluded","group_size":3,"group_tokens":9,"available_tokens":1}"#,
+        r#"{"reason":"RankedBelow","item_tokens":3,"blocking_tokens":9,"available_tokens":1}"#,
     ] {
         check_camel_case::<ExclusionReason>(json);
     }

@@ -126,6 +126,7 @@ impl Pipeline {
                 ExclusionReason::BudgetExceeded { .. }
                     | ExclusionReason::PinnedOverride { .. }
                     | ExclusionReason::GroupExcluded { .. }
+                    | ExclusionReason::RankedBelow { .. }
             )
         ) {
             explanation.extra_tokens = least_growth(&prepared, budget, index, false);

@@ -27,7 +27,7 @@ macro_rules! exclusion_reasons {
         /// Why an item is not in the window, with the numbers behind it.
         ///
         /// Built-in stages emit `BudgetExceeded`, `Deduplicated`, `NegativeTokens`,
-        /// `PinnedOverride`, `CountCapExceeded` and `GroupExcluded`. Custom slicers may give any
+        /// `PinnedOverride`, `CountCapExceeded`, `GroupExcluded` and `RankedBelow`. Custom slicers may give any
         /// reason through [`Refusal::Because`](crate::Refusal::Because).
         ///
         /// ```
@@ -265,6 +265,21 @@ exclusion_reasons! { quota_kind:
         Need(*group_tokens, *available_tokens)
     )
     summary("its group {}", Shortage::of(*group_tokens, *available_tokens, quota_kind).of_group())
+    content()
+
+    /// Items are dropped lowest rank first, and one of a higher rank does not fit; see
+    /// [`LadderSlice`](crate::LadderSlice).
+    RankedBelow {
+        /// The tokens of the item, or of its group.
+        item_tokens: i64,
+        /// The tokens of the item or group of a higher rank that does not fit.
+        blocking_tokens: i64,
+        /// The tokens left for that one when the slicer finished.
+        available_tokens: i64,
+    }
+    sentence("{item_tokens} tokens, ranked below {blocking_tokens} tokens that do not fit, {available_tokens} available")
+    phrase("ranked below one that does not fit: it {}", Need(*blocking_tokens, *available_tokens))
+    summary("ranked below one that does not fit")
     content()
 }
 

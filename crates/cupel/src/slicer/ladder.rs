@@ -620,14 +620,14 @@ impl BuiltinSlicer for LadderSlice {
         let state = self.choose(&states, target)?;
         let mut forms = vec![Form::Full; ranked.len()];
         let mut forms_before_drop = forms.clone();
-        // By how much the state before a drop exceeded the target.
-        let mut excess = vec![0; ranked.len()];
+        // The last drop, and by how much the state before it exceeded the target.
+        let mut last_drop = None;
         for (index, change) in states.changes_up_to(state).iter().enumerate() {
             forms[change.rank] = change.after;
             if change.after == Form::Dropped {
                 forms_before_drop[change.rank] = change.before;
                 let before = states.ends.partition_point(|&end| end <= index) - 1;
-                excess[change.rank] = states.tokens[before] - i128::from(target);
+                last_drop = Some((change.rank, states.tokens[before] - i128::from(target)));
             }
         }
         let mut selection = Selection::default();
@@ -641,23 +641,37 @@ impl BuiltinSlicer for LadderSlice {
                 Form::Dropped => {}
             }
         }
+        let Some((last, excess)) = last_drop else {
+            return Ok(selection);
+        };
+        let tokens_of = |members: &[usize]| {
+            let tokens = members.iter().map(|&rank| {
+                let tokens = forms_before_drop[rank].tokens(ranked[rank].item);
+                i128::from(tokens)
+            });
+            saturate(tokens.sum())
+        };
+        let is_last = |members: &[usize]| members.contains(&last);
+        let blocking = states.groups.iter().find(|members| is_last(members));
+        let blocking_tokens = blocking.map_or(0, |members| tokens_of(members));
+        let available_tokens = saturate(i128::from(blocking_tokens) - excess).max(0);
         for members in &states.groups {
             if forms[members[0]] != Form::Dropped {
                 continue;
             }
-            let tokens = members
-                .iter()
-                .map(|&rank| forms_before_drop[rank].tokens(ranked[rank].item));
-            let tokens = saturate(tokens.map(i128::from).sum());
-            let available_tokens = saturate(i128::from(tokens) - excess[members[0]]).max(0);
             let reason = match members.len() {
+                _ if !is_last(members) => ExclusionReason::RankedBelow {
+                    item_tokens: tokens_of(members),
+                    blocking_tokens,
+                    available_tokens,
+                },
                 1 => ExclusionReason::BudgetExceeded {
-                    item_tokens: tokens,
+                    item_tokens: blocking_tokens,
                     available_tokens,
                 },
                 group_size => ExclusionReason::GroupExcluded {
                     group_size,
-                    group_tokens: tokens,
+                    group_tokens: blocking_tokens,
                     available_tokens,
                 },
             };
