@@ -132,6 +132,7 @@ type Mark = (&'static str, &'static str);
 const TASK: &str = "task";
 const LAST_USER_TURN: &str = "last user turn";
 const NEWEST_STEP: &str = "newest step";
+const END: &str = "end of the chat";
 const BOUND: &str = "part of a mandatory group";
 const THINKING: &str = "current turn with thinking";
 
@@ -230,14 +231,20 @@ impl Chat {
         let is_valid = |index: &usize| {
             self.groups.orphan(*index).is_none() && self.groups.group(*index) >= start
         };
+        let last = self.last_user_turn();
         let has_calls = |index: &usize| {
             let message = &self.messages[*index];
             // A reference may stand for the call of a result.
             let is_call = || message.is_reference() && self.has_results(*index);
-            !message.calls.is_empty() || is_call()
+            // An approval, or a call that the provider executes, that no user turn follows.
+            let is_open = || Some(*index) > last && !message.links.is_empty();
+            !message.calls.is_empty() || is_call() || is_open()
         };
         let newest = (0..self.len()).rfind(|index| has_calls(index) && is_valid(index));
-        let last = self.last_user_turn();
+        // The beginning of the answer that is asked for, or the last answer of a log.
+        let end = self.len().checked_sub(1).filter(|&end| {
+            Some(end) > last && self.messages[end].is_from_model() && is_valid(&end)
+        });
         let task = self.task().filter(|_| keep_task);
         // A step that a user turn follows was answered already, so it is shortened like older ones.
         let key = if newest > last {
@@ -252,12 +259,18 @@ impl Chat {
             .chain(thinking)
             .map(|(index, reason)| (index, (LadderSlice::KEEP, reason)))
             .collect();
+        mandatory.extend(end.map(|index| (index, (LadderSlice::KEEP, END))));
         mandatory.extend(newest.map(|index| (index, (key, NEWEST_STEP))));
         mandatory.extend(last.map(|index| (index, (LadderSlice::MANDATORY, LAST_USER_TURN))));
         mandatory.extend(task.map(|index| (index, (LadderSlice::MANDATORY, TASK))));
-        for (index, mark) in mandatory {
+        for (index, mark @ (_, reason)) in mandatory {
             for &member in self.groups.with(index) {
-                marks[member] = Some(mark);
+                if member == index || reason == NEWEST_STEP {
+                    marks[member] = Some(mark);
+                } else if marks[member].is_none() {
+                    // It stays with the turn, and is shortened like others.
+                    marks[member] = Some((LadderSlice::KEEP, reason));
+                }
             }
         }
         // These are pinned.

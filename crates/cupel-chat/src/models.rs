@@ -200,9 +200,9 @@ impl fmt::Display for UnknownModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "unknown model {:?}", self.name)?;
         if let Some(nearest) = self.nearest {
-            write!(f, "; did you mean {nearest:?}?")?;
+            write!(f, " (did you mean {nearest:?}?)")?;
         }
-        f.write_str("; for another model name the encoding and give the budget in tokens")
+        f.write_str("; give its encoding, and the budget in tokens")
     }
 }
 

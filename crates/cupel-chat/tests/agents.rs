@@ -686,3 +686,65 @@ fn windows_are_valid_monotone_and_keep_the_newest_step_in_every_format() {
         })
         .unwrap_or_else(|error| panic!("{error}"));
 }
+
+/// Fits a chat by the default policy and returns the fitted positions with their tokens.
+fn fitted_tokens(chat: &str, tokens: i64) -> Vec<(usize, i64)> {
+    let chat = Chat::parse(chat, None).unwrap();
+    let budget = ContextBudget::with_target(tokens, tokens).unwrap();
+    let fitted = chat
+        .fit(&default_policy(), &budget, &Encoding::O200k)
+        .unwrap();
+    let items = chat.items(&Encoding::O200k);
+    let tokens = |&index: &usize| {
+        let short = fitted.shortened.iter().find(|short| short.index == index);
+        (
+            index,
+            short.map_or(items[index].tokens(), |short| short.tokens),
+        )
+    };
+    fitted.kept.iter().map(tokens).collect()
+}
+
+#[test]
+fn an_approval_that_nothing_follows_is_the_newest_step() {
+    let old = "An old answer. ".repeat(60);
+    let chat = json!({"input": [
+        {"role": "user", "content": "Which protocols are there?"},
+        {"type": "message", "role": "assistant", "content": old},
+        {"role": "user", "content": "Ask the server."},
+        {"type": "mcp_approval_request", "id": "r", "name": "ask", "arguments": "{}", "server_label": "s"},
+        {"type": "mcp_approval_response", "approval_request_id": "r", "approve": true},
+    ]});
+    let kept = fitted_tokens(&chat.to_string(), 150);
+    let kept: Vec<usize> = kept.into_iter().map(|(index, _)| index).collect();
+    assert!(kept.ends_with(&[2, 3, 4]), "{kept:?}");
+}
+
+#[test]
+fn the_beginning_of_the_answer_stays() {
+    let old = "An old answer. ".repeat(60);
+    let chat = json!({"system": "Write JSON.", "messages": [
+        {"role": "user", "content": "List the colors."},
+        {"role": "assistant", "content": old},
+        {"role": "user", "content": "Now the shapes."},
+        {"role": "assistant", "content": "{"},
+    ]});
+    let kept = fitted_tokens(&chat.to_string(), 60);
+    let kept: Vec<usize> = kept.into_iter().map(|(index, _)| index).collect();
+    assert!(kept.ends_with(&[2, 3]), "{kept:?}");
+}
+
+#[test]
+fn an_answer_that_only_pairing_keeps_is_shortened_before_the_task() {
+    let text = |role: &str, text: String| json!({"role": role, "parts": [{"text": text}]});
+    let chat = json!({"contents": [
+        text("user", "Compare the two harbors. ".repeat(40)),
+        text("model", "The first one is older.\n".repeat(60)),
+        text("user", "And which is larger?".to_owned()),
+    ]});
+    let full = fitted_tokens(&chat.to_string(), 10_000);
+    let kept = fitted_tokens(&chat.to_string(), full[0].1 + 150);
+    assert_eq!(kept.len(), 3);
+    assert_eq!(kept[0], full[0]);
+    assert!(kept[1].1 < full[1].1);
+}

@@ -124,12 +124,12 @@ fn an_unknown_model_is_an_error_with_the_nearest_name() {
         ("claude-opus-4-9", Some("claude-opus-4")),
     ] {
         let error = Model::find(name).unwrap_err().to_string();
-        let expected = nearest.map(|nearest| format!("did you mean {nearest:?}?"));
+        let expected = nearest.map(|nearest| format!("(did you mean {nearest:?}?)"));
         match expected {
             Some(expected) => assert!(error.contains(&expected), "{error}"),
             None => assert!(!error.contains("did you mean"), "{error}"),
         }
-        assert!(error.contains("name the encoding"), "{error}");
+        assert!(error.contains("give its encoding"), "{error}");
     }
 }
 

@@ -691,3 +691,12 @@ fn a_transcript_is_fitted_as_its_messages_alone() {
     run.unwrap();
     assert!(dropped.get() > 0);
 }
+
+#[test]
+fn a_row_of_training_data_with_a_system_prompt_is_sharegpt() {
+    let row = json!({"system": "You code.", "conversations": [
+        {"from": "human", "value": "Sort a list."}, {"from": "gpt", "value": "Call sort."},
+    ]});
+    let chat = Chat::parse(&row.to_string(), None).unwrap();
+    assert_eq!(chat.shape(), Shape::ShareGpt);
+}

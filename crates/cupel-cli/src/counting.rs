@@ -1,7 +1,9 @@
 //! Chat formats and token counters on the command line.
 
 use clap::Args;
-use cupel_chat::{Encoding, Heuristic, Model, Scaled, TokenCounter, UnknownEncoding, UnknownModel};
+use cupel_chat::{
+    Encoding, Heuristic, Model, Scaled, Shape, TokenCounter, UnknownEncoding, UnknownModel,
+};
 
 use crate::failure::Failure;
 use crate::input::ReadArgs;
@@ -72,12 +74,18 @@ impl Counter {
 }
 
 impl ChatArgs {
-    /// Returns the counter by `--encoding`, else by the model. An unknown model is estimated.
-    pub(crate) fn counter(&self, model: Option<&str>) -> Result<Box<dyn TokenCounter>, Failure> {
+    /// Returns the counter by `--encoding`, else by the model. An unknown model is estimated, and so are
+    /// chats without a model in the format of a provider whose encoding is not public.
+    pub(crate) fn counter(
+        &self,
+        model: Option<&str>,
+        shape: Option<Shape>,
+    ) -> Result<Box<dyn TokenCounter>, Failure> {
         let counter = match (self.encoding, model.map(Model::find)) {
             (Some(counter), _) => counter.boxed(),
             (None, Some(Ok(model))) => Counter::of(model).boxed(),
             (None, Some(Err(_))) => Box::new(Guess(DEFAULT)),
+            (None, None) if shape.is_some_and(Shape::is_estimated) => Box::new(Guess(DEFAULT)),
             (None, None) => Box::new(DEFAULT),
         };
         match self.factor {

@@ -164,9 +164,14 @@ impl Output {
         lines.into_iter().try_for_each(|line| self.line(line))
     }
 
+    /// Returns whether the answer goes to a terminal.
+    pub(crate) fn is_on_terminal(&self) -> bool {
+        self.file.is_none() && io::stdout().is_terminal()
+    }
+
     /// Writes the answer as JSON, indented on a terminal.
     pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<(), Failure> {
-        let text = if self.file.is_none() && io::stdout().is_terminal() {
+        let text = if self.is_on_terminal() {
             serde_json::to_string_pretty(value)
         } else {
             serde_json::to_string(value)

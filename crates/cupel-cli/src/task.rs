@@ -309,7 +309,7 @@ impl<'a> Settings<'a> {
             warnings: policy.unsuited_to_chats().into_iter().collect(),
             policy,
             unknown_model: args.unknown(model),
-            counter: args.counter(model)?,
+            counter: args.counter(model, Some(chat.shape()))?,
             chat,
             source,
         })
@@ -319,14 +319,14 @@ impl<'a> Settings<'a> {
     pub(crate) fn task(&self, source: Source, need: Need) -> Result<Task, Failure> {
         let SettingsArgs { budget, chat: args } = self.args;
         let classified = Classified::of(&source, &args.read);
-        let counter = args.counter(budget.model.as_deref())?;
+        let counter = args.counter(budget.model.as_deref(), None)?;
         let input = Input::read(&source, &classified, &args.read, &|text| {
             counter.count(text)
         })?;
         let task = match input {
             Input::Chat(chat) => {
                 let model = budget.model.as_deref().or(chat.model());
-                let counter = args.counter(model)?;
+                let counter = args.counter(model, Some(chat.shape()))?;
                 let policy = self.chat_policy(false)?;
                 let failure = |error| Failure::fit(&error).or_at(|| source.whole());
                 let candidates = |budget| chat.candidates_for(&policy.policy, budget, &*counter);

@@ -500,3 +500,12 @@ fn a_preset_for_items_warns_on_a_chat() {
         assert!(!err.contains("is for items"), "{err}");
     }
 }
+
+#[test]
+fn a_chat_that_fits_is_the_same_to_the_last_byte_and_its_count_an_estimate() {
+    let chat = r#"{"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}"#;
+    let sandbox = Sandbox::with(&[("chat.json", chat.as_bytes())]);
+    let ran = sandbox.run(&["fit", "chat.json", "--budget", "1k"]);
+    assert_eq!(ran.ok(), chat);
+    assert!(ran.err.contains("estimated by o200k_base"), "{}", ran.err);
+}

@@ -337,12 +337,12 @@ mod oracle {
     pub(super) type State = Vec<Option<Option<usize>>>;
 
     pub(super) fn is_mandatory(items: &[ScoredItem], rank: usize) -> bool {
-        is_marked(items, rank, "cupel:mandatory")
+        items[rank].item.metadata().contains_key("cupel:mandatory")
     }
 
-    /// Mandatory, or marked to be kept.
+    /// One of its group is mandatory, or marked to be kept.
     pub(super) fn is_kept(items: &[ScoredItem], rank: usize) -> bool {
-        is_mandatory(items, rank) || is_marked(items, rank, "cupel:keep")
+        is_marked(items, rank, "cupel:mandatory") || is_marked(items, rank, "cupel:keep")
     }
 
     fn is_marked(items: &[ScoredItem], rank: usize, key: &str) -> bool {

@@ -359,6 +359,12 @@ impl Shape {
         evidence(element)
     }
 
+    /// Returns whether no encoding of the format's provider is public, so that tokens are estimates.
+    pub fn is_estimated(self) -> bool {
+        let public = [Self::OpenAi, Self::Responses, Self::Codex, Self::LangChain];
+        self.is_chat() && !public.contains(&self)
+    }
+
     /// Returns whether the first message after the system messages must be a user message. The API of
     /// Anthropic requires it; LangChain messages may be sent there.
     pub fn starts_on_user(self) -> bool {

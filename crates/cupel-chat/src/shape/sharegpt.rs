@@ -12,7 +12,7 @@
 use serde_json::{Map, Value};
 
 use super::fields::{Fault, arguments, count_unknown, fault, text, type_fault};
-use super::{Binding, Format, RequestField, Start, anthropic, order};
+use super::{Binding, Format, RequestField, Shape, Start, anthropic, order};
 use crate::message::{ParsedMessage, Role};
 
 pub(super) const FORMAT: Format = Format {
@@ -28,6 +28,8 @@ pub(super) const FORMAT: Format = Format {
     fields: &["from", "value", "weight"],
     content_fields: &["value"],
     evidence,
+    // The field `system` of a row.
+    refines: &[Shape::Anthropic],
     ..Format::new("sharegpt", "ShareGPT", read)
 };
 

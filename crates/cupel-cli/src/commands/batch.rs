@@ -87,6 +87,7 @@ impl Batch {
                     answer(&settings, &input.name, first + offset, line, self.brief)
                 })
                 .collect();
+            meter.clear(sink.output());
             for answer in answers {
                 tally.lines += 1;
                 let text = match answer {
@@ -96,7 +97,6 @@ impl Batch {
                     }
                     Err(failure) => {
                         let problem = failure.into_problem()?;
-                        meter.clear(sink.output());
                         tally.tell(&problem, sink.output());
                         problem.json().to_string()
                     }

@@ -179,7 +179,8 @@ fn write_text(text: &str, diff: Option<&Diff>, output: &mut Output) -> Result<()
     }
     if diff.is_none() || output.has_file() {
         output.text(text)?;
-        if !text.ends_with('\n') {
+        // In a file or a pipe, a chat that fits is the same to the last byte.
+        if !text.ends_with('\n') && output.is_on_terminal() {
             output.line("")?;
         }
     }

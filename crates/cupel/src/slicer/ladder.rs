@@ -22,7 +22,7 @@ use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredRef};
 /// |---|---|
 /// | `cupel:mandatory` | never dropped; shortened only by steps for mandatory candidates |
 /// | `cupel:keep` | never dropped; shortened by all steps of its kind |
-/// | `cupel:group` | the value names its group, as in [`GroupSlice`]. A group is dropped as a whole, and what one of both keys above says of a member holds for all members. |
+/// | `cupel:group` | the value names its group, as in [`GroupSlice`]. A group is dropped as a whole, and never if one of both keys above marks a member. |
 /// | `cupel:level` | the value is the level of the item in full, if the caller shortened it already. Defaults to its token count. |
 ///
 /// If no state fits, the run fails with [`CupelError::MandatoryExceedsBudget`].
@@ -479,11 +479,9 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
             }
         }
         for members in &groups {
-            for marks in [&mut is_mandatory, &mut is_kept] {
-                if members.iter().any(|&rank| marks[rank]) {
-                    for &rank in members {
-                        marks[rank] = true;
-                    }
+            if members.iter().any(|&rank| is_kept[rank]) {
+                for &rank in members {
+                    is_kept[rank] = true;
                 }
             }
         }

@@ -74,7 +74,7 @@ impl Agent {
                 settings.push(Setting { method, budget });
             }
         }
-        let counter = self.chat.counter(None)?;
+        let counter = self.chat.counter(None, None)?;
         let runs = self.read()?;
         let tallies = replay_all(&runs, &settings, &*counter, output)?;
         let rows = settings.iter().enumerate().map(|(position, setting)| {
