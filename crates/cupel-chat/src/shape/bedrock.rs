@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 
 use super::blocks::unknown;
 use super::fields::{
-    Fault, arguments, count_unknown, fault, join, list, object, optional, text, type_fault,
+    Fault, arguments, count_unknown, join, list, object, optional, role_of, text, type_fault,
 };
 use super::{Binding, Format, RequestField, Shape, Start, media};
 use crate::layout::Layout;
@@ -80,19 +80,16 @@ fn request_evidence(layout: &Layout) -> Option<String> {
     Some(format!("the field `{key}`"))
 }
 
+/// The roles of messages.
+const ROLES: [(&str, Role); 3] = [
+    ("user", Role::User),
+    ("assistant", Role::Assistant),
+    ("system", Role::System),
+];
+
 fn read(fields: &Map<String, Value>) -> Result<ParsedMessage, Fault> {
     let label = text(fields, "role", "")?;
-    let role = match label {
-        "user" => Role::User,
-        "assistant" => Role::Assistant,
-        "system" => Role::System,
-        other => {
-            return fault(
-                "role",
-                format!("unknown role {other:?}; expected one of user, assistant, system"),
-            );
-        }
-    };
+    let role = role_of(label, &ROLES)?;
     let mut message = ParsedMessage::new(role, label);
     let Some(content @ Value::Array(_)) = fields.get("content") else {
         return type_fault(

@@ -11,7 +11,7 @@
 
 use serde_json::{Map, Value};
 
-use super::fields::{Fault, count_unknown, fault, join, list, object, optional, text};
+use super::fields::{Fault, count_unknown, join, list, object, optional, role_of, text};
 use super::{Format, RequestField, Shape, blocks, openai};
 use crate::layout::Layout;
 use crate::message::{ParsedMessage, Role};
@@ -67,20 +67,17 @@ fn document(block: &Value) -> Option<&Value> {
     block.get("document")?.get("data")
 }
 
+/// The roles of messages.
+const ROLES: [(&str, Role); 4] = [
+    ("system", Role::System),
+    ("user", Role::User),
+    ("assistant", Role::Assistant),
+    ("tool", Role::Tool),
+];
+
 fn read(fields: &Map<String, Value>) -> Result<ParsedMessage, Fault> {
     let label = text(fields, "role", "")?;
-    let role = match label {
-        "system" => Role::System,
-        "user" => Role::User,
-        "assistant" => Role::Assistant,
-        "tool" => Role::Tool,
-        other => {
-            return fault(
-                "role",
-                format!("unknown role {other:?}; expected one of system, user, assistant, tool"),
-            );
-        }
-    };
+    let role = role_of(label, &ROLES)?;
     let mut message = ParsedMessage::new(role, label);
     let content = fields.get("content");
     match content.and_then(Value::as_array) {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::detect::{evidence, named, nearest};
 use super::{Shape, blocks, type_of};
 use crate::error::Kind;
-use crate::message::ParsedMessage;
+use crate::message::{ParsedMessage, Role};
 
 /// An error in a message.
 pub(crate) struct Fault {
@@ -192,6 +192,21 @@ fn time(value: &Value) -> Option<DateTime<Utc>> {
         }
         Value::Number(seconds) => DateTime::from_timestamp(seconds.as_i64()?, 0),
         _ => None,
+    }
+}
+
+/// Returns the role that a table gives to the role as written.
+pub(super) fn role_of(label: &str, roles: &[(&str, Role)]) -> Result<Role, Fault> {
+    match roles.iter().find(|(name, _)| *name == label) {
+        Some((_, role)) => Ok(*role),
+        None => {
+            let names: Vec<&str> = roles.iter().map(|(name, _)| *name).collect();
+            let names = names.join(", ");
+            fault(
+                "role",
+                format!("unknown role {label:?}; expected one of {names}"),
+            )
+        }
     }
 }
 

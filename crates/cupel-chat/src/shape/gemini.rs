@@ -14,7 +14,9 @@
 
 use serde_json::{Map, Value};
 
-use super::fields::{Fault, arguments, count_unknown, fault, join, list, object, optional, text};
+use super::fields::{
+    Fault, arguments, count_unknown, fault, join, list, object, optional, role_of, text,
+};
 use super::{Binding, Format, RequestField, Start, blocks, media, order};
 use crate::layout::Layout;
 use crate::message::{ContentPart, ParsedMessage, Role};
@@ -77,19 +79,16 @@ fn request_evidence(layout: &Layout) -> Option<String> {
     Some(format!("the field `{key}`"))
 }
 
+/// The roles of messages.
+const ROLES: [(&str, Role); 3] = [
+    ("user", Role::User),
+    ("model", Role::Assistant),
+    ("function", Role::Tool),
+];
+
 fn read(fields: &Map<String, Value>) -> Result<ParsedMessage, Fault> {
     let label = optional(fields, "role", "")?.unwrap_or("user");
-    let role = match label {
-        "user" => Role::User,
-        "model" => Role::Assistant,
-        "function" => Role::Tool,
-        other => {
-            return fault(
-                "role",
-                format!("unknown role {other:?}; expected one of user, model, function"),
-            );
-        }
-    };
+    let role = role_of(label, &ROLES)?;
     let mut message = ParsedMessage::new(role, label);
     parts(&mut message, fields)?;
     count_unknown(&mut message, fields, "", FORMAT.fields)?;

@@ -12,7 +12,7 @@
 use serde_json::{Map, Value};
 
 use super::fields::{
-    Fault, arguments, count_unknown, fault, join, list, object, optional, text, type_fault,
+    Fault, arguments, count_unknown, join, list, object, optional, role_of, text, type_fault,
 };
 use super::{Format, RequestField, Shape, media, order};
 use crate::layout::Layout;
@@ -62,20 +62,17 @@ fn request_evidence(layout: &Layout) -> Option<String> {
     Some(format!("the field `{key}`"))
 }
 
+/// The roles of messages.
+const ROLES: [(&str, Role); 4] = [
+    ("system", Role::System),
+    ("user", Role::User),
+    ("assistant", Role::Assistant),
+    ("tool", Role::Tool),
+];
+
 fn read(fields: &Map<String, Value>) -> Result<ParsedMessage, Fault> {
     let label = text(fields, "role", "")?;
-    let role = match label {
-        "system" => Role::System,
-        "user" => Role::User,
-        "assistant" => Role::Assistant,
-        "tool" => Role::Tool,
-        other => {
-            return fault(
-                "role",
-                format!("unknown role {other:?}; expected one of system, user, assistant, tool"),
-            );
-        }
-    };
+    let role = role_of(label, &ROLES)?;
     let mut message = ParsedMessage::new(role, label);
     if let Some(text) = optional(fields, "thinking", "")? {
         message.push_text(text);

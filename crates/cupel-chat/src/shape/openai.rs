@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::fields::{
-    Fault, arguments, count_unknown, fault, join, list, object, optional, text, type_fault,
+    Fault, arguments, count_unknown, join, list, object, optional, role_of, text, type_fault,
 };
 use super::{Format, blocks};
 use crate::layout::Layout;
@@ -67,22 +67,19 @@ const KNOWN: [&str; 12] = [
     "tool_call_ids",
 ];
 
+/// The roles of messages.
+const ROLES: [(&str, Role); 6] = [
+    ("system", Role::System),
+    ("developer", Role::System),
+    ("user", Role::User),
+    ("assistant", Role::Assistant),
+    ("tool", Role::Tool),
+    ("function", Role::Tool),
+];
+
 fn read(fields: &Map<String, Value>) -> Result<ParsedMessage, Fault> {
     let label = text(fields, "role", "")?;
-    let role = match label {
-        "system" | "developer" => Role::System,
-        "user" => Role::User,
-        "assistant" => Role::Assistant,
-        "tool" | "function" => Role::Tool,
-        other => {
-            return fault(
-                "role",
-                format!(
-                    "unknown role {other:?}; expected one of system, developer, user, assistant, tool, function"
-                ),
-            );
-        }
-    };
+    let role = role_of(label, &ROLES)?;
     let mut message = ParsedMessage::new(role, label);
     blocks::content(&mut message, fields.get("content"), "content")?;
     // OpenRouter repeats the text of `reasoning` in its details.

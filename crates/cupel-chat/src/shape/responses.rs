@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value};
 
-use super::fields::{Fault, arguments, count_unknown, fault, optional, text, type_fault};
+use super::fields::{Fault, arguments, count_unknown, fault, optional, role_of, text, type_fault};
 use super::{Binding, Format, blocks};
 use crate::message::{ContentPart, ParsedMessage, Required, Role};
 
@@ -286,21 +286,17 @@ fn user_message(text: &str) -> ParsedMessage {
 /// The fields of a message that cost nothing.
 const FREE: [&str; 6] = ["type", "role", "content", "id", "status", "phase"];
 
+/// The roles of messages.
+const ROLES: [(&str, Role); 4] = [
+    ("system", Role::System),
+    ("developer", Role::System),
+    ("user", Role::User),
+    ("assistant", Role::Assistant),
+];
+
 fn read_message(fields: &Map<String, Value>) -> Result<ParsedMessage, Fault> {
     let label = text(fields, "role", "")?;
-    let role = match label {
-        "system" | "developer" => Role::System,
-        "user" => Role::User,
-        "assistant" => Role::Assistant,
-        other => {
-            return fault(
-                "role",
-                format!(
-                    "unknown role {other:?}; expected one of system, developer, user, assistant"
-                ),
-            );
-        }
-    };
+    let role = role_of(label, &ROLES)?;
     let mut message = ParsedMessage::new(role, label);
     blocks::content(&mut message, fields.get("content"), "content")?;
     count_unknown(&mut message, fields, "", &FREE)?;

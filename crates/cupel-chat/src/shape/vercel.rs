@@ -14,7 +14,7 @@
 use serde_json::{Map, Value};
 
 use super::fields::{
-    Fault, arguments, count_unknown, fault, join, list, object, optional, text, type_fault,
+    Fault, arguments, count_unknown, join, list, object, optional, role_of, text, type_fault,
 };
 use super::{Format, Shape, blocks, media};
 use crate::message::{ContentPart, ParsedMessage, Role};
@@ -62,20 +62,17 @@ fn evidence(element: &Value) -> Option<String> {
     Some(format!("a content part of type `{kind}`"))
 }
 
+/// The roles of messages.
+const ROLES: [(&str, Role); 4] = [
+    ("system", Role::System),
+    ("user", Role::User),
+    ("assistant", Role::Assistant),
+    ("tool", Role::Tool),
+];
+
 fn read(fields: &Map<String, Value>) -> Result<ParsedMessage, Fault> {
     let label = text(fields, "role", "")?;
-    let role = match label {
-        "system" => Role::System,
-        "user" => Role::User,
-        "assistant" => Role::Assistant,
-        "tool" => Role::Tool,
-        other => {
-            return fault(
-                "role",
-                format!("unknown role {other:?}; expected one of system, user, assistant, tool"),
-            );
-        }
-    };
+    let role = role_of(label, &ROLES)?;
     let mut message = ParsedMessage::new(role, label);
     let key = if fields.contains_key("parts") {
         "parts"
