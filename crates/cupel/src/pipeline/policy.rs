@@ -8,7 +8,7 @@ use super::{Decisions, EventLog, Recording, execute};
 use crate::fast::{parallel, prefetch};
 use crate::{
     ContextBudget, ContextItem, CupelError, NullTraceCollector, OverflowEvent, OverflowStrategy,
-    Placer, Scorer, SelectionReport, Slicer, TraceCollector,
+    Placer, Query, Scorer, SelectionReport, Slicer, TraceCollector,
 };
 
 /// The strategies of a run: scorer, slicer and placer, deduplication and overflow strategy.
@@ -94,6 +94,20 @@ impl Policy {
     /// Returns the scorer.
     pub fn scorer(&self) -> &dyn Scorer {
         &*self.scorer
+    }
+
+    /// Returns whether the scorer needs a query and has none; see [`with_query`](Self::with_query).
+    pub fn needs_query(&self) -> bool {
+        self.scorer.with_query(&Query::default()).is_some()
+    }
+
+    /// Returns this policy for a query: scorers that need one and have none get it.
+    pub fn with_query(&self, query: impl Into<Query>) -> Self {
+        let mut policy = self.clone();
+        if let Some(scorer) = self.scorer.with_query(&query.into()) {
+            policy.scorer = scorer;
+        }
+        policy
     }
 
     /// Returns the slicer.

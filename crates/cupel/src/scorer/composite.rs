@@ -1,9 +1,10 @@
 //! [`CompositeScorer`].
 
 use std::fmt;
+use std::sync::Arc;
 
 use super::{Among, BuiltinScorer, ScorePart, Scorer, scores};
-use crate::{ContextItem, CupelError};
+use crate::{ContextItem, CupelError, Query};
 
 /// The weighted average of several scorers.
 ///
@@ -24,7 +25,7 @@ use crate::{ContextItem, CupelError};
 /// # Ok::<(), cupel::CupelError>(())
 /// ```
 pub struct CompositeScorer {
-    scorers: Vec<Box<dyn Scorer>>,
+    scorers: Vec<Arc<dyn Scorer>>,
     /// The weights as given.
     #[cfg(feature = "serde")]
     weights: Vec<f64>,
@@ -58,7 +59,7 @@ impl CompositeScorer {
         }
         let (scorers, weights): (Vec<_>, Vec<_>) = entries.into_iter().unzip();
         Ok(Self {
-            scorers,
+            scorers: scorers.into_iter().map(Arc::from).collect(),
             normalized_weights: weights.iter().map(|weight| weight / total).collect(),
             #[cfg(feature = "serde")]
             weights,
@@ -96,6 +97,15 @@ impl Scorer for CompositeScorer {
 
     fn builtin(&self) -> Option<&dyn BuiltinScorer> {
         Some(self)
+    }
+
+    fn with_query(&self, query: &Query) -> Option<Arc<dyn Scorer>> {
+        Some(Arc::new(Self {
+            scorers: super::with_query_in(&self.scorers, query)?,
+            #[cfg(feature = "serde")]
+            weights: self.weights.clone(),
+            normalized_weights: self.normalized_weights.clone(),
+        }))
     }
 
     fn explain_all(&self, items: &[ContextItem]) -> Result<Vec<ScorePart>, CupelError> {

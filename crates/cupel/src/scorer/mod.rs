@@ -49,7 +49,7 @@ use crate::config::{ConfigError, ScorerConfig};
 use crate::error::{ContractViolation, StrategyRole};
 use crate::fast::parallel;
 use crate::type_name::type_name;
-use crate::{ContextItem, CupelError};
+use crate::{ContextItem, CupelError, Query};
 
 /// Gives every item a score.
 ///
@@ -102,6 +102,14 @@ pub trait Scorer: Send + Sync {
     /// Returns the capabilities of a built-in scorer. Not part of the public contract.
     #[doc(hidden)]
     fn builtin(&self) -> Option<&dyn BuiltinScorer> {
+        None
+    }
+
+    /// Returns this scorer with `query`, or nothing if it needs no query or has one of its own.
+    ///
+    /// A scorer that combines others passes the query to them. Defaults to nothing.
+    fn with_query(&self, query: &Query) -> Option<Arc<dyn Scorer>> {
+        let _ = query;
         None
     }
 
@@ -194,6 +202,10 @@ macro_rules! forward {
 
             fn builtin(&self) -> Option<&dyn BuiltinScorer> {
                 (**self).builtin()
+            }
+
+            fn with_query(&self, query: &Query) -> Option<Arc<dyn Scorer>> {
+                (**self).with_query(query)
             }
 
             fn scorer_name(&self) -> &str {
@@ -289,7 +301,7 @@ fn one_each<T>(answers: Vec<T>, items: &[ContextItem]) -> Result<Vec<T>, CupelEr
 /// Explains a scorer that combines `children`: `combine` gets the parts of one item.
 fn explain_combined(
     name: &str,
-    children: &[Box<dyn Scorer>],
+    children: &[Arc<dyn Scorer>],
     items: &[ContextItem],
     combine: impl Fn(&mut [ScorePart]) -> f64,
 ) -> Result<Vec<ScorePart>, CupelError> {
@@ -304,6 +316,19 @@ fn explain_combined(
         ScorePart::new(name, score).with_parts(parts)
     });
     Ok(parts.collect())
+}
+
+/// Returns `children` with a query, or nothing if none of them needs one.
+fn with_query_in(children: &[Arc<dyn Scorer>], query: &Query) -> Option<Vec<Arc<dyn Scorer>>> {
+    let asked: Vec<_> = children.iter().map(|it| it.with_query(query)).collect();
+    if asked.iter().all(Option::is_none) {
+        return None;
+    }
+    let each = asked.into_iter().zip(children);
+    Some(
+        each.map(|(asked, child)| asked.unwrap_or_else(|| child.clone()))
+            .collect(),
+    )
 }
 
 /// A scorer whose scores do not depend on the other items.

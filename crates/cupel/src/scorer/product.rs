@@ -1,9 +1,10 @@
 //! [`ProductScorer`].
 
 use std::fmt;
+use std::sync::Arc;
 
 use super::{Among, BuiltinScorer, ScorePart, Scorer, scores};
-use crate::{ContextItem, CupelError};
+use crate::{ContextItem, CupelError, Query};
 
 /// The product of several scorers, multiplied in order.
 ///
@@ -25,7 +26,7 @@ use crate::{ContextItem, CupelError};
 /// # Ok::<(), cupel::CupelError>(())
 /// ```
 pub struct ProductScorer {
-    scorers: Vec<Box<dyn Scorer>>,
+    scorers: Vec<Arc<dyn Scorer>>,
 }
 
 impl ProductScorer {
@@ -40,7 +41,9 @@ impl ProductScorer {
                 "at least one scorer is required".to_owned(),
             ));
         }
-        Ok(Self { scorers })
+        Ok(Self {
+            scorers: scorers.into_iter().map(Arc::from).collect(),
+        })
     }
 }
 
@@ -60,6 +63,12 @@ impl Scorer for ProductScorer {
 
     fn builtin(&self) -> Option<&dyn BuiltinScorer> {
         Some(self)
+    }
+
+    fn with_query(&self, query: &Query) -> Option<Arc<dyn Scorer>> {
+        Some(Arc::new(Self {
+            scorers: super::with_query_in(&self.scorers, query)?,
+        }))
     }
 
     fn explain_all(&self, items: &[ContextItem]) -> Result<Vec<ScorePart>, CupelError> {

@@ -1,9 +1,10 @@
 //! [`ScaledScorer`].
 
 use std::fmt;
+use std::sync::Arc;
 
 use super::{Among, BuiltinScorer, ScorePart, Scorer, position, scores};
-use crate::{ContextItem, CupelError};
+use crate::{ContextItem, CupelError, Query};
 
 /// Rescales another scorer's scores to `[0, 1]` over all items (min-max normalization).
 ///
@@ -23,14 +24,14 @@ use crate::{ContextItem, CupelError};
 /// # Ok::<(), cupel::CupelError>(())
 /// ```
 pub struct ScaledScorer {
-    inner: Box<dyn Scorer>,
+    inner: Arc<dyn Scorer>,
 }
 
 impl ScaledScorer {
     /// Creates a scorer that rescales `inner`.
     pub fn new(inner: impl Scorer + 'static) -> Self {
         Self {
-            inner: Box::new(inner),
+            inner: Arc::new(inner),
         }
     }
 }
@@ -55,6 +56,12 @@ impl Scorer for ScaledScorer {
 
     fn builtin(&self) -> Option<&dyn BuiltinScorer> {
         Some(self)
+    }
+
+    fn with_query(&self, query: &Query) -> Option<Arc<dyn Scorer>> {
+        Some(Arc::new(Self {
+            inner: self.inner.with_query(query)?,
+        }))
     }
 
     fn explain_all(&self, items: &[ContextItem]) -> Result<Vec<ScorePart>, CupelError> {
