@@ -94,6 +94,15 @@ pub enum Scorer {
     Composite(Vec<(Scorer, f64)>),
     /// `ProductScorer`: the children's scores multiplied.
     Product(Vec<Scorer>),
+    /// `FusionScorer`: children with their weights, made comparable.
+    Fusion {
+        /// The children with their weights.
+        entries: Vec<(Scorer, f64)>,
+        /// How they are combined.
+        method: FusionMethod,
+        /// The constant of reciprocal ranks.
+        k: f64,
+    },
     /// `ScaledScorer`.
     Scaled(Box<Scorer>),
     /// `MetadataTrustScorer`.
@@ -119,6 +128,33 @@ pub enum Scorer {
         /// The boost.
         boost: f64,
     },
+}
+
+/// How a `FusionScorer` combines its children.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FusionMethod {
+    /// Scores divided by their maximum.
+    Sum,
+    /// Reciprocal ranks.
+    ReciprocalRank,
+    /// An order by shares of the tokens.
+    Shares,
+}
+
+impl FusionMethod {
+    /// Every method with its name.
+    pub const ALL: &[(&str, Self)] = &[
+        ("sum", Self::Sum),
+        ("reciprocal_rank", Self::ReciprocalRank),
+        ("shares", Self::Shares),
+    ];
+
+    /// The name of the method.
+    pub fn name(self) -> &'static str {
+        let mut all = Self::ALL.iter();
+        all.find(|(_, method)| *method == self)
+            .map_or("", |(name, _)| name)
+    }
 }
 
 /// The shape of a `DecayScorer`.

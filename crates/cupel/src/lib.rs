@@ -114,10 +114,10 @@ pub use pipeline::{
 };
 pub use placer::{ChronologicalPlacer, End, PlacementRule, Placer, UShapedPlacer};
 pub use scorer::{
-    CompositeScorer, CompositeScorerBuilder, DecayCurve, DecayScorer, FrequencyScorer, KindScorer,
-    MetadataKeyScorer, MetadataTrustScorer, PriorityScorer, ProductScorer, RecencyScorer,
-    ReflexiveScorer, ScaledScorer, ScorePart, Scorer, SystemTimeProvider, TagComparison, TagScorer,
-    TimeProvider,
+    CompositeScorer, CompositeScorerBuilder, DecayCurve, DecayScorer, FrequencyScorer,
+    FusionMethod, FusionScorer, KindScorer, MetadataKeyScorer, MetadataTrustScorer, PriorityScorer,
+    ProductScorer, RecencyScorer, ReflexiveScorer, ScaledScorer, ScorePart, Scorer,
+    SystemTimeProvider, TagComparison, TagScorer, TimeProvider,
 };
 #[cfg(feature = "stream")]
 pub use slicer::StreamSlice;

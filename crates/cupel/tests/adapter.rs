@@ -501,6 +501,17 @@ pub(crate) fn build_scorer(scorer: &model::Scorer) -> Result<Box<dyn Scorer>, Cu
         model::Scorer::Product(children) => {
             Box::new(ProductScorer::new(all(children, build_scorer)?)?)
         }
+        model::Scorer::Fusion { entries, method, k } => {
+            let method = match method {
+                model::FusionMethod::Sum => FusionMethod::Sum,
+                model::FusionMethod::ReciprocalRank => FusionMethod::ReciprocalRank,
+                model::FusionMethod::Shares => FusionMethod::Shares,
+            };
+            let entries = all(entries, |(child, weight)| {
+                Ok((build_scorer(child)?, *weight))
+            })?;
+            Box::new(FusionScorer::new(method, entries)?.with_k(*k)?)
+        }
         model::Scorer::Scaled(inner) => Box::new(ScaledScorer::new(build_scorer(inner)?)),
         model::Scorer::MetadataTrust { default_score } => {
             Box::new(MetadataTrustScorer::new(*default_score)?)

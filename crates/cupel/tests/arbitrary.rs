@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use cupel_conformance::model::{
-    Budget, CountEntry, Curve, Item, OverflowStrategy, Placer, Policy, Quota, Scarcity, ScoredItem,
-    Scorer, Slicer, Task,
+    Budget, CountEntry, Curve, FusionMethod, Item, OverflowStrategy, Placer, Policy, Quota,
+    Scarcity, ScoredItem, Scorer, Slicer, Task,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -267,8 +267,8 @@ fn trust() -> impl Strategy<Value = (String, String)> {
 /// A weight, now and then one that no constructor accepts.
 fn weight() -> impl Strategy<Value = f64> + Clone {
     prop_oneof![
-        120 => 0.01..5.0_f64,
-        30 => select(&[1.0, 2.0]),
+        240 => 0.01..5.0_f64,
+        60 => select(&[1.0, 2.0]),
         1 => select(&[0.0, -1.0, f64::NAN, f64::INFINITY, 1e308]),
     ]
 }
@@ -300,6 +300,12 @@ fn scorer() -> impl Strategy<Value = Scorer> {
         prop_oneof![
             3 => vec((inner.clone(), weight()), 1..4).prop_map(Scorer::Composite),
             1 => vec(inner.clone(), 1..3).prop_map(Scorer::Product),
+            3 => (
+                vec((inner.clone(), weight()), 1..4),
+                select(FusionMethod::ALL),
+                prop_oneof![60 => select(&[0.0, 1.0, 60.0]), 1 => Just(-1.0)],
+            )
+                .prop_map(|(entries, (_, method), k)| Scorer::Fusion { entries, method, k }),
             2 => inner.prop_map(|inner| Scorer::Scaled(Box::new(inner))),
         ]
     })
@@ -308,7 +314,7 @@ fn scorer() -> impl Strategy<Value = Scorer> {
 fn decay() -> impl Strategy<Value = Scorer> {
     let duration = || {
         prop_oneof![
-            6 => (1_i64..20_000).prop_map(TimeDelta::seconds),
+            14 => (1_i64..20_000).prop_map(TimeDelta::seconds),
             1 => (1_i64..5).prop_map(TimeDelta::nanoseconds),
             1 => Just(TimeDelta::zero()),
         ]

@@ -138,9 +138,13 @@ fn write_scorer(scorer: &Scorer) -> Value {
         } => json!({ "type": "tag", "tag_weights": weights(set), "ignore_case": ignore_case }),
         Scorer::Composite(entries) => json!({
             "type": "composite",
-            "entries": list(entries, |(scorer, weight)| {
-                json!({ "scorer": write_scorer(scorer), "weight": number(*weight) })
-            }),
+            "entries": list(entries, write_entry),
+        }),
+        Scorer::Fusion { entries, method, k } => json!({
+            "type": "fusion",
+            "entries": list(entries, write_entry),
+            "method": method.name(),
+            "k": number(*k),
         }),
         Scorer::Product(scorers) => json!({
             "type": "product",
@@ -169,6 +173,10 @@ fn write_scorer(scorer: &Scorer) -> Value {
             document
         }
     }
+}
+
+fn write_entry((scorer, weight): &(Scorer, f64)) -> Value {
+    json!({ "scorer": write_scorer(scorer), "weight": number(*weight) })
 }
 
 fn write_curve(curve: &Curve) -> Value {

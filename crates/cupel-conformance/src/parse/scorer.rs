@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     error::VectorError,
-    model::{Curve, Scorer},
+    model::{Curve, FusionMethod, Scorer},
 };
 
 type Build = fn(&Scope<'_>) -> Result<Scorer, VectorError>;
@@ -25,6 +25,16 @@ const SCORERS: &[(&str, Build)] = &[
         Ok(Scorer::Product(
             children.into_iter().map(|(child, _)| child).collect(),
         ))
+    }),
+    ("fusion", |scope| {
+        let method = scope
+            .get("method")
+            .map(|name| name.name("method", FusionMethod::ALL));
+        Ok(Scorer::Fusion {
+            entries: children(scope)?,
+            method: method.transpose()?.unwrap_or(FusionMethod::Sum),
+            k: scope.optional("k")?.unwrap_or(60.0),
+        })
     }),
     ("scaled", scaled),
     ("metadata_trust", |scope| {
@@ -73,7 +83,7 @@ fn typed(scope: &Scope<'_>) -> Result<Scorer, VectorError> {
     )
 }
 
-/// Reads the children of a composite or product with their weights.
+/// Reads the children of a composite, product or fusion with their weights.
 fn children(scope: &Scope<'_>) -> Result<Vec<(Scorer, f64)>, VectorError> {
     let (key, list) = ["scorers", "children"]
         .into_iter()

@@ -18,11 +18,11 @@ use super::registry::{
 use super::tree::Node;
 use crate::{
     ChoiceSlice, ChronologicalPlacer, CompositeScorer, ContextKind, CountConstrainedKnapsackSlice,
-    CountQuotaEntry, CountQuotaSlice, DecayCurve, DecayScorer, FrequencyScorer, GreedySlice,
-    GroupScore, GroupSlice, KindScorer, KnapsackSlice, LadderSlice, LadderStep, MetadataKeyScorer,
-    MetadataTrustScorer, OverflowStrategy, Placer, PriorityScorer, ProductScorer, QuotaEntry,
-    QuotaSlice, RankSlice, RawValue, RecencyScorer, ReflexiveScorer, ScaledScorer,
-    ScarcityBehavior, Scorer, Shorten, Slicer, TagScorer, UShapedPlacer,
+    CountQuotaEntry, CountQuotaSlice, DecayCurve, DecayScorer, FrequencyScorer, FusionMethod,
+    FusionScorer, GreedySlice, GroupScore, GroupSlice, KindScorer, KnapsackSlice, LadderSlice,
+    LadderStep, MetadataKeyScorer, MetadataTrustScorer, OverflowStrategy, Placer, PriorityScorer,
+    ProductScorer, QuotaEntry, QuotaSlice, RankSlice, RawValue, RecencyScorer, ReflexiveScorer,
+    ScaledScorer, ScarcityBehavior, Scorer, Shorten, Slicer, TagScorer, UShapedPlacer,
 };
 
 const SCORER: Shape = Shape::Family(Role::Scorer);
@@ -44,6 +44,7 @@ const SCARCITY: Spec = default(
 
 choice!(OverflowStrategy, OVERFLOW_STRATEGIES: "throw" => Throw, "truncate" => Truncate, "proceed" => Proceed);
 choice!(ScarcityBehavior, SCARCITY_BEHAVIORS: "degrade" => Degrade, "throw" => Throw);
+choice!(FusionMethod, FUSION_METHODS: "sum" => Sum, "reciprocal_rank" => ReciprocalRank, "shares" => Shares);
 choice!(GroupScore, GROUP_SCORES: "max" => Max, "mean" => Mean, "sum" => Sum);
 
 choice!(Shorten, SHORTEN_CHOICES: "off" => Off, "old" => Old, "all" => All);
@@ -126,6 +127,16 @@ family! {
         scorers: Vec<ScorerConfig> = required(Shape::Array(&SCORER, 1)),
             "The factors, at least one.";
     }
+
+    "fusion" Fusion FusionScorer::from_config
+    "Several scorers, combined by relative score, by rank or by share of the tokens." {
+        entries: Vec<ScorerEntry> = required(Shape::Array(A_SCORER_ENTRY, 1)),
+            "The scorers with their weights, at least one.";
+        method: FusionMethod = default(Shape::Choice(FUSION_METHODS), Literal::String("sum")),
+            "The weighted average of scores divided by their maximum, or of reciprocal ranks, or an order in which each scorer ranks its share of the tokens.";
+        k: f64 = default(NOT_NEGATIVE, Literal::Number(60.0)),
+            "The constant of `reciprocal_rank`: a larger one favors the first ranks less.";
+    }
 }
 
 impl ScorerConfig {
@@ -140,7 +151,7 @@ impl ScorerConfig {
 }
 
 record! {
-    SCORER_ENTRY "scorer_entry" "A scorer of a composite, with its weight." => ScorerEntry {
+    SCORER_ENTRY "scorer_entry" "A scorer of a composite or a fusion, with its weight." => ScorerEntry {
         scorer: ScorerConfig = required(SCORER),
             "The scorer.";
         weight: f64 = default(POSITIVE, Literal::Number(1.0)),

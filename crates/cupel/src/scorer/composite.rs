@@ -40,23 +40,7 @@ impl CompositeScorer {
     /// [`CupelError::ScorerConfig`] if there is no entry, a weight is not positive and
     /// finite, or the sum of the weights is not finite.
     pub fn new(entries: Vec<(Box<dyn Scorer>, f64)>) -> Result<Self, CupelError> {
-        let fault = |text: &str| Err(CupelError::ScorerConfig(text.to_owned()));
-        if entries.is_empty() {
-            return fault("at least one scorer entry is required");
-        }
-        let mut total = 0.0;
-        for (_, weight) in &entries {
-            if *weight <= 0.0 {
-                return fault("weight must be positive");
-            }
-            if !weight.is_finite() {
-                return fault("weight must be finite");
-            }
-            total += weight;
-        }
-        if !f64::is_finite(total) {
-            return fault("the sum of the weights must be finite");
-        }
+        let total = super::total_weight(&entries)?;
         let (scorers, weights): (Vec<_>, Vec<_>) = entries.into_iter().unzip();
         Ok(Self {
             scorers: scorers.into_iter().map(Arc::from).collect(),
@@ -120,13 +104,7 @@ impl Scorer for CompositeScorer {
 
     #[cfg(feature = "serde")]
     fn to_config(&self) -> Result<super::ScorerConfig, super::ConfigError> {
-        let mut entries = Vec::with_capacity(self.scorers.len());
-        for (index, (scorer, &weight)) in self.scorers.iter().zip(&self.weights).enumerate() {
-            let scorer = scorer
-                .to_config()
-                .map_err(|error| error.within("scorer").within(index).within("entries"))?;
-            entries.push(crate::config::ScorerEntry { scorer, weight });
-        }
+        let entries = super::entries_to_config(&self.scorers, &self.weights)?;
         Ok(super::ScorerConfig::Composite { entries })
     }
 }
@@ -197,13 +175,7 @@ impl CompositeScorer {
     pub(crate) fn from_config(
         entries: Vec<crate::config::ScorerEntry>,
     ) -> Result<Self, super::ConfigError> {
-        let entries = crate::config::each("entries", entries, |entry| {
-            let scorer = entry.scorer.into_built();
-            Ok((
-                scorer.map_err(|error| error.within("scorer"))?,
-                entry.weight,
-            ))
-        })?;
+        let entries = super::entries_from_config(entries)?;
         Self::new(entries).map_err(crate::config::invalid_in("entries"))
     }
 }

@@ -14,12 +14,14 @@
 //! | [`CompositeScorer`] | its children | their weighted average | its children |
 //! | [`ScaledScorer`] | its inner scorer | stretched to `[0, 1]` over all items | its inner scorer, once |
 //! | [`ProductScorer`] | its children | their product | its children |
+//! | [`FusionScorer`] | its children | their scores relative to the maximum, their ranks, or each child's share of the tokens | its children; for ranks and shares one sort per child |
 //!
-//! The specification defines all but [`ProductScorer`], which is an extension.
+//! The specification defines all but [`ProductScorer`] and [`FusionScorer`], which are extensions.
 
 mod composite;
 mod decay;
 mod frequency;
+mod fusion;
 mod kind;
 mod metadata;
 mod part;
@@ -35,6 +37,7 @@ use std::sync::Arc;
 pub use composite::{CompositeScorer, CompositeScorerBuilder};
 pub use decay::{DecayCurve, DecayScorer, SystemTimeProvider, TimeProvider};
 pub use frequency::FrequencyScorer;
+pub use fusion::{FusionMethod, FusionScorer};
 pub use kind::KindScorer;
 pub use metadata::{MetadataKeyScorer, MetadataTrustScorer};
 pub use part::ScorePart;
@@ -331,6 +334,66 @@ fn with_query_in(children: &[Arc<dyn Scorer>], query: &Query) -> Option<Vec<Arc<
     )
 }
 
+/// A scorer with its weight.
+type Weighted = (Box<dyn Scorer>, f64);
+
+/// Returns the sum of the weights of several scorers, added in order.
+///
+/// # Errors
+///
+/// [`CupelError::ScorerConfig`] if there is no entry, a weight is not positive and finite, or the sum of
+/// the weights is not finite.
+fn total_weight(entries: &[Weighted]) -> Result<f64, CupelError> {
+    let fault = |text: &str| Err(CupelError::ScorerConfig(text.to_owned()));
+    if entries.is_empty() {
+        return fault("at least one scorer entry is required");
+    }
+    let mut total = 0.0;
+    for (_, weight) in entries {
+        if *weight <= 0.0 {
+            return fault("weight must be positive");
+        }
+        if !weight.is_finite() {
+            return fault("weight must be finite");
+        }
+        total += weight;
+    }
+    if !f64::is_finite(total) {
+        return fault("the sum of the weights must be finite");
+    }
+    Ok(total)
+}
+
+/// Returns scorers with their weights as data.
+#[cfg(feature = "serde")]
+fn entries_to_config(
+    scorers: &[Arc<dyn Scorer>],
+    weights: &[f64],
+) -> Result<Vec<crate::config::ScorerEntry>, ConfigError> {
+    let entries = scorers.iter().zip(weights).enumerate();
+    let entry = |(index, (scorer, &weight)): (usize, (&Arc<dyn Scorer>, &f64))| {
+        let scorer = scorer
+            .to_config()
+            .map_err(|error| error.within("scorer").within(index).within("entries"))?;
+        Ok(crate::config::ScorerEntry { scorer, weight })
+    };
+    entries.map(entry).collect()
+}
+
+/// Builds the scorers of `entries`, with their weights.
+#[cfg(feature = "serde")]
+fn entries_from_config(
+    entries: Vec<crate::config::ScorerEntry>,
+) -> Result<Vec<Weighted>, ConfigError> {
+    crate::config::each("entries", entries, |entry| {
+        let scorer = entry.scorer.into_built();
+        Ok((
+            scorer.map_err(|error| error.within("scorer"))?,
+            entry.weight,
+        ))
+    })
+}
+
 /// A scorer whose scores do not depend on the other items.
 trait Pointwise: Scorer {}
 
@@ -375,7 +438,15 @@ mod tests {
             .add(RecencyScorer, 2.0)
             .add(ScaledScorer::new(FrequencyScorer), 1.0);
         let product = ProductScorer::new(vec![Box::new(PriorityScorer), Box::new(RecencyScorer)]);
+        let fusion = |method| {
+            let entries: Vec<(Box<dyn Scorer>, f64)> = vec![
+                (Box::new(PriorityScorer), 1.0),
+                (Box::new(RecencyScorer), 2.0),
+            ];
+            Arc::new(FusionScorer::new(method, entries).unwrap())
+        };
         vec![
+            fusion(FusionMethod::Sum),
             Arc::new(RecencyScorer),
             Arc::new(PriorityScorer),
             Arc::new(KindScorer::with_default_weights()),

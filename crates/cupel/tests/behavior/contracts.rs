@@ -5,9 +5,10 @@ use std::sync::Arc;
 use cupel::{
     CompositeScorer, ContextBudget, ContextItem, ContractViolation, CountConstrainedKnapsackSlice,
     CountQuotaEntry, CountQuotaSlice, CupelError, DiagnosticTraceCollector, ExclusionReason,
-    FrequencyScorer, GreedySlice, InclusionReason, KnapsackSlice, OverflowStrategy, Pipeline,
-    PolicyBuilder, ProductScorer, QuotaEntry, QuotaSlice, ReflexiveScorer, Refusal, ScaledScorer,
-    ScarcityBehavior, ScoredItem, ScoredRef, Scorer, Selection, Slicer, StrategyRole,
+    FrequencyScorer, FusionMethod, FusionScorer, GreedySlice, InclusionReason, KnapsackSlice,
+    OverflowStrategy, Pipeline, PolicyBuilder, ProductScorer, QuotaEntry, QuotaSlice,
+    ReflexiveScorer, Refusal, ScaledScorer, ScarcityBehavior, ScoredItem, ScoredRef, Scorer,
+    Selection, Slicer, StrategyRole,
 };
 
 use super::{
@@ -262,16 +263,22 @@ fn an_error_of_a_placer_ends_the_run_as_it_is() {
 }
 
 /// A scorer by itself and as the child of every scorer that has children.
-fn wrapped(scorer: impl Scorer + 'static) -> [Arc<dyn Scorer>; 4] {
+fn wrapped(scorer: impl Scorer + 'static) -> [Arc<dyn Scorer>; 5] {
     let scorer: Arc<dyn Scorer> = Arc::new(scorer);
     let composite = CompositeScorer::builder()
         .add(ReflexiveScorer, 1.0)
         .add(scorer.clone(), 1.0);
     let product = ProductScorer::new(vec![Box::new(ReflexiveScorer), Box::new(scorer.clone())]);
+    let entries: Vec<(Box<dyn Scorer>, f64)> = vec![
+        (Box::new(ReflexiveScorer), 1.0),
+        (Box::new(scorer.clone()), 1.0),
+    ];
+    let fusion = FusionScorer::new(FusionMethod::Shares, entries);
     [
         scorer.clone(),
         Arc::new(composite.build().unwrap()),
         Arc::new(product.unwrap()),
+        Arc::new(fusion.unwrap()),
         Arc::new(ScaledScorer::new(scorer)),
     ]
 }

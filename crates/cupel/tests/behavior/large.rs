@@ -7,9 +7,9 @@ use std::sync::Arc;
 use chrono::{DateTime, TimeDelta, Utc};
 use cupel::{
     ChronologicalPlacer, CompositeScorer, ContextItem, DecayCurve, DecayScorer, FrequencyScorer,
-    GreedySlice, KindScorer, MetadataKeyScorer, MetadataTrustScorer, PipelineStage, Placer, Policy,
-    PriorityScorer, ProductScorer, RecencyScorer, ReflexiveScorer, ScaledScorer, Scorer, TagScorer,
-    TimeProvider, UShapedPlacer,
+    FusionMethod, FusionScorer, GreedySlice, KindScorer, MetadataKeyScorer, MetadataTrustScorer,
+    PipelineStage, Placer, Policy, PriorityScorer, ProductScorer, RecencyScorer, ReflexiveScorer,
+    ScaledScorer, Scorer, TagScorer, TimeProvider, UShapedPlacer,
 };
 
 use super::{Random, RandomRuns, at, budget, build};
@@ -373,6 +373,14 @@ fn pinned_and_invalid_items_have_no_say_in_any_score() {
     let composite = CompositeScorer::new(scorers().into_iter().map(weighted).collect());
     all.push(Box::new(composite.unwrap()));
     all.push(Box::new(ProductScorer::new(scorers()).unwrap()));
+    for method in [
+        FusionMethod::Sum,
+        FusionMethod::ReciprocalRank,
+        FusionMethod::Shares,
+    ] {
+        let entries = scorers().into_iter().map(weighted).collect();
+        all.push(Box::new(FusionScorer::new(method, entries).unwrap()));
+    }
     all.extend(scorers().into_iter().map(|scorer| -> Box<dyn Scorer> {
         Box::new(ScaledScorer::new(ScaledScorer::new(scorer)))
     }));

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use cupel::{
-    CompositeScorer, ContextItem, CupelError, DecayCurve, DecayScorer, FrequencyScorer, KindScorer,
-    MetadataKeyScorer, MetadataTrustScorer, PriorityScorer, ProductScorer, RecencyScorer,
-    ReflexiveScorer, ScaledScorer, Scorer, SystemTimeProvider, TagComparison, TagScorer,
-    TimeProvider,
+    CompositeScorer, ContextItem, CupelError, DecayCurve, DecayScorer, FrequencyScorer,
+    FusionMethod, FusionScorer, KindScorer, MetadataKeyScorer, MetadataTrustScorer, PriorityScorer,
+    ProductScorer, RecencyScorer, ReflexiveScorer, ScaledScorer, Scorer, SystemTimeProvider,
+    TagComparison, TagScorer, TimeProvider,
 };
 
 use super::{
@@ -74,6 +74,11 @@ fn builtins() -> Vec<Box<dyn Scorer>> {
     scorers.extend(scaled());
     scorers.push(Box::new(average(leaves())));
     scorers.push(Box::new(ProductScorer::new(leaves()).unwrap()));
+    // `FusionMethod::Shares` scores each position of a handle differently.
+    for method in [FusionMethod::Sum, FusionMethod::ReciprocalRank] {
+        let entries = leaves().into_iter().map(|leaf| (leaf, 0.3)).collect();
+        scorers.push(Box::new(FusionScorer::new(method, entries).unwrap()));
+    }
     scorers.push(Box::new(average(scaled().collect())));
     scorers.push(Box::new(ScaledScorer::new(average(scaled().collect()))));
     scorers.push(Box::new(ScaledScorer::new(ScaledScorer::new(

@@ -38,7 +38,7 @@ fn lowercase_tags(scorer: &mut ScorerConfig) {
                 .map(|(tag, weight)| (tag.to_ascii_lowercase(), weight))
                 .collect();
         }
-        ScorerConfig::Composite { entries } => {
+        ScorerConfig::Composite { entries } | ScorerConfig::Fusion { entries, .. } => {
             for entry in entries {
                 lowercase_tags(&mut entry.scorer);
             }

@@ -78,6 +78,7 @@ const VALID: &[&str] = &[
         "slicer": {"type": "count_constrained_knapsack", "entries": [{"kind": "a", "require_count": 1, "cap_count": 2}], "scarcity": "degrade", "bucket_size": 1}}"#,
     r#"{"scorer": {"type": "product", "scorers": [{"type": "recency"}, {"type": "metadata_key", "key": "k", "value": "v", "boost": 2}]},
         "slicer": {"type": "count_constrained_knapsack", "entries": [], "memory_limit": 100}}"#,
+    r#"{"scorer": {"type": "fusion", "entries": [{"scorer": {"type": "recency"}, "weight": 0.4}, {"scorer": {"type": "priority"}}], "method": "shares", "k": 0}}"#,
     r#"{"scorer": {"type": "decay", "curve": {"type": "exponential", "half_life": "24h"}},
         "slicer": {"type": "count_constrained_knapsack", "entries": [], "cell_limit": 60000000}}"#,
     r#"{"scorer": {"type": "decay", "curve": {"type": "exponential", "half_life": 0.5}, "null_timestamp_score": 0}}"#,

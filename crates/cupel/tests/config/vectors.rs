@@ -51,7 +51,9 @@ pub(crate) fn is_expressible(task: &Task) -> bool {
 fn is_sorted(scorer: &Scorer) -> bool {
     match scorer {
         Scorer::Tag { weights, .. } => weights.is_sorted_by_key(|(tag, _)| tag),
-        Scorer::Composite(children) => children.iter().all(|(child, _)| is_sorted(child)),
+        Scorer::Composite(entries) | Scorer::Fusion { entries, .. } => {
+            entries.iter().all(|(child, _)| is_sorted(child))
+        }
         Scorer::Product(children) => children.iter().all(is_sorted),
         Scorer::Scaled(inner) => is_sorted(inner),
         _ => true,
@@ -90,6 +92,9 @@ fn failure(error: &ConfigError) -> model::Failure {
 
 fn scorer_data(scorer: &Scorer) -> RawValue {
     let children = |children: &[Scorer]| list(children, scorer_data);
+    let entry = |(scorer, weight): &(Scorer, f64)| {
+        map([("scorer", scorer_data(scorer)), ("weight", number(*weight))])
+    };
     match scorer {
         Scorer::Recency => typed("recency", []),
         Scorer::Priority => typed("priority", []),
@@ -109,12 +114,15 @@ fn scorer_data(scorer: &Scorer) -> RawValue {
                 ("ignore_case", RawValue::Bool(*ignore_case)),
             ],
         ),
-        Scorer::Composite(entries) => {
-            let entry = |(scorer, weight): &(Scorer, f64)| {
-                map([("scorer", scorer_data(scorer)), ("weight", number(*weight))])
-            };
-            typed("composite", [("entries", list(entries, entry))])
-        }
+        Scorer::Composite(entries) => typed("composite", [("entries", list(entries, entry))]),
+        Scorer::Fusion { entries, method, k } => typed(
+            "fusion",
+            [
+                ("entries", list(entries, entry)),
+                ("method", text(method.name())),
+                ("k", number(*k)),
+            ],
+        ),
         Scorer::Product(factors) => typed("product", [("scorers", children(factors))]),
         Scorer::Scaled(inner) => typed("scaled", [("inner", scorer_data(inner))]),
         Scorer::MetadataTrust { default_score } => typed(

@@ -150,6 +150,13 @@ fn validate_scorer(scorer: &Scorer) -> Verdict {
             ignore_case,
         } => construct_tag_scorer(weights, *ignore_case),
         Scorer::Composite(entries) => construct_composite(entries),
+        Scorer::Fusion { entries, k, .. } => {
+            construct_composite(entries)?;
+            scorer_rule(
+                !(*k >= 0.0 && k.is_finite()),
+                "k must be non-negative and finite",
+            )
+        }
         Scorer::Product(children) => construct_product(children),
         Scorer::Scaled(inner) => validate_scorer(inner),
         Scorer::MetadataTrust { default_score } => scorer_rule(

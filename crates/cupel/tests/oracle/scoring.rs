@@ -2,7 +2,7 @@
 //! is scored, so that "is item" is a comparison of positions (R007).
 
 use chrono::{DateTime, TimeDelta, Utc};
-use cupel_conformance::model::{Curve, Item, Scorer};
+use cupel_conformance::model::{Curve, FusionMethod, Item, Scorer};
 
 use super::{Candidate, kind_of, same_kind};
 
@@ -24,6 +24,19 @@ pub(super) fn score_item(scorer: &Scorer, this: usize, all_items: &[Candidate]) 
         Scorer::Reflexive => reflexive_score(item),
         Scorer::Composite(entries) => composite_score(entries, this, all_items),
         Scorer::Product(children) => product_score(children, this, all_items),
+        Scorer::Fusion { entries, method, k } => {
+            let weights: Vec<f64> = entries.iter().map(|(_, weight)| *weight).collect();
+            let mut columns = Vec::new();
+            for (child, _) in entries {
+                let column = (0..all_items.len()).map(|at| score_item(child, at, all_items));
+                columns.push(column.collect::<Vec<f64>>());
+            }
+            match method {
+                FusionMethod::Sum => relative_sum(&columns, &weights, this),
+                FusionMethod::ReciprocalRank => reciprocal_rank(&columns, &weights, *k, this),
+                FusionMethod::Shares => share_of_tokens(&columns, &weights, this, all_items),
+            }
+        }
         Scorer::Scaled(inner) => scaled_score(inner, this, all_items),
         Scorer::MetadataTrust { default_score } => metadata_trust_score(item, *default_score),
         Scorer::Decay {
@@ -192,6 +205,80 @@ fn product_score(children: &[Scorer], this: usize, all_items: &[Candidate]) -> f
         result *= score_item(child, this, all_items);
     }
     result
+}
+
+// Fusion: the sum of weight * (score / maximum), over the sum of the weights. A score that is not
+// above 0 counts as none.
+fn relative_sum(columns: &[Vec<f64>], weights: &[f64], this: usize) -> f64 {
+    let (mut sum, mut total) = (0.0, 0.0);
+    for (column, weight) in columns.iter().zip(weights) {
+        total += weight;
+        let own = column[this];
+        if own > 0.0 {
+            let mut max = own;
+            for &other in column {
+                if other > max {
+                    max = other;
+                }
+            }
+            sum += weight * if own == max { 1.0 } else { own / max };
+        }
+    }
+    sum / total
+}
+
+// Fusion: reciprocal ranks, over those of an item that is first everywhere.
+fn reciprocal_rank(columns: &[Vec<f64>], weights: &[f64], k: f64, this: usize) -> f64 {
+    let (mut sum, mut total) = (0.0, 0.0);
+    for (column, weight) in columns.iter().zip(weights) {
+        total += weight;
+        let own = column[this];
+        if own > 0.0 {
+            let better = column.iter().filter(|other| **other > own).count();
+            sum += weight * ((k + 1.0) / (k + (better + 1) as f64));
+        }
+    }
+    sum / total
+}
+
+// Fusion: every step searches the child with the fewest tokens per weight that still likes an item,
+// then its best item.
+fn share_of_tokens(
+    columns: &[Vec<f64>],
+    weights: &[f64],
+    this: usize,
+    all_items: &[Candidate],
+) -> f64 {
+    let count = all_items.len();
+    let mut is_taken = vec![false; count];
+    let mut tokens = vec![0_i128; columns.len()];
+    for place in 0..count {
+        let mut child = None;
+        for (candidate, column) in columns.iter().enumerate() {
+            let likes = |at: usize| !is_taken[at] && column[at] > 0.0;
+            if !(0..count).any(likes) {
+                continue;
+            }
+            let used = |child: usize| tokens[child] as f64 / weights[child];
+            if child.is_none_or(|child| used(candidate) < used(child)) {
+                child = Some(candidate);
+            }
+        }
+        let Some(child) = child else { break };
+        let mut best = None;
+        for at in (0..count).filter(|&at| !is_taken[at] && columns[child][at] > 0.0) {
+            if best.is_none_or(|best: usize| columns[child][at] > columns[child][best]) {
+                best = Some(at);
+            }
+        }
+        let Some(best) = best else { break };
+        if best == this {
+            return (count - place) as f64 / count as f64;
+        }
+        is_taken[best] = true;
+        tokens[child] += i128::from(all_items[best].item.tokens.max(0));
+    }
+    0.0
 }
 
 // SCALED-SCORE(item, allItems, inner); a result that is not finite becomes 0.5 (R056).
