@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use cupel::config::{PolicyConfig, Preset, preset, presets};
+use cupel::config::{PolicyConfig, Preset, RequestConfig, preset, presets};
 use cupel::{
     BudgetSweep, ContextBudget, ContextItem, CupelError, Decisions, Pipeline, Policy,
     SelectionReport, SweepProgress, total_tokens,
@@ -70,8 +70,30 @@ pub(crate) struct SettingsArgs {
     #[command(flatten)]
     budget: BudgetArgs,
 
+    /// Question that the window is to answer
+    ///
+    /// For policies that score by relevance to it. Default: `query` of the request document; for a chat the
+    /// text of the last user turn.
+    #[arg(long, value_name = "TEXT", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    query: Option<String>,
+
     #[command(flatten)]
     chat: ChatArgs,
+}
+
+impl SettingsArgs {
+    /// Returns a warning if `--query` is given and no policy reads it.
+    fn unread_query(&self, policies: &[NamedPolicy]) -> Option<String> {
+        let reads = |policy: &NamedPolicy| policy.policy.needs_query();
+        if self.query.is_none() || policies.iter().any(reads) {
+            return None;
+        }
+        let names: Vec<&str> = policies.iter().map(|policy| &*policy.name).collect();
+        Some(format!(
+            "--query has no effect: no scorer of the policy {} reads it",
+            names.join(" or ")
+        ))
+    }
 }
 
 /// The policy of a run.
@@ -139,9 +161,17 @@ impl ItemsArgs {
 }
 
 impl InputArgs {
-    /// Reads the input for a run without `--policy`.
-    pub(crate) fn load_without_policy(&self, trimming: &TrimmingArgs) -> Result<Task, Failure> {
-        self.load(&PolicyArg { policy: None }, trimming, Need::Budget)
+    /// Reads the input for runs of other policies, which [`Task::variant`] makes.
+    pub(crate) fn load_for_variants(&self, trimming: &TrimmingArgs) -> Result<Task, Failure> {
+        let source = Source::read(&self.file)?;
+        let mut settings = Settings::new(&self.settings, &PolicyArg { policy: None }, trimming)?;
+        settings.runs_own_policy = false;
+        settings.task(source, Need::Budget)
+    }
+
+    /// Returns a warning if `--query` is given and no policy reads it.
+    pub(crate) fn unread_query(&self, policies: &[NamedPolicy]) -> Option<String> {
+        self.settings.unread_query(policies)
     }
 
     fn load(
@@ -236,6 +266,21 @@ impl NamedPolicy {
         ))
     }
 
+    /// Returns the policy for a query. Items have no other query, so a policy that needs one and has none
+    /// is an error.
+    fn with_query(mut self, query: Option<&str>, is_chat: bool) -> Result<Self, Failure> {
+        match query {
+            Some(query) => self.policy = self.policy.with_query(query),
+            None if !is_chat && self.policy.needs_query() => {
+                let name = &self.name;
+                return Err(Failure::input(format!("the policy {name} needs a query"))
+                    .help("add --query TEXT, or `query` in the request document"));
+            }
+            None => {}
+        }
+        Ok(self)
+    }
+
     /// Returns the policy with the options for chats.
     pub(crate) fn trimmed(mut self, trimming: &TrimmingArgs) -> Result<Self, Failure> {
         self.policy = trimming.apply(&self.policy, &self.name)?;
@@ -264,6 +309,8 @@ pub(crate) struct Settings<'a> {
     trimming: &'a TrimmingArgs,
     policy: Option<NamedPolicy>,
     for_items: NamedPolicy,
+    /// Whether the task's own policy is run, or only variants.
+    runs_own_policy: bool,
 }
 
 impl<'a> Settings<'a> {
@@ -278,6 +325,7 @@ impl<'a> Settings<'a> {
             trimming,
             policy: policy.transpose()?,
             for_items: NamedPolicy::find(ITEMS_POLICY)?,
+            runs_own_policy: true,
         })
     }
 
@@ -288,9 +336,28 @@ impl<'a> Settings<'a> {
         policy.trimmed(self.trimming)
     }
 
+    /// Returns the policy for the query of the run, and warnings.
+    fn asked(
+        &self,
+        policy: NamedPolicy,
+        query: Option<&str>,
+        is_chat: bool,
+    ) -> Result<(NamedPolicy, Vec<String>), Failure> {
+        if !self.runs_own_policy {
+            return Ok((policy, Vec::new()));
+        }
+        let warning = self.args.unread_query(std::slice::from_ref(&policy));
+        let policy = policy.with_query(query, is_chat)?;
+        Ok((policy, warning.into_iter().collect()))
+    }
+
     /// Returns the task of a chat whose decisions are remembered.
     pub(crate) fn session(&self, source: Source, has_state: bool) -> Result<SessionTask, Failure> {
-        let SettingsArgs { budget, chat: args } = self.args;
+        let SettingsArgs {
+            budget,
+            query,
+            chat: args,
+        } = self.args;
         let classified = Classified::of(&source, &args.read);
         let Input::Chat(chat) = Input::read(&source, &classified, &args.read, &|_| 0)? else {
             return Err(Failure::input(
@@ -303,10 +370,12 @@ impl<'a> Settings<'a> {
             .over(None, window_of(&chat), model)
             .map_err(|failure| failure.or_at(|| source.whole()))?;
         let policy = self.chat_policy(has_state)?;
+        let (policy, mut warnings) = self.asked(policy, query.as_deref(), true)?;
+        warnings.extend(policy.unsuited_to_chats());
         Ok(SessionTask {
             budget,
             origin,
-            warnings: policy.unsuited_to_chats().into_iter().collect(),
+            warnings,
             policy,
             unknown_model: args.unknown(model),
             counter: args.counter(model, Some(chat.shape()))?,
@@ -317,102 +386,140 @@ impl<'a> Settings<'a> {
 
     /// Returns the task of an input. The command line takes precedence over the input.
     pub(crate) fn task(&self, source: Source, need: Need) -> Result<Task, Failure> {
-        let SettingsArgs { budget, chat: args } = self.args;
-        let classified = Classified::of(&source, &args.read);
-        let counter = args.counter(budget.model.as_deref(), None)?;
-        let input = Input::read(&source, &classified, &args.read, &|text| {
+        let SettingsArgs { budget, chat, .. } = self.args;
+        let classified = Classified::of(&source, &chat.read);
+        let counter = chat.counter(budget.model.as_deref(), None)?;
+        let input = Input::read(&source, &classified, &chat.read, &|text| {
             counter.count(text)
         })?;
-        let task = match input {
-            Input::Chat(chat) => {
-                let model = budget.model.as_deref().or(chat.model());
-                let counter = args.counter(model, Some(chat.shape()))?;
-                let policy = self.chat_policy(false)?;
-                let failure = |error| Failure::fit(&error).or_at(|| source.whole());
-                let candidates = |budget| chat.candidates_for(&policy.policy, budget, &*counter);
-                let over = |default| {
-                    let budget = budget.over(None, default, model);
-                    budget.map_err(|failure| failure.or_at(|| source.whole()))
-                };
-                let (budget, candidates) = match need {
-                    Need::OneBudget => {
-                        let budget = over(window_of(&chat))?;
-                        let candidates = candidates(Some(&budget.budget));
-                        (budget, candidates.map_err(failure)?)
-                    }
-                    Need::Budget => {
-                        let budget = over(window_of(&chat))?;
-                        (budget, candidates(None).map_err(failure)?)
-                    }
-                    Need::AnyBudget => {
-                        let candidates = candidates(None).map_err(failure)?;
-                        (over(all_tokens(&candidates))?, candidates)
-                    }
-                };
-                let RunBudget { budget, origin } = budget;
-                let mut warnings = unused_kinds(&candidates, &budget, &policy.policy, "message");
-                warnings.extend(policy.unsuited_to_chats());
-                Task {
-                    budget,
-                    origin,
-                    warnings,
-                    policy,
-                    has_own_policy: false,
-                    items: candidates.to_vec(),
-                    model: model.map(str::to_owned),
-                    unknown_model: args.unknown(model),
-                    counter: Some(counter),
-                    content: Content::Chat { chat, candidates },
-                    evidence: classified.evidence,
-                    source,
-                }
-            }
+        let evidence = classified.evidence;
+        match input {
+            Input::Chat(chat) => self.chat_task(source, evidence, chat, need),
             Input::Items { .. } if self.trimming.given().is_some() => {
                 let option = self.trimming.given().unwrap_or_default();
-                return Err(Failure::input(format!(
+                Err(Failure::input(format!(
                     "{option} applies to chats, and this is a list of items"
                 ))
                 .at(source.whole())
-                .help("pin an item with its field \"pinned\""));
+                .help("pin an item with its field \"pinned\""))
             }
             Input::Items {
                 form,
                 request,
                 counted,
             } => {
-                let default = match need {
-                    Need::AnyBudget => all_tokens(&request.items),
-                    Need::OneBudget | Need::Budget => DefaultBudget::Missing,
-                };
-                let unknown_model = args.unknown(budget.model.as_deref()).filter(|_| counted);
-                let run_budget = budget.over(request.budget.as_ref(), default, None)?;
-                let policy = match (&self.policy, &request.policy) {
-                    (Some(policy), _) => policy.clone(),
-                    (None, Some(own)) => NamedPolicy::of_request(own)?,
-                    (None, None) => self.for_items.clone(),
-                };
-                Task {
-                    warnings: unused_kinds(
-                        &request.items,
-                        &run_budget.budget,
-                        &policy.policy,
-                        "item",
-                    ),
-                    budget: run_budget.budget,
-                    origin: run_budget.origin,
-                    policy,
-                    has_own_policy: self.policy.is_none() && request.policy.is_some(),
-                    items: request.items,
-                    model: budget.model.clone(),
-                    unknown_model,
-                    counter: counted.then_some(counter),
-                    content: Content::Items(form),
-                    evidence: classified.evidence,
-                    source,
-                }
+                let counter = counted.then_some(counter);
+                self.items_task(source, evidence, form, *request, counter, need)
+            }
+        }
+    }
+
+    fn chat_task(
+        &self,
+        source: Source,
+        evidence: String,
+        chat: Box<Chat>,
+        need: Need,
+    ) -> Result<Task, Failure> {
+        let SettingsArgs {
+            budget,
+            query,
+            chat: args,
+        } = self.args;
+        let model = budget.model.as_deref().or(chat.model());
+        let counter = args.counter(model, Some(chat.shape()))?;
+        let policy = self.chat_policy(false)?;
+        let (policy, asked) = self.asked(policy, query.as_deref(), true)?;
+        let failure = |error| Failure::fit(&error).or_at(|| source.whole());
+        let candidates = |budget| chat.candidates_for(&policy.policy, budget, &*counter);
+        let over = |default| {
+            let budget = budget.over(None, default, model);
+            budget.map_err(|failure| failure.or_at(|| source.whole()))
+        };
+        let (budget, candidates) = match need {
+            Need::OneBudget => {
+                let budget = over(window_of(&chat))?;
+                let candidates = candidates(Some(&budget.budget));
+                (budget, candidates.map_err(failure)?)
+            }
+            Need::Budget => {
+                let budget = over(window_of(&chat))?;
+                (budget, candidates(None).map_err(failure)?)
+            }
+            Need::AnyBudget => {
+                let candidates = candidates(None).map_err(failure)?;
+                (over(all_tokens(&candidates))?, candidates)
             }
         };
-        Ok(task)
+        let RunBudget { budget, origin } = budget;
+        let mut warnings = unused_kinds(&candidates, &budget, &policy.policy, "message");
+        warnings.extend(policy.unsuited_to_chats());
+        warnings.extend(asked);
+        Ok(Task {
+            budget,
+            origin,
+            warnings,
+            query: query.clone(),
+            policy,
+            has_own_policy: false,
+            items: candidates.to_vec(),
+            model: model.map(str::to_owned),
+            unknown_model: args.unknown(model),
+            counter: Some(counter),
+            content: Content::Chat { chat, candidates },
+            evidence,
+            source,
+        })
+    }
+
+    fn items_task(
+        &self,
+        source: Source,
+        evidence: String,
+        form: Form,
+        request: RequestConfig,
+        counter: Option<Box<dyn TokenCounter>>,
+        need: Need,
+    ) -> Result<Task, Failure> {
+        let SettingsArgs {
+            budget,
+            query,
+            chat: args,
+        } = self.args;
+        let default = match need {
+            Need::AnyBudget => all_tokens(&request.items),
+            Need::OneBudget | Need::Budget => DefaultBudget::Missing,
+        };
+        let model = budget.model.as_deref();
+        let unknown_model = args.unknown(model).filter(|_| counter.is_some());
+        let run_budget = budget.over(request.budget.as_ref(), default, None)?;
+        let RunBudget { budget, origin } = run_budget;
+        let policy = match (&self.policy, &request.policy) {
+            (Some(policy), _) => policy.clone(),
+            (None, Some(own)) => NamedPolicy::of_request(own)?,
+            (None, None) => self.for_items.clone(),
+        };
+        let query = query.clone().or(request.query);
+        let (policy, asked) = self
+            .asked(policy, query.as_deref(), false)
+            .map_err(|failure| failure.or_at(|| source.whole()))?;
+        let mut warnings = unused_kinds(&request.items, &budget, &policy.policy, "item");
+        warnings.extend(asked);
+        Ok(Task {
+            budget,
+            origin,
+            warnings,
+            query,
+            policy,
+            has_own_policy: self.policy.is_none() && request.policy.is_some(),
+            items: request.items,
+            model: model.map(str::to_owned),
+            unknown_model,
+            counter,
+            content: Content::Items(form),
+            evidence,
+            source,
+        })
     }
 }
 
@@ -482,6 +589,8 @@ pub(crate) struct Task {
     origin: Option<String>,
     /// Warnings about the policy and the budget.
     warnings: Vec<String>,
+    /// The query of `--query` or of the request.
+    query: Option<String>,
     pub(crate) policy: NamedPolicy,
     /// Whether the policy is the request's own.
     pub(crate) has_own_policy: bool,
@@ -634,6 +743,11 @@ impl Task {
 
     /// Returns another policy with its candidates.
     pub(crate) fn variant(&self, policy: &NamedPolicy) -> Result<Variant, Failure> {
+        let is_chat = matches!(self.content, Content::Chat { .. });
+        let policy = policy
+            .clone()
+            .with_query(self.query.as_deref(), is_chat)
+            .map_err(|failure| failure.or_at(|| self.source.whole()))?;
         let candidates = match (&self.content, &self.counter) {
             (Content::Chat { chat, .. }, Some(counter)) => {
                 let candidates = chat.candidates_for(&policy.policy, None, &**counter);
@@ -642,7 +756,7 @@ impl Task {
             _ => None,
         };
         Ok(Variant {
-            policy: policy.policy.clone(),
+            policy: policy.policy,
             candidates,
         })
     }

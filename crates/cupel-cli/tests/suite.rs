@@ -8,6 +8,7 @@ mod commands;
 mod conform;
 mod docs;
 mod eval;
+mod evidence;
 mod layouts;
 mod sandbox;
 mod streams;

@@ -33,7 +33,7 @@ Examples:
 
 impl Compare {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
-        let task = self.input.load_without_policy(&self.trimming)?;
+        let task = self.input.load_for_variants(&self.trimming)?;
         task.warn(output);
         let named = self.policy.iter();
         let named = named.map(|name| NamedPolicy::find(name)?.trimmed(&self.trimming));
@@ -44,6 +44,11 @@ impl Compare {
         if policies.len() < 2 {
             return Err(Failure::input("there is only one policy to compare")
                 .help("name two or more: --policy chat --policy rag"));
+        }
+        if let Some(warning) = self.input.unread_query(&policies)
+            && !output.is_json()
+        {
+            output.warn(warning);
         }
         let variants = policies.iter().map(|policy| task.variant(policy));
         let variants = variants.collect::<Result<Vec<_>, _>>()?;

@@ -336,12 +336,13 @@ pub static CHAT: Record = Record {
 /// A request document.
 pub static REQUEST: Record = Record {
     name: "request",
-    doc: "The candidates, the budget and the policy of a run.",
+    doc: "The candidates, the budget, the policy and the query of a run.",
     fields: &[
         optional(Shape::String).named("$schema", "The JSON Schema of this document, for editors."),
         required(ITEMS).named("items", "The candidates."),
         optional(Shape::Record(&BUDGET)).named("budget", "The limits."),
         optional(Shape::Policy).named("policy", "A policy, or the name of a preset."),
+        optional(Shape::Label).named("query", "The question that the window is to answer."),
     ],
     nullable: false,
 };

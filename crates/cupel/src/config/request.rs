@@ -1,4 +1,4 @@
-//! Requests as data: items, a budget and a policy.
+//! Requests as data: items, a budget, a policy and a query.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,10 +14,10 @@ use crate::{
 
 type Result<T> = std::result::Result<T, ConfigError>;
 
-/// The candidates, the budget and the policy of a run.
+/// The candidates, the budget, the policy and the query of a run.
 ///
-/// A document is `{"items": [...], "budget": {...}, "policy": ...}`, where the policy is the name
-/// of a preset or a policy itself; or an array of items alone.
+/// A document is `{"items": [...], "budget": {...}, "policy": ..., "query": "..."}`, where the policy
+/// is the name of a preset or a policy itself; or an array of items alone.
 ///
 /// ```
 /// use cupel::config::{Document, Format};
@@ -47,6 +47,8 @@ pub struct RequestConfig {
     pub budget: Option<ContextBudget>,
     /// The policy, if given; a preset's if it was named.
     pub policy: Option<PolicyConfig>,
+    /// The question that the window is to answer, if given; for [`Policy::with_query`](crate::Policy::with_query).
+    pub query: Option<String>,
 }
 
 /// Counts the tokens of items that leave them out; `None` if `tokens` is required.
@@ -78,6 +80,7 @@ pub(super) fn request(node: &Node<'_>, count: Count<'_>) -> Result<RequestConfig
         items: items.unwrap_or_else(|| Err(fields.missing("items")))?,
         budget: fields.read_by("budget", budget).transpose()?,
         policy: fields.read_by("policy", policy_or_preset).transpose()?,
+        query: fields.read("query")?,
     })
 }
 

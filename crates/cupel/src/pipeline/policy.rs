@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::chat::ChatSettings;
+use super::prepared::Prepared;
 use super::{Decisions, EventLog, Recording, execute};
 use crate::fast::{parallel, prefetch};
 use crate::{
@@ -257,6 +258,34 @@ impl Policy {
     ) -> Result<Decisions<'a>, CupelError> {
         let ledger = execute(self, items, budget, collector, Recording::EveryCandidate)?;
         Ok(Decisions::new(ledger, self, budget))
+    }
+
+    /// Runs the policy once per budget and returns the decisions in order. Scores and deduplicates
+    /// once. The overflow observer is not called.
+    ///
+    /// # Errors
+    ///
+    /// As [`Pipeline::run`](crate::Pipeline::run), for the first budget that fails.
+    ///
+    /// ```
+    /// use cupel::*;
+    ///
+    /// let policy = Policy::new(ReflexiveScorer, GreedySlice, ChronologicalPlacer);
+    /// let items = [ContextItem::builder("hello", 2).build()?];
+    /// let budgets = [ContextBudget::with_target(1, 1)?, ContextBudget::with_target(9, 9)?];
+    /// let decisions = policy.decide_each(&items, &budgets)?;
+    /// assert!(decisions[0].window().is_empty());
+    /// assert_eq!(decisions[1].window(), [0]);
+    /// # Ok::<(), CupelError>(())
+    /// ```
+    pub fn decide_each<'a>(
+        &self,
+        items: &'a [ContextItem],
+        budgets: &[ContextBudget],
+    ) -> Result<Vec<Decisions<'a>>, CupelError> {
+        let prepared = Prepared::of(self, items)?;
+        let decisions = budgets.iter().map(|budget| prepared.decide(self, budget));
+        decisions.collect()
     }
 
     /// Runs the policy and returns the report, for compatibility with 1.2; see

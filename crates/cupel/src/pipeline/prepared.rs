@@ -32,6 +32,26 @@ impl<'a> Prepared<'a> {
         }
     }
 
+    /// Runs stages 1 to 4 without a trace.
+    pub(super) fn of(policy: &Policy, items: &'a [ContextItem]) -> Result<Self, CupelError> {
+        let mut collector = NullTraceCollector;
+        let mut trace = Trace::disabled(&mut collector);
+        prepare(policy, items, None, &mut trace)
+    }
+
+    /// Returns what a run with this budget decides about every candidate.
+    pub(super) fn decide(
+        &self,
+        policy: &Policy,
+        budget: &ContextBudget,
+    ) -> Result<Decisions<'a>, CupelError> {
+        let mut collector = NullTraceCollector;
+        let mut trace = Trace::disabled(&mut collector);
+        let (prepared, recording) = (self.clone(), Recording::EveryCandidate);
+        let ledger = finish(prepared, policy, budget, recording, &mut trace)?;
+        Ok(Decisions::new(ledger, policy, budget))
+    }
+
     /// Returns the budget that the pinned items leave for slicing.
     pub(super) fn effective(&self, budget: &ContextBudget) -> Result<ContextBudget, CupelError> {
         Ok(budget.effective(self.classes.pinned_tokens(budget)?))
@@ -77,11 +97,9 @@ pub(crate) struct PreparedRun<'a> {
 
 impl<'a> PreparedRun<'a> {
     pub(crate) fn new(policy: &'a Policy, items: &'a [ContextItem]) -> Result<Self, CupelError> {
-        let mut collector = NullTraceCollector;
-        let mut trace = Trace::disabled(&mut collector);
         Ok(Self {
             policy,
-            prepared: prepare(policy, items, None, &mut trace)?,
+            prepared: Prepared::of(policy, items)?,
         })
     }
 
@@ -147,11 +165,7 @@ impl<'a> PreparedRun<'a> {
 
     /// Returns what a run with this budget decides about every candidate.
     pub(crate) fn decide(&self, budget: &ContextBudget) -> Result<Decisions<'a>, CupelError> {
-        let mut collector = NullTraceCollector;
-        let mut trace = Trace::disabled(&mut collector);
-        let (prepared, recording) = (self.prepared.clone(), Recording::EveryCandidate);
-        let ledger = finish(prepared, self.policy, budget, recording, &mut trace)?;
-        Ok(Decisions::new(ledger, self.policy, budget))
+        self.prepared.decide(self.policy, budget)
     }
 
     /// Returns the window of a run with this budget: what it selects, in order.

@@ -2,8 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
+use super::bootstrap::{Estimate, SAMPLES};
+use super::evidence::percent;
 use super::replay::Setting;
-use super::tally::{Estimate, Measure, SAMPLES, Tally, estimates};
+use super::tally::{Measure, Tally, estimates};
 use crate::failure::Failure;
 use crate::output::{Output, columns, style};
 use crate::text::{counted, excerpt, grouped, width};
@@ -153,11 +155,4 @@ fn shown(measure: Measure, estimate: Estimate) -> String {
         _ => percent(number),
     });
     format!("{value} [{low}, {high}]")
-}
-
-fn percent(share: f64) -> String {
-    match format!("{:.1}", 100.0 * share) {
-        percent if percent == "100.0" => "100".to_owned(),
-        percent => percent,
-    }
 }

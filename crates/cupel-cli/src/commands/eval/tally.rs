@@ -1,5 +1,7 @@
 //! Sums of the measures over requests, and their bootstrap intervals over runs.
 
+use super::bootstrap::{Estimate, Resamples};
+
 /// A measure: the ratio of two sums over the requests of all runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Measure {
@@ -63,76 +65,20 @@ impl Tally {
     }
 }
 
-/// A measure over all runs with its 95 % interval.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Estimate {
-    pub(super) value: f64,
-    pub(super) low: f64,
-    pub(super) high: f64,
-}
-
-/// The number of bootstrap samples, and how many lie below and above the 95 % interval.
-pub(super) const SAMPLES: usize = 2_000;
-const TAIL: usize = SAMPLES / 40;
-
-/// Returns the estimate of each measure: the percentile bootstrap over runs (Efron 1979).
-///
-/// `None` if no request has the measure. The samples are the same in every execution.
+/// Returns the estimate of each measure, by the bootstrap over runs. `None` if no request has the
+/// measure.
 pub(super) fn estimates(runs: &[&Tally]) -> [Option<Estimate>; Measure::ALL.len()] {
-    let mut random = SplitMix64(0);
-    let mut samples: [Vec<f64>; Measure::ALL.len()] = Default::default();
-    for _ in 0..SAMPLES {
-        let drawn: Vec<&Tally> = runs
-            .iter()
-            .map(|_| runs[random.below(runs.len())])
-            .collect();
-        for (samples, ratio) in samples.iter_mut().zip(ratios(&drawn)) {
-            samples.extend(ratio);
-        }
-    }
-    let mut samples = samples.into_iter();
-    ratios(runs).map(|value| {
-        let mut samples = samples.next()?;
-        samples.sort_unstable_by(f64::total_cmp);
-        // A sample without a request that has the measure has no value.
-        let tail = TAIL * samples.len() / SAMPLES;
-        Some(Estimate {
-            value: value?,
-            low: *samples.get(tail)?,
-            high: *samples.get(samples.len() - 1 - tail)?,
-        })
-    })
+    let samples = Resamples::new(runs.len());
+    std::array::from_fn(|measure| samples.estimate(|drawn| ratio(runs, drawn, measure)))
 }
 
-/// Returns the ratio of the sums over runs; `None` for a denominator of zero.
-fn ratios(runs: &[&Tally]) -> [Option<f64>; Measure::ALL.len()] {
-    std::array::from_fn(|measure| {
-        let sums = runs.iter().map(|run| run.sums[measure]);
-        let (numerator, denominator) = sums.fold((0.0, 0.0), |(numerator, denominator), sum| {
-            (numerator + sum.numerator, denominator + sum.denominator)
-        });
-        (denominator > 0.0).then(|| numerator / denominator)
-    })
-}
-
-/// The generator `SplitMix64` (Steele, Lea, Flood 2014).
-struct SplitMix64(u64);
-
-impl SplitMix64 {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// Returns a number below `end` (multiply-shift, Lemire 2019); the bias is below `end` / 2^64.
-    #[expect(clippy::cast_possible_truncation, reason = "below `end`")]
-    fn below(&mut self, end: usize) -> usize {
-        let product = u128::from(self.next()) * end as u128;
-        (product >> 64) as usize
-    }
+/// Returns the ratio of the sums over the drawn runs; `None` for a denominator of zero.
+fn ratio(runs: &[&Tally], drawn: &[usize], measure: usize) -> Option<f64> {
+    let sums = drawn.iter().map(|&run| runs[run].sums[measure]);
+    let (numerator, denominator) = sums.fold((0.0, 0.0), |(numerator, denominator), sum| {
+        (numerator + sum.numerator, denominator + sum.denominator)
+    });
+    (denominator > 0.0).then(|| numerator / denominator)
 }
 
 #[cfg(test)]
@@ -165,34 +111,8 @@ mod tests {
     }
 
     #[test]
-    fn one_run_has_an_interval_of_width_zero() {
-        let estimate = cost(&[tally(3.0, 4.0)]).expect("one run");
-        assert_eq!(
-            (estimate.low, estimate.value, estimate.high),
-            (0.75, 0.75, 0.75)
-        );
-    }
-
-    #[test]
     fn a_measure_without_requests_has_no_estimate() {
         assert_eq!(cost(&[tally(0.0, 0.0)]), None);
         assert_eq!(cost(&[]), None);
-    }
-
-    /// The standard error of a mean of 100 coin flips is 0.05, so 95 % are within 0.4 and 0.6.
-    #[test]
-    fn the_interval_of_a_mean_is_near_the_normal_approximation() {
-        let runs: Vec<Tally> = (0..100).map(|n| tally(f64::from(n % 2), 1.0)).collect();
-        let estimate = cost(&runs).expect("100 runs");
-        assert!((estimate.low - 0.402).abs() < 0.015, "{estimate:?}");
-        assert!((estimate.high - 0.598).abs() < 0.015, "{estimate:?}");
-    }
-
-    /// The first outputs for the seed 0, from the reference implementation.
-    #[test]
-    fn the_generator_is_splitmix64() {
-        let mut random = SplitMix64(0);
-        assert_eq!(random.next(), 0xe220_a839_7b1d_cdaf);
-        assert_eq!(random.next(), 0x6e78_9e6a_a1b9_65f4);
     }
 }

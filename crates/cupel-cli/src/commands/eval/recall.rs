@@ -1,0 +1,108 @@
+//! The measures of a window on questions with marked evidence: pure functions of the evidence and the
+//! window.
+//!
+//! `docs/relevance.md` defines each measure.
+
+/// Returns the share of the evidence items that are kept.
+pub(super) fn items_kept(evidence: &[usize], is_kept: &[bool]) -> f64 {
+    let kept = evidence.iter().filter(|&&item| is_kept[item]).count();
+    kept as f64 / evidence.len() as f64
+}
+
+/// Returns the kept evidence tokens over the evidence tokens that a window of `budget` tokens can hold.
+/// Evidence without tokens counts as kept.
+pub(super) fn tokens_kept(
+    evidence: &[usize],
+    is_kept: &[bool],
+    tokens: &[i64],
+    budget: i64,
+) -> f64 {
+    let (mut kept, mut all) = (0, 0);
+    for &item in evidence {
+        let tokens = i128::from(tokens[item].max(0));
+        all += tokens;
+        kept += if is_kept[item] { tokens } else { 0 };
+    }
+    match all.min(i128::from(budget)) {
+        0 => 1.0,
+        most => kept as f64 / most as f64,
+    }
+}
+
+/// Returns the share of the evidence items among the first `k` of the ranking.
+pub(super) fn recall_at(evidence: &[usize], ranks: &[Option<usize>], k: usize) -> f64 {
+    let found = |item: &&usize| ranks[**item].is_some_and(|rank| rank < k);
+    evidence.iter().filter(found).count() as f64 / evidence.len() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::bootstrap::SplitMix64;
+    use super::*;
+
+    #[test]
+    fn evidence_longer_than_the_budget_is_measured_by_the_budget() {
+        let tokens = [30, 50, 20, 10];
+        let is_kept = [true, false, true, true];
+        let evidence = [0, 1, 2];
+        assert_eq!(items_kept(&evidence, &is_kept), 2.0 / 3.0);
+        assert_eq!(tokens_kept(&evidence, &is_kept, &tokens, 1_000), 0.5);
+        assert_eq!(tokens_kept(&evidence, &is_kept, &tokens, 60), 50.0 / 60.0);
+    }
+
+    #[test]
+    fn evidence_without_tokens_counts_as_kept() {
+        assert_eq!(tokens_kept(&[0], &[false], &[0], 10), 1.0);
+        assert_eq!(tokens_kept(&[0], &[false], &[-3], 10), 1.0);
+    }
+
+    /// An item that is not ranked, such as a duplicate, is never among the first.
+    #[test]
+    fn recall_counts_ranks_below_k() {
+        let ranks = [Some(4), None, Some(5), Some(0)];
+        assert_eq!(recall_at(&[0, 1, 2, 3], &ranks, 5), 0.5);
+        assert_eq!(recall_at(&[1], &ranks, 50), 0.0);
+    }
+
+    /// The definitions over sets, written naively.
+    #[test]
+    #[expect(clippy::cast_possible_wrap, reason = "small numbers")]
+    fn random_windows_agree_with_the_definitions_over_sets() {
+        let mut random = SplitMix64(7);
+        for _ in 0..500 {
+            let items = 1 + random.below(30);
+            let tokens: Vec<i64> = (0..items).map(|_| 1 + random.below(40) as i64).collect();
+            let is_kept: Vec<bool> = (0..items).map(|_| random.below(2) == 0).collect();
+            let mut ranking: Vec<usize> = (0..items).collect();
+            for at in (1..items).rev() {
+                ranking.swap(at, random.below(at + 1));
+            }
+            let mut ranks = vec![None; items];
+            for (rank, &item) in ranking.iter().enumerate() {
+                ranks[item] = Some(rank);
+            }
+            let drawn = (0..=random.below(items)).map(|_| random.below(items));
+            let evidence: BTreeSet<usize> = drawn.collect();
+            let budget = 1 + random.below(300) as i64;
+            let k = 1 + random.below(10);
+
+            let kept: BTreeSet<usize> = (0..items).filter(|&item| is_kept[item]).collect();
+            let first: BTreeSet<usize> = ranking.iter().copied().take(k).collect();
+            let share = |of: &BTreeSet<usize>| {
+                evidence.intersection(of).count() as f64 / evidence.len() as f64
+            };
+            let sum = |of: &mut dyn Iterator<Item = &usize>| -> i64 {
+                of.map(|&item| tokens[item]).sum()
+            };
+            let by_tokens = sum(&mut evidence.intersection(&kept)) as f64
+                / budget.min(sum(&mut evidence.iter())) as f64;
+
+            let evidence: Vec<usize> = evidence.iter().copied().collect();
+            assert_eq!(items_kept(&evidence, &is_kept), share(&kept));
+            assert_eq!(tokens_kept(&evidence, &is_kept, &tokens, budget), by_tokens);
+            assert_eq!(recall_at(&evidence, &ranks, k), share(&first));
+        }
+    }
+}
