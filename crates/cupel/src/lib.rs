@@ -65,6 +65,8 @@
 //!   adds `config`: policies as data. Depends on serde and strsim.
 //! - `documents`: reads policies and requests from JSON, TOML and YAML, and adds presets. Depends on
 //!   `serde_json`, toml and granit-parser.
+//! - `relevance`: adds `RelevanceScorer`, `NeighborScorer` and `ConversationScorer`, which know the question. Depends on
+//!   rust-stemmers, unicode-normalization and unicode-script. The feature `documents` includes it.
 //! - `stream`: adds `StreamSlice`, which selects from an asynchronous stream. Depends on futures-core.
 //! - `rayon`: scores and sorts large inputs, and runs [`Policy::run_many`], on all cores. Depends on rayon.
 //!
@@ -118,6 +120,10 @@ pub use scorer::{
     FusionMethod, FusionScorer, KindScorer, MetadataKeyScorer, MetadataTrustScorer, PriorityScorer,
     ProductScorer, RecencyScorer, ReflexiveScorer, ScaledScorer, ScorePart, Scorer,
     SystemTimeProvider, TagComparison, TagScorer, TimeProvider,
+};
+#[cfg(feature = "relevance")]
+pub use scorer::{
+    ConversationScorer, Language, Near, NeighborScorer, QuestionRules, RelevanceScorer, Wide,
 };
 #[cfg(feature = "stream")]
 pub use slicer::StreamSlice;

@@ -16,6 +16,8 @@ mod knapsack;
 mod ladder;
 mod oracle;
 mod properties;
+#[cfg(feature = "relevance")]
+mod relevance;
 mod slicers;
 mod views;
 #[cfg(feature = "serde")]

@@ -120,7 +120,7 @@ macro_rules! integers {
     )+};
 }
 
-integers!(i64: i128::from, u64: i128::from, usize: |number: usize| number as i128);
+integers!(i64: i128::from, u64: i128::from, u32: i128::from, usize: |number: usize| number as i128);
 
 fn integer<T: TryFrom<i128>>(node: &Node<'_>, shape: Shape) -> Result<T> {
     #[expect(

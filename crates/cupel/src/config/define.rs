@@ -1,6 +1,6 @@
 //! The macros that turn a row of the table into types, readers, writers and builders.
 
-/// Defines the static record, the struct, the reader and the writer of an object with known keys.
+/// Defines the struct of an object with known keys, and everything that [`data_record`] does.
 ///
 /// `NAME "name" "doc" => Struct { field: Type = spec, "doc"; }`
 macro_rules! record {
@@ -10,18 +10,33 @@ macro_rules! record {
         }
     ) => {
         #[doc = $doc]
+        #[derive(Debug, Clone, PartialEq)]
+        pub struct $Config {
+            $( #[doc = $field_doc] pub $field: $type, )+
+        }
+
+        data_record! {
+            $TABLE $name $doc => $Config { $( $field = $spec, $field_doc; )+ }
+        }
+    };
+}
+
+/// Defines the static record, the reader and the writer of a struct.
+///
+/// `NAME "name" "doc" => Struct { field = spec, "doc"; }`
+macro_rules! data_record {
+    (
+        $TABLE:ident $name:literal $doc:literal => $Config:ident {
+            $( $field:ident = $spec:expr, $field_doc:literal; )+
+        }
+    ) => {
+        #[doc = $doc]
         pub static $TABLE: Record = Record {
             name: $name,
             doc: $doc,
             fields: &[ $( $spec.named(stringify!($field), $field_doc) ),+ ],
             nullable: false,
         };
-
-        #[doc = $doc]
-        #[derive(Debug, Clone, PartialEq)]
-        pub struct $Config {
-            $( #[doc = $field_doc] pub $field: $type, )+
-        }
 
         impl Data for $Config {
             fn read(node: &Node<'_>, _: Shape) -> Result<Self, ConfigError> {
@@ -39,13 +54,15 @@ macro_rules! record {
 /// Defines the static table, the enum, the reader, the writer and the builder of a family.
 ///
 /// A row is `"name" Variant Strategy::constructor "doc" { field: Type = spec, "doc"; }`. A strategy
-/// without fields is named without a constructor and without braces.
+/// without fields is named without a constructor and without braces. Attributes before a row apply to all that
+/// is made of it.
 macro_rules! family {
     (
         $TABLE:ident $family:literal $table_doc:literal =>
         $(#[$meta:meta])*
         $Config:ident builds $Built:ty, $wrap:path;
         $(
+            $(#[$row:meta])*
             $name:literal $Variant:ident $Strategy:ident $(:: $constructor:ident)? $doc:literal
             $({
                 $( $field:ident : $type:ty = $spec:expr, $field_doc:literal; )+
@@ -55,7 +72,7 @@ macro_rules! family {
         #[doc = $table_doc]
         pub static $TABLE: Family = Family {
             name: $family,
-            types: &[ $( Record {
+            types: &[ $( $(#[$row])* Record {
                 name: $name,
                 doc: $doc,
                 fields: &[ $( $( $spec.named(stringify!($field), $field_doc) ),+ )? ],
@@ -67,6 +84,7 @@ macro_rules! family {
         #[non_exhaustive]
         pub enum $Config {
             $(
+                $(#[$row])*
                 #[doc = concat!("[`", stringify!($Strategy), "`](crate::", stringify!($Strategy), "): ", $doc)]
                 $Variant $({ $( #[doc = $field_doc] $field: $type, )+ })?,
             )+
@@ -86,6 +104,7 @@ macro_rules! family {
             pub(crate) fn into_built(self) -> Result<$Built, ConfigError> {
                 Ok(match self {
                     $(
+                        $(#[$row])*
                         Self::$Variant $({ $( $field ),+ })? =>
                             $wrap($Strategy $(:: $constructor)? $( ($( $field ),+)? )?),
                     )+
@@ -98,6 +117,7 @@ macro_rules! family {
                 let fields = Fields::of_family(node, &$TABLE)?;
                 match fields.record_name() {
                     $(
+                        $(#[$row])*
                         $name => Ok(Self::$Variant $({
                             $( $field: fields.read(stringify!($field))? ),+
                         })?),
@@ -109,6 +129,7 @@ macro_rules! family {
             fn write(&self) -> RawValue {
                 match self {
                     $(
+                        $(#[$row])*
                         Self::$Variant $({ $( $field ),+ })? => object([
                             ("type", RawValue::Text($name.to_owned())),
                             $( $( (stringify!($field), $field.write()) ),+ )?
@@ -140,4 +161,4 @@ macro_rules! choice {
     };
 }
 
-pub(super) use {choice, family, record};
+pub(super) use {choice, data_record, family, record};

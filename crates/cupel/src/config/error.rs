@@ -83,7 +83,7 @@ impl ConfigError {
     }
 
     /// Wraps the error of a constructor.
-    pub(super) fn invalid(source: CupelError) -> Self {
+    pub(crate) fn invalid(source: CupelError) -> Self {
         let message = match &source {
             CupelError::ScorerConfig(text)
             | CupelError::SlicerConfig(text)

@@ -9,7 +9,7 @@ use super::error::{ConfigError, Step};
 use super::registry::{Field, Need, Record, Role, Shape};
 use super::strategies::{CurveConfig, PlacerConfig, ScorerConfig, SlicerConfig};
 use super::tree::{Entry, Node, Value};
-use crate::{ContextKind, LadderStep, RawValue};
+use crate::{ContextKind, LadderStep, Query, RawValue};
 
 /// Returns the errors of the parts of a value; if there are none, the first of the whole value.
 pub(super) fn of(node: &Node<'_>, shape: Shape) -> Vec<ConfigError> {
@@ -102,6 +102,7 @@ fn of_whole(node: &Node<'_>, shape: Shape) -> Result<(), ConfigError> {
         Shape::Family(Role::Placer) => PlacerConfig::read(node, shape)?.build().map(drop),
         Shape::Family(Role::Curve) => CurveConfig::read(node, shape)?.build().map(drop),
         Shape::Family(Role::LadderStep) => LadderStep::read(node, shape).map(drop),
+        Shape::Query => Query::read(node, shape).map(drop),
         Shape::Preset => super::preset(as_str(node)?).map(drop),
         // Only requests have these.
         Shape::AnyNumber | Shape::Metadata | Shape::Policy => Ok(()),

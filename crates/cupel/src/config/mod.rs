@@ -35,7 +35,10 @@ mod faults;
 mod policy;
 #[cfg(feature = "documents")]
 mod presets;
+mod query;
 pub mod registry;
+#[cfg(feature = "relevance")]
+mod relevance;
 #[cfg(feature = "documents")]
 mod request;
 #[cfg(feature = "documents")]

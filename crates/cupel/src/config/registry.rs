@@ -11,6 +11,9 @@
 //! assert_eq!(decay.fields[0].name, "curve");
 //! ```
 
+pub use super::query::QUERY_TEXT;
+#[cfg(feature = "relevance")]
+pub use super::relevance::{NEAR, QUESTION, WIDE};
 pub use super::strategies::{
     COUNT_ENTRY, CURVES, LADDER_STEPS, PLACERS, QUOTA, SCORER_ENTRY, SCORERS, SLICERS, STEP_WINDOW,
 };
@@ -176,6 +179,8 @@ pub enum Shape {
     Record(&'static Record),
     /// An object with a `type`.
     Family(Role),
+    /// A string, or an array of texts with weights.
+    Query,
     /// The name of a preset.
     Preset,
     /// A policy, or the name of a preset.

@@ -1,6 +1,7 @@
 //! JSON Schemas of the documents, generated from the registry.
 
 use super::presets;
+use super::query::QUERY_TEXTS;
 use super::registry::{ITEMS, Literal, Need, POLICY, REQUEST, Record, Role, Shape};
 use crate::RawValue;
 
@@ -206,6 +207,11 @@ impl Schema {
             Shape::Metadata => vec![typed("object")],
             Shape::Record(record) => self.record(record),
             Shape::Family(role) => self.family(role),
+            Shape::Query => {
+                let text = object(self.shape(Shape::String));
+                let texts = object(self.shape(QUERY_TEXTS));
+                vec![("anyOf", RawValue::List(vec![text, texts]))]
+            }
             Shape::Preset => {
                 let names = presets().iter().map(|preset| text(preset.name()));
                 vec![("enum", RawValue::List(names.collect()))]

@@ -9,12 +9,14 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::data::{Data, Fields, as_str, object, unknown_choice};
-use super::define::{choice, family, record};
+use super::define::{choice, data_record, family, record};
 use super::error::ConfigError;
 use super::registry::{
     COUNT, FINITE, Family, Literal, NOT_NEGATIVE, PERCENT, POSITIVE, Record, Role, SHARE, Shape,
     Spec, UNIT, default, optional, required,
 };
+#[cfg(feature = "relevance")]
+use super::relevance::{B, K1, LANGUAGE, NEAR, QUERY, QUESTION, SESSIONS, WIDE};
 use super::tree::Node;
 use crate::{
     ChoiceSlice, ChronologicalPlacer, CompositeScorer, ContextKind, CountConstrainedKnapsackSlice,
@@ -23,6 +25,10 @@ use crate::{
     LadderStep, MetadataKeyScorer, MetadataTrustScorer, OverflowStrategy, Placer, PriorityScorer,
     ProductScorer, QuotaEntry, QuotaSlice, RankSlice, RawValue, RecencyScorer, ReflexiveScorer,
     ScaledScorer, ScarcityBehavior, Scorer, Shorten, Slicer, TagScorer, UShapedPlacer,
+};
+#[cfg(feature = "relevance")]
+use crate::{
+    ConversationScorer, Language, Near, NeighborScorer, Query, QuestionRules, RelevanceScorer, Wide,
 };
 
 const SCORER: Shape = Shape::Family(Role::Scorer);
@@ -136,6 +142,53 @@ family! {
             "The weighted average of scores divided by their maximum, or of reciprocal ranks, or an order in which each scorer ranks its share of the tokens.";
         k: f64 = default(NOT_NEGATIVE, Literal::Number(60.0)),
             "The constant of `reciprocal_rank`: a larger one favors the first ranks less.";
+    }
+
+    #[cfg(feature = "relevance")]
+    "relevance" Relevance RelevanceScorer::from_config
+    "The words that the item shares with the query (BM25)." {
+        query: Option<Query> = QUERY,
+            "The query: a text, or texts with weights. Defaults to the query of the run.";
+        language: Language = LANGUAGE,
+            "The language of the texts.";
+        k1: f64 = K1,
+            "How slowly repetitions of a word saturate.";
+        b: f64 = B,
+            "How much long items are discounted.";
+    }
+
+    #[cfg(feature = "relevance")]
+    "neighbor" Neighbor NeighborScorer::from_config
+    "Another scorer, whose scores reach the items around." {
+        inner: Box<ScorerConfig> = required(SCORER),
+            "The scorer whose scores are spread.";
+        near: Near = default(Shape::Record(&NEAR), Literal::EmptyObject),
+            "How matches reach the items next to them.";
+        wide: Wide = default(Shape::Record(&WIDE), Literal::EmptyObject),
+            "How passages reach their items.";
+        sessions: bool = SESSIONS,
+            "Whether items of different sessions (metadata `cupel:session`) are no neighbors.";
+    }
+
+    #[cfg(feature = "relevance")]
+    "conversation" Conversation ConversationScorer::from_config
+    "Relevance of the turns of a conversation to the query: words, neighbors, rules for questions." {
+        query: Option<Query> = QUERY,
+            "The query: a text, or texts with weights. Defaults to the query of the run.";
+        language: Language = LANGUAGE,
+            "The language of the texts. The rules for questions apply to English.";
+        k1: f64 = K1,
+            "How slowly repetitions of a word saturate.";
+        b: f64 = B,
+            "How much long items are discounted.";
+        near: Near = default(Shape::Record(&NEAR), Literal::EmptyObject),
+            "How matches reach the items next to them.";
+        wide: Wide = default(Shape::Record(&WIDE), Literal::EmptyObject),
+            "How passages reach their items.";
+        sessions: bool = SESSIONS,
+            "Whether items of different sessions (metadata `cupel:session`) are no neighbors.";
+        question: QuestionRules = default(Shape::Record(&QUESTION), Literal::EmptyObject),
+            "How the question is read.";
     }
 }
 

@@ -15,8 +15,12 @@
 //! | [`ScaledScorer`] | its inner scorer | stretched to `[0, 1]` over all items | its inner scorer, once |
 //! | [`ProductScorer`] | its children | their product | its children |
 //! | [`FusionScorer`] | its children | their scores relative to the maximum, their ranks, or each child's share of the tokens | its children; for ranks and shares one sort per child |
+//! | `RelevanceScorer` | the text, a query | shared words (BM25) | reading the texts once, then the matches of each word |
+//! | `NeighborScorer` | its inner scorer | spread to the items around | its inner scorer, once |
+//! | `ConversationScorer` | the text, a query | shared words, neighbors, rules for questions | as `RelevanceScorer` |
 //!
-//! The specification defines all but [`ProductScorer`] and [`FusionScorer`], which are extensions.
+//! The specification defines all up to [`ScaledScorer`]. The others are extensions; the last three need the feature
+//! `relevance`.
 
 mod composite;
 mod decay;
@@ -28,6 +32,8 @@ mod part;
 mod product;
 mod rank;
 mod reflexive;
+#[cfg(feature = "relevance")]
+mod relevance;
 mod scaled;
 mod tag;
 
@@ -44,6 +50,10 @@ pub use part::ScorePart;
 pub use product::ProductScorer;
 pub use rank::{PriorityScorer, RecencyScorer};
 pub use reflexive::ReflexiveScorer;
+#[cfg(feature = "relevance")]
+pub use relevance::{
+    ConversationScorer, Language, Near, NeighborScorer, QuestionRules, RelevanceScorer, Wide,
+};
 pub use scaled::ScaledScorer;
 pub use tag::{TagComparison, TagScorer};
 
@@ -172,6 +182,20 @@ pub trait BuiltinScorer: Scorer {
     ///
     /// As [`score_all`](Scorer::score_all).
     fn score_among(&self, items: &[ContextItem], among: Among) -> Result<Vec<f64>, CupelError>;
+
+    /// Visits the terms of a query with one number per item, if the scorer is a sum over terms.
+    ///
+    /// # Errors
+    ///
+    /// As [`score_all`](Scorer::score_all).
+    fn each_term(
+        &self,
+        items: &[ContextItem],
+        visit: &mut dyn FnMut(&str, &mut [f64]),
+    ) -> Option<Result<(), CupelError>> {
+        let _ = (items, visit);
+        None
+    }
 }
 
 /// Which items of a list take part in scoring.
@@ -445,7 +469,7 @@ mod tests {
             ];
             Arc::new(FusionScorer::new(method, entries).unwrap())
         };
-        vec![
+        let builtins: Vec<Arc<dyn Scorer>> = vec![
             fusion(FusionMethod::Sum),
             Arc::new(RecencyScorer),
             Arc::new(PriorityScorer),
@@ -459,7 +483,17 @@ mod tests {
             Arc::new(composite.build().unwrap()),
             Arc::new(ScaledScorer::new(RecencyScorer)),
             Arc::new(product.unwrap()),
-        ]
+        ];
+        #[cfg(feature = "relevance")]
+        let builtins = {
+            let more: [Arc<dyn Scorer>; 3] = [
+                Arc::new(RelevanceScorer::new("7 12 20")),
+                Arc::new(NeighborScorer::new(RelevanceScorer::new("2 3 21"))),
+                Arc::new(ConversationScorer::new("how many: 7 12 20")),
+            ];
+            [builtins, more.to_vec()].concat()
+        };
+        builtins
     }
 
     #[cfg(feature = "serde")]

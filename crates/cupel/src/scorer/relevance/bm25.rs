@@ -1,0 +1,240 @@
+//! [`RelevanceScorer`].
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::evaluate::{Method, Record, VisitTerm};
+use super::index::{Index, SharedIndex};
+use super::language::Language;
+use super::neighbor::{Near, Neighborhood, Wide, not_negative};
+use super::question::Question;
+use super::sequence::Sequence;
+use crate::scorer::{Among, BuiltinScorer, ScorePart, Scorer};
+use crate::{ContextItem, CupelError, Query};
+
+/// How words are matched: the language and the parameters of BM25.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Matching {
+    pub(super) language: Language,
+    pub(super) k1: f64,
+    pub(super) b: f64,
+}
+
+impl Matching {
+    pub(super) fn new(language: Language, k1: f64, b: f64) -> Result<Self, CupelError> {
+        not_negative("k1", k1)?;
+        if !(0.0..=1.0).contains(&b) {
+            return Err(CupelError::ScorerConfig("b must be from 0 to 1".to_owned()));
+        }
+        Ok(Self { language, k1, b })
+    }
+
+    /// Visits the BM25 scores of all items for each term that occurs.
+    pub(super) fn each_term(&self, index: &Index, question: &Question, visit: &mut VisitTerm<'_>) {
+        let Self { k1, b, .. } = *self;
+        let mut matches = vec![0.0; index.len()];
+        for term in &question.terms {
+            let Some(number) = index.term(&term.stem) else {
+                continue;
+            };
+            let postings = index.postings(number);
+            let (n, df) = (index.len() as f64, postings.len() as f64);
+            let weight = term.weight * (1.0 + (n - df + 0.5) / (df + 0.5)).ln();
+            matches.fill(0.0);
+            for (place, count) in postings {
+                let tf = f64::from(count);
+                let length = 1.0 - b + b * index.relative_length(place);
+                matches[place] = weight * tf * (k1 + 1.0) / (tf + k1 * length);
+            }
+            visit(&format!("term {:?}", term.word), &mut matches);
+        }
+    }
+}
+
+impl Default for Matching {
+    fn default() -> Self {
+        Self {
+            language: Language::English,
+            k1: 0.9,
+            b: 0.5,
+        }
+    }
+}
+
+/// Scores by the words that an item shares with a query: Okapi BM25 (Robertson and Walker 1994).
+///
+/// A term of the query adds more the rarer it is, the more often the item contains it, and the shorter the item is.
+/// The sum is divided by the largest one: scores are in `[0, 1]`, and an item without a match scores 0.0. Words are
+/// compared by their stems; stop words of the query are left out. Identifiers are split (`parseQuery`, `snake_case`,
+/// `src/main.rs`), and texts without spaces between words, such as Chinese, match by pairs of characters.
+///
+/// The index of the words is built once per list of items and is shared with copies for other queries
+/// ([`Scorer::with_query`]). The scorer keeps the items of the last 16 lists for that.
+///
+/// ```
+/// use cupel::{ContextItem, RelevanceScorer, Scorer};
+///
+/// let item = |text: &str| ContextItem::builder(text, 5).build();
+/// let items = [item("The key is on the shelf.")?, item("It rains.")?];
+/// let scorer = RelevanceScorer::new("Where are my keys?");
+/// assert_eq!(scorer.score_all(&items)?, [1.0, 0.0]);
+/// assert_eq!(scorer.explain(&items, 0)?.parts[0].scorer, "term \"keys\"");
+/// # Ok::<(), cupel::CupelError>(())
+/// ```
+#[derive(Clone)]
+pub struct RelevanceScorer {
+    query: Option<Query>,
+    matching: Matching,
+    index: SharedIndex,
+}
+
+impl RelevanceScorer {
+    /// Creates a scorer for English texts.
+    pub fn new(query: impl Into<Query>) -> Self {
+        Self {
+            query: Some(query.into()),
+            ..Self::without_query()
+        }
+    }
+
+    /// Creates a scorer that gets its query from the run; see [`Policy::with_query`](crate::Policy::with_query).
+    pub fn without_query() -> Self {
+        Self {
+            query: None,
+            matching: Matching::default(),
+            index: SharedIndex::default(),
+        }
+    }
+
+    /// Sets the language. Defaults to English.
+    pub fn with_language(mut self, language: Language) -> Self {
+        self.matching.language = language;
+        self
+    }
+
+    /// Sets how fast repetitions of a word saturate (`k1`, default 0.9), and how much long items are discounted (`b`,
+    /// default 0.5).
+    ///
+    /// # Errors
+    ///
+    /// [`CupelError::ScorerConfig`] if `k1` is negative or not finite, or `b` is not from 0 to 1.
+    pub fn with_parameters(mut self, k1: f64, b: f64) -> Result<Self, CupelError> {
+        self.matching = Matching::new(self.matching.language, k1, b)?;
+        Ok(self)
+    }
+
+    fn evaluate(
+        &self,
+        sequence: &Sequence<'_>,
+        record: Option<&mut Record>,
+    ) -> Result<Vec<f64>, CupelError> {
+        let items = sequence.items();
+        let each = |visit: &mut VisitTerm<'_>| self.each_term_of(items, visit);
+        method(sequence).scores(items.len(), each, record)
+    }
+
+    fn each_term_of(
+        &self,
+        items: &[ContextItem],
+        visit: &mut VisitTerm<'_>,
+    ) -> Result<(), CupelError> {
+        let query = super::required(self.query.as_ref(), "RelevanceScorer")?;
+        let question = Question::of(query, self.matching.language, 1.0);
+        let index = self.index.of(items, self.matching.language);
+        self.matching.each_term(&index, &question, visit);
+        Ok(())
+    }
+}
+
+/// Returns the method without kernels.
+fn method<'a>(sequence: &Sequence<'_>) -> Method<'a> {
+    let none = Neighborhood {
+        near: Near::OFF,
+        wide: Wide::OFF,
+        sessions: false,
+    };
+    none.method(sequence)
+}
+
+impl fmt::Debug for RelevanceScorer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RelevanceScorer")
+            .field("query", &self.query)
+            .field("matching", &self.matching)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Scorer for RelevanceScorer {
+    fn score(&self, item: &ContextItem, all_items: &[ContextItem]) -> f64 {
+        super::score_one(self, item, all_items)
+    }
+
+    fn builtin(&self) -> Option<&dyn BuiltinScorer> {
+        Some(self)
+    }
+
+    fn with_query(&self, query: &Query) -> Option<Arc<dyn Scorer>> {
+        if self.query.is_some() {
+            return None;
+        }
+        Some(Arc::new(Self {
+            query: Some(query.clone()),
+            ..self.clone()
+        }))
+    }
+
+    fn explain_all(&self, items: &[ContextItem]) -> Result<Vec<ScorePart>, CupelError> {
+        let sequence = Sequence::of(items, Among::All);
+        let mut record = Record::default();
+        self.evaluate(&sequence, Some(&mut record))?;
+        Ok(super::explain(
+            &method(&sequence),
+            &record,
+            &sequence,
+            self.scorer_name(),
+        ))
+    }
+
+    #[cfg(feature = "serde")]
+    fn to_config(&self) -> Result<crate::config::ScorerConfig, crate::config::ConfigError> {
+        Ok(crate::config::ScorerConfig::Relevance {
+            query: self.query.clone(),
+            language: self.matching.language,
+            k1: self.matching.k1,
+            b: self.matching.b,
+        })
+    }
+}
+
+impl BuiltinScorer for RelevanceScorer {
+    fn score_among(&self, items: &[ContextItem], among: Among) -> Result<Vec<f64>, CupelError> {
+        let sequence = Sequence::of(items, among);
+        Ok(sequence.in_input_order(self.evaluate(&sequence, None)?, 0.0))
+    }
+
+    fn each_term(
+        &self,
+        items: &[ContextItem],
+        visit: &mut dyn FnMut(&str, &mut [f64]),
+    ) -> Option<Result<(), CupelError>> {
+        Some(self.each_term_of(items, visit))
+    }
+}
+
+#[cfg(feature = "serde")]
+impl RelevanceScorer {
+    pub(crate) fn from_config(
+        query: Option<Query>,
+        language: Language,
+        k1: f64,
+        b: f64,
+    ) -> Result<Self, crate::config::ConfigError> {
+        let matching = Matching::new(language, k1, b);
+        Ok(Self {
+            query,
+            matching: matching.map_err(crate::config::ConfigError::invalid)?,
+            index: SharedIndex::default(),
+        })
+    }
+}

@@ -1,0 +1,255 @@
+//! From matches of terms to scores: near and wide kernels, boosts, normalization.
+
+use std::ops::Range;
+
+use super::index::Index;
+use super::lists::Answer;
+use super::neighbor::{Near, Wide};
+use crate::{CupelError, ScorePart};
+
+/// Visits the matches of every term: its name and one number per item.
+pub(super) type VisitTerm<'v> = dyn FnMut(&str, &mut [f64]) + 'v;
+
+/// How the matches of items become scores.
+pub(super) struct Method<'a> {
+    pub(super) near: Near,
+    pub(super) wide: Wide,
+    /// The parts of the conversation that do not influence each other.
+    pub(super) sections: Vec<Range<usize>>,
+    pub(super) boosts: Option<Boosts<'a>>,
+}
+
+/// Factors for items by properties of their text.
+pub(super) struct Boosts<'a> {
+    pub(super) index: &'a Index,
+    /// The answers that the query asks for, as a set.
+    pub(super) answers: u8,
+    pub(super) answer_boost: f64,
+    /// The terms of the query.
+    pub(super) terms: Vec<u32>,
+    pub(super) speaker_boost: f64,
+}
+
+impl Boosts<'_> {
+    /// Visits the factors of the item at `place`.
+    fn each(&self, place: usize, mut visit: impl FnMut(&'static str, f64)) {
+        let found = self.answers & self.index.answers(place);
+        for answer in Answer::ALL
+            .iter()
+            .filter(|answer| found & answer.bit() != 0)
+        {
+            visit(answer.name(), self.answer_boost);
+        }
+        let speaker = self.index.speaker(place);
+        if speaker.iter().any(|term| self.terms.contains(term)) {
+            visit("speaker is named in the query", self.speaker_boost);
+        }
+    }
+}
+
+/// The parts of all scores.
+#[derive(Default)]
+pub(super) struct Record {
+    terms: Vec<TermRecord>,
+    /// What the sum over terms is divided by.
+    largest_sum: f64,
+    /// The wide part of each score.
+    wide: Vec<f64>,
+    /// What the whole is divided by.
+    largest: f64,
+    scores: Vec<f64>,
+}
+
+struct TermRecord {
+    name: String,
+    matches: Vec<f64>,
+    near: Vec<f64>,
+}
+
+impl Method<'_> {
+    /// Returns the scores of `len` items, and their parts in `record`.
+    pub(super) fn scores(
+        &self,
+        len: usize,
+        each_term: impl FnOnce(&mut VisitTerm<'_>) -> Result<(), CupelError>,
+        mut record: Option<&mut Record>,
+    ) -> Result<Vec<f64>, CupelError> {
+        let mut scores = vec![0.0; len];
+        let mut scratch = vec![0.0; len];
+        each_term(&mut |name, matches| {
+            let before = record.is_some().then(|| matches.to_vec());
+            self.spread_near(matches, &mut scratch);
+            scores
+                .iter_mut()
+                .zip(&*matches)
+                .for_each(|(sum, near)| *sum += near);
+            if let Some((record, before)) = record.as_deref_mut().zip(before) {
+                record.terms.push(TermRecord {
+                    name: name.to_owned(),
+                    matches: before,
+                    near: matches.to_vec(),
+                });
+            }
+        })?;
+        let largest_sum = normalize(&mut scores);
+        if let Some(boosts) = &self.boosts {
+            for (place, score) in scores.iter_mut().enumerate().filter(|(_, it)| **it > 0.0) {
+                boosts.each(place, |_, factor| *score *= factor);
+            }
+        }
+        let wide = self.wide_parts(&scores, scratch);
+        scores
+            .iter_mut()
+            .zip(&wide)
+            .for_each(|(score, wide)| *score += wide);
+        let largest = normalize(&mut scores);
+        if let Some(record) = record {
+            record.largest_sum = largest_sum;
+            record.wide = wide;
+            record.largest = largest;
+            record.scores.clone_from(&scores);
+        }
+        Ok(scores)
+    }
+
+    /// Replaces each match by the largest match around it, which fades with the distance.
+    fn spread_near(&self, matches: &mut [f64], scratch: &mut [f64]) {
+        let Near { forward, backward } = self.near;
+        if forward <= 0.0 && backward <= 0.0 {
+            return;
+        }
+        for section in &self.sections {
+            let (matches, ahead) = (&mut matches[section.clone()], &mut scratch[section.clone()]);
+            let mut peak = 0.0_f64;
+            for (ahead, &own) in ahead.iter_mut().zip(&*matches) {
+                peak = (forward * peak).max(own);
+                *ahead = peak;
+            }
+            let mut peak = 0.0_f64;
+            for (own, ahead) in matches.iter_mut().zip(ahead).rev() {
+                peak = (backward * peak).max(*own);
+                *own = peak.max(*ahead);
+            }
+        }
+    }
+
+    /// Returns what the neighborhood of each item adds to its score: sums of powers of the scores around it, which
+    /// fade slowly with the distance.
+    fn wide_parts(&self, scores: &[f64], mut powers: Vec<f64>) -> Vec<f64> {
+        let Wide {
+            weight,
+            decay,
+            power,
+        } = self.wide;
+        let mut sums = vec![0.0; scores.len()];
+        let largest = scores.iter().fold(0.0_f64, |a, &b| a.max(b));
+        if weight <= 0.0 || largest <= 0.0 {
+            return sums;
+        }
+        for (raised, score) in powers.iter_mut().zip(scores) {
+            let relative = score / largest;
+            *raised = (1..power).fold(relative, |product, _| product * relative);
+        }
+        for section in &self.sections {
+            let (powers, sums) = (&powers[section.clone()], &mut sums[section.clone()]);
+            let mut before = 0.0;
+            for (sum, own) in sums.iter_mut().zip(powers) {
+                *sum = own + before;
+                before = decay * (before + own);
+            }
+            let mut after = 0.0;
+            for (sum, own) in sums.iter_mut().zip(powers).rev() {
+                *sum += after;
+                after = decay * (after + own);
+            }
+        }
+        normalize(&mut sums);
+        for sum in &mut sums {
+            *sum *= weight;
+        }
+        sums
+    }
+
+    /// Explains the score of the item at `place`. The scores of the parts add up to it.
+    pub(super) fn explain(&self, record: &Record, place: usize, name: &str) -> ScorePart {
+        let score = record.scores.get(place).copied().unwrap_or_default();
+        let part = ScorePart::new(name, score);
+        if score <= 0.0 {
+            return part;
+        }
+        let mut parts = Vec::new();
+        let mut sum = 0.0;
+        for term in record.terms.iter().filter(|term| term.near[place] > 0.0) {
+            let share = term.near[place] / record.largest_sum / record.largest;
+            sum += share;
+            let name = match self.source(term, place) {
+                source if source < place => {
+                    format!("{}, {}", term.name, away(place - source, "before"))
+                }
+                source if source > place => {
+                    format!("{}, {}", term.name, away(source - place, "after"))
+                }
+                _ => term.name.clone(),
+            };
+            parts.push(ScorePart::new(name, share));
+        }
+        if let Some(boosts) = &self.boosts {
+            boosts.each(place, |name, factor| {
+                parts.push(ScorePart::new(name, sum * (factor - 1.0)));
+                sum *= factor;
+            });
+        }
+        let wide = record.wide[place] / record.largest;
+        if wide > 0.0 {
+            parts.push(ScorePart::new("matches in the wider conversation", wide));
+        }
+        part.with_parts(parts)
+    }
+
+    /// Returns the place of the match that a near value comes from.
+    fn source(&self, term: &TermRecord, place: usize) -> usize {
+        let section = self
+            .sections
+            .iter()
+            .find(|section| section.contains(&place));
+        let section = section.cloned().unwrap_or(place..place + 1);
+        let Near { forward, backward } = self.near;
+        let walk = |places: &mut dyn Iterator<Item = usize>, decay: f64| {
+            let mut best = (term.matches[place], place);
+            let mut factor = 1.0;
+            for source in places {
+                factor *= decay;
+                if factor * term.matches[source] > best.0 {
+                    best = (factor * term.matches[source], source);
+                }
+            }
+            best
+        };
+        let before = walk(&mut (section.start..place).rev(), forward);
+        let after = walk(&mut (place + 1..section.end), backward);
+        if after.0 > before.0 {
+            after.1
+        } else {
+            before.1
+        }
+    }
+}
+
+fn away(distance: usize, direction: &str) -> String {
+    let items = if distance == 1 { "item" } else { "items" };
+    format!("{distance} {items} {direction}")
+}
+
+/// Divides by the largest number, which is returned. Numbers of which none is positive become 0.
+fn normalize(numbers: &mut [f64]) -> f64 {
+    let largest = numbers.iter().fold(0.0_f64, |a, &b| a.max(b));
+    let divisor = if largest > 0.0 {
+        largest
+    } else {
+        f64::INFINITY
+    };
+    for number in numbers {
+        *number /= divisor;
+    }
+    largest
+}

@@ -1,0 +1,340 @@
+//! [`Index`]: an inverted index over the words of items.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rust_stemmers::Stemmer;
+
+use super::language::Language;
+use super::words::each_word;
+use crate::ContextItem;
+use crate::fast::hash::hash;
+use crate::fast::interner::{Interner, index32};
+
+/// The metadata key of the name of a speaker.
+const SPEAKER: &str = "cupel:speaker";
+
+/// The most characters of a name before a colon that is taken for a speaker.
+const LONGEST_NAME: usize = 40;
+
+/// An inverted index (Zobel and Moffat 2006): for every term the items that contain it, and how often.
+pub(super) struct Index {
+    terms: Texts,
+    /// The end of each term's postings.
+    ends: Vec<u32>,
+    /// The items of all postings, term by term, ascending.
+    items: Vec<u32>,
+    /// The term frequencies of all postings. They saturate.
+    counts: Vec<u16>,
+    /// The number of words of each item.
+    lengths: Vec<u32>,
+    /// Which answers the words of each item can be part of, as sets.
+    answers: Vec<u8>,
+    /// The terms in the name of each item's speaker.
+    speakers: Vec<Box<[u32]>>,
+    mean_length: f64,
+}
+
+impl Index {
+    pub(super) fn new(items: &[ContextItem], language: Language) -> Self {
+        let mut builder = Builder::new(language);
+        for item in items {
+            builder.add(item);
+        }
+        builder.build()
+    }
+
+    /// Returns the number of items.
+    pub(super) fn len(&self) -> usize {
+        self.lengths.len()
+    }
+
+    /// Returns the number of a term.
+    pub(super) fn term(&self, stem: &str) -> Option<u32> {
+        self.terms.find(stem).map(index32)
+    }
+
+    /// Returns the positions of the items that contain a term, and how often they do.
+    pub(super) fn postings(&self, term: u32) -> impl ExactSizeIterator<Item = (usize, u16)> {
+        let term = term as usize;
+        let start = term
+            .checked_sub(1)
+            .map_or(0, |before| self.ends[before] as usize);
+        let range = start..self.ends[term] as usize;
+        let items = self.items[range.clone()].iter();
+        let postings = items.zip(&self.counts[range]);
+        postings.map(|(&item, &count)| (item as usize, count))
+    }
+
+    /// Returns the length of an item relative to the mean.
+    pub(super) fn relative_length(&self, item: usize) -> f64 {
+        f64::from(self.lengths[item]) / self.mean_length
+    }
+
+    /// Returns which answers the words of an item can be part of.
+    pub(super) fn answers(&self, item: usize) -> u8 {
+        self.answers[item]
+    }
+
+    /// Returns the terms in the name of an item's speaker.
+    pub(super) fn speaker(&self, item: usize) -> &[u32] {
+        &self.speakers[item]
+    }
+}
+
+/// Numbers of texts from 0 on, and the texts of numbers.
+struct Texts {
+    interner: Interner,
+    text: String,
+    ends: Vec<u32>,
+}
+
+impl Texts {
+    fn new() -> Self {
+        Self {
+            interner: Interner::new(8),
+            text: String::new(),
+            ends: Vec::new(),
+        }
+    }
+
+    fn get(&self, number: usize) -> &str {
+        let start = number
+            .checked_sub(1)
+            .map_or(0, |before| self.ends[before] as usize);
+        &self.text[start..self.ends[number] as usize]
+    }
+
+    fn key(text: &str) -> [u64; 2] {
+        [hash(text), text.len() as u64]
+    }
+
+    fn find(&self, text: &str) -> Option<usize> {
+        let is_same = |number| self.get(number - 1) == text;
+        self.interner.find(Self::key(text), is_same).checked_sub(1)
+    }
+
+    /// Returns the number of a text, which is the next one if it is new.
+    fn intern(&mut self, text: &str) -> usize {
+        let Self {
+            interner,
+            text: all,
+            ends,
+        } = self;
+        let is_same = |number: usize| {
+            let start = if number < 2 {
+                0
+            } else {
+                ends[number - 2] as usize
+            };
+            &all[start..ends[number - 1] as usize] == text
+        };
+        let number = interner.intern(Self::key(text), is_same) - 1;
+        if number == ends.len() {
+            all.push_str(text);
+            ends.push(index32(all.len()));
+        }
+        number
+    }
+
+    fn len(&self) -> usize {
+        self.ends.len()
+    }
+}
+
+/// What is known of a word: its term and the answers it can be part of.
+#[derive(Clone, Copy)]
+struct Word {
+    /// Nothing for a clitic.
+    term: Option<u32>,
+    answers: u8,
+}
+
+struct Builder {
+    language: Language,
+    stemmer: Option<Stemmer>,
+    /// The words seen so far: each is stemmed once.
+    words: Texts,
+    known: Vec<Word>,
+    terms: Texts,
+    /// The last posting of each term.
+    last: Vec<u32>,
+    /// Term, item and frequency, in the order of the items.
+    postings: Vec<(u32, u32, u16)>,
+    lengths: Vec<u32>,
+    answers: Vec<u8>,
+    speakers: Vec<Box<[u32]>>,
+}
+
+impl Builder {
+    fn new(language: Language) -> Self {
+        Self {
+            language,
+            stemmer: language.algorithm().map(Stemmer::create),
+            words: Texts::new(),
+            known: Vec::new(),
+            terms: Texts::new(),
+            last: Vec::new(),
+            postings: Vec::new(),
+            lengths: Vec::new(),
+            answers: Vec::new(),
+            speakers: Vec::new(),
+        }
+    }
+
+    fn word(&mut self, word: &str) -> Word {
+        let number = self.words.intern(word);
+        if number == self.known.len() {
+            let lists = self.language.lists();
+            let is_clitic = lists.is_some_and(|lists| lists.is_clitic(word));
+            let stem = stem(self.stemmer.as_ref(), word);
+            self.known.push(Word {
+                term: (!is_clitic).then(|| index32(self.terms.intern(&stem))),
+                answers: lists.map_or(0, |lists| lists.answers(word)),
+            });
+            self.last.resize(self.terms.len(), u32::MAX);
+        }
+        self.known[number]
+    }
+
+    fn add(&mut self, item: &ContextItem) {
+        let position = index32(self.lengths.len());
+        let (mut length, mut answers) = (0_u32, 0);
+        each_word(item.content(), |word| {
+            if self.is_full() {
+                return;
+            }
+            let Word {
+                term: Some(term),
+                answers: own,
+            } = self.word(word)
+            else {
+                return;
+            };
+            length += 1;
+            answers |= own;
+            let last = self.last[term as usize];
+            match self.postings.get_mut(last as usize) {
+                Some((_, item, count)) if *item == position => *count = count.saturating_add(1),
+                _ => {
+                    self.last[term as usize] = index32(self.postings.len());
+                    self.postings.push((term, position, 1));
+                }
+            }
+        });
+        let mut speaker = Vec::new();
+        each_word(speaker_of(item).unwrap_or_default(), |word| {
+            speaker.extend(self.word(word).term);
+        });
+        self.speakers.push(speaker.into());
+        self.lengths.push(length);
+        self.answers.push(answers);
+    }
+
+    /// Returns whether another word might not fit into 32 bits. Words of more than 4 GB of text are ignored.
+    fn is_full(&self) -> bool {
+        const MOST: usize = u32::MAX as usize - 1_024;
+        self.postings.len() > MOST || self.words.text.len() > MOST
+    }
+
+    /// Sorts the postings by term: a counting sort, which keeps the order of the items.
+    fn build(self) -> Index {
+        let mut starts = vec![0_u32; self.terms.len() + 1];
+        for &(term, ..) in &self.postings {
+            starts[term as usize + 1] += 1;
+        }
+        for term in 0..self.terms.len() {
+            starts[term + 1] += starts[term];
+        }
+        let (mut items, mut counts) = (vec![0; self.postings.len()], vec![0; self.postings.len()]);
+        for (term, item, count) in self.postings {
+            let place = &mut starts[term as usize];
+            items[*place as usize] = item;
+            counts[*place as usize] = count;
+            *place += 1;
+        }
+        // Each start has moved to the end.
+        starts.pop();
+        let total: u64 = self.lengths.iter().copied().map(u64::from).sum();
+        Index {
+            terms: self.terms,
+            ends: starts,
+            items,
+            counts,
+            mean_length: total as f64 / self.lengths.len() as f64,
+            lengths: self.lengths,
+            answers: self.answers,
+            speakers: self.speakers,
+        }
+    }
+}
+
+/// Returns the stem of a lowercase word.
+pub(super) fn stem(stemmer: Option<&Stemmer>, word: &str) -> String {
+    match stemmer {
+        Some(stemmer) => stemmer.stem(word).into_owned(),
+        None => word.to_owned(),
+    }
+}
+
+/// Returns the name of an item's speaker: its metadata `cupel:speaker`, else what is before a colon at the start
+/// of the text, as in `Ada: Good morning` or `[9:30] Ada: Good morning`.
+fn speaker_of(item: &ContextItem) -> Option<&str> {
+    if let Some(name) = item.metadata().get(SPEAKER) {
+        return Some(name);
+    }
+    let text = item.content();
+    let bracket = text
+        .strip_prefix('[')
+        .and_then(|text| text.split_once("] "));
+    let text = bracket.map_or(text, |(_, text)| text);
+    let mut chars = text.char_indices().take(LONGEST_NAME + 1);
+    let (colon, _) = chars.find(|&(_, c)| c == ':' || c == '\n')?;
+    let (name, rest) = text.split_at(colon);
+    (rest.starts_with(": ") && !name.is_empty()).then_some(name)
+}
+
+/// The indexes of the last item sets that a scorer saw, shared by its copies for other queries.
+#[derive(Clone, Default)]
+pub(super) struct SharedIndex {
+    recent: Arc<Mutex<Vec<Indexed>>>,
+}
+
+/// The most item sets that are remembered, so that runs on several threads do not displace each other's.
+const RECENT: usize = 16;
+
+struct Indexed {
+    items: Vec<ContextItem>,
+    language: Language,
+    index: Arc<Index>,
+}
+
+impl SharedIndex {
+    /// Returns the index of the items, which is built unless they are the items of a recent call.
+    pub(super) fn of(&self, items: &[ContextItem], language: Language) -> Arc<Index> {
+        let is_same = |known: &Indexed| {
+            let mut pairs = known.items.iter().zip(items);
+            known.language == language
+                && known.items.len() == items.len()
+                && pairs.all(|(known, item)| known.is_same(item))
+        };
+        if let Some(known) = self.lock().iter().find(|known| is_same(known)) {
+            return known.index.clone();
+        }
+        // Built without the lock: other threads are not to wait.
+        let index = Arc::new(Index::new(items, language));
+        let mut recent = self.lock();
+        recent.truncate(RECENT - 1);
+        let known = Indexed {
+            items: items.to_vec(),
+            language,
+            index: index.clone(),
+        };
+        recent.insert(0, known);
+        index
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Indexed>> {
+        // The list is valid between any two statements.
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,296 @@
+//! [`NeighborScorer`].
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::evaluate::{Method, Record, VisitTerm};
+use super::sequence::Sequence;
+use crate::scorer::{Among, BuiltinScorer, ScorePart, Scorer, scores};
+use crate::{ContextItem, CupelError, Query};
+
+/// How matches reach the items next to them.
+///
+/// An item gets the largest match around it, which fades by `forward` with each item after the match and by
+/// `backward` with each item before it. 0 turns a direction off.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Near {
+    /// The share of a match that the next item gets.
+    pub forward: f64,
+    /// The share of a match that the previous item gets.
+    pub backward: f64,
+}
+
+/// How the relevance of a whole passage reaches its items.
+///
+/// Scores are raised to `power`, so that strong ones count; their sum over both directions, which fades by `decay`
+/// with each item, is scaled to `weight` and added.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Wide {
+    /// The most that a passage adds. The best match alone has 1. 0 turns it off.
+    pub weight: f64,
+    /// The share that remains with each item of distance.
+    pub decay: f64,
+    /// The power of the scores.
+    pub power: u32,
+}
+
+impl Near {
+    pub(super) const OFF: Self = Self {
+        forward: 0.0,
+        backward: 0.0,
+    };
+
+    fn check(self) -> Result<(), CupelError> {
+        share("near.forward", self.forward)?;
+        share("near.backward", self.backward)
+    }
+}
+
+impl Default for Near {
+    /// 0.6 forward, 0.4 backward: answers follow questions.
+    fn default() -> Self {
+        Self {
+            forward: 0.6,
+            backward: 0.4,
+        }
+    }
+}
+
+impl Wide {
+    pub(super) const OFF: Self = Self {
+        weight: 0.0,
+        decay: 0.0,
+        power: 1,
+    };
+
+    fn check(self) -> Result<(), CupelError> {
+        not_negative("wide.weight", self.weight)?;
+        share("wide.decay", self.decay)?;
+        if self.power == 0 {
+            return Err(CupelError::ScorerConfig(
+                "wide.power must be at least 1".to_owned(),
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Default for Wide {
+    /// Weight 0.5, decay 0.97, power 3.
+    fn default() -> Self {
+        Self {
+            weight: 0.5,
+            decay: 0.97,
+            power: 3,
+        }
+    }
+}
+
+/// Returns an error if a number is not from 0 to 1.
+fn share(name: &str, number: f64) -> Result<(), CupelError> {
+    if (0.0..=1.0).contains(&number) {
+        return Ok(());
+    }
+    Err(CupelError::ScorerConfig(format!(
+        "{name} must be from 0 to 1"
+    )))
+}
+
+/// Returns an error if a number is negative or not finite.
+pub(super) fn not_negative(name: &str, number: f64) -> Result<(), CupelError> {
+    crate::scorer::check_weight(number, || name.to_owned())
+}
+
+/// What two scorers have in common: near and wide kernels, and whether sessions separate items.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Neighborhood {
+    pub(super) near: Near,
+    pub(super) wide: Wide,
+    pub(super) sessions: bool,
+}
+
+impl Neighborhood {
+    pub(super) fn new(near: Near, wide: Wide, sessions: bool) -> Result<Self, CupelError> {
+        near.check()?;
+        wide.check()?;
+        Ok(Self {
+            near,
+            wide,
+            sessions,
+        })
+    }
+
+    /// Returns the method of a run.
+    pub(super) fn method<'a>(&self, sequence: &Sequence<'_>) -> Method<'a> {
+        let whole = || std::iter::once(0..sequence.items().len()).collect();
+        Method {
+            near: self.near,
+            wide: self.wide,
+            sections: if self.sessions {
+                sequence.sessions()
+            } else {
+                whole()
+            },
+            boosts: None,
+        }
+    }
+}
+
+/// Spreads another scorer's scores to the items around: what is next to a relevant item is relevant.
+///
+/// Items are in the order of their timestamps if all have one, else in input order. [`Near`] reaches the direct
+/// neighbors, [`Wide`] the passage. Over a [`RelevanceScorer`](super::RelevanceScorer) the near part works term by
+/// term, so that a question and its answer add up. Scores are in `[0, 1]`; negative scores and NaN count as 0.
+///
+/// ```
+/// use cupel::{ContextItem, NeighborScorer, RelevanceScorer, Scorer};
+///
+/// let item = |text: &str| ContextItem::builder(text, 5).build();
+/// let items = [item("Where are the keys?")?, item("On the shelf.")?, item("Good night.")?];
+/// let scores = NeighborScorer::new(RelevanceScorer::new("keys")).score_all(&items)?;
+/// assert!(scores[0] > scores[1] && scores[1] > scores[2]);
+/// # Ok::<(), cupel::CupelError>(())
+/// ```
+pub struct NeighborScorer {
+    inner: Arc<dyn Scorer>,
+    neighborhood: Neighborhood,
+}
+
+impl NeighborScorer {
+    /// Creates a scorer with the default kernels.
+    pub fn new(inner: impl Scorer + 'static) -> Self {
+        Self {
+            inner: Arc::new(inner),
+            neighborhood: Neighborhood::default(),
+        }
+    }
+
+    /// Sets how matches reach the items next to them.
+    ///
+    /// # Errors
+    ///
+    /// [`CupelError::ScorerConfig`] if a share is not from 0 to 1.
+    pub fn with_near(mut self, near: Near) -> Result<Self, CupelError> {
+        near.check()?;
+        self.neighborhood.near = near;
+        Ok(self)
+    }
+
+    /// Sets how passages reach their items.
+    ///
+    /// # Errors
+    ///
+    /// [`CupelError::ScorerConfig`] if the weight is negative or not finite, the decay is not from 0 to 1, or the
+    /// power is 0.
+    pub fn with_wide(mut self, wide: Wide) -> Result<Self, CupelError> {
+        wide.check()?;
+        self.neighborhood.wide = wide;
+        Ok(self)
+    }
+
+    /// Sets whether items of different sessions (metadata `cupel:session`) are no neighbors. Defaults to `false`.
+    pub fn with_sessions(mut self, sessions: bool) -> Self {
+        self.neighborhood.sessions = sessions;
+        self
+    }
+
+    fn evaluate(
+        &self,
+        sequence: &Sequence<'_>,
+        record: Option<&mut Record>,
+    ) -> Result<Vec<f64>, CupelError> {
+        let items = sequence.items();
+        let method = self.neighborhood.method(sequence);
+        method.scores(items.len(), |visit| self.each_column(items, visit), record)
+    }
+
+    /// Visits the terms of a lexical scorer, or the scores of another one.
+    fn each_column(
+        &self,
+        items: &[ContextItem],
+        visit: &mut VisitTerm<'_>,
+    ) -> Result<(), CupelError> {
+        let lexical = self
+            .inner
+            .builtin()
+            .and_then(|inner| inner.each_term(items, visit));
+        lexical.unwrap_or_else(|| {
+            let mut scores = scores(&self.inner, items, Among::All)?;
+            visit(self.inner.scorer_name(), &mut scores);
+            Ok(())
+        })
+    }
+}
+
+impl fmt::Debug for NeighborScorer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NeighborScorer")
+            .field("inner", &self.inner)
+            .field("neighborhood", &self.neighborhood)
+            .finish()
+    }
+}
+
+impl Scorer for NeighborScorer {
+    fn score(&self, item: &ContextItem, all_items: &[ContextItem]) -> f64 {
+        super::score_one(self, item, all_items)
+    }
+
+    fn builtin(&self) -> Option<&dyn BuiltinScorer> {
+        Some(self)
+    }
+
+    fn with_query(&self, query: &Query) -> Option<Arc<dyn Scorer>> {
+        Some(Arc::new(Self {
+            inner: self.inner.with_query(query)?,
+            neighborhood: self.neighborhood,
+        }))
+    }
+
+    fn explain_all(&self, items: &[ContextItem]) -> Result<Vec<ScorePart>, CupelError> {
+        let sequence = Sequence::of(items, Among::All);
+        let mut record = Record::default();
+        self.evaluate(&sequence, Some(&mut record))?;
+        let method = self.neighborhood.method(&sequence);
+        Ok(super::explain(
+            &method,
+            &record,
+            &sequence,
+            self.scorer_name(),
+        ))
+    }
+
+    #[cfg(feature = "serde")]
+    fn to_config(&self) -> Result<crate::config::ScorerConfig, crate::config::ConfigError> {
+        let inner = self.inner.to_config();
+        Ok(crate::config::ScorerConfig::Neighbor {
+            inner: inner.map_err(|error| error.within("inner"))?.into(),
+            near: self.neighborhood.near,
+            wide: self.neighborhood.wide,
+            sessions: self.neighborhood.sessions,
+        })
+    }
+}
+
+impl BuiltinScorer for NeighborScorer {
+    fn score_among(&self, items: &[ContextItem], among: Among) -> Result<Vec<f64>, CupelError> {
+        let sequence = Sequence::of(items, among);
+        Ok(sequence.in_input_order(self.evaluate(&sequence, None)?, 0.0))
+    }
+}
+
+#[cfg(feature = "serde")]
+impl NeighborScorer {
+    pub(crate) fn from_config(
+        inner: Box<crate::config::ScorerConfig>,
+        near: Near,
+        wide: Wide,
+        sessions: bool,
+    ) -> Result<Self, crate::config::ConfigError> {
+        let neighborhood = Neighborhood::new(near, wide, sessions);
+        Ok(Self {
+            inner: inner.into_inner()?.into(),
+            neighborhood: neighborhood.map_err(crate::config::ConfigError::invalid)?,
+        })
+    }
+}

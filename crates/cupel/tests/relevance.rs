@@ -1,0 +1,501 @@
+//! Scorers that know the question, against the step-by-step method of `oracle/relevance.rs`.
+//!
+//! `CUPEL_CASES` sets the number of cases of each property.
+
+use std::sync::Arc;
+
+use chrono::DateTime;
+use cupel::*;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+use proptest::test_runner::{Config, TestRunner};
+
+use crate::oracle::relevance::{Parameters, Turn, scores};
+
+const WORDS: &[&str] = &[
+    "key",
+    "keys",
+    "Keys",
+    "shelf",
+    "the",
+    "a",
+    "is",
+    "not",
+    "parseQuery",
+    "HTTPServer",
+    "snake_case",
+    "src/main.rs",
+    "1.12.3",
+    "v2.0",
+    "2019",
+    "3rd",
+    "seven",
+    "twice",
+    "Monday",
+    "last",
+    "evening",
+    "even",
+    "meeting",
+    "discussed",
+    "summarize",
+    "who's",
+    "don't",
+    "Ada",
+    "Ben",
+    "Zoë",
+    "naïve",
+    "東京都",
+    "データ",
+    "한국어",
+    "ไทย",
+    "½",
+    "—",
+    ",",
+    "?",
+    "release",
+    "releases",
+    "released",
+    "when",
+    "did",
+    "how",
+    "many",
+    "much",
+    "opinion",
+    "5.",
+    "ﬁnd",
+    "STRASSE",
+    "x",
+    "s",
+    "0x1F",
+    "\u{1f600}",
+];
+
+fn text(longest: usize) -> impl Strategy<Value = String> {
+    vec(select(WORDS), 1..longest).prop_map(|words| words.join(" "))
+}
+
+fn turn() -> impl Strategy<Value = Turn> {
+    let head = select(
+        &[
+            "",
+            "",
+            "Ada: ",
+            "[9:30] Ben: ",
+            "Zoë Key: ",
+            ": ",
+            "[x",
+            "a:b: ",
+        ][..],
+    );
+    let speaker = proptest::option::weighted(0.1, select(&["Ada", "released", ""][..]));
+    (head, text(12), speaker, 0..3_usize).prop_map(|(head, text, speaker, session)| Turn {
+        text: format!("{head}{text}"),
+        speaker: speaker.map(str::to_owned),
+        session,
+    })
+}
+
+#[derive(Debug, Clone)]
+struct Case {
+    turns: Vec<Turn>,
+    query: Vec<(String, f64)>,
+    near: (f64, f64),
+    wide: (f64, f64, u32),
+    sessions: bool,
+    /// Whether each item is pinned and so takes no part.
+    pinned: Vec<bool>,
+    /// Whether the order is that of the times, which are reversed.
+    is_timed: bool,
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    let query = vec((text(8), 0.1..3.0), 1..3);
+    let near = (0.0..0.9, 0.0..0.9);
+    let wide = (0.0..2.0, 0.5..1.0, 1..5_u32);
+    let turns = vec((turn(), proptest::bool::weighted(0.1)), 1..30);
+    (turns, query, near, wide, any::<bool>(), any::<bool>()).prop_map(
+        |(turns, query, near, wide, sessions, is_timed)| {
+            let (turns, pinned) = turns.into_iter().unzip();
+            Case {
+                turns,
+                query,
+                near,
+                wide,
+                sessions,
+                pinned,
+                is_timed,
+            }
+        },
+    )
+}
+
+impl Case {
+    fn items(&self) -> Vec<ContextItem> {
+        let items =
+            self.turns
+                .iter()
+                .zip(&self.pinned)
+                .enumerate()
+                .map(|(index, (turn, &pinned))| {
+                    let mut item = ContextItem::builder(&*turn.text, 5)
+                        .pinned(pinned)
+                        .meta("cupel:session", turn.session.to_string());
+                    if let Some(speaker) = &turn.speaker {
+                        item = item.meta("cupel:speaker", &**speaker);
+                    }
+                    if self.is_timed {
+                        let time = 1_000 - i64::try_from(index).unwrap();
+                        item = item.timestamp(DateTime::from_timestamp_nanos(time));
+                    }
+                    item.build().unwrap()
+                });
+        items.collect()
+    }
+
+    fn query(&self) -> Query {
+        let texts = self.query.iter();
+        texts.fold(Query::default(), |query, (text, weight)| {
+            query.and(&**text, *weight)
+        })
+    }
+
+    /// The expected scores of the items that take part; 0 for the others.
+    fn expected(&self, parameters: Parameters) -> Vec<f64> {
+        let mut places: Vec<usize> = (0..self.turns.len()).filter(|&i| !self.pinned[i]).collect();
+        if self.is_timed {
+            places.reverse();
+        }
+        let turns: Vec<Turn> = places.iter().map(|&i| self.turns[i].clone()).collect();
+        let mut expected = vec![0.0; self.turns.len()];
+        for (place, score) in
+            places
+                .iter()
+                .zip(scores(&turns, &self.query, parameters, self.sessions))
+        {
+            expected[*place] = score;
+        }
+        expected
+    }
+
+    fn neighbor(&self, inner: impl Scorer + 'static) -> NeighborScorer {
+        let (near, wide) = self.kernels();
+        let scorer = NeighborScorer::new(inner).with_near(near).unwrap();
+        scorer.with_wide(wide).unwrap().with_sessions(self.sessions)
+    }
+
+    fn kernels(&self) -> (Near, Wide) {
+        let (forward, backward) = self.near;
+        let (weight, decay, power) = self.wide;
+        (
+            Near { forward, backward },
+            Wide {
+                weight,
+                decay,
+                power,
+            },
+        )
+    }
+}
+
+/// The scores of a run in which pinned items take no part.
+fn run_scores(scorer: impl Scorer + 'static, items: &[ContextItem]) -> Vec<f64> {
+    let policy = Policy::new(scorer, RankSlice, ChronologicalPlacer);
+    let policy = policy.to_builder().deduplication(false).build().unwrap();
+    let budget = ContextBudget::with_target(1_000_000, 1_000_000).unwrap();
+    let decisions = policy.decide(items, &budget).unwrap();
+    (0..items.len())
+        .map(|index| {
+            if items[index].pinned() {
+                0.0
+            } else {
+                decisions.score(index)
+            }
+        })
+        .collect()
+}
+
+fn assert_close(scores: &[f64], expected: &[f64]) -> Result<(), TestCaseError> {
+    for (index, (score, expected)) in scores.iter().zip(expected).enumerate() {
+        prop_assert!(
+            (score - expected).abs() < 1e-9,
+            "{index}: {score} instead of {expected}"
+        );
+    }
+    Ok(())
+}
+
+/// The parts of every score add up to it, and its own score equals that of the batch.
+fn check_parts(scorer: &dyn Scorer, items: &[ContextItem]) -> Result<(), TestCaseError> {
+    let scores = scorer.score_all(items).unwrap();
+    for (index, part) in scorer.explain_all(items).unwrap().into_iter().enumerate() {
+        prop_assert_eq!(part.score.to_bits(), scores[index].to_bits());
+        prop_assert_eq!(
+            scorer.score(&items[index], items).to_bits(),
+            scores[index].to_bits()
+        );
+        let sum: f64 = part.parts.iter().map(|part| part.score).sum();
+        prop_assert!(
+            (sum - part.score).abs() < 1e-9,
+            "{} is not {}: {:?}",
+            sum,
+            part.score,
+            part
+        );
+    }
+    Ok(())
+}
+
+fn check_cases<T: std::fmt::Debug>(
+    cases: &impl Strategy<Value = T>,
+    check: impl Fn(T) -> Result<(), TestCaseError>,
+) {
+    let config = Config {
+        cases: cupel_conformance::testing::cases(500),
+        failure_persistence: None,
+        ..Config::default()
+    };
+    TestRunner::new(config).run(cases, check).unwrap();
+}
+
+const BM25: Parameters = Parameters {
+    k1: 0.9,
+    b: 0.5,
+    near: None,
+    wide: None,
+    has_question_rules: false,
+};
+
+#[test]
+fn relevance_equals_the_method() {
+    let check = |(case, k1, b): (Case, f64, f64)| {
+        let items = case.items();
+        let scorer = || {
+            RelevanceScorer::new(case.query())
+                .with_parameters(k1, b)
+                .unwrap()
+        };
+        assert_close(
+            &run_scores(scorer(), &items),
+            &case.expected(Parameters { k1, b, ..BM25 }),
+        )?;
+        check_parts(&scorer(), &items)
+    };
+    let cases = (case(), 0.0..2.0, 0.0..1.0);
+    check_cases(&cases, check);
+}
+
+#[test]
+fn neighbors_of_words_equal_the_method() {
+    let check = |case: Case| {
+        let items = case.items();
+        let scorer = || case.neighbor(RelevanceScorer::new(case.query()));
+        let (weight, decay, power) = case.wide;
+        let parameters = Parameters {
+            near: Some(case.near),
+            wide: Some((weight, decay, i32::try_from(power).unwrap())),
+            ..BM25
+        };
+        assert_close(&run_scores(scorer(), &items), &case.expected(parameters))?;
+        check_parts(&scorer(), &items)
+    };
+    check_cases(&case(), check);
+}
+
+#[test]
+fn conversation_equals_the_method() {
+    let check = |case: Case| {
+        let items = case.items();
+        let (near, wide) = case.kernels();
+        let scorer = ConversationScorer::new(case.query());
+        let scorer = scorer.with_neighbors(near, wide, case.sessions).unwrap();
+        let (weight, decay, power) = case.wide;
+        let parameters = Parameters {
+            near: Some(case.near),
+            wide: Some((weight, decay, i32::try_from(power).unwrap())),
+            has_question_rules: true,
+            ..BM25
+        };
+        assert_close(
+            &run_scores(scorer.clone(), &items),
+            &case.expected(parameters),
+        )?;
+        check_parts(&scorer, &items)
+    };
+    check_cases(&case(), check);
+}
+
+#[test]
+fn neighbors_of_other_scores_fade() {
+    let hint = |hint| {
+        ContextItem::builder("x", 1)
+            .future_relevance_hint(hint)
+            .build()
+            .unwrap()
+    };
+    let items = [0.0, 0.0, 1.0, 0.0, 0.0].map(hint);
+    let scorer = NeighborScorer::new(ReflexiveScorer);
+    let scorer = scorer
+        .with_near(Near {
+            forward: 0.5,
+            backward: 0.25,
+        })
+        .unwrap();
+    let scorer = scorer
+        .with_wide(Wide {
+            weight: 0.0,
+            decay: 0.0,
+            power: 1,
+        })
+        .unwrap();
+    assert_eq!(
+        scorer.score_all(&items).unwrap(),
+        [0.0625, 0.25, 1.0, 0.5, 0.25]
+    );
+    let part = scorer.explain(&items, 4).unwrap();
+    assert_eq!(part.parts[0].scorer, "ReflexiveScorer, 2 items before");
+}
+
+#[test]
+fn a_query_reaches_nested_scorers_and_leaves_others_alone() {
+    let items = ["red", "green", "blue"].map(|text| ContextItem::builder(text, 1).build().unwrap());
+    let nested = CompositeScorer::builder()
+        .add(
+            ScaledScorer::new(NeighborScorer::new(RelevanceScorer::without_query())),
+            1.0,
+        )
+        .add(
+            ProductScorer::new(vec![Box::new(RelevanceScorer::new("red"))]).unwrap(),
+            1.0,
+        )
+        .build()
+        .unwrap();
+    let policy = Policy::new(nested, RankSlice, ChronologicalPlacer);
+    assert!(policy.needs_query());
+    let error = policy.scorer().score_all(&items).unwrap_err();
+    assert!(error.to_string().contains("has no query"), "{error}");
+    let asked = policy.with_query("blue");
+    assert!(!asked.needs_query());
+    let scores = asked.scorer().score_all(&items).unwrap();
+    // "blue" spreads backward and is rescaled; "red" is the query of the other scorer.
+    assert_eq!((scores[0], scores[2]), (0.5, 0.5));
+    assert!(scores[1] > 0.0 && scores[1] < 0.5, "{scores:?}");
+    assert!(!Policy::new(RecencyScorer, RankSlice, ChronologicalPlacer).needs_query());
+}
+
+#[test]
+fn copies_for_other_queries_score_like_new_scorers() {
+    let scorer = ConversationScorer::without_query();
+    let lists = [
+        ["the red door", "a green door"],
+        ["a blue key", "the red key"],
+    ]
+    .map(|texts| texts.map(|text| ContextItem::builder(text, 1).build().unwrap()));
+    for query in ["red", "key", "green door"] {
+        for items in &lists {
+            let copy: Arc<dyn Scorer> = scorer.with_query(&Query::from(query)).unwrap();
+            let fresh = ConversationScorer::new(query);
+            assert_eq!(
+                copy.score_all(items).unwrap(),
+                fresh.score_all(items).unwrap()
+            );
+        }
+    }
+}
+
+#[test]
+fn nothing_in_common_scores_nothing() {
+    let items = ["a door", "", "— !"].map(|text| {
+        let text = if text.is_empty() { " " } else { text };
+        ContextItem::builder(text, 1).build().unwrap()
+    });
+    for query in ["key", "", "?"] {
+        assert_eq!(
+            ConversationScorer::new(query).score_all(&items).unwrap(),
+            [0.0; 3]
+        );
+    }
+    assert_eq!(
+        RelevanceScorer::new("key").score_all(&[]).unwrap(),
+        [0.0; 0]
+    );
+}
+
+/// Stemmers must accept any lowercase text.
+#[test]
+fn any_text_in_any_language_is_scored() {
+    let languages = Language::NAMES
+        .iter()
+        .map(|name| Language::from_name(name).unwrap());
+    let languages: Vec<Language> = languages.collect();
+    let check = |(texts, query, language): (Vec<String>, String, Language)| {
+        let build = |text: &String| ContextItem::builder(&**text, 1).build();
+        let items: Vec<ContextItem> = texts.iter().filter_map(|text| build(text).ok()).collect();
+        let scorer = ConversationScorer::new(query).with_language(language);
+        let scores = scorer.score_all(&items).unwrap();
+        prop_assert!(scores.iter().all(|score| (0.0..=1.0).contains(score)));
+        Ok(())
+    };
+    let texts = || prop_oneof![any::<String>(), text(6), "[а-яÀ-ÿء-ي]{1,12}"];
+    let cases = (vec(texts(), 0..6), texts(), select(languages));
+    check_cases(&cases, check);
+}
+
+#[test]
+fn invalid_parameters_are_refused() {
+    let scorer = || ConversationScorer::new("x");
+    let near = Near {
+        forward: 1.5,
+        backward: 0.0,
+    };
+    let wide = |weight, power| Wide {
+        weight,
+        decay: 0.5,
+        power,
+    };
+    let rules = QuestionRules::default();
+    let errors = [
+        RelevanceScorer::new("x")
+            .with_parameters(-1.0, 0.5)
+            .unwrap_err(),
+        RelevanceScorer::new("x")
+            .with_parameters(1.0, f64::NAN)
+            .unwrap_err(),
+        scorer()
+            .with_neighbors(near, Wide::default(), false)
+            .unwrap_err(),
+        scorer()
+            .with_neighbors(Near::default(), wide(-0.1, 1), false)
+            .unwrap_err(),
+        scorer()
+            .with_neighbors(Near::default(), wide(0.1, 0), false)
+            .unwrap_err(),
+        scorer()
+            .with_rules(QuestionRules {
+                answer_boost: 0.0,
+                ..rules
+            })
+            .unwrap_err(),
+        scorer()
+            .with_rules(QuestionRules {
+                word_weight: f64::INFINITY,
+                ..rules
+            })
+            .unwrap_err(),
+    ];
+    let texts = errors.map(|error| {
+        error
+            .to_string()
+            .replace("invalid scorer configuration: ", "")
+    });
+    let expected = [
+        "k1 must be non-negative",
+        "b must be from 0 to 1",
+        "near.forward must be from 0 to 1",
+        "wide.weight must be non-negative",
+        "wide.power must be at least 1",
+        "question.answer_boost must be positive and finite",
+        "question.word_weight must be finite",
+    ];
+    assert_eq!(texts, expected);
+}
