@@ -184,6 +184,11 @@ pub enum Slicer {
     Greedy,
     /// `RankSlice`, an addition to the specification.
     Rank,
+    /// `DensitySlice`, an addition to the specification.
+    Density {
+        /// The power of the tokens.
+        exponent: f64,
+    },
     /// `KnapsackSlice`; `None` means the default bucket size.
     Knapsack {
         /// Tokens per bucket.

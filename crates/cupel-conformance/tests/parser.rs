@@ -635,6 +635,8 @@ fn a_metadata_key_has_key_value_and_boost() {
 fn every_slicer_is_known_by_its_name() {
     check_slicer("greedy", "", &Slicer::Greedy);
     check_slicer("rank", "", &Slicer::Rank);
+    let density = Slicer::Density { exponent: 0.5 };
+    check_slicer("density", "exponent = 0.5", &density);
     check_slicer("knapsack", "", &Slicer::Knapsack { bucket_size: None });
     check_slicer(
         "knapsack",

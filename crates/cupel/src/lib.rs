@@ -128,10 +128,10 @@ pub use scorer::{
 #[cfg(feature = "stream")]
 pub use slicer::StreamSlice;
 pub use slicer::{
-    ChoiceSlice, CountConstrainedKnapsackSlice, CountQuotaEntry, CountQuotaSlice, GreedySlice,
-    GroupScore, GroupSlice, KnapsackSlice, LadderSlice, LadderStep, QuotaConstraint,
-    QuotaConstraintMode, QuotaEntry, QuotaPolicy, QuotaSlice, RankSlice, Refusal, ScarcityBehavior,
-    Selection, Slicer,
+    ChoiceSlice, CountConstrainedKnapsackSlice, CountQuotaEntry, CountQuotaSlice, DensitySlice,
+    GreedySlice, GroupScore, GroupSlice, KnapsackSlice, LadderSlice, LadderStep,
+    NearDuplicateSlice, QuotaConstraint, QuotaConstraintMode, QuotaEntry, QuotaPolicy, QuotaSlice,
+    RankSlice, Refusal, ScarcityBehavior, Selection, Slicer,
 };
 
 /// Compiles and runs the example in the README.

@@ -570,6 +570,7 @@ pub(crate) fn build_slicer_with(
     Ok(match slicer {
         model::Slicer::Greedy => wrap(Box::new(GreedySlice)),
         model::Slicer::Rank => wrap(Box::new(RankSlice)),
+        model::Slicer::Density { exponent } => wrap(Box::new(DensitySlice::new(*exponent)?)),
         model::Slicer::Knapsack { bucket_size } => wrap(Box::new(knapsack(bucket_size)?)),
         model::Slicer::Quota { quotas, inner } => {
             let quotas = all(quotas, |quota| {

@@ -360,6 +360,7 @@ fn slicer() -> impl Strategy<Value = Slicer> {
     let leaf = prop_oneof![
         3 => Just(Slicer::Greedy),
         2 => Just(Slicer::Rank),
+        2 => select(&[0.0, 0.5, 0.7, 1.0, 2.0]).prop_map(|exponent| Slicer::Density { exponent }),
         3 => bucket().prop_map(|bucket_size| Slicer::Knapsack { bucket_size }),
         2 => (counts(), scarcity(), bucket()).prop_map(|(entries, scarcity, bucket_size)| {
             Slicer::CountConstrainedKnapsack {

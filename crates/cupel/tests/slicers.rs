@@ -108,9 +108,10 @@ fn counts(cap: usize) -> Vec<CountQuotaEntry> {
     vec![CountQuotaEntry::new(kind(), 0, cap).unwrap()]
 }
 
-const BUILTINS: [(&str, Build); 9] = [
+const BUILTINS: [(&str, Build); 11] = [
     ("GreedySlice", || Box::new(GreedySlice)),
     ("RankSlice", || Box::new(RankSlice)),
+    ("DensitySlice", || Box::new(DensitySlice::new(0.5).unwrap())),
     ("KnapsackSlice", || Box::new(KnapsackSlice::new(1).unwrap())),
     ("QuotaSlice(GreedySlice)", || {
         Box::new(QuotaSlice::new(Vec::new(), GreedySlice).unwrap())
@@ -126,6 +127,9 @@ const BUILTINS: [(&str, Build); 9] = [
     }),
     ("GroupSlice(GreedySlice)", || {
         Box::new(GroupSlice::new(GreedySlice))
+    }),
+    ("NearDuplicateSlice(GreedySlice)", || {
+        Box::new(NearDuplicateSlice::new(GreedySlice))
     }),
     ("LadderSlice", || {
         Box::new(LadderSlice::new(vec![LadderStep::Drop]))

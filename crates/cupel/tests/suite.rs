@@ -10,10 +10,12 @@ mod compat;
 #[cfg(feature = "documents")]
 mod config;
 mod conformance;
+mod density;
 mod frequency;
 mod groups;
 mod knapsack;
 mod ladder;
+mod near_duplicates;
 mod oracle;
 mod properties;
 #[cfg(feature = "relevance")]

@@ -218,6 +218,9 @@ fn write_slicer(slicer: &Slicer) -> Value {
     match slicer {
         Slicer::Greedy => json!({ "type": "greedy" }),
         Slicer::Rank => json!({ "type": "rank" }),
+        Slicer::Density { exponent } => {
+            json!({ "type": "density", "exponent": number(*exponent) })
+        }
         Slicer::Knapsack { bucket_size } => sized(json!({ "type": "knapsack" }), *bucket_size),
         Slicer::Quota { quotas, inner } => json!({
             "type": "quota",

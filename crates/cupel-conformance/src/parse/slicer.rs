@@ -16,6 +16,11 @@ type Build = fn(&Scope<'_>) -> Result<Slicer, VectorError>;
 const SLICERS: &[(&str, Build)] = &[
     ("greedy", |_| Ok(Slicer::Greedy)),
     ("rank", |_| Ok(Slicer::Rank)),
+    ("density", |scope| {
+        Ok(Slicer::Density {
+            exponent: scope.required("exponent")?,
+        })
+    }),
     ("knapsack", |scope| {
         Ok(Slicer::Knapsack {
             bucket_size: scope.optional("bucket_size")?,

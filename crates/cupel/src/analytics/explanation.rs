@@ -41,7 +41,8 @@ pub struct Explanation {
     pub tokens_left: i64,
     /// The budget of the run.
     pub budget: ContextBudget,
-    /// The candidates in the window instead of this one: the duplicate that stayed, the pinned items,
+    /// The candidates in the window instead of this one: the duplicate that stayed, the similar or newer
+    /// item, the pinned items,
     /// the items of its kind that fill the count limit, or the selected items of lower rank.
     pub displaced_by: Vec<usize>,
     /// The least number of tokens by which both limits of the budget must grow for the candidate to
@@ -205,6 +206,17 @@ fn displaced_by(decisions: &Decisions<'_>, index: usize) -> Vec<usize> {
     let ranked = decisions.ranking().iter().copied();
     match reason {
         ExclusionReason::Deduplicated { .. } => decisions.copy_of(index).into_iter().collect(),
+        ExclusionReason::NearDuplicate {
+            similar_to: twin, ..
+        }
+        | ExclusionReason::Superseded {
+            superseded_by: twin,
+        } => {
+            let is_twin = |candidate: &usize| {
+                decisions.position(*candidate).is_some() && items[*candidate].content() == twin
+            };
+            ranked.filter(is_twin).take(1).collect()
+        }
         ExclusionReason::PinnedOverride { .. } => {
             let pinned = (0..items.len()).filter(|&candidate| items[candidate].pinned());
             pinned.filter(takes_tokens).collect()

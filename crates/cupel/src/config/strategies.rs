@@ -20,11 +20,12 @@ use super::relevance::{B, K1, LANGUAGE, NEAR, QUERY, QUESTION, SESSIONS, WIDE};
 use super::tree::Node;
 use crate::{
     ChoiceSlice, ChronologicalPlacer, CompositeScorer, ContextKind, CountConstrainedKnapsackSlice,
-    CountQuotaEntry, CountQuotaSlice, DecayCurve, DecayScorer, FrequencyScorer, FusionMethod,
-    FusionScorer, GreedySlice, GroupScore, GroupSlice, KindScorer, KnapsackSlice, LadderSlice,
-    LadderStep, MetadataKeyScorer, MetadataTrustScorer, OverflowStrategy, Placer, PriorityScorer,
-    ProductScorer, QuotaEntry, QuotaSlice, RankSlice, RawValue, RecencyScorer, ReflexiveScorer,
-    ScaledScorer, ScarcityBehavior, Scorer, Shorten, Slicer, TagScorer, UShapedPlacer,
+    CountQuotaEntry, CountQuotaSlice, DecayCurve, DecayScorer, DensitySlice, FrequencyScorer,
+    FusionMethod, FusionScorer, GreedySlice, GroupScore, GroupSlice, KindScorer, KnapsackSlice,
+    LadderSlice, LadderStep, MetadataKeyScorer, MetadataTrustScorer, NearDuplicateSlice,
+    OverflowStrategy, Placer, PriorityScorer, ProductScorer, QuotaEntry, QuotaSlice, RankSlice,
+    RawValue, RecencyScorer, ReflexiveScorer, ScaledScorer, ScarcityBehavior, Scorer, Shorten,
+    Slicer, TagScorer, UShapedPlacer,
 };
 #[cfg(feature = "relevance")]
 use crate::{
@@ -258,6 +259,12 @@ family! {
     "rank" Rank RankSlice
     "Items in order of score while they fit."
 
+    "density" Density DensitySlice::from_config
+    "Items in order of score divided by a power of the tokens while they fit." {
+        exponent: f64 = required(NOT_NEGATIVE),
+            "The power of the tokens: 0 is the order of `rank`, 1 that of `greedy`.";
+    }
+
     "knapsack" Knapsack KnapsackSlice::from_config
     "The set of items with the highest total score (0/1 knapsack)." {
         bucket_size: i64 = BUCKET_SIZE,
@@ -306,6 +313,16 @@ family! {
             "The score of a group: its best member's, the mean or the sum.";
         inner: Box<SlicerConfig> = INNER_SLICER,
             "The slicer that chooses among the groups.";
+    }
+
+    "near_duplicates" NearDuplicates NearDuplicateSlice::from_config
+    "No item similar to a better one in the window, and only the newest result of each call (metadata `cupel:call`), through an inner slicer." {
+        threshold: f64 = default(SHARE, Literal::Number(0.8)),
+            "The least Jaccard similarity of near-duplicates.";
+        shingle_size: usize = default(Shape::Integer(1, i64::MAX), Literal::Integer(3)),
+            "The words per shingle.";
+        inner: Box<SlicerConfig> = INNER_SLICER,
+            "The slicer that chooses among the rest.";
     }
 
     "ladder" Ladder LadderSlice::from_config

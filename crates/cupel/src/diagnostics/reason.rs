@@ -27,8 +27,8 @@ macro_rules! exclusion_reasons {
         /// Why an item is not in the window, with the numbers behind it.
         ///
         /// Built-in stages emit `BudgetExceeded`, `Deduplicated`, `NegativeTokens`,
-        /// `PinnedOverride`, `CountCapExceeded`, `GroupExcluded` and `RankedBelow`. Custom slicers may give any
-        /// reason through [`Refusal::Because`](crate::Refusal::Because).
+        /// `PinnedOverride`, `CountCapExceeded`, `GroupExcluded`, `RankedBelow`, `NearDuplicate` and
+        /// `Superseded`. Custom slicers may give any reason through [`Refusal::Because`](crate::Refusal::Because).
         ///
         /// ```
         /// use cupel::ExclusionReason;
@@ -281,6 +281,30 @@ exclusion_reasons! { quota_kind:
     phrase("ranked below one that does not fit: it {}", Need(*blocking_tokens, *available_tokens))
     summary("ranked below one that does not fit")
     content()
+
+    /// A better item of similar content is in the window; see
+    /// [`NearDuplicateSlice`](crate::NearDuplicateSlice).
+    NearDuplicate {
+        /// The content of the better item.
+        similar_to: String,
+        /// The similarity of both, from 0 to 1.
+        similarity: f64,
+    }
+    sentence("{:.0} % similar to {}", similarity * 100.0, Excerpt(similar_to))
+    phrase("near-duplicate of another item: {:.0} % similar", similarity * 100.0)
+    summary("near-duplicate of another item")
+    content(similar_to)
+
+    /// A newer result of the same call is in the window; see
+    /// [`NearDuplicateSlice`](crate::NearDuplicateSlice).
+    Superseded {
+        /// The content of the newer result.
+        superseded_by: String,
+    }
+    sentence("same call as the newer {}", Excerpt(superseded_by))
+    phrase("superseded by a newer result of the same call")
+    summary("superseded by a newer result of the same call")
+    content(superseded_by)
 }
 
 impl ExclusionReason {

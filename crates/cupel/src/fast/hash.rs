@@ -1,5 +1,5 @@
 //! Hashes with a seed that differs from process to process, so that inputs made to collide in one
-//! process do not collide in another.
+//! process do not collide in another; [`fixed_hash`] is the exception, for similarity.
 //!
 //! [`hash`] and [`Seed::hash`] fold the product of two words into one, as wyhash does (Wang Yi 2019);
 //! [`keyed_hash`] is `SipHash` (Aumasson and Bernstein 2012), which resists chosen collisions.
@@ -14,7 +14,24 @@ use std::sync::OnceLock;
 
 /// Returns the hash of a text in this process.
 pub(crate) fn hash(text: &str) -> u64 {
-    let [first, second] = *seeds();
+    hash_with(*seeds(), text)
+}
+
+/// The digits of pi, as odd numbers: two seeds of hashes that are the same in every process.
+const FIXED_SEEDS: [u64; 2] = [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7345];
+
+/// Returns the hash of a text that is the same in every process.
+pub(crate) fn fixed_hash(text: &str) -> u64 {
+    hash_with(FIXED_SEEDS, text)
+}
+
+/// Returns a hash of a sequence of which `hash` is the hash of all but the last, `next`. It is the same in
+/// every process.
+pub(crate) fn fixed_chain(hash: u64, next: u64) -> u64 {
+    fold(hash ^ FIXED_SEEDS[0], next ^ FIXED_SEEDS[1]).rotate_left(17)
+}
+
+fn hash_with([first, second]: [u64; 2], text: &str) -> u64 {
     let bytes = text.as_bytes();
     let mut blocks = bytes.chunks_exact(32);
     let (mut left, mut right) = (first ^ bytes.len() as u64, second.rotate_left(32));

@@ -1,9 +1,8 @@
 //! [`GreedySlice`].
 
-use super::fill::{FillOrder, fill_slicer};
-use crate::ScoredRef;
-use crate::fast::parallel;
-use crate::order::Ranked;
+use super::builtin::{BuiltinSlicer, selects_in_partitions};
+use super::fill::{FillOrder, sort_by_key};
+use crate::{ScoredRef, Slicer};
 
 /// Takes items by score per token, best first, while they fit: the greedy heuristic of the knapsack
 /// problem (Dantzig 1957).
@@ -28,22 +27,25 @@ use crate::order::Ranked;
 pub struct GreedySlice;
 
 /// By density: score per token.
-pub(super) struct ByDensity;
-
-impl FillOrder for ByDensity {
+impl FillOrder for GreedySlice {
     /// Free items come before every finite density.
-    fn key(scored: &ScoredRef<'_>) -> f64 {
+    fn key(&self, scored: &ScoredRef<'_>) -> f64 {
         match scored.item.tokens() {
             0 => f64::MAX,
             tokens => scored.score / tokens as f64,
         }
     }
 
-    fn order(ranked: &[ScoredRef<'_>]) -> Vec<usize> {
-        let mut order = parallel::map(ranked, |rank, scored| Ranked::new(Self::key(scored), rank));
-        parallel::sort(&mut order);
-        order.into_iter().map(Ranked::position).collect()
+    fn order(&self, ranked: &[ScoredRef<'_>]) -> Vec<usize> {
+        sort_by_key(self, ranked)
     }
 }
 
-fill_slicer!(GreedySlice, ByDensity, Greedy);
+impl Slicer for GreedySlice {
+    selects_in_partitions! {}
+
+    #[cfg(feature = "serde")]
+    fn to_config(&self) -> Result<super::SlicerConfig, super::ConfigError> {
+        Ok(super::SlicerConfig::Greedy)
+    }
+}

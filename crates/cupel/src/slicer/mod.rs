@@ -4,28 +4,34 @@
 //! |---|---|---|
 //! | [`GreedySlice`] | by score per token, best first | one sort |
 //! | [`RankSlice`] | by score, best first | one sort |
+//! | [`DensitySlice`] | by score per power of the tokens, best first | one sort |
 //! | [`KnapsackSlice`] | the set with the highest total score | items times budget buckets |
 //! | [`QuotaSlice`] | within percentage shares per kind, through an inner slicer | the inner slicer per kind |
 //! | [`CountQuotaSlice`] | with item counts per kind, through an inner slicer | one sort and the inner slicer |
 //! | [`CountConstrainedKnapsackSlice`] | with item counts per kind, through a knapsack | one sort and the knapsack |
 //! | [`GroupSlice`] | whole groups of items, through an inner slicer | one sort and the inner slicer |
+//! | [`NearDuplicateSlice`] | no item similar to a better one, through an inner slicer | one pass over the texts, and the inner slicer a few times |
 //! | [`LadderSlice`] | items in full, then their views, then fewer items | one pass per state |
 //! | [`ChoiceSlice`] | items and views with the highest total score | items times views times target |
 //! | `StreamSlice` (feature `stream`) | from an asynchronous stream, batch by batch | one sort per batch |
 //!
-//! [`RankSlice`], [`GroupSlice`], [`LadderSlice`] and [`ChoiceSlice`] are additions to the specification.
+//! [`RankSlice`], [`DensitySlice`], [`GroupSlice`], [`NearDuplicateSlice`], [`LadderSlice`] and
+//! [`ChoiceSlice`] are additions to the specification.
 
 mod builtin;
 mod choice;
 mod count;
+mod density;
 mod fill;
 mod greedy;
 mod group;
 mod knapsack;
 mod ladder;
+mod near_duplicate;
 mod quota;
 mod rank;
 mod selection;
+mod shingles;
 #[cfg(feature = "stream")]
 mod stream;
 
@@ -42,10 +48,12 @@ pub use count::Counts;
 pub use count::{
     CountConstrainedKnapsackSlice, CountQuotaEntry, CountQuotaSlice, ScarcityBehavior,
 };
+pub use density::DensitySlice;
 pub use greedy::GreedySlice;
 pub use group::{GroupScore, GroupSlice};
 pub use knapsack::KnapsackSlice;
 pub use ladder::{LadderSlice, LadderStep};
+pub use near_duplicate::NearDuplicateSlice;
 pub use quota::{QuotaEntry, QuotaSlice};
 pub use rank::RankSlice;
 pub use selection::{Refusal, Selection};

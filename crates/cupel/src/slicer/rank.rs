@@ -1,7 +1,8 @@
 //! [`RankSlice`].
 
-use super::fill::{FillOrder, fill_slicer};
-use crate::ScoredRef;
+use super::builtin::{BuiltinSlicer, selects_in_partitions};
+use super::fill::FillOrder;
+use crate::{ScoredRef, Slicer};
 
 /// Takes items in rank order while they fit, and skips those that do not.
 ///
@@ -24,16 +25,21 @@ use crate::ScoredRef;
 pub struct RankSlice;
 
 /// By score, the order of the ranking.
-pub(super) struct ByScore;
-
-impl FillOrder for ByScore {
-    fn key(scored: &ScoredRef<'_>) -> f64 {
+impl FillOrder for RankSlice {
+    fn key(&self, scored: &ScoredRef<'_>) -> f64 {
         scored.score
     }
 
-    fn order(ranked: &[ScoredRef<'_>]) -> Vec<usize> {
+    fn order(&self, ranked: &[ScoredRef<'_>]) -> Vec<usize> {
         (0..ranked.len()).collect()
     }
 }
 
-fill_slicer!(RankSlice, ByScore, Rank);
+impl Slicer for RankSlice {
+    selects_in_partitions! {}
+
+    #[cfg(feature = "serde")]
+    fn to_config(&self) -> Result<super::SlicerConfig, super::ConfigError> {
+        Ok(super::SlicerConfig::Rank)
+    }
+}

@@ -78,6 +78,8 @@ const VALID: &[&str] = &[
         "slicer": {"type": "count_constrained_knapsack", "entries": [{"kind": "a", "require_count": 1, "cap_count": 2}], "scarcity": "degrade", "bucket_size": 1}}"#,
     r#"{"scorer": {"type": "product", "scorers": [{"type": "recency"}, {"type": "metadata_key", "key": "k", "value": "v", "boost": 2}]},
         "slicer": {"type": "count_constrained_knapsack", "entries": [], "memory_limit": 100}}"#,
+    r#"{"scorer": {"type": "recency"}, "slicer": {"type": "density", "exponent": 0.5}}"#,
+    r#"{"scorer": {"type": "recency"}, "slicer": {"type": "near_duplicates", "threshold": 0.9, "shingle_size": 1, "inner": {"type": "rank"}}}"#,
     r#"{"scorer": {"type": "fusion", "entries": [{"scorer": {"type": "recency"}, "weight": 0.4}, {"scorer": {"type": "priority"}}], "method": "shares", "k": 0}}"#,
     r#"{"scorer": {"type": "relevance", "query": "where are the keys", "language": "german", "k1": 0, "b": 1}}"#,
     r#"{"scorer": {"type": "neighbor", "inner": {"type": "recency"}, "near": {"forward": 0.5, "backward": 0}, "wide": {"weight": 1, "decay": 0.9, "power": 2}, "sessions": true}}"#,

@@ -193,6 +193,7 @@ fn slicer_data(slicer: &Slicer) -> RawValue {
     match slicer {
         Slicer::Greedy => typed("greedy", []),
         Slicer::Rank => typed("rank", []),
+        Slicer::Density { exponent } => typed("density", [("exponent", number(*exponent))]),
         Slicer::Knapsack { bucket_size: size } => typed("knapsack", bucket_size(*size)),
         Slicer::Quota { quotas, inner } => {
             let quota = |quota: &model::Quota| {

@@ -254,6 +254,10 @@ fn validate_curve(curve: &Curve) -> Verdict {
 fn validate_slicer(slicer: &Slicer) -> Verdict {
     match slicer {
         Slicer::Greedy | Slicer::Rank => Ok(()),
+        Slicer::Density { exponent } => slicer_rule(
+            !(*exponent >= 0.0 && exponent.is_finite()),
+            "the exponent must be finite and not negative",
+        ),
         Slicer::Knapsack { bucket_size } => validate_bucket_size(*bucket_size),
         Slicer::Quota { quotas, inner } => {
             for quota in quotas {

@@ -47,7 +47,10 @@ type Outcome<'a> = Result<Sliced<'a>, Failure>;
 pub(super) fn slice<'a>(slicer: &Slicer, scored: &[Scored<'a>], budget: Limits) -> Outcome<'a> {
     match slicer {
         Slicer::Greedy => Ok(only_selected(greedy_slice(scored, budget))),
-        Slicer::Rank => Ok(only_selected(rank_slice(scored, budget))),
+        Slicer::Rank | Slicer::Density { exponent: 0.0 } => {
+            Ok(only_selected(rank_slice(scored, budget)))
+        }
+        Slicer::Density { exponent } => Ok(only_selected(density_slice(scored, budget, *exponent))),
         Slicer::Knapsack { bucket_size } => {
             knapsack_slice(scored, budget, bucket_size.unwrap_or(DEFAULT_BUCKET_SIZE))
                 .map(only_selected)
@@ -99,10 +102,34 @@ fn greedy_slice<'a>(scored: &[Scored<'a>], budget: Limits) -> Vec<Scored<'a>> {
             densities.push(entry.score / entry.item.tokens as f64);
         }
     }
+    take_by_density(scored, budget, &densities)
+}
 
+// DENSITY-SLICE(scoredItems, budget, exponent), an addition: the tokens are raised to a power.
+fn density_slice<'a>(scored: &[Scored<'a>], budget: Limits, exponent: f64) -> Vec<Scored<'a>> {
+    if scored.is_empty() || budget.target_tokens <= 0 {
+        return Vec::new();
+    }
+    let mut densities = Vec::new();
+    for entry in scored {
+        if entry.item.tokens == 0 {
+            densities.push(f64::MAX);
+        } else {
+            densities.push(entry.score / (entry.item.tokens as f64).powf(exponent));
+        }
+    }
+    take_by_density(scored, budget, &densities)
+}
+
+// The second half of GREEDY-SLICE.
+fn take_by_density<'a>(
+    scored: &[Scored<'a>],
+    budget: Limits,
+    densities: &[f64],
+) -> Vec<Scored<'a>> {
     let mut remaining = i128::from(budget.target_tokens);
     let mut selected = Vec::new();
-    for position in descending_positions(&densities) {
+    for position in descending_positions(densities) {
         let tokens = i128::from(scored[position].item.tokens);
         if tokens == 0 {
             selected.push(scored[position]);

@@ -28,8 +28,8 @@ impl Pipeline {
     /// Finds the least budget from 0 to `ceiling` at which each candidate is in the window.
     ///
     /// The answers are those of [`sweep`](Self::sweep) without its steps, which may be many:
-    /// [`GreedySlice`](crate::GreedySlice) and [`RankSlice`](crate::RankSlice), and groups through
-    /// them, need little more than a sort for all candidates.
+    /// [`GreedySlice`](crate::GreedySlice), [`RankSlice`](crate::RankSlice) and
+    /// [`DensitySlice`](crate::DensitySlice), and groups through them, need little more than a sort for all candidates.
     ///
     /// # Errors
     ///

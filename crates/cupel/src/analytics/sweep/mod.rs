@@ -210,8 +210,8 @@ impl Pipeline {
     ///
     /// The budgets are `targets`; the other limit of `budget` changes by the same amount, its reserve,
     /// slots and margin are constant. Scoring happens once. [`GreedySlice`](crate::GreedySlice),
-    /// [`RankSlice`](crate::RankSlice) and [`KnapsackSlice`](crate::KnapsackSlice), and groups through
-    /// them, give all steps in one pass, if there are at most 2,097,152. Otherwise the slicer is run at
+    /// [`RankSlice`](crate::RankSlice), [`DensitySlice`](crate::DensitySlice) and
+    /// [`KnapsackSlice`](crate::KnapsackSlice), and groups through them, give all steps in one pass, if there are at most 2,097,152. Otherwise the slicer is run at
     /// every budget if there are at most [`sweep_samples`](Self::sweep_samples) of them, else at so many
     /// spread evenly over the range, and [`BudgetSweep::exact`] is `false`.
     ///

@@ -1,9 +1,9 @@
 //! One budget, for a list in any order, without sorting all of it.
 
 use super::FillOrder;
+use crate::ContextBudget;
 use crate::order::{descending, descending_key, to_index};
 use crate::slicer::Unsorted;
-use crate::{ContextBudget, ScoredRef};
 
 /// Returns the kept indices, or `None` if a token count that might fit has no place in 32 bits or
 /// is negative.
@@ -11,7 +11,8 @@ use crate::{ContextBudget, ScoredRef};
 /// A selection by weighted partition instead of a sort: bins of the histogram that fit as a whole are
 /// kept, only the first bin that does not is sorted. Then items that no longer fit are dropped, and
 /// the rest gets a new histogram, each time with more bins to sort.
-pub(super) fn select<O: FillOrder>(
+pub(super) fn select(
+    order: &impl FillOrder,
     list: &Unsorted<'_>,
     budget: &ContextBudget,
 ) -> Option<Vec<usize>> {
@@ -26,7 +27,7 @@ pub(super) fn select<O: FillOrder>(
         if tokens == 0 {
             kept.push(index);
         } else if tokens <= remaining {
-            waiting.push(Waiting::new::<O>(index, tokens, &scored)?);
+            waiting.push(Waiting::new(order.key(&scored), index, tokens)?);
         }
     }
     let score = |item: &Waiting| list.get(item.index as usize).score;
@@ -77,9 +78,9 @@ struct Waiting {
 
 impl Waiting {
     /// Returns `None` if a number does not fit 32 bits.
-    fn new<O: FillOrder>(index: usize, tokens: u64, scored: &ScoredRef<'_>) -> Option<Self> {
+    fn new(key: f64, index: usize, tokens: u64) -> Option<Self> {
         Some(Self {
-            key: descending_key(O::key(scored)),
+            key: descending_key(key),
             index: u32::try_from(index).ok()?,
             tokens: u32::try_from(tokens).ok()?,
         })
@@ -159,7 +160,7 @@ mod tests {
     use cupel_conformance::testing::Random;
 
     use super::*;
-    use crate::{ContextItem, GreedySlice, RankSlice, Slicer};
+    use crate::{ContextItem, DensitySlice, GreedySlice, RankSlice, ScoredRef, Slicer};
 
     /// Chooses from the list as it is and from the list sorted by score, for several budgets.
     fn check(slicer: &dyn Slicer, list: &[(i64, f64)]) {
@@ -234,6 +235,9 @@ mod tests {
         let check = |list: &[(i64, f64)]| {
             check(&GreedySlice, list);
             check(&RankSlice, list);
+            for exponent in [0.0, 0.3, 1.0, 2.0] {
+                check(&DensitySlice::new(exponent).unwrap(), list);
+            }
         };
         check(&almost.collect::<Vec<_>>());
         for length in [0, 1, 2, 40, 300, 5_000] {

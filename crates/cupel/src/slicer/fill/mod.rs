@@ -1,6 +1,7 @@
 //! Filling a budget in a fixed order: take an item if it fits, else skip it.
 //!
-//! [`GreedySlice`](super::GreedySlice) and [`RankSlice`](super::RankSlice) differ in the order alone.
+//! [`GreedySlice`](super::GreedySlice), [`RankSlice`](super::RankSlice) and
+//! [`DensitySlice`](super::DensitySlice) differ in the order alone.
 //!
 //! | file | answers |
 //! |---|---|
@@ -12,67 +13,33 @@ mod histogram;
 mod least;
 mod sweep;
 
-use std::marker::PhantomData;
 use std::ops::{ControlFlow, RangeInclusive};
 
 use super::builtin::without;
 use super::{BuiltinSlicer, PreparedChoice, Selection, SweepVisitor, Unsorted};
 use crate::fast::parallel;
 use crate::fast::radix::RadixKey;
-use crate::order::descending_key;
+use crate::order::{Ranked, descending_key};
 use crate::{ContextBudget, ContextKind, CupelError, ScoredRef};
 
-/// The order in which items are taken.
+/// A slicer that fills the budget in an order.
 pub(super) trait FillOrder {
     /// Returns the number by which items are ordered, highest first, ties by rank.
-    fn key(scored: &ScoredRef<'_>) -> f64;
+    fn key(&self, scored: &ScoredRef<'_>) -> f64;
 
     /// Returns the ranks of a ranked list in that order.
-    fn order(ranked: &[ScoredRef<'_>]) -> Vec<usize>;
+    fn order(&self, ranked: &[ScoredRef<'_>]) -> Vec<usize>;
 }
 
-/// The shortcuts of a slicer that fills the budget in the order `O`.
-pub(super) struct Fill<O>(PhantomData<fn() -> O>);
-
-impl<O> Fill<O> {
-    pub(super) const NEW: Self = Self(PhantomData);
+/// Returns the ranks of a ranked list by [`FillOrder::key`].
+pub(super) fn sort_by_key(
+    slicer: &(impl FillOrder + Sync),
+    ranked: &[ScoredRef<'_>],
+) -> Vec<usize> {
+    let mut order = parallel::map(ranked, |rank, scored| Ranked::new(slicer.key(scored), rank));
+    parallel::sort(&mut order);
+    order.into_iter().map(Ranked::position).collect()
 }
-
-/// Implements [`Slicer`](super::Slicer) for a type that fills the budget in an order.
-macro_rules! fill_slicer {
-    ($slicer:ident, $order:ident, $config:ident) => {
-        impl $crate::Slicer for $slicer {
-            fn slice(
-                &self,
-                sorted: &[$crate::ScoredItem],
-                budget: &$crate::ContextBudget,
-            ) -> Result<Vec<$crate::ContextItem>, $crate::CupelError> {
-                $crate::slicer::slice_by_selection(self, sorted, budget)
-            }
-
-            fn select(
-                &self,
-                ranked: &[$crate::ScoredRef<'_>],
-                budget: &$crate::ContextBudget,
-            ) -> Result<$crate::Selection, $crate::CupelError> {
-                use $crate::slicer::BuiltinSlicer as _;
-                $crate::slicer::fill::Fill::<$order>::NEW.select_in(None, ranked, budget)
-            }
-
-            fn builtin(&self) -> Option<&dyn $crate::slicer::BuiltinSlicer> {
-                Some(&$crate::slicer::fill::Fill::<$order>::NEW)
-            }
-
-            #[cfg(feature = "serde")]
-            fn to_config(
-                &self,
-            ) -> Result<$crate::config::SlicerConfig, $crate::config::ConfigError> {
-                Ok($crate::config::SlicerConfig::$config)
-            }
-        }
-    };
-}
-pub(super) use fill_slicer;
 
 /// Items with a positive token count in the order in which they are taken.
 struct Ordered {
@@ -85,12 +52,13 @@ struct Ordered {
 
 impl Ordered {
     /// Returns `None` if an item has a negative token count, so that a choice could free tokens.
-    fn new<O: FillOrder>(ranked: &[ScoredRef<'_>]) -> Option<Self> {
+    fn new(order: &impl FillOrder, ranked: &[ScoredRef<'_>]) -> Option<Self> {
         let tokens = |rank: usize| ranked[rank].item.tokens();
         if (0..ranked.len()).any(|rank| tokens(rank) < 0) {
             return None;
         }
-        let (free, ranks): (Vec<usize>, Vec<usize>) = O::order(ranked)
+        let (free, ranks): (Vec<usize>, Vec<usize>) = order
+            .order(ranked)
             .into_iter()
             .partition(|&rank| tokens(rank) == 0);
         Some(Self {
@@ -101,7 +69,7 @@ impl Ordered {
     }
 }
 
-impl<O: FillOrder> BuiltinSlicer for Fill<O> {
+impl<O: FillOrder> BuiltinSlicer for O {
     fn select_in(
         &self,
         _partition: Option<&ContextKind>,
@@ -113,7 +81,7 @@ impl<O: FillOrder> BuiltinSlicer for Fill<O> {
         if remaining <= 0 {
             return Ok(Selection::default());
         }
-        for rank in O::order(ranked) {
+        for rank in self.order(ranked) {
             let tokens = i128::from(ranked[rank].item.tokens());
             if tokens <= remaining {
                 kept.push(rank);
@@ -124,13 +92,13 @@ impl<O: FillOrder> BuiltinSlicer for Fill<O> {
     }
 
     fn select_unsorted(&self, list: &Unsorted<'_>, budget: &ContextBudget) -> Option<Vec<usize>> {
-        histogram::select::<O>(list, budget)
+        histogram::select(self, list, budget)
     }
 
     /// Sorts what comes before the item. Each budget is then one walk up to it.
     fn prepare<'a>(&'a self, list: &Unsorted<'_>, wanted: usize) -> Option<PreparedChoice<'a>> {
         let visit = |index: usize, scored: &ScoredRef<'_>| Visit {
-            key: descending_key(O::key(scored)),
+            key: descending_key(self.key(scored)),
             score: descending_key(scored.score),
             index,
         };
@@ -176,7 +144,7 @@ impl<O: FillOrder> BuiltinSlicer for Fill<O> {
     ) -> Option<ControlFlow<()>> {
         let (first, last) = targets.into_inner();
         let end = last.checked_add(1)?;
-        let ordered = Ordered::new::<O>(ranked)?;
+        let ordered = Ordered::new(self, ranked)?;
         if last < first.max(1) {
             return Some(ControlFlow::Continue(()));
         }
@@ -184,7 +152,7 @@ impl<O: FillOrder> BuiltinSlicer for Fill<O> {
     }
 
     fn least_targets(&self, ranked: &[ScoredRef<'_>], last: i64) -> Option<Vec<Option<i64>>> {
-        let ordered = Ordered::new::<O>(ranked)?;
+        let ordered = Ordered::new(self, ranked)?;
         let mut least = vec![None; ranked.len()];
         for &rank in ordered.free.iter().filter(|_| last > 0) {
             least[rank] = Some(1);

@@ -1,0 +1,301 @@
+//! [`NearDuplicateSlice`].
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::builtin::{select_in, selects_in_partitions, without};
+use super::shingles::{Shingles, SimilarTexts};
+use super::{BuiltinSlicer, GroupSlice, LadderSlice, Refusal, Selection, Slicer};
+use crate::diagnostics::ExclusionReason;
+use crate::{ContextBudget, ContextKind, CupelError, ScoredRef};
+
+/// Drops items that are similar to a better one in the window, and results that a newer result of the same
+/// call supersedes; an inner slicer chooses among the rest.
+///
+/// - **Similar** are two items whose contents have a Jaccard similarity of word shingles (Broder 1997) of
+///   at least the threshold. The one of better rank stays. All pairs at or above the threshold are found,
+///   at any number of items (prefix filtering; Bayardo, Ma and Srikant 2007).
+/// - **Results of the same call** are items with the same string in the metadata `cupel:call`, such as the
+///   name of a tool and its arguments. The newest of those in the window stays, by timestamp, then by
+///   position; their similarity does not matter.
+///
+/// The inner slicer chooses, the items with a twin in its choice are removed, and it chooses again from
+/// the rest, until no kept item has one. An item whose twin is not in the window in the end is offered once
+/// more.
+///
+/// A group (metadata `cupel:group`) is dropped only if every member has a twin outside of it. Items with the
+/// metadata `cupel:mandatory` or `cupel:keep` are not dropped. Pinned items are not compared.
+///
+/// ```
+/// use cupel::{ChronologicalPlacer, ContextBudget, ContextItem, NearDuplicateSlice, Pipeline};
+/// use cupel::{RankSlice, ReflexiveScorer};
+///
+/// let item = |content: &str, hint| {
+///     ContextItem::builder(content, 20).future_relevance_hint(hint).build()
+/// };
+/// let items = [
+///     item("The cat sat on the mat and looked at me, then it slept.", 0.9)?,
+///     item("the cat sat on the mat and looked at me then it slept!", 0.8)?,
+///     item("Dogs bark.", 0.7)?,
+/// ];
+/// let slicer = NearDuplicateSlice::new(RankSlice);
+/// let pipeline = Pipeline::new(ReflexiveScorer, slicer, ChronologicalPlacer);
+/// let report = pipeline.dry_run(&items, &ContextBudget::with_target(40, 40)?)?;
+/// assert_eq!(report.included.len(), 2);
+/// assert_eq!(report.excluded[0].reason.phrase(), "near-duplicate of another item: 100 % similar");
+/// # Ok::<(), cupel::CupelError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct NearDuplicateSlice {
+    inner: Arc<dyn Slicer>,
+    threshold: f64,
+    shingle_size: usize,
+}
+
+impl NearDuplicateSlice {
+    /// The metadata key that identifies the call of a result.
+    pub const CALL: &str = "cupel:call";
+
+    /// Drops near-duplicates from what `inner` chooses: a similarity of 0.8, shingles of 3 words.
+    pub fn new(inner: impl Slicer + 'static) -> Self {
+        Self {
+            inner: Arc::new(inner),
+            threshold: 0.8,
+            shingle_size: 3,
+        }
+    }
+
+    /// Sets the least similarity of near-duplicates, and the number of words per shingle. Default to 0.8
+    /// and 3.
+    ///
+    /// # Errors
+    ///
+    /// [`CupelError::SlicerConfig`] if the threshold is not above 0 and at most 1, or the size is 0.
+    pub fn with_similarity(
+        mut self,
+        threshold: f64,
+        shingle_size: usize,
+    ) -> Result<Self, CupelError> {
+        if !(threshold > 0.0 && threshold <= 1.0) {
+            return Err(CupelError::SlicerConfig(format!(
+                "threshold ({threshold}) must be in (0.0, 1.0]"
+            )));
+        }
+        if shingle_size == 0 {
+            return Err(CupelError::SlicerConfig(
+                "a shingle must have at least one word".to_owned(),
+            ));
+        }
+        (self.threshold, self.shingle_size) = (threshold, shingle_size);
+        Ok(self)
+    }
+}
+
+/// The better item in the window.
+#[derive(Clone, Copy)]
+struct Twin {
+    rank: usize,
+    /// `None` for a newer result of the same call.
+    similarity: Option<f64>,
+}
+
+impl Twin {
+    fn reason(self, ranked: &[ScoredRef<'_>]) -> ExclusionReason {
+        let content = ranked[self.rank].item.content().to_owned();
+        match self.similarity {
+            Some(similarity) => ExclusionReason::NearDuplicate {
+                similar_to: content,
+                similarity,
+            },
+            None => ExclusionReason::Superseded {
+                superseded_by: content,
+            },
+        }
+    }
+}
+
+/// What the comparison of candidates needs to know of them.
+struct Candidates<'r, 'a> {
+    ranked: &'r [ScoredRef<'a>],
+    shingles: Shingles,
+    calls: Vec<Option<&'a str>>,
+    is_mandatory: Vec<bool>,
+    /// The members of each group, and the group of each candidate.
+    groups: Vec<Vec<usize>>,
+    group_of: Vec<usize>,
+}
+
+impl<'r, 'a> Candidates<'r, 'a> {
+    fn new(ranked: &'r [ScoredRef<'a>], shingle_size: usize) -> Self {
+        let contents = ranked.iter().map(|scored| scored.item.content());
+        let meta = |rank: usize, key: &str| ranked[rank].item.metadata().get(key);
+        let mut by_name: HashMap<&str, usize> = HashMap::new();
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        let mut group_of = Vec::with_capacity(ranked.len());
+        for rank in 0..ranked.len() {
+            let group = match meta(rank, GroupSlice::KEY) {
+                Some(name) => *by_name.entry(name).or_insert(groups.len()),
+                None => groups.len(),
+            };
+            match groups.get_mut(group) {
+                Some(members) => members.push(rank),
+                None => groups.push(vec![rank]),
+            }
+            group_of.push(group);
+        }
+        let is_mandatory = |rank| {
+            meta(rank, LadderSlice::MANDATORY).is_some() || meta(rank, LadderSlice::KEEP).is_some()
+        };
+        let call = |scored: &ScoredRef<'a>| {
+            let call = scored.item.metadata().get(NearDuplicateSlice::CALL);
+            call.map(String::as_str)
+        };
+        Self {
+            ranked,
+            shingles: Shingles::new(contents, shingle_size),
+            calls: ranked.iter().map(call).collect(),
+            is_mandatory: (0..ranked.len()).map(is_mandatory).collect(),
+            groups,
+            group_of,
+        }
+    }
+
+    /// Returns the newest kept result of each call.
+    fn newest(&self, is_kept: &[bool]) -> HashMap<&'a str, usize> {
+        let mut newest: HashMap<&str, usize> = HashMap::new();
+        for (rank, call) in self.calls.iter().enumerate() {
+            if let Some(call) = call.filter(|_| is_kept[rank]) {
+                let newest = newest.entry(call).or_insert(rank);
+                if self.age(rank) > self.age(*newest) {
+                    *newest = rank;
+                }
+            }
+        }
+        newest
+    }
+
+    /// Returns a key that is greater for newer candidates.
+    fn age(&self, rank: usize) -> impl Ord {
+        let scored = &self.ranked[rank];
+        (scored.item.timestamp(), scored.position)
+    }
+
+    /// Returns for every candidate its twin among the kept ones.
+    fn twins(&self, is_kept: &[bool], threshold: f64) -> Vec<Option<Twin>> {
+        let newest = self.newest(is_kept);
+        let mut better = SimilarTexts::new(&self.shingles, threshold);
+        let mut twins = Vec::with_capacity(self.ranked.len());
+        for (rank, &group) in self.group_of.iter().enumerate() {
+            let newer = self.calls[rank].and_then(|call| newest.get(call)).copied();
+            let newer = newer
+                .filter(|&newer| self.group_of[newer] != group && self.age(newer) > self.age(rank));
+            let is_comparable = |other: usize| {
+                let is_same_call =
+                    self.calls[rank].is_some() && self.calls[rank] == self.calls[other];
+                self.group_of[other] != group && !is_same_call
+            };
+            let twin = match newer {
+                _ if self.is_mandatory[rank] => None,
+                Some(rank) => Some(Twin {
+                    rank,
+                    similarity: None,
+                }),
+                None => better
+                    .find(rank, is_comparable)
+                    .map(|(rank, similarity)| Twin {
+                        rank,
+                        similarity: Some(similarity),
+                    }),
+            };
+            if is_kept[rank] && (twin.is_none() || self.groups[group].len() > 1) {
+                better.insert(rank);
+            }
+            twins.push(twin);
+        }
+        twins
+    }
+}
+
+impl Slicer for NearDuplicateSlice {
+    selects_in_partitions!();
+
+    fn inner(&self) -> Option<&dyn Slicer> {
+        Some(&self.inner)
+    }
+
+    #[cfg(feature = "serde")]
+    fn to_config(&self) -> Result<super::SlicerConfig, super::ConfigError> {
+        let inner = self.inner.to_config();
+        Ok(super::SlicerConfig::NearDuplicates {
+            threshold: self.threshold,
+            shingle_size: self.shingle_size,
+            inner: inner.map_err(|error| error.within("inner"))?.into(),
+        })
+    }
+}
+
+impl BuiltinSlicer for NearDuplicateSlice {
+    fn select_in(
+        &self,
+        partition: Option<&ContextKind>,
+        ranked: &[ScoredRef<'_>],
+        budget: &ContextBudget,
+    ) -> Result<Selection, CupelError> {
+        let candidates = Candidates::new(ranked, self.shingle_size);
+        let groups = &candidates.groups;
+        // By group.
+        let mut is_removed = vec![false; groups.len()];
+        let mut was_released = vec![false; groups.len()];
+        loop {
+            let is_offered = |rank: &usize| !is_removed[candidates.group_of[*rank]];
+            let offered: Vec<usize> = (0..ranked.len()).filter(is_offered).collect();
+            let list: Vec<ScoredRef<'_>> = offered.iter().map(|&rank| ranked[rank]).collect();
+            let chosen = select_in(&self.inner, partition, &list, budget)?;
+            let mut selection = Selection::default();
+            let kept = selection.adopt(chosen, &offered)?;
+            let mut is_kept = vec![false; ranked.len()];
+            for &rank in &kept {
+                is_kept[rank] = true;
+            }
+            selection.extend(kept);
+
+            let twins = candidates.twins(&is_kept, self.threshold);
+            let has_twins =
+                |group: &usize| groups[*group].iter().all(|&rank| twins[rank].is_some());
+            let found = (0..groups.len()).filter(|&group| !is_removed[group]);
+            let found: Vec<usize> = found.filter(has_twins).collect();
+            let lost = (0..groups.len()).filter(|&group| is_removed[group] && !was_released[group]);
+            let lost: Vec<usize> = lost.filter(|group| !has_twins(group)).collect();
+            if !found.is_empty() {
+                for group in found {
+                    is_removed[group] = true;
+                }
+            } else if !lost.is_empty() {
+                for group in lost {
+                    (is_removed[group], was_released[group]) = (false, true);
+                }
+            } else {
+                for (rank, twin) in twins.iter().enumerate() {
+                    if let Some(twin) = twin.filter(|_| is_removed[candidates.group_of[rank]]) {
+                        selection.refuse(rank, Refusal::Because(twin.reason(ranked)));
+                    }
+                }
+                return Ok(selection);
+            }
+        }
+    }
+
+    without! { select_unsorted prepare sweep least_targets group_score counts }
+}
+
+#[cfg(feature = "serde")]
+impl NearDuplicateSlice {
+    pub(crate) fn from_config(
+        threshold: f64,
+        shingle_size: usize,
+        inner: Box<super::SlicerConfig>,
+    ) -> Result<Self, super::ConfigError> {
+        let slicer = Self::new(inner.into_inner()?).with_similarity(threshold, shingle_size);
+        slicer.map_err(crate::config::invalid_in("threshold"))
+    }
+}

@@ -1,0 +1,72 @@
+//! [`DensitySlice`](cupel::DensitySlice) with exponents 0 and 1 answers as `RankSlice` and `GreedySlice`.
+
+use cupel_conformance::model::{Slicer, Task};
+use cupel_conformance::suite;
+use cupel_conformance::testing::cases;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+use crate::adapter::Surface;
+use crate::arbitrary;
+use crate::comparison::compare;
+use crate::oracle;
+
+/// Replaces the innermost slicer by its equal. Returns whether it has one.
+fn replace(slicer: &mut Slicer) -> bool {
+    match slicer {
+        Slicer::Greedy => *slicer = Slicer::Density { exponent: 1.0 },
+        Slicer::Rank => *slicer = Slicer::Density { exponent: 0.0 },
+        Slicer::Quota { inner, .. } | Slicer::CountQuota { inner, .. } => return replace(inner),
+        _ => return false,
+    }
+    true
+}
+
+/// Compares every surface, asked with the equal slicer, with the oracle. Returns whether there is one.
+fn check(task: &Task) -> Result<bool, String> {
+    let mut replaced = task.clone();
+    let has_equal = match &mut replaced {
+        Task::Slice { slicer, .. } => replace(slicer),
+        Task::Run { policy, .. } => replace(&mut policy.slicer),
+        Task::Score { .. } | Task::Place { .. } => false,
+    };
+    if has_equal {
+        let expected = oracle::observe(task);
+        for surface in Surface::ALL {
+            compare(*surface, &replaced, &expected)?;
+        }
+    }
+    Ok(has_equal)
+}
+
+// proves: GREEDY-15
+#[test]
+fn every_vector_of_the_greedy_and_the_rank_slicer_passes() {
+    let vectors = suite().unwrap_or_else(|errors| panic!("{errors}"));
+    let mut checked = 0;
+    for vector in &vectors {
+        let has_equal =
+            check(&vector.task).unwrap_or_else(|error| panic!("{}: {error}", vector.path));
+        checked += usize::from(has_equal);
+    }
+    assert!(checked > 100, "{checked}");
+}
+
+#[test]
+fn random_selections_and_runs_of_the_greedy_and_the_rank_slicer_are_equal() {
+    let check = |tasks: BoxedStrategy<Task>| {
+        let config = Config {
+            cases: cases(2_000),
+            failure_persistence: None,
+            ..Config::default()
+        };
+        TestRunner::new(config)
+            .run(&tasks, |task| {
+                check(&task).map_err(TestCaseError::fail)?;
+                Ok(())
+            })
+            .unwrap_or_else(|error| panic!("{error}"));
+    };
+    check(arbitrary::slice().boxed());
+    check(arbitrary::run().boxed());
+}
