@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use cupel::config::SlicerConfig;
+use cupel::config::{ScorerConfig, SlicerConfig};
 use cupel::{
     ContextBudget, ContextItem, ContextItemBuilder, ContextView, GroupSlice, LadderSlice,
     LadderStep, Policy, Shorten, total_tokens,
@@ -125,6 +125,16 @@ fn ladder_of(policy: &Policy) -> Option<LadderSlice> {
     LadderSlice::new(steps).with_marks(shorten_to, drop_to).ok()
 }
 
+/// Returns the number of gaps that a window of the policy has room to mark.
+fn gaps_of(policy: &Policy) -> i64 {
+    match policy.scorer().to_config() {
+        // After the task and after the last user turn.
+        Ok(ScorerConfig::Recency) => 2,
+        // Relevant messages are apart.
+        _ => 6,
+    }
+}
+
 /// The metadata of a message that a ladder never drops: [`LadderSlice::MANDATORY`] or
 /// [`LadderSlice::KEEP`], and why.
 type Mark = (&'static str, &'static str);
@@ -209,12 +219,17 @@ impl Chat {
         }
         if let Some(ladder) = candidates.ladder.take() {
             candidates.markers = Markers::of(settings);
-            let tokens = self.marker_tokens(&candidates.markers, &pins, counter);
+            let tokens = self.marker_tokens(&candidates.markers, gaps_of(policy), &pins, counter);
             candidates.ladder = Some(ladder.with_marker_tokens(tokens));
             candidates.mark(self, &marks, keep_task)?;
         }
         for index in pins {
             candidates.edit(index, |item| item.pinned(true))?;
+        }
+        if policy.needs_query()
+            && let Some(question) = self.last_user_turn()
+        {
+            candidates.edit(question, |item| item.meta("cupel:query", ""))?;
         }
         if budget.is_none_or(|budget| candidates.tokens() > budget.window_limit()) {
             // A step asks for more than the budget needs.

@@ -248,6 +248,21 @@ impl Chat {
         (0..self.len()).map(|index| self.message(index))
     }
 
+    /// Returns the question of the chat, which is the query of policies that have none: the text of the last user
+    /// turn.
+    ///
+    /// ```
+    /// use cupel_chat::Chat;
+    ///
+    /// let chat = Chat::parse(r#"[{"role": "user", "content": "Where are the keys?"}]"#, None)?;
+    /// assert_eq!(chat.question().as_deref(), Some("Where are the keys?"));
+    /// # Ok::<(), cupel_chat::ChatError>(())
+    /// ```
+    pub fn question(&self) -> Option<String> {
+        let last = self.last_user_turn().filter(|_| self.shape.is_chat());
+        last.map(|last| self.message(last).text())
+    }
+
     /// Returns one item per message, in order, with its kind, tokens, timestamp, the metadata `role`,
     /// and its group.
     ///

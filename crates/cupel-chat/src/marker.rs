@@ -1,5 +1,6 @@
 //! Markers: texts in the place of dropped messages.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use cupel::{ChatSettings, LadderSlice};
@@ -174,8 +175,8 @@ impl Chat {
         self.markers(&candidates.markers, kept, &shortened, room, counter)
     }
 
-    /// Returns the markers of a window, in order, as far as they fit into `room`. `kept` is in ascending
-    /// order.
+    /// Returns the markers of a window, in order. Those of the largest gaps that fit into `room` are taken. `kept`
+    /// is in ascending order.
     fn markers(
         &self,
         markers: &Markers,
@@ -187,7 +188,7 @@ impl Chat {
         if *markers == Markers::Off || !self.shape.is_chat() {
             return Vec::new();
         }
-        let mut found: Vec<Marker> = Vec::new();
+        let mut gaps: Vec<(usize, usize, Place)> = Vec::new();
         let mut next = 0;
         let mut previous = None;
         for &index in kept {
@@ -199,9 +200,13 @@ impl Chat {
                 Markers::BeforeUserTurn => place == Place::Message(Role::Assistant),
                 _ => true,
             };
-            if omitted == 0 || !is_wanted {
-                continue;
+            if omitted > 0 && is_wanted {
+                gaps.push((index, omitted, place));
             }
+        }
+        gaps.sort_by_key(|&(_, omitted, _)| Reverse(omitted));
+        let mut found: Vec<Marker> = Vec::new();
+        for (index, omitted, place) in gaps {
             let text = markers.text(omitted);
             let marker = self.marker(place, (index, omitted), text, shortened, counter);
             let marker = marker.filter(|marker| {
@@ -214,6 +219,7 @@ impl Chat {
                 found.push(marker);
             }
         }
+        found.sort_by_key(|marker| marker.before);
         found
     }
 
@@ -304,10 +310,12 @@ impl Chat {
         })
     }
 
-    /// Returns the tokens that the markers of one window may cost. Pinned messages make more gaps.
+    /// Returns the tokens that the markers of one window may cost, at most `gaps` of them. Pinned
+    /// messages make more.
     pub(crate) fn marker_tokens(
         &self,
         markers: &Markers,
+        gaps: i64,
         pinned: &BTreeSet<usize>,
         counter: &dyn TokenCounter,
     ) -> i64 {
@@ -318,8 +326,7 @@ impl Chat {
             Markers::Off => 0,
             Markers::BeforeUserTurn if user_turns == 1 || self.shape.format().alternates() => 0,
             Markers::BeforeUserTurn => 1 + pinned,
-            // After the task and after the last user turn.
-            Markers::Everywhere(_) => 2 + pinned,
+            Markers::Everywhere(_) => gaps + pinned,
         };
         if count == 0 {
             return 0;

@@ -48,7 +48,7 @@ impl Chat {
 
     fn policy_with_pinned(&self, policy: &Policy, pinned: BTreeSet<usize>) -> Policy {
         let rules = Rules::of(self, pinned, policy.chat().strict);
-        with_slicer(policy, |inner| {
+        with_slicer(&self.asked(policy), |inner| {
             let groups = GroupSlice::new(inner);
             match rules {
                 Some(rules) => Arc::new(ChatSlice { groups, rules }),
@@ -72,7 +72,15 @@ impl Chat {
             step: policy.chat().step,
             ladder,
         };
-        with_slicer(policy, |_| Arc::new(slicer))
+        with_slicer(&self.asked(policy), |_| Arc::new(slicer))
+    }
+
+    /// Returns the policy for the question of this chat, if it needs a query and has none.
+    fn asked(&self, policy: &Policy) -> Policy {
+        match self.question() {
+            Some(question) => policy.with_query(question),
+            None => policy.clone(),
+        }
     }
 
     /// Returns by position the filter that drops a message before the ladder, if one does.

@@ -13,6 +13,7 @@ mod layouts;
 mod provider_rules;
 mod reading;
 mod readme;
+mod relevant;
 mod renderers;
 mod requests;
 mod sessions;

@@ -1,6 +1,8 @@
-//! Scorers that know the question, against the step-by-step method of `oracle/relevance.rs`.
+//! Scorers that know the question, against the step-by-step method of `relevance/method.rs`.
 //!
 //! `CUPEL_CASES` sets the number of cases of each property.
+
+mod method;
 
 use std::sync::Arc;
 
@@ -11,7 +13,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config, TestRunner};
 
-use crate::oracle::relevance::{Parameters, Turn, scores};
+use method::{Parameters, Turn, scores};
 
 const WORDS: &[&str] = &[
     "key",
@@ -89,11 +91,15 @@ fn turn() -> impl Strategy<Value = Turn> {
         ][..],
     );
     let speaker = proptest::option::weighted(0.1, select(&["Ada", "released", ""][..]));
-    (head, text(12), speaker, 0..3_usize).prop_map(|(head, text, speaker, session)| Turn {
-        text: format!("{head}{text}"),
-        speaker: speaker.map(str::to_owned),
-        session,
-    })
+    let is_query = proptest::bool::weighted(0.05);
+    (head, text(12), speaker, 0..3_usize, is_query).prop_map(
+        |(head, text, speaker, session, is_query)| Turn {
+            text: format!("{head}{text}"),
+            speaker: speaker.map(str::to_owned),
+            session,
+            is_query,
+        },
+    )
 }
 
 #[derive(Debug, Clone)]
@@ -141,6 +147,9 @@ impl Case {
                     let mut item = ContextItem::builder(&*turn.text, 5)
                         .pinned(pinned)
                         .meta("cupel:session", turn.session.to_string());
+                    if turn.is_query {
+                        item = item.meta("cupel:query", "");
+                    }
                     if let Some(speaker) = &turn.speaker {
                         item = item.meta("cupel:speaker", &**speaker);
                     }

@@ -9,8 +9,6 @@ mod construction;
 mod numbers;
 mod pipeline;
 mod placing;
-#[cfg(feature = "relevance")]
-pub(crate) mod relevance;
 mod scoring;
 mod slicing;
 

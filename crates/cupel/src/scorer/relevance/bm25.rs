@@ -41,7 +41,7 @@ impl Matching {
             let (n, df) = (index.len() as f64, postings.len() as f64);
             let weight = term.weight * (1.0 + (n - df + 0.5) / (df + 0.5)).ln();
             matches.fill(0.0);
-            for (place, count) in postings {
+            for (place, count) in postings.filter(|&(place, _)| !index.is_query(place)) {
                 let tf = f64::from(count);
                 let length = 1.0 - b + b * index.relative_length(place);
                 matches[place] = weight * tf * (k1 + 1.0) / (tf + k1 * length);
@@ -67,6 +67,8 @@ impl Default for Matching {
 /// The sum is divided by the largest one: scores are in `[0, 1]`, and an item without a match scores 0.0. Words are
 /// compared by their stems; stop words of the query are left out. Identifiers are split (`parseQuery`, `snake_case`,
 /// `src/main.rs`), and texts without spaces between words, such as Chinese, match by pairs of characters.
+///
+/// An item with the metadata `cupel:query` matches nothing: the question of a conversation is not its own answer.
 ///
 /// The index of the words is built once per list of items and is shared with copies for other queries
 /// ([`Scorer::with_query`]). The scorer keeps the items of the last 16 lists for that.

@@ -13,6 +13,9 @@ use crate::fast::interner::{Interner, index32};
 /// The metadata key of the name of a speaker.
 const SPEAKER: &str = "cupel:speaker";
 
+/// The metadata key of an item that is the query itself.
+const QUERY: &str = "cupel:query";
+
 /// The most characters of a name before a colon that is taken for a speaker.
 const LONGEST_NAME: usize = 40;
 
@@ -31,6 +34,8 @@ pub(super) struct Index {
     answers: Vec<u8>,
     /// The terms in the name of each item's speaker.
     speakers: Vec<Box<[u32]>>,
+    /// The items that are the query itself.
+    queries: Vec<usize>,
     mean_length: f64,
 }
 
@@ -40,7 +45,8 @@ impl Index {
         for item in items {
             builder.add(item);
         }
-        builder.build()
+        let is_query = |place: &usize| items[*place].metadata().contains_key(QUERY);
+        builder.build((0..items.len()).filter(is_query).collect())
     }
 
     /// Returns the number of items.
@@ -73,6 +79,11 @@ impl Index {
     /// Returns which answers the words of an item can be part of.
     pub(super) fn answers(&self, item: usize) -> u8 {
         self.answers[item]
+    }
+
+    /// Returns whether an item is the query itself.
+    pub(super) fn is_query(&self, item: usize) -> bool {
+        self.queries.contains(&item)
     }
 
     /// Returns the terms in the name of an item's speaker.
@@ -237,7 +248,7 @@ impl Builder {
     }
 
     /// Sorts the postings by term: a counting sort, which keeps the order of the items.
-    fn build(self) -> Index {
+    fn build(self, queries: Vec<usize>) -> Index {
         let mut starts = vec![0_u32; self.terms.len() + 1];
         for &(term, ..) in &self.postings {
             starts[term as usize + 1] += 1;
@@ -264,6 +275,7 @@ impl Builder {
             lengths: self.lengths,
             answers: self.answers,
             speakers: self.speakers,
+            queries,
         }
     }
 }

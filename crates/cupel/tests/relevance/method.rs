@@ -9,21 +9,23 @@ use unicode_script::{Script, UnicodeScript};
 
 /// The parameters, with the documented defaults.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Parameters {
-    pub(crate) k1: f64,
-    pub(crate) b: f64,
-    pub(crate) near: Option<(f64, f64)>,
+pub(super) struct Parameters {
+    pub(super) k1: f64,
+    pub(super) b: f64,
+    pub(super) near: Option<(f64, f64)>,
     /// Weight, decay and power.
-    pub(crate) wide: Option<(f64, f64, i32)>,
-    pub(crate) has_question_rules: bool,
+    pub(super) wide: Option<(f64, f64, i32)>,
+    pub(super) has_question_rules: bool,
 }
 
 /// One turn: its text, its speaker's name if it is given apart, and its session.
 #[derive(Debug, Clone)]
-pub(crate) struct Turn {
-    pub(crate) text: String,
-    pub(crate) speaker: Option<String>,
-    pub(crate) session: usize,
+pub(super) struct Turn {
+    pub(super) text: String,
+    pub(super) speaker: Option<String>,
+    pub(super) session: usize,
+    /// Whether it is the query itself.
+    pub(super) is_query: bool,
 }
 
 fn list(text: &'static str) -> HashSet<&'static str> {
@@ -53,7 +55,7 @@ fn is_pair_script(c: char) -> bool {
 }
 
 /// Words in order, without the endings of contracted words.
-pub(crate) fn words(text: &str) -> Vec<String> {
+pub(super) fn words(text: &str) -> Vec<String> {
     let chars: Vec<char> = text
         .nfkd()
         .filter(|&c| matches!(canonical_combining_class(c), 0 | 8))
@@ -310,7 +312,7 @@ fn normalized(scores: &[f64]) -> Vec<f64> {
 }
 
 /// The scores of all turns, which are in the order of the conversation.
-pub(crate) fn scores(
+pub(super) fn scores(
     turns: &[Turn],
     query: &[(String, f64)],
     parameters: Parameters,
@@ -325,7 +327,9 @@ pub(crate) fn scores(
     let power = |base: f64, i: usize, j: usize| base.powi(i32::try_from(i.abs_diff(j)).unwrap());
     let mut score = vec![0.0; n];
     for (term, weight) in &read.weights {
-        let own = read.matches(term, *weight, parameters);
+        let mut own = read.matches(term, *weight, parameters);
+        let queries = own.iter_mut().zip(turns).filter(|(_, turn)| turn.is_query);
+        queries.for_each(|(own, _)| *own = 0.0);
         let (forward, backward) = parameters.near.unwrap_or((0.0, 0.0));
         for (i, sum) in score.iter_mut().enumerate() {
             let near = (0..n).filter(|&j| reach(i, j)).map(|j| {
