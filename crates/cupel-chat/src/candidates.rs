@@ -30,7 +30,7 @@ pub struct Candidates {
     /// The tokens of all messages as they were read.
     pub(crate) tokens_before: i64,
     pub(crate) markers: Markers,
-    /// Whether a chat that fits loses its orphans.
+    /// Whether a chat that fits loses what the provider rejects.
     pub(crate) is_strict: bool,
     /// Whether an earlier window of the same session dropped a message, by position.
     pub(crate) dropped_before: Vec<bool>,
@@ -244,7 +244,7 @@ impl Chat {
         let mut marks = vec![None; self.len()];
         let start = self.earliest_start();
         let is_valid = |index: &usize| {
-            self.groups.orphan(*index).is_none() && self.groups.group(*index) >= start
+            self.groups.defect(*index).is_none() && self.groups.group(*index) >= start
         };
         let last = self.last_user_turn();
         let has_calls = |index: &usize| {
@@ -352,6 +352,19 @@ impl Candidates {
     /// Returns whether an earlier window of the same session dropped a message.
     pub(crate) fn is_dropped_before(&self, index: usize) -> bool {
         self.dropped_before.get(index) == Some(&true)
+    }
+
+    /// Returns the tokens of a message, shortened as far as its ladder shortens it before it is dropped.
+    pub(crate) fn least_tokens(&self, index: usize) -> i64 {
+        let item = &self.items[index];
+        let view = item.views().last();
+        view.map_or(item.tokens(), ContextView::tokens)
+    }
+
+    /// Returns the tokens of the messages that an earlier window of the same session dropped.
+    pub(crate) fn gap_tokens(&self) -> i64 {
+        let dropped = (0..self.dropped_before.len()).filter(|&it| self.dropped_before[it]);
+        dropped.map(|index| self.least_tokens(index)).sum()
     }
 
     /// Returns a message as a window keeps it, shortened to a level.

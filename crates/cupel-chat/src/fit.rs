@@ -5,9 +5,9 @@ use std::fmt;
 use std::ops::Range;
 
 use cupel::{
-    ContextBudget, ContextItem, ContextView, CupelError, Decisions, DiagnosticTraceCollector,
-    ExclusionReason, GroupSlice, LadderSlice, Policy, SelectionReport, TraceCollector,
-    TraceDetailLevel, total_tokens,
+    ContextBudget, ContextItem, CupelError, Decisions, DiagnosticTraceCollector, ExclusionReason,
+    GroupSlice, LadderSlice, Policy, SelectionReport, TraceCollector, TraceDetailLevel,
+    total_tokens,
 };
 
 use crate::candidates::Candidates;
@@ -119,14 +119,16 @@ pub enum FitError {
         /// The mandatory messages.
         messages: Vec<MandatoryMessage>,
     },
-    /// A mandatory message belongs to an incomplete group.
-    Orphan {
+    /// A mandatory message belongs to a group that no provider accepts.
+    InvalidMessage {
         /// Its position.
         index: usize,
         /// Its role as written.
         role: String,
-        /// What is missing.
-        orphan: &'static str,
+        /// What is wrong with the group.
+        problem: &'static str,
+        /// How to fix it.
+        fix: &'static str,
     },
     /// The format starts on a user message, and there is none to start on.
     NoUserTurn(Shape),
@@ -184,13 +186,14 @@ impl fmt::Display for FitError {
                 }
                 f.write_str("; raise the budget or shorten these")
             }
-            Self::Orphan {
+            Self::InvalidMessage {
                 index,
                 role,
-                orphan,
+                problem,
+                fix,
             } => write!(
                 f,
-                "message {index} ({role}) is mandatory and part of an {orphan}; add the missing message"
+                "message {index} ({role}) is mandatory, and its group is invalid: {problem}; {fix}"
             ),
             Self::NoUserTurn(shape) => {
                 write!(
@@ -262,16 +265,10 @@ impl Chat {
     /// Returns the messages that belong to the current turn of a request with thinking: all after the last user
     /// turn.
     pub(crate) fn thinking_turn(&self) -> Range<usize> {
-        let turn = self.last_user_turn().filter(|_| self.is_thinking());
+        let is_thinking = self.shape.format().is_thinking;
+        let turn = self.last_user_turn();
+        let turn = turn.filter(|turn| is_thinking(&self.layout, &self.messages[turn + 1..]));
         turn.map_or(self.len(), |turn| turn + 1)..self.len()
-    }
-
-    /// Returns whether a request asks for thinking. Anthropic then requires the whole current turn:
-    /// <https://platform.claude.com/docs/en/build-with-claude/extended-thinking>.
-    fn is_thinking(&self) -> bool {
-        let thinking = self.layout.field("thinking").and_then(|it| it.get("type"));
-        let thinking = thinking.and_then(serde_json::Value::as_str);
-        self.shape == Shape::Anthropic && thinking.is_some_and(|kind| kind != "disabled")
     }
 
     pub(crate) fn last_user_turn(&self) -> Option<usize> {
@@ -289,17 +286,18 @@ impl Chat {
     pub(crate) fn can_start(&self, index: usize) -> bool {
         self.opens(index)
             && self.groups.group(index) == index
-            && self.groups.orphan(index).is_none()
+            && self.groups.defect(index).is_none()
     }
 
     /// Fails for a message that no valid chat contains.
     pub(crate) fn check_complete(&self, index: usize) -> Result<(), FitError> {
-        match self.groups.orphan(index) {
+        match self.groups.defect(index) {
             None => Ok(()),
-            Some(orphan) => Err(FitError::Orphan {
+            Some(defect) => Err(FitError::InvalidMessage {
                 index,
                 role: self.messages[index].label.clone(),
-                orphan: orphan.describe(),
+                problem: defect.describe(),
+                fix: defect.fix(),
             }),
         }
     }
@@ -309,7 +307,8 @@ impl Chat {
     /// The budget is for the whole request: messages, tool definitions and the system prompt. The rules:
     ///
     /// - A chat that fits is not changed, unless [`max_result`](cupel::ChatSettings::max_result) or
-    ///   [`strict`](cupel::ChatSettings::strict) asks for it. [`Fitted::warnings`] names its orphans.
+    ///   [`strict`](cupel::ChatSettings::strict) asks for it. [`Fitted::warnings`] names what the
+    ///   provider may reject.
     /// - System messages, compactions and the last user turn are mandatory. For a policy with a ladder, such as the
     ///   [`default_policy`](crate::default_policy), the first user turn and the last tool calls with their
     ///   results are mandatory, too. If the mandatory messages exceed the budget, the error names them.
@@ -319,9 +318,9 @@ impl Chat {
     ///   ids and signatures never change.
     /// - In a request that continues another (`previous_response_id`, `conversation`), the results of calls
     ///   that the provider stores are mandatory.
-    /// - Of a chat that does not fit, orphans are dropped first and with their group, because no provider
-    ///   accepts them: a tool call without a result, a tool result without a call, and reasoning without a
-    ///   following item.
+    /// - Of a chat that does not fit, messages that its provider rejects are dropped first and with their group:
+    ///   a tool call without a result, a tool result without a call, twice or not right after its call,
+    ///   reasoning without a following item, and two messages of one role in a row where roles must alternate.
     /// - If the format starts on a user turn, so does the window. An Anthropic window ends on a message of the
     ///   model only if the chat does, and with thinking it has the whole turn after the last user message.
     /// - The order is that of the input. The placer of the policy is not used.
@@ -526,13 +525,10 @@ impl Chat {
         if fits {
             return Ok(());
         }
-        match self.too_large(candidates, budget, 0) {
+        match self.too_large(candidates, budget, false) {
             None => Ok(()),
-            // A run drops messages then, and needs room for the marker.
-            Some(error) => {
-                let with_marker = self.too_large(candidates, budget, marker_tokens(candidates));
-                Err(with_marker.unwrap_or(error))
-            }
+            // A run drops messages then, and may need room for a marker.
+            Some(error) => Err(self.too_large(candidates, budget, true).unwrap_or(error)),
         }
     }
 
@@ -546,21 +542,20 @@ impl Chat {
         match error {
             CupelError::MandatoryExceedsBudget { .. } => {
                 let fault = self.mandatory().err();
-                let marker = marker_tokens(candidates);
-                let fault = fault.or_else(|| self.too_large(candidates, budget, marker));
+                let fault = fault.or_else(|| self.too_large(candidates, budget, true));
                 fault.unwrap_or(FitError::Policy(error))
             }
             error => FitError::Policy(error),
         }
     }
 
-    /// Returns an error that lists the mandatory messages, shortened as far as possible, if they and a
-    /// marker exceed the budget.
+    /// Returns an error that lists the mandatory messages, shortened as far as possible, if they exceed the
+    /// budget, together with the markers for the others if asked to.
     fn too_large(
         &self,
         candidates: &Candidates,
         budget: &ContextBudget,
-        marker: i64,
+        with_markers: bool,
     ) -> Option<FitError> {
         let available = budget.window_limit();
         let (messages, request) = candidates.split_at(self.len());
@@ -579,16 +574,18 @@ impl Chat {
             let in_group = || group(item).is_some_and(|group| marked.contains(&group));
             item.pinned() || is_marked(&item) || in_group()
         };
-        let mandatory = messages.iter().enumerate();
-        let mandatory = mandatory.filter(|(_, item)| is_mandatory(item));
+        let is_mandatory: Vec<bool> = messages.iter().map(is_mandatory).collect();
+        let marker = if with_markers {
+            self.marker_room(candidates, |index| is_mandatory[index])
+        } else {
+            0
+        };
+        let mandatory = (0..self.len()).filter(|&index| is_mandatory[index]);
         let messages: Vec<MandatoryMessage> = mandatory
-            .map(|(index, item)| MandatoryMessage {
+            .map(|index| MandatoryMessage {
                 index,
                 role: self.messages[index].label.clone(),
-                tokens: item
-                    .views()
-                    .last()
-                    .map_or(item.tokens(), ContextView::tokens),
+                tokens: candidates.least_tokens(index),
             })
             .collect();
         let overhead = total_tokens(request).saturating_add(marker);
@@ -602,10 +599,4 @@ impl Chat {
             messages,
         })
     }
-}
-
-/// Returns the tokens of a marker for dropped messages.
-fn marker_tokens(candidates: &Candidates) -> i64 {
-    let ladder = candidates.ladder.as_ref();
-    ladder.map_or(0, LadderSlice::marker_tokens)
 }

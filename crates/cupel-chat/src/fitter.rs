@@ -291,8 +291,8 @@ impl Fitter {
                 chain: chains[index],
                 tokens: candidates.originals[index].tokens(),
                 level: None,
-                // The rest of an orphan may follow, so an orphan is not dropped for good.
-                is_dropped: !is_kept[index] && chat.groups.orphan(index).is_none(),
+                // The result of a call may follow, so an invalid message is not dropped for good.
+                is_dropped: !is_kept[index] && chat.groups.defect(index).is_none(),
             }
         };
         let mut messages: Vec<Remembered> = (0..chat.len()).map(remembered).collect();

@@ -1,10 +1,10 @@
-//! Groups of messages that are valid only together, and orphans.
+//! Groups of messages that are valid only together, and messages that no provider accepts.
 
 use std::collections::HashMap;
 
 use crate::Role;
 use crate::message::ParsedMessage;
-use crate::shape::{Binding, Shape};
+use crate::shape::{Binding, ResultPlace, Shape};
 
 /// The messages in groups: a disjoint-set forest (Tarjan 1975) whose roots are the first members.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,29 +14,54 @@ pub(crate) struct Groups {
     /// The members of each group in ascending order, at the position of its first message.
     members: Vec<Vec<usize>>,
     /// The reason why a message is never valid.
-    own_orphans: Vec<Option<Orphan>>,
+    own_defects: Vec<Option<Defect>>,
     /// The reason why a message's group is never valid.
-    orphans: Vec<Option<Orphan>>,
+    defects: Vec<Option<Defect>>,
     /// The results of calls that the provider stores.
     results_of_stored_calls: Vec<usize>,
 }
 
 /// Why a message is never part of a valid chat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Orphan {
-    Call,
-    Result,
-    Reasoning,
+pub(crate) enum Defect {
+    CallWithoutResult,
+    ResultWithoutCall,
+    ReasoningWithoutItem,
+    ResultOutOfPlace,
+    DuplicateResult,
+    RepeatedRole,
 }
 
-impl Orphan {
-    pub(crate) const ALL: [Self; 3] = [Self::Call, Self::Result, Self::Reasoning];
+impl Defect {
+    pub(crate) const ALL: [Self; 6] = [
+        Self::CallWithoutResult,
+        Self::ResultWithoutCall,
+        Self::ReasoningWithoutItem,
+        Self::ResultOutOfPlace,
+        Self::DuplicateResult,
+        Self::RepeatedRole,
+    ];
 
     pub(crate) fn describe(self) -> &'static str {
         match self {
-            Self::Call => "orphan: tool call without a result",
-            Self::Result => "orphan: tool result without a call",
-            Self::Reasoning => "orphan: reasoning without a following item",
+            Self::CallWithoutResult => "tool call without a result",
+            Self::ResultWithoutCall => "tool result without a call",
+            Self::ReasoningWithoutItem => "reasoning without a following item",
+            Self::ResultOutOfPlace => "tool result not right after its call",
+            Self::DuplicateResult => "second result of one tool call",
+            Self::RepeatedRole => "same role as the message before",
+        }
+    }
+
+    /// Returns how to fix it.
+    pub(crate) fn fix(self) -> &'static str {
+        match self {
+            Self::CallWithoutResult => "add the result",
+            Self::ResultWithoutCall => "add the call",
+            Self::ReasoningWithoutItem => "add the item",
+            Self::ResultOutOfPlace => "move the result to its call",
+            Self::DuplicateResult => "remove one of the results",
+            Self::RepeatedRole => "merge the two messages",
         }
     }
 }
@@ -47,8 +72,8 @@ impl Groups {
         let mut groups = Self {
             first: (0..messages.len()).collect(),
             members: vec![Vec::new(); messages.len()],
-            own_orphans: vec![None; messages.len()],
-            orphans: Vec::new(),
+            own_defects: vec![None; messages.len()],
+            defects: Vec::new(),
             results_of_stored_calls: Vec::new(),
         };
         // Each call's message and whether it has a result; the latest call with each id.
@@ -56,6 +81,9 @@ impl Groups {
         let mut latest: HashMap<&str, usize> = HashMap::new();
         let mut links: HashMap<&str, usize> = HashMap::new();
         let mut reference = None;
+        // The last message that separates a call from results after it.
+        let mut separator = None;
+        let format = shape.format();
         for (index, message) in messages.iter().enumerate() {
             // A message may contain the results of its own calls.
             for id in &message.calls {
@@ -68,8 +96,15 @@ impl Groups {
             for id in &message.results {
                 match latest.get(id.as_str()) {
                     Some(&call) => {
-                        calls[call].1 = true;
-                        groups.join(calls[call].0, index);
+                        let (called, has_result) = &mut calls[call];
+                        // A transcript is not a request: its program sends one of the results.
+                        if *has_result && format.transcript.is_none() {
+                            groups.own_defects[index] = Some(Defect::DuplicateResult);
+                        } else if separator > Some(*called) {
+                            groups.own_defects[index] = Some(Defect::ResultOutOfPlace);
+                        }
+                        *has_result = true;
+                        groups.join(*called, index);
                     }
                     None => groups.join_stored(reference, index, continued),
                 }
@@ -83,27 +118,51 @@ impl Groups {
             }
             let is_linked = !message.results.is_empty() || !message.links.is_empty();
             if message.role() == Role::Tool && !is_linked {
-                groups.own_orphans[index] = Some(Orphan::Result);
+                groups.own_defects[index] = Some(Defect::ResultWithoutCall);
             }
+            let separates = message.results.is_empty()
+                && match format.result_place {
+                    ResultPlace::Anywhere => false,
+                    ResultPlace::BeforeUserTurn => message.is_user_turn(),
+                    ResultPlace::AfterCall => true,
+                };
+            separator = Some(index).filter(|_| separates).or(separator);
             reference = Some(index).filter(|_| message.is_reference()).or(reference);
             groups.join_neighbors(shape, messages, index);
         }
         for (call, has_result) in calls {
             if !has_result {
-                groups.own_orphans[call] = Some(Orphan::Call);
+                groups.own_defects[call] = Some(Defect::CallWithoutResult);
             }
+        }
+        if format.rejects_repeated_roles {
+            groups.find_repeated_roles(messages);
         }
         groups.collect_members();
         groups
     }
 
+    /// Finds the messages of the same author as the one before, system messages aside.
+    fn find_repeated_roles(&mut self, messages: &[ParsedMessage]) {
+        let mut before = None;
+        for (index, message) in messages.iter().enumerate() {
+            if message.role() == Role::System {
+                continue;
+            }
+            let is_from_model = message.is_from_model();
+            if before.replace(is_from_model) == Some(is_from_model) {
+                self.own_defects[index].get_or_insert(Defect::RepeatedRole);
+            }
+        }
+    }
+
     /// Joins a result, whose call is not in the chat, with the last reference before it, which may stand
-    /// for the call. Without one the result is an orphan, unless the provider stores the calls.
+    /// for the call. Without one the result is invalid, unless the provider stores the calls.
     fn join_stored(&mut self, reference: Option<usize>, index: usize, continued: bool) {
         match reference {
             Some(reference) => self.join(reference, index),
             None if continued => self.results_of_stored_calls.push(index),
-            None => self.own_orphans[index] = Some(Orphan::Result),
+            None => self.own_defects[index] = Some(Defect::ResultWithoutCall),
         }
     }
 
@@ -113,10 +172,9 @@ impl Groups {
         let next = messages.get(index + 1);
         let next_is_from_model = next.is_some_and(ParsedMessage::is_from_model);
         if message.precedes_next && !next_is_from_model {
-            self.own_orphans[index] = Some(Orphan::Reasoning);
+            self.own_defects[index] = Some(Defect::ReasoningWithoutItem);
         }
-        // A system message among Anthropic messages stays after its turn and before the answer.
-        let is_bound = shape == Shape::Anthropic && message.role() == Role::System;
+        let is_bound = shape.format().binds_system && message.role() == Role::System;
         let precedes = match shape.format().binding {
             Binding::Nothing => false,
             Binding::ModelItems => next_is_from_model,
@@ -149,16 +207,16 @@ impl Groups {
         self.first[a.max(b)] = a.min(b);
     }
 
-    /// Lists the members of each group. A group with an orphan is an orphan.
+    /// Lists the members of each group. A group with an invalid message is invalid.
     fn collect_members(&mut self) {
-        self.orphans.clone_from(&self.own_orphans);
+        self.defects.clone_from(&self.own_defects);
         for index in 0..self.first.len() {
             let first = self.find(index);
             self.members[first].push(index);
-            self.orphans[first] = self.orphans[first].or(self.orphans[index]);
+            self.defects[first] = self.defects[first].or(self.defects[index]);
         }
         for index in 0..self.first.len() {
-            self.orphans[index] = self.orphans[self.first[index]];
+            self.defects[index] = self.defects[self.first[index]];
         }
     }
 
@@ -182,13 +240,13 @@ impl Groups {
         &self.results_of_stored_calls
     }
 
-    /// Returns why the message itself is an orphan.
-    pub(crate) fn own_orphan(&self, index: usize) -> Option<Orphan> {
-        self.own_orphans[index]
+    /// Returns why the message itself is invalid.
+    pub(crate) fn own_defect(&self, index: usize) -> Option<Defect> {
+        self.own_defects[index]
     }
 
-    /// Returns why the message or one of its group is an orphan.
-    pub(crate) fn orphan(&self, index: usize) -> Option<Orphan> {
-        self.orphans[index]
+    /// Returns why the message or one of its group is invalid.
+    pub(crate) fn defect(&self, index: usize) -> Option<Defect> {
+        self.defects[index]
     }
 }

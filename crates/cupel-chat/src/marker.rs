@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use cupel::{ChatSettings, LadderSlice};
+use cupel::{ChatSettings, total_tokens};
 use serde_json::Value;
 
 use crate::candidates::Candidates;
@@ -164,27 +164,55 @@ impl Chat {
         view: impl Fn(usize) -> Option<usize>,
         counter: &dyn TokenCounter,
     ) -> Vec<Marker> {
-        let room = candidates.ladder.as_ref();
-        let room = room.map_or(0, LadderSlice::marker_tokens);
+        let mut is_kept = vec![false; self.len()];
+        for &index in kept {
+            is_kept[index] = true;
+        }
+        let room = self.marker_room(candidates, |index| is_kept[index]);
         // Only a user turn has a marker in its text.
         let user_turns = kept.iter().copied();
         let user_turns = user_turns.filter(|&index| self.messages[index].is_user_turn());
         let shortened: Vec<Shortened> = user_turns
             .filter_map(|index| self.shortened(candidates, index, view(index)))
             .collect();
-        self.markers(&candidates.markers, kept, &shortened, room, counter)
+        self.markers(candidates, kept, &shortened, room, counter)
     }
 
-    /// Returns the markers of a window, in order. Those of the largest gaps that fit into `room` are taken. `kept`
-    /// is in ascending order.
+    /// Returns the tokens that the ladder reserves for markers in a window: none in place of messages that cost
+    /// no more.
+    pub(crate) fn marker_room(
+        &self,
+        candidates: &Candidates,
+        is_kept: impl Fn(usize) -> bool,
+    ) -> i64 {
+        let Some(ladder) = &candidates.ladder else {
+            return 0;
+        };
+        if ladder.marker_tokens() == 0 {
+            return 0;
+        }
+        let refused = self.refused_by_ladder(candidates);
+        let dropped = (0..self.len()).filter(|&index| !is_kept(index) && refused[index].is_none());
+        let tokens: i64 = dropped.map(|index| candidates.least_tokens(index)).sum();
+        let has_marker = tokens.max(candidates.gap_tokens()) > ladder.marker_tokens();
+        if has_marker {
+            ladder.marker_tokens()
+        } else {
+            0
+        }
+    }
+
+    /// Returns the markers of a window, in order. Those of the largest gaps that fit into `room` are taken, if
+    /// each costs less than the messages that it stands for. `kept` is in ascending order.
     fn markers(
         &self,
-        markers: &Markers,
+        candidates: &Candidates,
         kept: &[usize],
         shortened: &[Shortened],
         mut room: i64,
         counter: &dyn TokenCounter,
     ) -> Vec<Marker> {
+        let markers = &candidates.markers;
         if *markers == Markers::Off || !self.shape.is_chat() {
             return Vec::new();
         }
@@ -209,10 +237,11 @@ impl Chat {
         for (index, omitted, place) in gaps {
             let text = markers.text(omitted);
             let marker = self.marker(place, (index, omitted), text, shortened, counter);
+            let dropped = total_tokens(&candidates[index - omitted..index]);
             let marker = marker.filter(|marker| {
                 let is_taken = |other: &Marker| other.merged_into == marker.merged_into;
                 let is_second = marker.merged_into.is_some() && found.iter().any(is_taken);
-                marker.tokens <= room && !is_second
+                marker.tokens <= room && marker.tokens < dropped && !is_second
             });
             if let Some(marker) = marker {
                 room -= marker.tokens;

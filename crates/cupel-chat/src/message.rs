@@ -39,6 +39,8 @@ pub(crate) struct ParsedMessage {
     pub(crate) required: Option<Required>,
     /// The path and the name of a block type or an item type in it that is unknown.
     pub(crate) unknown: Option<(String, String)>,
+    /// Whether it contains thinking that the provider signed.
+    pub(crate) has_thinking: bool,
     /// Whether it has a breakpoint of the provider's prompt cache.
     pub(crate) has_cache_breakpoint: bool,
     /// Whether it contains anything but tool results.
@@ -54,7 +56,7 @@ pub(crate) struct ParsedMessage {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Link {
     pub(crate) id: String,
-    /// Whether the message is an orphan without an earlier message with the same id.
+    /// Whether the message is invalid without an earlier message with the same id.
     pub(crate) is_result: bool,
     /// The number of parts up to its own.
     parts: usize,

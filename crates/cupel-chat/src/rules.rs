@@ -13,7 +13,7 @@ use cupel::{
 
 use crate::candidates::Candidates;
 use crate::chat::Chat;
-use crate::groups::Orphan;
+use crate::groups::Defect;
 use crate::message::Role;
 
 impl Chat {
@@ -22,7 +22,7 @@ impl Chat {
     /// [`policy_over`](Self::policy_over) is for any policy.
     ///
     /// It keeps or drops groups as a whole, does not deduplicate, and fails on overflow. If the chat does not
-    /// fit, it drops orphans first, and starts on a user turn if the format does.
+    /// fit, it drops invalid messages first, and starts on a user turn if the format does.
     ///
     /// ```
     /// use cupel::{ContextBudget, Pipeline};
@@ -68,7 +68,7 @@ impl Chat {
         let slicer = ChatLadder {
             refused: self.refused_by_ladder(candidates),
             whole: Whole::of(self, policy.chat().strict),
-            has_gap: candidates.dropped_before.contains(&true),
+            gap_tokens: candidates.gap_tokens(),
             step: policy.chat().step,
             ladder,
         };
@@ -84,7 +84,7 @@ impl Chat {
     }
 
     /// Returns by position the filter that drops a message before the ladder, if one does.
-    fn refused_by_ladder(&self, candidates: &Candidates) -> Vec<Option<Filter>> {
+    pub(crate) fn refused_by_ladder(&self, candidates: &Candidates) -> Vec<Option<Filter>> {
         if !self.shape.is_chat() {
             return vec![None; self.len()];
         }
@@ -92,8 +92,8 @@ impl Chat {
         let refused = |index| {
             if candidates.is_dropped_before(index) {
                 Some(Filter::DroppedBefore)
-            } else if let Some(orphan) = self.groups.orphan(index) {
-                Some(Filter::Invalid(orphan.describe()))
+            } else if let Some(defect) = self.groups.defect(index) {
+                Some(Filter::Invalid(defect.describe()))
             } else if self.groups.group(index) < start {
                 Some(Filter::Invalid(BEFORE_USER))
             } else {
@@ -145,7 +145,7 @@ impl SweepVisitor for MappedRanks<'_> {
 
 /// Why a message is not offered to a ladder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Filter {
+pub(crate) enum Filter {
     /// No valid window contains it, so that only the whole chat does.
     Invalid(&'static str),
     /// An earlier window of the session dropped it.
@@ -208,8 +208,8 @@ struct ChatLadder {
     /// By position, the filter that drops a message.
     refused: Vec<Option<Filter>>,
     whole: Whole,
-    /// Whether an earlier window of the session dropped messages, so that a marker stands already.
-    has_gap: bool,
+    /// The tokens of the messages that an earlier window of the session dropped.
+    gap_tokens: i64,
     /// The granularity of a cut.
     step: Option<i64>,
 }
@@ -246,11 +246,12 @@ impl ChatLadder {
         Part::filter(ranked, |scored| self.refusal(scored).map(Filter::name))
     }
 
-    /// Returns the ladder, and how many tokens of a target are not available to it.
+    /// Returns the ladder, and how many tokens of a target are not available to it: those of the markers of an
+    /// earlier window.
     fn with_gap(&self) -> (LadderSlice, i64) {
-        if self.has_gap {
-            let ladder = self.ladder.clone().with_marker_tokens(0);
-            (ladder, self.ladder.marker_tokens())
+        let marker = self.ladder.marker_tokens();
+        if self.gap_tokens > marker {
+            (self.ladder.clone().with_marker_tokens(0), marker)
         } else {
             (self.ladder.clone(), 0)
         }
@@ -324,7 +325,7 @@ impl BuiltinSlicer for ChatLadder {
         targets: RangeInclusive<i64>,
         visitor: &mut dyn SweepVisitor,
     ) -> Option<ControlFlow<()>> {
-        if self.step.is_some() || self.has_gap {
+        if self.step.is_some() || self.gap_tokens > 0 {
             return None;
         }
         let (_, valid) = self.valid(ranked);
@@ -400,8 +401,8 @@ struct Rules {
 struct MessageRules {
     /// The first message of its group.
     group: usize,
-    /// The reason if it is an orphan.
-    orphan: Option<&'static str>,
+    /// The reason if it is invalid.
+    defect: Option<&'static str>,
     /// Whether it can be the first message of a chat.
     opens: bool,
     /// Whether a selection can start on it.
@@ -414,7 +415,7 @@ impl Rules {
     fn of(chat: &Chat, mandatory: BTreeSet<usize>, is_strict: bool) -> Option<Self> {
         let message = |index: usize| MessageRules {
             group: chat.groups.group(index),
-            orphan: chat.groups.orphan(index).map(Orphan::describe),
+            defect: chat.groups.defect(index).map(Defect::describe),
             opens: chat.opens(index),
             can_start: chat.can_start(index),
             pinned: mandatory.contains(&index),
@@ -426,11 +427,9 @@ impl Rules {
             starts_on_user: chat.shape.starts_on_user(),
             whole: Whole::of(chat, is_strict),
         };
-        let has_orphans = rules
-            .messages
-            .iter()
-            .any(|message| message.orphan.is_some());
-        let is_needed = rules.starts_on_user || has_orphans || rules.whole == Whole::OrNothing;
+        let is_invalid = |message: &MessageRules| message.defect.is_some();
+        let has_invalid = rules.messages.iter().any(is_invalid);
+        let is_needed = rules.starts_on_user || has_invalid || rules.whole == Whole::OrNothing;
         is_needed.then_some(rules)
     }
 
@@ -512,8 +511,8 @@ impl ChatSlice {
         Ok(None)
     }
 
-    fn orphan(&self, scored: &ScoredRef<'_>) -> Option<&'static str> {
-        self.rules.message(scored)?.orphan
+    fn defect(&self, scored: &ScoredRef<'_>) -> Option<&'static str> {
+        self.rules.message(scored)?.defect
     }
 
     fn group(&self, scored: &ScoredRef<'_>) -> usize {
@@ -561,7 +560,7 @@ impl ChatSlice {
         targets: RangeInclusive<i64>,
     ) -> Option<Changes> {
         let inner = self.groups.builtin()?;
-        let (_, complete) = Part::filter(ranked, |scored| self.orphan(scored));
+        let (_, complete) = Part::filter(ranked, |scored| self.defect(scored));
         let tokens = self.group_tokens(&complete);
         let user_turns = self.rules.messages.iter().zip(&tokens);
         let user_turns = user_turns.filter(|(message, _)| message.can_start);
@@ -654,7 +653,7 @@ impl Slicer for ChatSlice {
         if let Some(whole) = self.select_whole(ranked, budget)? {
             return Ok(whole);
         }
-        let (mut selection, complete) = Part::filter(ranked, |scored| self.orphan(scored));
+        let (mut selection, complete) = Part::filter(ranked, |scored| self.defect(scored));
         let chosen = self.groups.select(&complete.view, budget)?;
         let kept = chosen.kept().iter();
         let first = self.first(kept.map(|&rank| complete.view[rank].position).min());

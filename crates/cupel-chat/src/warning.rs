@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::chat::Chat;
-use crate::groups::Orphan;
+use crate::groups::Defect;
 use crate::message::Role;
 use crate::shape::Start;
 
@@ -28,6 +28,12 @@ pub enum WarningKind {
     ResultWithoutCall,
     /// Kept reasoning has no following item.
     ReasoningWithoutItem,
+    /// A kept tool result is not right after its call.
+    ResultOutOfPlace,
+    /// A kept tool result is the second one of its call.
+    DuplicateResult,
+    /// A kept message has the role of the one before, in a format whose roles alternate.
+    RepeatedRole,
     /// A kept message precedes the first user turn in a format that starts on one.
     BeforeUserTurn,
     /// A dropped message has a breakpoint of the provider's prompt cache (`cache_control`).
@@ -35,24 +41,24 @@ pub enum WarningKind {
 }
 
 impl WarningKind {
-    fn of(orphan: Orphan) -> Self {
-        match orphan {
-            Orphan::Call => Self::CallWithoutResult,
-            Orphan::Result => Self::ResultWithoutCall,
-            Orphan::Reasoning => Self::ReasoningWithoutItem,
+    fn of(defect: Defect) -> Self {
+        match defect {
+            Defect::CallWithoutResult => Self::CallWithoutResult,
+            Defect::ResultWithoutCall => Self::ResultWithoutCall,
+            Defect::ReasoningWithoutItem => Self::ReasoningWithoutItem,
+            Defect::ResultOutOfPlace => Self::ResultOutOfPlace,
+            Defect::DuplicateResult => Self::DuplicateResult,
+            Defect::RepeatedRole => Self::RepeatedRole,
         }
     }
 
-    fn describe(self) -> &'static str {
-        match self {
-            Self::CallWithoutResult => "tool call without a result; the provider may reject it",
-            Self::ResultWithoutCall => "tool result without a call; the provider may reject it",
-            Self::ReasoningWithoutItem => {
-                "reasoning without a following item; the provider may reject it"
-            }
-            Self::BeforeUserTurn => "before the first user turn; the provider may reject it",
-            Self::CacheBreakpointDropped => "dropped with its `cache_control`",
+    fn describe(self) -> String {
+        if self == Self::CacheBreakpointDropped {
+            return "dropped with its `cache_control`".to_owned();
         }
+        let defect = Defect::ALL.into_iter().find(|it| Self::of(*it) == self);
+        let problem = defect.map_or("before the first user turn", Defect::describe);
+        format!("{problem}; the provider may reject it")
     }
 }
 
@@ -72,7 +78,7 @@ impl fmt::Display for Warning {
 }
 
 impl Chat {
-    /// Returns the warnings about a window that keeps these messages: orphans in it, messages before the
+    /// Returns the warnings about a window that keeps these messages: invalid ones in it, messages before the
     /// first user turn, and cache breakpoints that are not in it.
     ///
     /// ```
@@ -105,9 +111,9 @@ impl Chat {
                 warnings.push(Warning { kind, messages });
             }
         };
-        for orphan in Orphan::ALL {
-            warn(WarningKind::of(orphan), &|index| {
-                is_kept[index] && self.groups.own_orphan(index) == Some(orphan)
+        for defect in Defect::ALL {
+            warn(WarningKind::of(defect), &|index| {
+                is_kept[index] && self.groups.own_defect(index) == Some(defect)
             });
         }
         let starts = (0..self.len()).any(|index| self.can_start(index));

@@ -305,6 +305,36 @@ fn markers_follow_the_notation_of_the_chat() {
 }
 
 #[test]
+fn a_marker_is_left_out_if_it_costs_more_than_what_it_stands_for() {
+    let chat = |answer: &str| {
+        let messages = json!([
+            {"role": "user", "content": "The quick brown fox jumps over the lazy dog. ".repeat(20)},
+            {"role": "assistant", "content": answer},
+            {"role": "user", "content": "bye"},
+        ]);
+        Chat::parse(&messages.to_string(), None).unwrap()
+    };
+    for marker in [None, Some("[{n} messages were omitted here]")] {
+        let mut settings = default_policy().chat().clone();
+        settings.marker = marker.map(str::to_owned);
+        let policy = default_policy().to_builder().chat(settings);
+        let policy = policy.build().unwrap();
+        let short = chat("hello");
+        let all = short.tokens(&Encoding::O200k);
+        let fitted = short.fit(&policy, &budget(all - 1), &Encoding::O200k);
+        let fitted = fitted.unwrap();
+        assert_eq!(fitted.kept, [0, 2]);
+        assert!(fitted.markers.is_empty() && fitted.shortened.is_empty());
+        let long = chat(&"several words ".repeat(20));
+        let tokens = long.tokens(&Encoding::O200k) - 20;
+        let fitted = long.fit(&policy, &budget(tokens), &Encoding::O200k);
+        let fitted = fitted.unwrap();
+        assert_eq!((fitted.kept.len(), fitted.markers.len()), (2, 1));
+        assert!(fitted.tokens_after <= tokens);
+    }
+}
+
+#[test]
 fn a_marker_can_be_set_and_turned_off() {
     let chat = chat_of(&conversation(12));
     let fit = |marker: &str, tokens| {
@@ -618,7 +648,9 @@ fn check_windows(shape: Shape, messages: &[Value], policy: &Policy) -> Result<()
                 continue;
             }
             // Only the whole chat is a window.
-            Err(FitError::Orphan { .. } | FitError::NoUserTurn(_)) if tokens < all => continue,
+            Err(FitError::InvalidMessage { .. } | FitError::NoUserTurn(_)) if tokens < all => {
+                continue;
+            }
             Err(error) => return Err(TestCaseError::fail(error.to_string())),
         };
         prop_assert!(fitted.tokens_after <= tokens);
@@ -631,11 +663,11 @@ fn check_windows(shape: Shape, messages: &[Value], policy: &Policy) -> Result<()
         }
         let again = Chat::parse(&json, Some(shape)).unwrap();
         prop_assert_eq!(again.tokens(&counter), fitted.tokens_after);
-        // No valid window contains an orphan, or in some formats a message before the first user turn.
+        // No valid window contains an invalid message, or in some formats a message before the first user turn.
         let is_invalid = |index: usize| {
             let reason = fitted.dropped.iter().find(|it| it.index == index);
             let reason = reason.map(|it| it.reason.to_string()).unwrap_or_default();
-            reason.contains("orphan") || reason.contains("starts on a user turn")
+            reason.starts_with("Filtered")
         };
         if let Some(call) = newest_call(shape, messages) {
             let index = messages

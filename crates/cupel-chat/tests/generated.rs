@@ -253,7 +253,7 @@ fn check_fit(
             return Ok(0);
         }
         // Only there can a user turn belong to an incomplete call, or the chat lack a user turn.
-        Err(FitError::Orphan { .. } | FitError::NoUserTurn(_))
+        Err(FitError::InvalidMessage { .. } | FitError::NoUserTurn(_))
             if shape == Shape::Anthropic || renderers::alternates(shape) =>
         {
             return Ok(0);
@@ -301,7 +301,7 @@ fn check_fit(
     Ok(fitted.dropped.len())
 }
 
-/// Returns a policy that drops orphans even if the chat fits.
+/// Returns a policy that drops invalid messages even if the chat fits.
 fn strict(policy: &Policy) -> Policy {
     let mut settings = policy.chat().clone();
     settings.strict = true;

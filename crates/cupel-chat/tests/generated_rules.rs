@@ -150,7 +150,9 @@ fn check(request: &str) -> Result<usize, TestCaseError> {
             let fitted = match chat.fit(&policy, &budget(tokens), counter) {
                 // Also: the last user turn has an open call, or nothing can be the first message.
                 Err(
-                    FitError::TooLarge { .. } | FitError::Orphan { .. } | FitError::NoUserTurn(_),
+                    FitError::TooLarge { .. }
+                    | FitError::InvalidMessage { .. }
+                    | FitError::NoUserTurn(_),
                 ) if tokens < all => {
                     continue;
                 }

@@ -163,9 +163,110 @@ fn orphans_are_dropped_first() {
         assert!(fitted.shortened.is_empty());
         assert_eq!(
             fitted.dropped[0].reason.to_string(),
-            "Filtered: dropped by filter 'orphan: tool result without a call'"
+            "Filtered: dropped by filter 'tool result without a call'"
         );
     }
+}
+
+/// Checks that a chat that fits is kept with one warning, that a strict policy drops the invalid messages, and
+/// that a chat that does not fit loses them first.
+fn check_invalid(request: &Value, kind: WarningKind, messages: &[usize], valid: &[usize]) {
+    let text = request.to_string();
+    let chat = parse(request);
+    assert!(valid::objection(chat.shape(), &valid::messages(&text)).is_some());
+    let all = chat.tokens(&Encoding::O200k);
+    for policy in [default_policy(), newest_policy()] {
+        let fitted = chat.fit(&policy, &budget(all), &Encoding::O200k).unwrap();
+        assert_eq!(fitted.to_json(), text);
+        let warnings = fitted.warnings.iter();
+        let warnings: Vec<_> = warnings.map(|it| (it.kind, &it.messages[..])).collect();
+        assert_eq!(warnings, [(kind, messages)], "{text}");
+        for (policy, tokens) in [(&strict(&policy), all), (&policy, all - 1)] {
+            let fitted = chat.fit(policy, &budget(tokens), &Encoding::O200k);
+            let fitted = fitted.unwrap();
+            assert_eq!(fitted.kept, valid, "{text}");
+            let window = valid::objection_to_window(chat.shape(), &text, &fitted.to_json());
+            assert_eq!(window, None);
+        }
+    }
+}
+
+#[test]
+fn a_user_message_between_a_call_and_its_result_is_invalid() {
+    let openai = json!([
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "tool_calls": [call("a")]},
+        {"role": "user", "content": "hurry"},
+        {"role": "tool", "tool_call_id": "a", "content": words(9)},
+        {"role": "assistant", "content": "done"},
+        {"role": "user", "content": "thanks"},
+    ]);
+    check_invalid(&openai, WarningKind::ResultOutOfPlace, &[3], &[0, 2, 4, 5]);
+    let anthropic = json!({"system": "s", "messages": [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "open", "input": {}}]},
+        {"role": "user", "content": "hurry"},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": words(9)}]},
+        {"role": "assistant", "content": "done"},
+        {"role": "user", "content": "thanks"},
+    ]});
+    check_invalid(
+        &anthropic,
+        WarningKind::ResultOutOfPlace,
+        &[3],
+        &[0, 2, 4, 5],
+    );
+    // The Responses API pairs items by id.
+    check_windows(&json!({"input": [
+        {"role": "user", "content": "hi"},
+        {"type": "function_call", "call_id": "a", "name": "open", "arguments": "{}"},
+        {"role": "user", "content": "hurry"},
+        {"type": "function_call_output", "call_id": "a", "output": words(9)},
+        {"role": "assistant", "content": words(40)},
+        {"role": "user", "content": "thanks"},
+    ]}));
+}
+
+#[test]
+fn two_results_of_one_call_are_invalid() {
+    let openai = json!([
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "tool_calls": [call("a")]},
+        {"role": "tool", "tool_call_id": "a", "content": words(9)},
+        {"role": "tool", "tool_call_id": "a", "content": words(9)},
+        {"role": "assistant", "content": "done"},
+        {"role": "user", "content": "thanks"},
+    ]);
+    check_invalid(&openai, WarningKind::DuplicateResult, &[3], &[0, 4, 5]);
+    let responses = json!({"input": [
+        {"role": "user", "content": "hi"},
+        {"type": "function_call", "call_id": "a", "name": "open", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "a", "output": words(9)},
+        {"type": "function_call_output", "call_id": "a", "output": words(9)},
+        {"role": "assistant", "content": "done"},
+        {"role": "user", "content": "thanks"},
+    ]});
+    check_invalid(&responses, WarningKind::DuplicateResult, &[3], &[0, 4, 5]);
+}
+
+#[test]
+fn two_user_messages_in_a_row_are_invalid_where_roles_alternate() {
+    let said = |role: &str, text: &str| json!({"role": role, "content": [{"text": text}]});
+    let bedrock = |messages: Vec<Value>| json!({"modelId": "m", "messages": messages});
+    let chat = bedrock(vec![
+        said("user", "hi"),
+        said("user", &words(9)),
+        said("assistant", "hello"),
+        said("user", "bye"),
+    ]);
+    check_invalid(&chat, WarningKind::RepeatedRole, &[1], &[0, 2, 3]);
+    let chat = parse(&bedrock(vec![said("user", "hi"), said("user", &words(9))]));
+    let all = chat.tokens(&Encoding::O200k);
+    let error = chat.fit(&strict(&default_policy()), &budget(all), &Encoding::O200k);
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "message 1 (user) is mandatory, and its group is invalid: same role as the message before; merge the two messages"
+    );
 }
 
 #[test]
@@ -188,7 +289,10 @@ fn a_chat_with_no_valid_window_is_kept_if_it_fits_and_refused_otherwise() {
         );
         for (policy, tokens) in [(&policy, all - 1), (&strict(&policy), all)] {
             let error = chat.fit(policy, &budget(tokens), &Encoding::O200k);
-            assert!(matches!(error, Err(FitError::Orphan { index: 1, .. })));
+            assert!(matches!(
+                error,
+                Err(FitError::InvalidMessage { index: 1, .. })
+            ));
         }
     }
 }
@@ -822,6 +926,46 @@ fn with_thinking_the_current_turn_is_complete() {
     request["thinking"] = json!({"type": "disabled"});
     let windows = check_windows(&request);
     assert!(windows.iter().any(|kept| !kept.contains(&3)), "{windows:?}");
+}
+
+#[test]
+fn a_transcript_with_thinking_keeps_the_current_turn() {
+    let windows = |thinks: bool| {
+        let mut messages = vec![
+            user("hi"),
+            assistant(json!(words(20))),
+            user("Fix the bug."),
+        ];
+        for id in ["a", "b", "c"] {
+            let mut blocks = vec![tool_use(id)];
+            if thinks {
+                blocks.insert(
+                    0,
+                    json!({"type": "thinking", "thinking": "hm", "signature": "s"}),
+                );
+            }
+            messages.extend([assistant(json!(blocks)), tool_result(id, &words(40))]);
+        }
+        let record = |message: Value| {
+            json!({"type": message["role"], "sessionId": "s", "message": message}).to_string()
+        };
+        let lines: Vec<String> = messages.into_iter().map(record).collect();
+        let chat = Chat::parse(&lines.join("\n"), None).unwrap();
+        assert_eq!(chat.shape(), Shape::ClaudeCode);
+        let all = chat.tokens(&Encoding::O200k);
+        let windows = (1..=100).filter_map(|share| {
+            let fitted = chat.fit(
+                &default_policy(),
+                &budget(all * share / 100),
+                &Encoding::O200k,
+            );
+            Some(fitted.ok()?.kept)
+        });
+        windows.collect::<Vec<_>>()
+    };
+    let is_complete = |kept: &Vec<usize>| kept.ends_with(&[2, 3, 4, 5, 6, 7, 8]);
+    assert!(windows(true).iter().all(is_complete));
+    assert!(!windows(false).iter().all(is_complete));
 }
 
 #[test]

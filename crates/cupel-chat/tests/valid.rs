@@ -245,15 +245,35 @@ pub(crate) fn objection_to_window(shape: Shape, input: &str, output: &str) -> Op
     None
 }
 
+/// Returns whether a provider rejects a message that follows a call without a result.
+///
+/// OpenAI: "An assistant message with 'tool_calls' must be followed by tool messages responding to each
+/// 'tool_call_id'." Anthropic: "Each `tool_use` block must have a corresponding `tool_result` block in the next
+/// message"; the API joins consecutive messages of one role.
+fn interrupts_calls(shape: Shape, message: &Value) -> bool {
+    match shape {
+        Shape::OpenAi => message["role"] != "tool",
+        Shape::Anthropic | Shape::LangChain => {
+            let (_, results) = calls_and_results(shape, message);
+            is_user_turn(shape, message) && results.is_empty()
+        }
+        _ => false,
+    }
+}
+
 /// Returns what a provider would reject.
 pub(crate) fn objection(shape: Shape, messages: &[Value]) -> Option<String> {
     if let Some(objection) = validators::validator(shape) {
         return objection(messages);
     }
     let mut open: BTreeSet<String> = BTreeSet::new();
-    let mut answered: BTreeSet<String> = BTreeSet::new();
     let mut spoken = false;
     for (index, message) in messages.iter().enumerate() {
+        if !open.is_empty() && interrupts_calls(shape, message) {
+            return Some(format!(
+                "message {index} follows calls without results: {open:?}"
+            ));
+        }
         let (calls, results) = calls_and_results(shape, message);
         for id in results {
             let is_stored = || {
@@ -261,16 +281,15 @@ pub(crate) fn objection(shape: Shape, messages: &[Value]) -> Option<String> {
                     .iter()
                     .any(|it| it["type"] == "item_reference")
             };
-            if open.remove(&id) {
-                answered.insert(id);
-            } else if !answered.contains(&id) && !is_stored() {
+            // OpenAI: "Duplicate value for 'tool_call_id'"; Anthropic: "each tool_use must have a single
+            // result"; Responses: "Duplicate function_call_output".
+            if !open.remove(&id) && !is_stored() {
                 return Some(format!(
-                    "message {index} has a result for {id} without a call"
+                    "message {index} has a result for {id} without an open call"
                 ));
             }
         }
         for id in calls {
-            answered.remove(&id);
             if !open.insert(id.clone()) {
                 return Some(format!("message {index} calls {id} while it is open"));
             }

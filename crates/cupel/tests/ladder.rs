@@ -361,10 +361,24 @@ mod oracle {
         }
     }
 
-    pub(super) fn tokens(items: &[ScoredItem], state: &State, marker: i64) -> i64 {
-        let kept: i64 = (0..items.len()).map(|r| tokens_of(items, state, r)).sum();
-        let has_drop = state.contains(&None);
-        kept + if has_drop { marker } else { 0 }
+    /// Returns the tokens of each state: those of the kept items, and a marker if it costs less than the
+    /// dropped items did in the last state that has them.
+    pub(super) fn sizes(slicer: &LadderSlice, items: &[ScoredItem], states: &[State]) -> Vec<i64> {
+        let size = |index: usize| {
+            let kept: i64 = (0..items.len())
+                .map(|rank| tokens_of(items, &states[index], rank))
+                .sum();
+            let dropped: i64 = (0..items.len())
+                .filter(|&rank| states[index][rank].is_none())
+                .map(|rank| {
+                    let before = states[..index].iter().rfind(|it| it[rank].is_some());
+                    tokens_of(items, before.unwrap(), rank)
+                })
+                .sum();
+            let marker = slicer.marker_tokens();
+            kept + if dropped > marker { marker } else { 0 }
+        };
+        (0..states.len()).map(size).collect()
     }
 
     fn cap(items: &[ScoredItem], state: &mut State, rank: usize, level: i64) {
@@ -442,31 +456,31 @@ mod oracle {
     /// The state for a target, by the rules of `with_marks`.
     pub(super) fn choose(slicer: &LadderSlice, items: &[ScoredItem], target: i64) -> Option<State> {
         let states = states(slicer, items);
-        let marker = slicer.marker_tokens();
-        let size = |state: &State| tokens(items, state, marker);
+        let sizes = sizes(slicer, items, &states);
         if target == 0 {
             let last = states.last().unwrap();
-            return (size(last) == 0).then(|| last.clone());
+            return (*sizes.last().unwrap() == 0).then(|| last.clone());
         }
         let (shorten_to, drop_to) = slicer.marks();
         let within =
-            |state: &State, mark: f64| size(state) as f64 <= (target as f64 * mark).floor();
+            |index: usize, mark: f64| sizes[index] as f64 <= (target as f64 * mark).floor();
         let drops = |state: &State| state.contains(&None);
-        if size(&states[0]) <= target {
+        if sizes[0] <= target {
             return Some(states[0].clone());
         }
         for (index, state) in states.iter().enumerate() {
             let is_last_before_drop = states.get(index + 1).is_some_and(&drops) && !drops(state);
             let accepted = if drops(state) {
-                within(state, drop_to)
+                within(index, drop_to)
             } else {
-                within(state, shorten_to) || is_last_before_drop && within(state, drop_to)
+                within(index, shorten_to) || is_last_before_drop && within(index, drop_to)
             };
             if accepted {
                 return Some(state.clone());
             }
         }
-        states.into_iter().find(|state| size(state) <= target)
+        let first = sizes.iter().position(|size| *size <= target)?;
+        Some(states[first].clone())
     }
 }
 
@@ -529,7 +543,7 @@ fn item() -> impl Strategy<Value = ContextItem> {
 
 fn cases(marks: impl Strategy<Value = (f64, f64)>) -> impl Strategy<Value = Case> {
     let items = vec(item(), 0..8);
-    (steps(), marks, 0_i64..4, items).prop_map(|(steps, marks, marker, items)| {
+    (steps(), marks, 0_i64..60, items).prop_map(|(steps, marks, marker, items)| {
         let slicer = LadderSlice::new(steps).with_marker_tokens(marker);
         Case {
             slicer: slicer.with_marks(marks.0, marks.1).unwrap(),
@@ -568,8 +582,10 @@ fn the_choice_is_the_oracles() {
         match chosen {
             Ok(kept) => {
                 let state = as_state(&kept, case.items.len());
-                let tokens = oracle::tokens(&case.items, &state, case.slicer.marker_tokens());
-                prop_assert!(tokens <= target);
+                let states = oracle::states(&case.slicer, &case.items);
+                let sizes = oracle::sizes(&case.slicer, &case.items, &states);
+                let index = states.iter().position(|other| *other == state).unwrap();
+                prop_assert!(sizes[index] <= target);
                 for (rank, kept) in state.iter().enumerate() {
                     let must_stay = oracle::is_kept(&case.items, rank);
                     prop_assert!(kept.is_some() || !must_stay, "rank {}", rank);
@@ -583,17 +599,32 @@ fn the_choice_is_the_oracles() {
                 prop_assert_eq!(expected, None);
                 prop_assert_eq!(available, target);
                 let states = oracle::states(&case.slicer, &case.items);
-                let marker = case.slicer.marker_tokens();
-                let sizes = states.iter();
-                let least = sizes
-                    .map(|state| oracle::tokens(&case.items, state, marker))
-                    .min();
-                prop_assert_eq!(Some(needed_tokens), least);
+                let sizes = oracle::sizes(&case.slicer, &case.items, &states);
+                prop_assert_eq!(Some(needed_tokens), sizes.into_iter().min());
             }
             Err(error) => prop_assert!(false, "{}", error),
         }
         Ok(())
     });
+}
+
+#[test]
+fn a_marker_costs_less_than_what_it_stands_for() {
+    let least = |items: &[ContextItem], marker| {
+        let slicer = LadderSlice::new(vec![LadderStep::Drop]).with_marker_tokens(marker);
+        let list = ranked(items);
+        let fits = |target: &i64| select(&slicer, &list, *target).is_ok();
+        (0..200).find(fits).unwrap()
+    };
+    let old = result(6, &[]).build().unwrap();
+    let kept = result(50, &[]).meta(LadderSlice::KEEP, "").build().unwrap();
+    for (marker, needed) in [(0, 50), (5, 55), (6, 50), (13, 50)] {
+        assert_eq!(
+            least(&[kept.clone(), old.clone()], marker),
+            needed,
+            "{marker}"
+        );
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::fields::{Fault, count_unknown, fault, text};
-use super::{Binding, Format, Start, blocks};
+use super::{Binding, Format, ResultPlace, Start, blocks};
 use crate::layout::Layout;
 use crate::message::{ParsedMessage, Role};
 use crate::tokens::image;
@@ -13,6 +13,9 @@ pub(super) const FORMAT: Format = Format {
     content_fields: &["content"],
     // The API joins consecutive messages of the model into one turn.
     binding: Binding::UntilUserTurn,
+    result_place: ResultPlace::BeforeUserTurn,
+    binds_system: true,
+    is_thinking,
     check_order,
     evidence,
     request_evidence,
@@ -45,6 +48,14 @@ fn request_evidence(layout: &Layout) -> Option<String> {
         .iter()
         .any(has_schema)
         .then(|| "tools with `input_schema`".to_owned())
+}
+
+/// Returns whether the request asks for thinking:
+/// <https://platform.claude.com/docs/en/build-with-claude/extended-thinking>.
+fn is_thinking(request: &Layout, _: &[ParsedMessage]) -> bool {
+    let thinking = request.field("thinking").and_then(|it| it.get("type"));
+    let thinking = thinking.and_then(Value::as_str);
+    thinking.is_some_and(|kind| kind != "disabled")
 }
 
 fn read(fields: &Map<String, Value>) -> Result<ParsedMessage, Fault> {

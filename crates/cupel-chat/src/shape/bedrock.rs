@@ -31,6 +31,7 @@ pub(super) const FORMAT: Format = Format {
     ],
     start: Start::User,
     binding: Binding::Next,
+    rejects_repeated_roles: true,
     content_fields: &["content"],
     evidence,
     request_evidence,

@@ -142,6 +142,7 @@ pub(super) fn block(message: &mut ParsedMessage, value: &Value, path: &str) -> R
     }
     let fields = object(value, path)?;
     let kind = text(fields, "type", path)?;
+    message.has_thinking |= matches!(kind, "thinking" | "redacted_thinking");
     match reading(kind) {
         Some(Reading::Text) if !is_annotated(fields) => {
             message.push_slot(text(fields, "text", path)?, &join(path, "text"));

@@ -13,7 +13,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Format, Record, Transcript, anthropic};
+use super::{Format, Record, ResultPlace, Transcript, anthropic};
 use crate::layout::RequestFields;
 use crate::message::{ParsedMessage, Required};
 
@@ -22,6 +22,9 @@ pub(super) const FORMAT: Format = Format {
     title: "Claude Code",
     lists: &[],
     fields: &["type", "message", "uuid", "parentUuid", "sessionId"],
+    // The program reorders the records of a request.
+    result_place: ResultPlace::Anywhere,
+    is_thinking: |_, turn| turn.iter().any(|message| message.has_thinking),
     evidence,
     request_evidence: |_| None,
     block_types: &[],

@@ -27,6 +27,7 @@ pub(super) const FORMAT: Format = Format {
         "citations",
     ],
     content_fields: &["content", "tool_calls", "tool_plan"],
+    own_fields: &["tool_plan"],
     evidence,
     request_evidence,
     // Tool messages, `tool_calls` and tools have the same names there.

@@ -128,15 +128,12 @@ const NOTES: &[&str] = &[
     "action",
 ];
 
-/// Fields with the content of a message in other formats, and these formats.
-const FOREIGN: &[(&str, &str)] = &[
-    ("parts", "vercel or gemini"),
-    ("images", "ollama"),
-    ("toolInvocations", "vercel"),
-    ("experimental_attachments", "vercel"),
-    ("tool_plan", "cohere"),
-    ("value", "sharegpt"),
-];
+/// Returns the formats whose messages have a field with content of their own.
+fn owners(key: &str) -> Vec<&'static str> {
+    let has_field = |shape: &Shape| shape.format().own_fields.contains(&key);
+    let owners = Shape::ALL.into_iter().filter(has_field);
+    owners.map(Shape::name).collect()
+}
 
 /// Adds the texts of the fields beside the `known` ones, because the model may see them. Fails for a field
 /// with the content of another format.
@@ -152,11 +149,13 @@ pub(super) fn count_unknown(
         if is_known || !has_text(value) {
             continue;
         }
-        if let Some((_, format)) = FOREIGN.iter().find(|(name, _)| name == key) {
+        let owners = owners(key);
+        if !owners.is_empty() {
             return Err(Fault {
                 field: join(path, key),
                 message: format!(
-                    "unknown field `{key}`, which messages of the format {format} have"
+                    "unknown field `{key}`, which messages of the format {} have",
+                    owners.join(" or ")
                 ),
                 kind: Kind::Unknown,
             });

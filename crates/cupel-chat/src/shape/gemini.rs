@@ -37,6 +37,7 @@ pub(super) const FORMAT: Format = Format {
     link: Some(order::link),
     fields: &["role", "parts"],
     content_fields: &["parts"],
+    own_fields: &["parts"],
     evidence,
     request_evidence,
     image_tokens: image::gemini_tokens,

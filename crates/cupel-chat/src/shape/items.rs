@@ -9,6 +9,7 @@ pub(super) const FORMAT: Format = Format {
     is_chat: false,
     lists: &["items"],
     request_fields: &[],
+    is_estimated: false,
     evidence,
     // `Chat::parse` reads the items themselves.
     ..Format::new("items", "items", |_| Ok(ParsedMessage::default()))

@@ -6,12 +6,14 @@ use super::fields::{
     Fault, arguments, count_unknown, fault, join, list, object, optional, text, value_fault,
 };
 use super::openai::{self, function_id};
-use super::{Format, Start, blocks};
+use super::{Format, ResultPlace, Start, blocks};
 use crate::message::{ParsedMessage, Role};
 
 pub(super) const FORMAT: Format = Format {
     fields: &["type", "content", "data", "kwargs"],
     start: Start::UserIfAny,
+    result_place: ResultPlace::BeforeUserTurn,
+    is_estimated: false,
     evidence,
     marker,
     ..Format::new("langchain", "LangChain", read)

@@ -163,6 +163,17 @@ pub(crate) struct Format {
     pub(crate) start: Start,
     /// Which messages of the model belong to the next message.
     pub(crate) binding: Binding,
+    /// Where the results of a tool call must be.
+    pub(crate) result_place: ResultPlace,
+    /// Whether the provider rejects two messages of one role in a row.
+    pub(crate) rejects_repeated_roles: bool,
+    /// Whether a system message in the list stays with the turn before and the answer after it.
+    pub(crate) binds_system: bool,
+    /// Returns whether the model thinks in the current turn, so that the provider requires all of it. Its
+    /// arguments are the request and the messages after the last user turn.
+    pub(crate) is_thinking: fn(&Layout, &[ParsedMessage]) -> bool,
+    /// Whether no encoding of the provider is public, so that tokens are estimates.
+    is_estimated: bool,
     /// Checks the order of the messages of a request. Returns the position of the first that is out of place.
     pub(crate) check_order: CheckOrder,
     /// Reads one message.
@@ -173,6 +184,8 @@ pub(crate) struct Format {
     fields: &'static [&'static str],
     /// The fields of which a message must have one; a message without content is not of this format.
     content_fields: &'static [&'static str],
+    /// The fields with content that messages of other formats do not have, unless they list them too.
+    own_fields: &'static [&'static str],
     /// Returns what in one element of the list is evidence of this format.
     evidence: fn(&Value) -> Option<String>,
     /// Returns what in the other fields of the request is evidence of this format.
@@ -257,6 +270,17 @@ pub(crate) enum Binding {
     Next,
 }
 
+/// Where the results of a tool call must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ResultPlace {
+    /// Anywhere after the call.
+    Anywhere,
+    /// Before the next user turn.
+    BeforeUserTurn,
+    /// Right after the call, or after other results.
+    AfterCall,
+}
+
 impl Format {
     /// Returns whether messages of the model and of the user alternate.
     pub(crate) fn alternates(&self) -> bool {
@@ -285,11 +309,17 @@ impl Format {
             continued_by: &[],
             start: Start::Any,
             binding: Binding::Nothing,
+            result_place: ResultPlace::AfterCall,
+            rejects_repeated_roles: false,
+            binds_system: false,
+            is_thinking: |_, _| false,
+            is_estimated: true,
             check_order: |_| Ok(()),
             read,
             link: None,
             fields: &["role", "content"],
             content_fields: &[],
+            own_fields: &[],
             evidence: |_| None,
             request_evidence: |_| None,
             block_types: &[],
@@ -361,8 +391,7 @@ impl Shape {
 
     /// Returns whether no encoding of the format's provider is public, so that tokens are estimates.
     pub fn is_estimated(self) -> bool {
-        let public = [Self::OpenAi, Self::Responses, Self::Codex, Self::LangChain];
-        self.is_chat() && !public.contains(&self)
+        self.format().is_estimated
     }
 
     /// Returns whether the first message after the system messages must be a user message. The API of

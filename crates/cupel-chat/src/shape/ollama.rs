@@ -32,6 +32,7 @@ pub(super) const FORMAT: Format = Format {
         "name",
     ],
     content_fields: &["content", "tool_calls", "images", "thinking"],
+    own_fields: &["images"],
     evidence,
     request_evidence,
     // Tool messages, `tool_calls` and tools have the same names there.

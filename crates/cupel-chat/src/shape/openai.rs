@@ -21,6 +21,7 @@ pub(super) const FORMAT: Format = Format {
         "reasoning",
         "reasoning_content",
     ],
+    is_estimated: false,
     evidence,
     request_evidence,
     block_types: &["image_url", "input_audio", "file", "refusal"],

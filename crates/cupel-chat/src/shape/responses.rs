@@ -5,7 +5,7 @@
 use serde_json::{Map, Value};
 
 use super::fields::{Fault, arguments, count_unknown, fault, optional, role_of, text, type_fault};
-use super::{Binding, Format, blocks};
+use super::{Binding, Format, ResultPlace, blocks};
 use crate::message::{ContentPart, ParsedMessage, Required, Role};
 
 pub(super) const FORMAT: Format = Format {
@@ -14,6 +14,8 @@ pub(super) const FORMAT: Format = Format {
     fields: &["type", "call_id", "arguments", "output"],
     continued_by: &["previous_response_id", "conversation"],
     binding: Binding::ModelItems,
+    result_place: ResultPlace::Anywhere,
+    is_estimated: false,
     evidence,
     block_types: &["input_text", "output_text", "input_image", "input_file"],
     ..Format::new("openai-responses", "OpenAI Responses", read)

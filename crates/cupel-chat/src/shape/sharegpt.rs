@@ -27,6 +27,8 @@ pub(super) const FORMAT: Format = Format {
     link: Some(order::link),
     fields: &["from", "value", "weight"],
     content_fields: &["value"],
+    own_fields: &["value"],
+    rejects_repeated_roles: true,
     evidence,
     // The field `system` of a row.
     refines: &[Shape::Anthropic],

@@ -16,12 +16,14 @@ use serde_json::{Map, Value};
 use super::fields::{
     Fault, arguments, count_unknown, join, list, object, optional, role_of, text, type_fault,
 };
-use super::{Format, Shape, blocks, media};
+use super::{Format, ResultPlace, Shape, blocks, media};
 use crate::message::{ContentPart, ParsedMessage, Role};
 
 pub(super) const FORMAT: Format = Format {
     fields: KNOWN,
     content_fields: &["content", "parts"],
+    own_fields: &["parts", "toolInvocations", "experimental_attachments"],
+    result_place: ResultPlace::BeforeUserTurn,
     evidence,
     // Tool messages have the same role there.
     refines: &[Shape::OpenAi],

@@ -332,7 +332,7 @@ pub static CHAT: Record = Record {
         ),
         default(Shape::Bool, Literal::Bool(false)).named(
             "strict",
-            "Whether orphaned tool calls and results are dropped even if the chat fits.",
+            "Whether messages that the provider rejects are dropped even if the chat fits.",
         ),
     ],
     nullable: false,

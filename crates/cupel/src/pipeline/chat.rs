@@ -31,9 +31,10 @@ pub struct ChatSettings {
     /// The granularity of a cut in tokens. The tokens to remove are rounded up to a multiple of it,
     /// so that the windows of a growing chat share a longer prefix.
     pub step: Option<i64>,
-    /// Whether messages that no valid chat contains are dropped even if the chat fits: orphaned tool calls
-    /// and results, and messages before the first user turn in formats that start on one. Defaults to `false`:
-    /// a chat that fits is not changed, and a warning names them.
+    /// Whether messages that the provider rejects are dropped even if the chat fits: tool calls without a
+    /// result, results without a call, twice or not right after it, two messages of one role in a row where
+    /// roles must alternate, and messages before the first user turn in formats that start on one. Defaults to
+    /// `false`: a chat that fits is not changed, and a warning names them.
     pub strict: bool,
 }
 

@@ -151,8 +151,9 @@ impl LadderSlice {
         Ok(self)
     }
 
-    /// Sets the tokens that every state with a dropped candidate needs in addition, for a marker that the
-    /// caller puts in place of the dropped ones. Defaults to 0; a negative number counts as 0.
+    /// Sets the tokens of a marker that the caller puts in place of dropped candidates. A state whose dropped
+    /// candidates had more tokens needs them in addition; in place of fewer, a marker would save nothing.
+    /// Defaults to 0; a negative number counts as 0.
     pub fn with_marker_tokens(mut self, tokens: i64) -> Self {
         self.marker_tokens = tokens.max(0);
         self
@@ -452,6 +453,8 @@ struct StatesBuilder<'r, 'a> {
     groups: Vec<Vec<usize>>,
     /// The tokens of the candidates in their current forms.
     kept_tokens: i128,
+    /// The tokens that the dropped candidates had.
+    dropped_tokens: i128,
     tokens: Vec<i128>,
     ends: Vec<usize>,
     changes: Vec<Change>,
@@ -494,6 +497,7 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
             is_kept,
             groups,
             kept_tokens: tokens.sum(),
+            dropped_tokens: 0,
             tokens: Vec::new(),
             ends: Vec::new(),
             changes: Vec::new(),
@@ -546,7 +550,11 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
     fn change(&mut self, rank: usize, after: Form) {
         let before = self.forms[rank];
         if before != after {
-            self.kept_tokens -= i128::from(self.tokens_of(rank));
+            let tokens = i128::from(self.tokens_of(rank));
+            self.kept_tokens -= tokens;
+            if after == Form::Dropped {
+                self.dropped_tokens += tokens;
+            }
             self.forms[rank] = after;
             self.kept_tokens += i128::from(self.tokens_of(rank));
             self.changes.push(Change {
@@ -560,9 +568,10 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
     /// Ends a state, unless it equals the one before.
     fn end_state(&mut self) {
         if self.ends.last() != Some(&self.changes.len()) {
-            let marker_tokens = self.first_drop.map_or(0, |_| self.marker_tokens);
-            let tokens = self.kept_tokens + i128::from(marker_tokens);
-            self.tokens.push(tokens);
+            let marker_tokens = i128::from(self.marker_tokens);
+            let has_marker = self.dropped_tokens > marker_tokens;
+            self.tokens
+                .push(self.kept_tokens + if has_marker { marker_tokens } else { 0 });
             self.ends.push(self.changes.len());
         }
     }
