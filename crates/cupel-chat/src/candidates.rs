@@ -12,7 +12,7 @@ use cupel::{
 use crate::chat::Chat;
 use crate::fit::FitError;
 use crate::marker::Markers;
-use crate::message::ParsedMessage;
+use crate::message::{ParsedMessage, Required, Role};
 use crate::tokens::TokenCounter;
 use crate::views::{MessageShortener, Replacement};
 
@@ -32,6 +32,8 @@ pub struct Candidates {
     pub(crate) markers: Markers,
     /// Whether a chat that fits loses what the provider rejects.
     pub(crate) is_strict: bool,
+    /// Why each message is never dropped.
+    kept_because: Vec<Option<String>>,
     /// Whether an earlier window of the same session dropped a message, by position.
     pub(crate) dropped_before: Vec<bool>,
 }
@@ -73,6 +75,26 @@ impl Base {
 }
 
 impl Candidates {
+    /// Returns why a message is never dropped, such as `task`, `system message` or `pin 3-5`; `None` if it may
+    /// be dropped.
+    ///
+    /// ```
+    /// use cupel_chat::{Chat, Encoding, default_policy};
+    ///
+    /// let chat = Chat::parse(r#"[
+    ///   {"role": "user", "content": "Hello!"},
+    ///   {"role": "assistant", "content": "What can I do for you?"},
+    ///   {"role": "user", "content": "What is 2 + 2?"}
+    /// ]"#, None)?;
+    /// let candidates = chat.candidates_for(&default_policy(), None, &Encoding::O200k)?;
+    /// let reasons = [0, 1, 2].map(|index| candidates.kept_because(index));
+    /// assert_eq!(reasons, [Some("task"), None, Some("last user turn")]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn kept_because(&self, index: usize) -> Option<&str> {
+        self.kept_because.get(index)?.as_deref()
+    }
+
     /// Returns the replacement of a message kept as `view`, if it is not kept as it was read.
     pub(crate) fn replacement(&self, index: usize, view: Option<usize>) -> Option<&Replacement> {
         let replacements = self.replacements.get(index)?;
@@ -182,6 +204,7 @@ impl Chat {
             tokens_before: total_tokens(&items),
             markers: Markers::Off,
             is_strict: settings.strict,
+            kept_because: Vec::new(),
             dropped_before: {
                 let mut dropped = memory.dropped.clone();
                 dropped.resize(self.len(), false);
@@ -223,6 +246,7 @@ impl Chat {
             candidates.ladder = Some(ladder.with_marker_tokens(tokens));
             candidates.mark(self, &marks, keep_task)?;
         }
+        candidates.kept_because = self.kept_because(&marks, &candidates, &settings.pin)?;
         for index in pins {
             candidates.edit(index, |item| item.pinned(true))?;
         }
@@ -293,6 +317,42 @@ impl Chat {
             marks[index] = None;
         }
         marks
+    }
+
+    /// Returns why each message is never dropped: its mark, its content or a pin.
+    fn kept_because(
+        &self,
+        marks: &[Option<Mark>],
+        items: &[ContextItem],
+        pins: &[String],
+    ) -> Result<Vec<Option<String>>, FitError> {
+        let turn = self.last_user_turn().map(|last| self.groups.group(last));
+        let content = |index: usize| {
+            let message = &self.messages[index];
+            match message.required {
+                _ if !self.shape.is_chat() => "pinned in the input",
+                _ if message.role() == Role::System => "system message",
+                Some(Required::Compaction) => "compaction",
+                Some(Required::Setting) => "setting",
+                None if turn == Some(self.groups.group(index)) => LAST_USER_TURN,
+                None if self.thinking_turn().contains(&index) => THINKING,
+                None if self.opens(index) => "start of the chat",
+                None => BOUND,
+            }
+        };
+        let mut reasons: Vec<Option<String>> = (0..self.len())
+            .map(|index| {
+                let mark = marks[index].map(|(_, reason)| reason);
+                let mark = mark.or_else(|| items[index].pinned().then(|| content(index)));
+                mark.map(str::to_owned)
+            })
+            .collect();
+        for pin in pins {
+            for index in self.pinned_by(std::slice::from_ref(pin))? {
+                reasons[index].get_or_insert_with(|| format!("pin {pin}"));
+            }
+        }
+        Ok(reasons)
     }
 
     /// Returns whether a message or one of its group has a tool result.

@@ -160,7 +160,8 @@ impl BudgetArgs {
                 builder = builder.reserved_slot(kind.clone(), *tokens);
             }
         }
-        if let Some(reserve) = amount("--reserve", &self.reserve)?.or(reserved) {
+        let reserve = amount("--reserve", &self.reserve)?.or(reserved);
+        if let Some(reserve) = reserve {
             builder = builder.output_reserve(reserve);
         }
         if let Some(margin) = self.margin {
@@ -170,7 +171,23 @@ impl BudgetArgs {
             builder = builder.reserved_slot(kind.clone(), *tokens);
         }
         let budget = builder.build().map_err(|error| {
-            Failure::run(&error).help("--target and --reserve must not exceed --budget")
+            let reserve = reserve.unwrap_or(0);
+            let budget = grouped(max);
+            if target > max {
+                Failure::input(format!(
+                    "--target {} exceeds the budget of {budget}",
+                    grouped(target)
+                ))
+                .help("lower --target or raise --budget")
+            } else if reserve > max {
+                Failure::input(format!(
+                    "--reserve {} exceeds the budget of {budget}",
+                    grouped(reserve)
+                ))
+                .help("lower --reserve or raise --budget")
+            } else {
+                Failure::run(&error)
+            }
         })?;
         Ok(RunBudget { budget, origin })
     }

@@ -75,6 +75,17 @@ pub(crate) fn fit<T>(
     fit().map_err(|failure| failure.or_at(|| place))
 }
 
+/// Returns what is written in the place of a chat that was not fitted: the error, and the `custom_id` of a line
+/// of a batch.
+pub(crate) fn failed(problem: &Problem, chat: &str) -> String {
+    let mut line = problem.json();
+    let chat: serde_json::Value = serde_json::from_str(chat).unwrap_or_default();
+    if let Some(id) = chat.get("custom_id") {
+        line["custom_id"] = id.clone();
+    }
+    line.to_string()
+}
+
 /// Fits many chats on all cores and reports them on standard error. Returns the answer or the problem of
 /// each, and the worst exit status.
 pub(crate) fn fit_all<T: Send>(
@@ -92,6 +103,7 @@ pub(crate) fn fit_all<T: Send>(
                 name: source.name.clone(),
                 text: text.to_owned(),
                 line: Some(line),
+                had_byte_order_mark: false,
             };
             fit(settings, source, &answer)
         })

@@ -160,7 +160,10 @@ impl Input {
             Class::Chat => {
                 let at = args.at.as_deref().unwrap_or_default();
                 let chat = Chat::parse_at(&source.text, at, args.shape);
-                let chat = chat.map_err(|error| chat_failure(source, error))?;
+                let chat = chat.map_err(|error| {
+                    let policy = is_policy(source).then(|| policy_failure(source));
+                    policy.unwrap_or_else(|| chat_failure(source, error))
+                })?;
                 return Ok(Self::Chat(Box::new(chat)));
             }
             Class::Items(form) => form,
@@ -205,6 +208,7 @@ fn lines(source: &Source, count: &dyn Fn(&str) -> i64) -> Result<RequestConfig, 
                     name: source.name.clone(),
                     text: line.to_owned(),
                     line: Some(index + 1),
+                    had_byte_order_mark: false,
                 };
                 unreadable(source, &line, &error)
             });
@@ -219,6 +223,19 @@ fn lines(source: &Source, count: &dyn Fn(&str) -> i64) -> Result<RequestConfig, 
 /// Says why items cannot be read: messages among them, a chat that is not JSON, or a fault in `part`.
 fn unreadable(source: &Source, part: &Source, error: &ConfigError) -> Failure {
     let text = source.text.trim_start();
+    if is_policy(source) {
+        return policy_failure(source);
+    }
+    if source.format() != Format::Json && !is_request(source) {
+        return match Chat::parse(&source.text, None) {
+            Err(error) if error.is_foreign() => chat_failure(source, error),
+            _ => Failure::input("this is plain text, not a chat")
+                .at(source.place(1, 1, String::new()))
+                .help(
+                    "chats and items are JSON, one object per line too; requests are also TOML or YAML",
+                ),
+        };
+    }
     if source.format() == Format::Json {
         return match Chat::parse(&source.text, None) {
             Err(error) if error.is_mixed() || error.is_foreign() => chat_failure(source, error),
@@ -242,6 +259,29 @@ fn unreadable(source: &Source, part: &Source, error: &ConfigError) -> Failure {
         .help("convert it first, such as with `yq -o json`"),
         _ => part.failure(error),
     }
+}
+
+fn is_policy(source: &Source) -> bool {
+    source.policy().is_ok()
+}
+
+fn policy_failure(source: &Source) -> Failure {
+    Failure::input("this is a policy, not a chat or items")
+        .at(source.whole())
+        .help(format!("name the chat, and add --policy {}", source.name))
+}
+
+/// Returns whether a text that is not JSON is meant as a request: by its file extension or by a key of one.
+fn is_request(source: &Source) -> bool {
+    const KEYS: [&str; 7] = [
+        "items", "budget", "policy", "query", "messages", "input", "content",
+    ];
+    let is_key = |line: &str| {
+        let line = line.trim_start_matches([' ', '-', '[']);
+        let end = line.find([':', '=', ']', '.']).unwrap_or(0);
+        KEYS.contains(&line[..end].trim_end())
+    };
+    Format::of_path(&source.name).is_some() || source.text.lines().any(is_key)
 }
 
 fn chat_failure(source: &Source, error: ChatError) -> Failure {
@@ -363,6 +403,7 @@ mod tests {
                 name: name.to_owned(),
                 text: text.to_owned(),
                 line: None,
+                had_byte_order_mark: false,
             };
             let evidence = evidence.to_owned();
             let expected = Classified { class, evidence };

@@ -1,6 +1,7 @@
 //! Chat formats and token counters on the command line.
 
 use clap::Args;
+use cupel::config::nearest_name;
 use cupel_chat::{
     Encoding, Heuristic, Model, Scaled, Shape, TokenCounter, UnknownEncoding, UnknownModel,
 };
@@ -47,7 +48,13 @@ impl std::str::FromStr for Counter {
             name => name
                 .parse()
                 .map(Self::Exact)
-                .map_err(|error: UnknownEncoding| format!("{error}, heuristic")),
+                .map_err(|error: UnknownEncoding| {
+                    let known = Encoding::ALL.iter().map(TokenCounter::name);
+                    let near = nearest_name(name, known.chain(["heuristic"]));
+                    let near =
+                        near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
+                    format!("{error}, heuristic{near}")
+                }),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use cupel::config::{ConfigError, Document, Format, PolicyConfig};
-use cupel_chat::Shape;
+use cupel_chat::{Chat, Shape};
 
 use crate::failure::{Exit, Failure, Place};
 
@@ -51,6 +51,8 @@ pub(crate) struct Source {
     pub(crate) text: String,
     /// The line of the file, from 1, if the text is one line of it.
     pub(crate) line: Option<usize>,
+    /// Whether the file starts with a byte order mark, which the text does not have.
+    pub(crate) had_byte_order_mark: bool,
 }
 
 impl Source {
@@ -68,6 +70,7 @@ impl Source {
     }
 
     fn new(name: String, bytes: Vec<u8>) -> Result<Self, Failure> {
+        let had_byte_order_mark = bytes.starts_with("\u{feff}".as_bytes());
         let text = decode(&name, 1, bytes)?;
         if text.trim().is_empty() {
             return Err(Failure::input("the file is empty").in_file(&name).help(
@@ -78,6 +81,7 @@ impl Source {
             name,
             text,
             line: None,
+            had_byte_order_mark,
         })
     }
 
@@ -91,6 +95,7 @@ impl Source {
             name: name.to_owned(),
             text,
             line: Some(line),
+            had_byte_order_mark: false,
         })
     }
 
@@ -98,7 +103,19 @@ impl Source {
     pub(crate) fn policy(&self) -> Result<PolicyConfig, Failure> {
         Document::parse(&self.text, self.format())
             .and_then(|document| document.policy_config())
-            .map_err(|error| self.failure(&error))
+            .map_err(|error| self.not_a_policy().unwrap_or_else(|| self.failure(&error)))
+    }
+
+    /// Returns the failure of a chat or a list of items in the place of a policy.
+    fn not_a_policy(&self) -> Option<Failure> {
+        let chat = Chat::parse(&self.text, None).ok();
+        let chat = chat.filter(|chat| !chat.is_empty())?;
+        let (what, command) = match chat.shape() {
+            Shape::Items => ("a list of items", "`cupel select` selects from items"),
+            _ => ("a chat", "`cupel fit` fits a chat"),
+        };
+        let failure = Failure::input(format!("this is {what}, not a policy"));
+        Some(failure.at(self.whole()).help(command))
     }
 
     /// Returns every fault of the text as a policy document.
@@ -107,6 +124,9 @@ impl Source {
             Ok(document) => document.policy_faults(),
             Err(error) => vec![error],
         };
+        if let (false, Some(failure)) = (faults.is_empty(), self.not_a_policy()) {
+            return vec![failure];
+        }
         faults.iter().map(|fault| self.failure(fault)).collect()
     }
 

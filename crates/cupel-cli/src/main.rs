@@ -20,6 +20,7 @@ mod summary;
 mod task;
 mod text;
 mod trimming;
+mod windows;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
@@ -33,6 +34,11 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() && std::env::args_os().any(|arg| arg == "--json") => {
             Output::new(OutputOptions::json()).problem(&Problem::usage(&error.to_string()));
+            return ExitCode::from(Exit::Input as u8);
+        }
+        Err(error) if error.use_stderr() => {
+            let text = error.render().ansi().to_string();
+            Output::new(OutputOptions::default()).usage(&text);
             return ExitCode::from(Exit::Input as u8);
         }
         Err(error) => error.exit(),

@@ -208,6 +208,16 @@ impl Output {
         let _ = write!(self.err, "\r\u{1b}[K{text}").and_then(|()| self.err.flush());
     }
 
+    /// Writes the fault of a command line in lines that fit a terminal.
+    pub(crate) fn usage(&mut self, text: &str) {
+        let columns = stated_columns(terminal_size_of(io::stderr())).unwrap_or(usize::MAX);
+        for line in text.lines() {
+            for line in wrap(line, columns, INDENT) {
+                let _ = writeln!(self.err, "{line}");
+            }
+        }
+    }
+
     /// Writes a problem, as JSON with `--json`.
     pub(crate) fn problem(&mut self, problem: &Problem) {
         let _ = self.out.flush();

@@ -24,6 +24,7 @@ use crate::kinds::unused_kinds;
 use crate::output::{Output, write_file};
 use crate::summary::Header;
 use crate::trimming::TrimmingArgs;
+use crate::windows::for_each_window;
 
 /// The presets for chats, chats with a state, and items without a policy.
 const CHATS_POLICY: &str = "agent";
@@ -803,6 +804,46 @@ impl Task {
         Failure::fit(error).or_at(|| self.source.whole())
     }
 
+    /// Returns the tokens of a window of the task's policy, with its markers.
+    pub(crate) fn tokens_of(&self, decisions: &Decisions<'_>) -> i64 {
+        self.tokens_over(self.candidates(), decisions)
+    }
+
+    /// Returns the tokens of a window of another policy, with its markers.
+    pub(crate) fn tokens_with(&self, variant: &Variant, decisions: &Decisions<'_>) -> i64 {
+        self.tokens_over(variant.candidates.as_ref(), decisions)
+    }
+
+    fn tokens_over(&self, candidates: Option<&Candidates>, decisions: &Decisions<'_>) -> i64 {
+        let window = decisions.window().iter().copied();
+        let mut kept: Vec<usize> = window.filter(|&index| index < self.len()).collect();
+        kept.sort_unstable();
+        let view = |index| decisions.view(index);
+        let markers = self.marker_tokens(candidates, &kept, view);
+        decisions.tokens_used().saturating_add(markers)
+    }
+
+    /// Returns the tokens of the markers in a window with these messages.
+    fn marker_tokens(
+        &self,
+        candidates: Option<&Candidates>,
+        kept: &[usize],
+        view: impl Fn(usize) -> Option<usize>,
+    ) -> i64 {
+        let (Content::Chat { chat, .. }, Some(counter)) = (&self.content, &self.counter) else {
+            return 0;
+        };
+        let markers =
+            candidates.map(|candidates| chat.markers_for(candidates, kept, view, &**counter));
+        let markers = markers.iter().flatten();
+        markers.map(|marker| marker.tokens).sum()
+    }
+
+    /// Returns why a message is never dropped.
+    pub(crate) fn kept_because(&self, index: usize) -> Option<&str> {
+        self.candidates()?.kept_because(index)
+    }
+
     fn candidates(&self) -> Option<&Candidates> {
         match &self.content {
             Content::Items(_) => None,
@@ -827,7 +868,13 @@ impl Task {
         // The request overhead is a pinned candidate, but no message.
         let overhead = items.len() - self.len();
         sweep.items.truncate(self.len());
-        for step in &mut sweep.steps {
+        let mut marker_tokens = Vec::with_capacity(sweep.steps.len());
+        for_each_window(&sweep, self.len(), |step, kept| {
+            let view = |index| sweep.view_at(index, step.from);
+            marker_tokens.push(self.marker_tokens(self.candidates(), kept, view));
+        });
+        for (step, markers) in sweep.steps.iter_mut().zip(marker_tokens) {
+            step.tokens_used = step.tokens_used.saturating_add(markers);
             let pinned = overhead.min(step.included);
             step.included -= pinned;
             step.excluded -= overhead - pinned;

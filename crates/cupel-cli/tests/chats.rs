@@ -207,6 +207,108 @@ fn orphans_of_a_chat_that_fits_are_kept_with_a_warning_unless_strict() {
     );
 }
 
+/// A chat of several turns whose answers are long, so that windows have markers.
+fn turns() -> String {
+    let turn = |number: usize| {
+        let answer = "several words of an answer ".repeat(12);
+        [
+            json!({"role": "user", "content": format!("Question {number}?")}),
+            json!({"role": "assistant", "content": answer}),
+        ]
+    };
+    let mut messages: Vec<Value> = (0..5).flat_map(turn).collect();
+    messages.push(json!({"role": "user", "content": "The last question?"}));
+    Value::from(messages).to_string()
+}
+
+#[test]
+fn every_command_counts_the_markers_of_a_window() {
+    let sandbox = Sandbox::with(&[("chat.json", turns().as_bytes())]);
+    let run = |args: &[&str]| sandbox.run(args).json();
+    let sweep = run(&["sweep", "chat.json", "--shorten", "off", "--json"]);
+    let steps = sweep["steps"].as_array().expect("steps");
+    let mut markers = 0;
+    for step in steps.iter().filter(|step| step["error"].is_null()) {
+        let budget = step["from"].to_string();
+        let args = |command| {
+            let args = [
+                "chat.json",
+                "--budget",
+                &budget,
+                "--shorten",
+                "off",
+                "--json",
+            ];
+            [&[command], &args[..]].concat()
+        };
+        let fitted = run(&args("fit"));
+        markers += fitted["markers"].as_array().map_or(0, Vec::len);
+        let tokens = &fitted["tokens_after"];
+        assert_eq!(&step["tokens_used"], tokens, "sweep at {budget}");
+        assert_eq!(&run(&args("explain"))["tokens_used"], tokens);
+        let one = run(&[&args("explain")[..], &["--item", "3"]].concat());
+        assert_eq!(&one["tokens_used"], tokens);
+        let policies = ["--policy", "agent", "--policy", "agent"];
+        let compared = run(&[&args("compare")[..], &policies].concat());
+        assert_eq!(&compared["variants"][0]["tokens"], tokens);
+    }
+    assert!(markers > 2);
+}
+
+#[test]
+fn an_explanation_says_why_a_message_is_always_kept() {
+    let sandbox = Sandbox::with(&[("chat.json", turns().as_bytes())]);
+    let args = ["chat.json", "--budget", "200", "--pin", "3"];
+    let table = sandbox
+        .run(&[&["explain"], &args[..]].concat())
+        .ok()
+        .to_owned();
+    for reason in ["task", "last user turn", "pin 3"] {
+        assert!(table.contains(&format!("always kept: {reason}")), "{table}");
+    }
+    let one = sandbox.run(&[&["explain", "--item", "1"], &args[..]].concat());
+    assert!(one.ok().contains("instead   message"), "{}", one.out);
+    // Ranks count from 1 in the text and in JSON.
+    let shown = one.out.lines().find(|line| line.starts_with("  rank"));
+    let shown = shown.and_then(|line| line.split_whitespace().nth(1));
+    let json = sandbox.run(&[&["explain", "--item", "1", "--json"], &args[..]].concat());
+    let json = json.json();
+    assert_eq!(shown, Some(&*json["rank"].to_string()));
+    let ranks = json["neighbors"].as_array().expect("neighbors").iter();
+    assert!(ranks.clone().all(|it| it["rank"] != 0) && ranks.count() > 1);
+}
+
+#[test]
+fn a_failed_line_of_a_batch_keeps_its_custom_id() {
+    let line = |id: &str, content: &str| {
+        let body = json!({"messages": [{"role": "user", "content": content}]});
+        json!({"custom_id": id, "method": "POST", "url": "/v1/chat/completions", "body": body})
+    };
+    let lines = format!("{}\n{}\n", line("a", "hi"), line("b", &"word ".repeat(90)));
+    let sandbox = Sandbox::new();
+    let ran = sandbox.run_with_input(&["fit", "-", "--budget", "40"], lines.as_bytes());
+    let answers: Vec<Value> = ran
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    assert_eq!(
+        [&answers[0]["custom_id"], &answers[1]["custom_id"]],
+        ["a", "b"]
+    );
+    assert!(answers[1]["error"]["message"].is_string());
+}
+
+#[test]
+fn a_byte_order_mark_is_removed_with_a_warning() {
+    let sandbox = Sandbox::new();
+    let chat = r#"[{"role": "user", "content": "hi"}]"#;
+    let input = format!("\u{feff}{chat}");
+    let ran = sandbox.run_with_input(&["fit", "-", "--budget", "8k"], input.as_bytes());
+    assert_eq!(ran.ok().trim_end(), chat);
+    assert!(ran.err.contains("byte order mark"), "{}", ran.err);
+}
+
 #[test]
 fn lines_of_messages_stay_lines() {
     let lines =

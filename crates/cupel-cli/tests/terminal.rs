@@ -811,6 +811,19 @@ fn a_message_on_a_line_of_a_batch_is_refused() {
     );
 }
 
+#[test]
+fn faults_of_a_command_line_fit() {
+    let sandbox = Sandbox::new();
+    for args in [["--encoding", "o200"], ["--shape", "opnai"]] {
+        let args = [&["fit", "chat.json"], &args[..]].concat();
+        for columns in [60, 80] {
+            let ran = sandbox.run_in_columns(&args, Some(columns));
+            assert_eq!(ran.exit, 2);
+            assert_fits(&ran.err, Some(columns), &format!("{args:?}"));
+        }
+    }
+}
+
 /// The width of a terminal counts, not `COLUMNS`.
 #[cfg(target_os = "linux")]
 #[test]

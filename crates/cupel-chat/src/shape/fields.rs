@@ -58,17 +58,21 @@ pub(crate) fn read(shape: Shape, value: &Value) -> Result<ParsedMessage, Fault> 
     if !format.content_fields.is_empty() && !format.content_fields.iter().any(has_content) {
         let looks_like = evidence(value).map(|(shape, _)| shape);
         let looks_like = looks_like.or_else(|| nearest(fields));
-        let looks_like = match looks_like.filter(|other| *other != shape) {
-            Some(other) => format!("; it looks like {other}"),
-            None => String::new(),
+        // Another format helps only if the message looks like one.
+        let (hint, kind) = match looks_like.filter(|other| *other != shape) {
+            Some(other) => (format!("it looks like {other}"), Kind::Unknown),
+            None => {
+                let expected = format.content_fields.join(", ");
+                (format!("expected one of {expected}"), Kind::Invalid)
+            }
         };
         return Err(Fault {
             field: String::new(),
             message: format!(
-                "a message of the format {shape} without content: it has {}{looks_like}",
+                "a message of the format {shape} without content: it has {}; {hint}",
                 named(fields)
             ),
-            kind: Kind::Unknown,
+            kind,
         });
     }
     let mut message = (format.read)(fields)?;

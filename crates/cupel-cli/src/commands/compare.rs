@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::failure::{Exit, Failure};
 use crate::output::{Output, columns};
-use crate::task::{InputArgs, NamedPolicy, Task};
+use crate::task::{Content, InputArgs, NamedPolicy, Task};
 use crate::text::{Give, Table, counted, excerpt, grouped, grouped_count, left, right};
 use crate::trimming::TrimmingArgs;
 
@@ -27,7 +27,7 @@ pub(crate) struct Compare {
 
 const EXAMPLES: &str = "\
 Examples:
-  cupel compare chat.json --budget 8k --policy agent --policy chat
+  cupel compare chat.json --budget 8k --policy agent --policy newest
   cupel compare items.json --budget 4k --policy chat --policy rag
   cupel compare request.json --policy mine.toml --policy theirs.toml --json";
 
@@ -42,8 +42,12 @@ impl Compare {
             policies.insert(0, task.policy.clone());
         }
         if policies.len() < 2 {
+            let others = match task.content {
+                Content::Chat { .. } => "--policy agent --policy newest",
+                Content::Items(_) => "--policy chat --policy rag",
+            };
             return Err(Failure::input("there is only one policy to compare")
-                .help("name two or more: --policy chat --policy rag"));
+                .help(format!("name two or more: {others}")));
         }
         if let Some(warning) = self.input.unread_query(&policies)
             && !output.is_json()
@@ -53,7 +57,11 @@ impl Compare {
         let variants = policies.iter().map(|policy| task.variant(policy));
         let variants = variants.collect::<Result<Vec<_>, _>>()?;
         let decisions = variants.iter().map(|variant| task.decide_with(variant));
-        let comparison = Comparison::new(&task, &policies, decisions.collect::<Result<_, _>>()?);
+        let decisions = decisions.collect::<Result<Vec<_>, _>>()?;
+        let tokens = variants.iter().zip(&decisions);
+        let tokens = tokens.map(|(variant, decisions)| task.tokens_with(variant, decisions));
+        let tokens = tokens.collect();
+        let comparison = Comparison::new(&task, &policies, decisions, tokens);
         if output.is_json() {
             output.json(&comparison.document())?;
         } else {
@@ -68,6 +76,8 @@ struct Comparison<'a> {
     task: &'a Task,
     policies: &'a [NamedPolicy],
     decisions: Vec<Decisions<'a>>,
+    /// The tokens of each window.
+    tokens: Vec<i64>,
     /// Whether an item is in, by item and policy.
     is_in: Vec<Vec<bool>>,
     /// The items on which they disagree.
@@ -75,7 +85,12 @@ struct Comparison<'a> {
 }
 
 impl<'a> Comparison<'a> {
-    fn new(task: &'a Task, policies: &'a [NamedPolicy], decisions: Vec<Decisions<'a>>) -> Self {
+    fn new(
+        task: &'a Task,
+        policies: &'a [NamedPolicy],
+        decisions: Vec<Decisions<'a>>,
+        tokens: Vec<i64>,
+    ) -> Self {
         let mut is_in = vec![vec![false; policies.len()]; task.len()];
         for (variant, decision) in decisions.iter().enumerate() {
             for &index in decision.window().iter().filter(|it| **it < task.len()) {
@@ -88,18 +103,19 @@ impl<'a> Comparison<'a> {
             task,
             policies,
             decisions,
+            tokens,
             is_in,
         }
     }
 
     fn document(&self) -> serde_json::Value {
         let items = &self.task.items;
-        let variants = self.policies.iter().zip(&self.decisions);
-        let variants = variants.map(|(policy, decision)| {
+        let variants = self.policies.iter().zip(&self.decisions).zip(&self.tokens);
+        let variants = variants.map(|((policy, decision), tokens)| {
             json!({
                 "policy": policy.name,
                 "selected": decision.window().iter().filter(|it| **it < self.task.len()).collect::<Vec<_>>(),
-                "tokens": decision.tokens_used(),
+                "tokens": tokens,
             })
         });
         let diffs = self.swings.iter().map(
@@ -142,14 +158,15 @@ impl<'a> Comparison<'a> {
             output.table(&table)?;
         }
         output.finish()?;
-        for (policy, decision) in self.policies.iter().zip(&self.decisions) {
+        let variants = self.policies.iter().zip(&self.decisions).zip(&self.tokens);
+        for ((policy, decision), tokens) in variants {
             let kept = decision.window().iter().filter(|it| **it < task.len());
             output.note(format_args!(
                 "{}: kept {} of {}, {} tokens",
                 policy.name,
                 grouped_count(kept.count()),
                 counted(task.len(), unit),
-                grouped(decision.tokens_used())
+                grouped(*tokens)
             ));
         }
         output.note(match self.swings.len() {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use cupel::{Decisions, Explanation, ScorePart};
+use cupel::{Decisions, Explanation, InclusionReason, ScorePart};
 use serde_json::json;
 
 use crate::budget::limits;
@@ -74,16 +74,32 @@ impl Explain {
 fn one(task: &Task, index: usize, output: &mut Output) -> Result<Exit, Failure> {
     task.check_index(index)?;
     let decisions = task.decide()?;
-    let explanation = task
+    let mut explanation = task
         .pipeline()
         .explain(&task.items, &task.budget, index)
         .map_err(|error| Failure::run(&error))?;
+    let markers = task.tokens_of(&decisions) - explanation.tokens_used;
+    explanation.tokens_used += markers;
+    explanation.tokens_left -= markers;
     if output.is_json() {
-        output.json(&explanation)?;
+        output.json(&explanation_document(&explanation)?)?;
     } else {
         write_one(task, &decisions, &explanation, output)?;
     }
     Ok(Exit::Success)
+}
+
+/// Returns the explanation as JSON. Ranks count from 1, as in the text.
+fn explanation_document(explanation: &Explanation) -> Result<serde_json::Value, Failure> {
+    let document = serde_json::to_value(explanation);
+    let mut document = document.map_err(|error| Failure::internal(error.to_string()))?;
+    if let Some(rank) = explanation.rank {
+        document["rank"] = json!(rank + 1);
+    }
+    for (place, neighbor) in explanation.neighbors.iter().enumerate() {
+        document["neighbors"][place]["rank"] = json!(neighbor.rank + 1);
+    }
+    Ok(document)
 }
 
 /// Writes the explanation of one message or item.
@@ -100,7 +116,7 @@ fn write_one(
     let text = excerpt(item.content(), columns() - 2);
     output.line(format_args!("{bold}{name}{bold:#}\n  {text}"))?;
     let mut rows: Vec<(&str, String)> = Vec::new();
-    let why = why(decisions, *index);
+    let why = why(task, decisions, *index);
     rows.push(match decisions.position(*index) {
         Some(position) => {
             let place = grouped_count(position + 1);
@@ -124,7 +140,16 @@ fn write_one(
         rows.push(("rank", format!("{rank} of {ranked}")));
     }
     if !explanation.displaced_by.is_empty() {
-        rows.push(("instead", listed(&explanation.displaced_by)));
+        let (unit, displaced) = (task.shape().unit(), &explanation.displaced_by);
+        let (s, are) = if displaced.len() == 1 {
+            ("", "is")
+        } else {
+            ("s", "are")
+        };
+        rows.push((
+            "instead",
+            format!("{unit}{s} {} {are} kept", listed(displaced)),
+        ));
     }
     match &explanation.parts {
         Some(parts) => score_rows(parts, 0, &mut rows),
@@ -220,10 +245,14 @@ fn write_neighbors(
 }
 
 /// Returns why a message is in the window or not.
-fn why(decisions: &Decisions<'_>, index: usize) -> String {
-    match decisions.inclusion(index) {
-        Some(reason) => reason.phrase(),
-        None => decisions.phrase(index).unwrap_or_default(),
+fn why(task: &Task, decisions: &Decisions<'_>, index: usize) -> String {
+    match (decisions.inclusion(index), task.kept_because(index)) {
+        (None, _) => decisions.phrase(index).unwrap_or_default(),
+        (Some(reason), None) => reason.phrase(),
+        (Some(reason @ InclusionReason::Shortened { .. }), Some(kept)) => {
+            format!("always kept: {kept}; {}", reason.phrase())
+        }
+        (Some(_), Some(kept)) => format!("always kept: {kept}"),
     }
 }
 
@@ -251,7 +280,7 @@ fn document(task: &Task, decisions: &Decisions<'_>) -> serde_json::Value {
         "policy": task.policy.name,
         "budget": task.budget,
         "overhead": task.overhead(),
-        "tokens_used": decisions.tokens_used(),
+        "tokens_used": task.tokens_of(decisions),
         "candidates": candidates.collect::<Vec<_>>(),
         "warnings": task.warnings(decisions.window()),
     })
@@ -310,7 +339,7 @@ fn table(task: &Task, output: &mut Output) -> Result<(), Failure> {
             grouped(item.tokens()),
             score(decisions.score(index)),
             bar(item.tokens(), limit, BAR),
-            why(decisions, index),
+            why(task, decisions, index),
             excerpt(item.content(), columns()),
         ]);
     }

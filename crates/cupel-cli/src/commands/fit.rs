@@ -65,6 +65,9 @@ Exit status: 1 if the mandatory messages do not fit.";
 impl Fit {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
         let source = self.task.source()?;
+        if source.had_byte_order_mark {
+            output.warn("removed the byte order mark at the start of the input");
+        }
         let settings = self.task.settings()?;
         if let Some(chats) = chats::find(&source, self.task.read_args()) {
             return self.run_many(&settings, &source, &chats, output);
@@ -102,9 +105,10 @@ impl Fit {
                 Ok(text)
             }
         })?;
-        let texts = answers.iter().map(|answer| match answer {
+        let texts = answers.iter().zip(chats.iter());
+        let texts = texts.map(|(answer, (_, chat))| match answer {
             Ok(text) => text.clone(),
-            Err(problem) => problem.json().to_string(),
+            Err(problem) => chats::failed(problem, chat),
         });
         let texts: Vec<String> = texts.collect();
         if is_json {

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
-use cupel::{BudgetSweep, ContextItem, ContextKind, Decisions, LadderSlice};
-use cupel_chat::{Candidates, Chat, Marker, Message, Role, TokenCounter};
+use cupel::{BudgetSweep, ContextItem, ContextKind, Decisions};
+use cupel_chat::{Candidates, Chat, Marker, Role, TokenCounter};
 use serde::Serialize;
 
 use super::lines::{Lines, lines_of};
 use super::number::Int;
+use crate::windows::for_each_window;
 
 /// The chat that the candidates of a page are the messages of.
 pub(crate) struct ChatPart<'a> {
@@ -18,8 +19,6 @@ pub(crate) struct ChatPart<'a> {
     calls: HashMap<&'a str, (usize, usize)>,
     /// The number of members of each group, at the position of its first message.
     group_sizes: Vec<usize>,
-    /// The group of the last user turn.
-    last_user_turn: Option<usize>,
 }
 
 /// What a page shows of a message or an item.
@@ -66,11 +65,9 @@ impl<'a> ChatPart<'a> {
         for message in chat.messages() {
             group_sizes[message.group()] += 1;
         }
-        let user_turns = chat.messages().filter(|message| message.is_user_turn());
         Self {
             calls: calls.collect(),
             group_sizes,
-            last_user_turn: user_turns.last().map(Message::group),
             chat,
             candidates,
             counter,
@@ -112,29 +109,9 @@ impl<'a> ChatPart<'a> {
             calls,
             answers,
             group: Some(message.group()).filter(|&group| self.group_sizes[group] > 1),
-            pinned: self.why_pinned(index, item),
+            pinned: self.candidates.kept_because(index).map(str::to_owned),
             name,
         }
-    }
-
-    /// Returns why a message is never dropped.
-    fn why_pinned(&self, index: usize, item: &ContextItem) -> Option<String> {
-        let marks = [LadderSlice::MANDATORY, LadderSlice::KEEP];
-        let mark = marks.iter().find_map(|key| item.metadata().get(*key));
-        if let Some(mark) = mark {
-            return Some(mark.clone());
-        }
-        if !item.pinned() {
-            return None;
-        }
-        let message = self.chat.message(index);
-        Some(if message.role() == Role::System {
-            "system message".to_owned()
-        } else if self.last_user_turn == Some(message.group()) {
-            "last user turn".to_owned()
-        } else {
-            "pinned".to_owned()
-        })
     }
 
     /// Returns the other fields of a message.
@@ -162,29 +139,18 @@ impl<'a> ChatPart<'a> {
                 found.push(MarkersFrom { from, markers });
             }
         };
-        let mut changes = changes(sweep, self.chat.len()).into_iter().peekable();
-        let mut is_kept = vec![false; self.chat.len()];
-        let kept = |is_kept: &[bool]| -> Vec<usize> {
-            (0..is_kept.len()).filter(|&index| is_kept[index]).collect()
-        };
-        for step in &sweep.steps {
-            while let Some((_, index)) = changes.next_if(|(budget, _)| *budget <= step.from) {
-                is_kept[index] ^= true;
-            }
+        for_each_window(sweep, self.chat.len(), |step, kept| {
             let view = |index| sweep.view_at(index, step.from);
-            add(step.from, self.markers_of(&kept(&is_kept), view));
+            add(step.from, self.markers_of(kept, view));
             if step.from < target && target <= step.to {
-                let mut is_kept = vec![false; self.chat.len()];
-                let window = decisions.window().iter();
-                window.for_each(|&index| {
-                    if let Some(is_kept) = is_kept.get_mut(index) {
-                        *is_kept = true;
-                    }
-                });
+                let window = decisions.window().iter().copied();
+                let mut kept: Vec<usize> =
+                    window.filter(|&index| index < self.chat.len()).collect();
+                kept.sort_unstable();
                 let view = |index| decisions.view(index);
-                add(target, self.markers_of(&kept(&is_kept), view));
+                add(target, self.markers_of(&kept, view));
             }
-        }
+        });
         found
     }
 
@@ -192,20 +158,6 @@ impl<'a> ChatPart<'a> {
         self.chat
             .markers_for(self.candidates, kept, view, self.counter)
     }
-}
-
-/// Returns the budgets at which a message enters or leaves the window, in ascending order.
-fn changes(sweep: &BudgetSweep, len: usize) -> Vec<(i64, usize)> {
-    let messages = sweep.items.iter().filter(|item| item.index < len);
-    let mut changes: Vec<(i64, usize)> = messages
-        .flat_map(|item| {
-            let intervals = item.intervals.iter();
-            intervals
-                .flat_map(|&(from, to)| [(from, item.index), (to.saturating_add(1), item.index)])
-        })
-        .collect();
-    changes.sort_unstable();
-    changes
 }
 
 impl<'a> MessageFields<'a> {

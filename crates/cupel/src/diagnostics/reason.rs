@@ -218,8 +218,8 @@ exclusion_reasons! { quota_kind:
         filter_name: String,
     }
     sentence("dropped by filter '{filter_name}'")
-    phrase("filtered: {filter_name}")
-    summary("filtered: {filter_name}")
+    phrase("filtered ({filter_name})")
+    summary("filtered ({filter_name})")
     content()
 
     /// The window holds as many items of the item's kind as the count limit allows.
@@ -818,8 +818,8 @@ mod tests {
                 ExclusionReason::Filtered {
                     filter_name: "age".to_owned(),
                 },
-                "filtered: age",
-                "filtered: age",
+                "filtered (age)",
+                "filtered (age)",
             ),
             (
                 ExclusionReason::CountCapExceeded {

@@ -131,7 +131,31 @@ function draw() {
     drawControls();
     const { members, markers } = drawLists();
     drawBudget(members, markers);
+    markMatches();
   });
+}
+
+/** Highlights the matches of the search in the texts that are shown. */
+function markMatches() {
+  if (!('highlights' in CSS)) return;
+  CSS.highlights.delete('match');
+  const { query } = state;
+  if (query === '') return;
+  const found = new Highlight();
+  const texts = document.createTreeWalker(element('panels', HTMLElement), NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const node = texts.currentNode;
+    const text = (node.nodeValue ?? '').toLowerCase();
+    // A few letters have a lower case of another length.
+    if (text.length !== node.nodeValue?.length) continue;
+    for (let at = text.indexOf(query); at >= 0; at = text.indexOf(query, at + query.length)) {
+      const range = new Range();
+      range.setStart(node, at);
+      range.setEnd(node, at + query.length);
+      found.add(range);
+    }
+  }
+  CSS.highlights.set('match', found);
 }
 
 function drawFromStart() {
@@ -205,6 +229,9 @@ function startBudget() {
 
 function startFilters() {
   view.search.form?.addEventListener('submit', (event) => event.preventDefault());
+  // What opens shows more text.
+  element('panels', HTMLElement).addEventListener('toggle', () => requestAnimationFrame(markMatches), { capture: true });
+  element('panels', HTMLElement).addEventListener('click', () => requestAnimationFrame(markMatches));
   view.search.addEventListener('input', () => {
     state.query = view.search.value.toLowerCase();
     drawFromStart();
@@ -228,7 +255,7 @@ function startTexts() {
   element('title', HTMLElement).textContent = name;
   element('last', HTMLElement).textContent = tokens(last);
   const all = items.reduce((sum, item) => sum + (item.tokens > 0 ? BigInt(item.tokens) : 0n), BigInt(data.overhead));
-  const facts = [`budget ${tokens(target)}`];
+  const facts = [`given budget ${tokens(target)}`];
   if (given.max > given.target) facts.push(`window ${tokens(given.max)}`);
   if (given.reserve > 0) facts.push(`${tokens(given.reserve)} reserved for the answer`);
   for (const [kind, slot] of given.slots) facts.push(`${tokens(slot)} reserved for ${kind}`);
