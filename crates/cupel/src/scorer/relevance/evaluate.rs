@@ -75,7 +75,7 @@ impl Method<'_> {
         mut record: Option<&mut Record>,
     ) -> Result<Vec<f64>, CupelError> {
         let mut scores = vec![0.0; len];
-        let mut scratch = vec![0.0; len];
+        let mut scratch = vec![0.0; 2 * len];
         each_term(&mut |name, matches| {
             let before = record.is_some().then(|| matches.to_vec());
             self.spread_near(matches, &mut scratch);
@@ -118,18 +118,20 @@ impl Method<'_> {
         if forward <= 0.0 && backward <= 0.0 {
             return;
         }
+        let (ahead, behind) = scratch.split_at_mut(matches.len());
         for section in &self.sections {
-            let (matches, ahead) = (&mut matches[section.clone()], &mut scratch[section.clone()]);
-            let mut peak = 0.0_f64;
-            for (ahead, &own) in ahead.iter_mut().zip(&*matches) {
-                peak = (forward * peak).max(own);
-                *ahead = peak;
+            let from = &matches[section.clone()];
+            let (mut before, mut after) = (0.0_f64, 0.0_f64);
+            // Both directions in one loop: each step waits for the one before it, but not for the other direction.
+            for (offset, (&first, &last)) in from.iter().zip(from.iter().rev()).enumerate() {
+                before = (forward * before).max(first);
+                after = (backward * after).max(last);
+                ahead[section.start + offset] = before;
+                behind[section.end - 1 - offset] = after;
             }
-            let mut peak = 0.0_f64;
-            for (own, ahead) in matches.iter_mut().zip(ahead).rev() {
-                peak = (backward * peak).max(*own);
-                *own = peak.max(*ahead);
-            }
+        }
+        for ((own, ahead), behind) in matches.iter_mut().zip(ahead).zip(behind) {
+            *own = ahead.max(*behind);
         }
     }
 
@@ -152,14 +154,11 @@ impl Method<'_> {
         }
         for section in &self.sections {
             let (powers, sums) = (&powers[section.clone()], &mut sums[section.clone()]);
-            let mut before = 0.0;
-            for (sum, own) in sums.iter_mut().zip(powers) {
-                *sum = own + before;
-                before = decay * (before + own);
-            }
-            let mut after = 0.0;
-            for (sum, own) in sums.iter_mut().zip(powers).rev() {
-                *sum += after;
+            let (mut before, mut after) = (0.0, 0.0);
+            for (offset, (first, own)) in powers.iter().zip(powers.iter().rev()).enumerate() {
+                sums[offset] += first + before;
+                sums[powers.len() - 1 - offset] += after;
+                before = decay * (before + first);
                 after = decay * (after + own);
             }
         }

@@ -7,8 +7,8 @@ use rust_stemmers::Stemmer;
 use super::language::Language;
 use super::words::each_word;
 use crate::ContextItem;
-use crate::fast::hash::hash;
 use crate::fast::interner::{Interner, index32};
+use crate::fast::tag_key::TagKey;
 
 /// The metadata key of the name of a speaker.
 const SPEAKER: &str = "cupel:speaker";
@@ -92,7 +92,7 @@ impl Index {
     }
 }
 
-/// Numbers of texts from 0 on, and the texts of numbers.
+/// Numbers of lowercase texts from 0 on, and the texts of numbers.
 struct Texts {
     interner: Interner,
     text: String,
@@ -115,31 +115,28 @@ impl Texts {
         &self.text[start..self.ends[number] as usize]
     }
 
-    fn key(text: &str) -> [u64; 2] {
-        [hash(text), text.len() as u64]
-    }
-
+    /// Returns the number of a lowercase text.
     fn find(&self, text: &str) -> Option<usize> {
-        let is_same = |number| self.get(number - 1) == text;
-        self.interner.find(Self::key(text), is_same).checked_sub(1)
+        let key = TagKey::new(text);
+        let is_same = |number| key.is_inline() || self.get(number - 1) == text;
+        self.interner.find(key.folded(), is_same).checked_sub(1)
     }
 
-    /// Returns the number of a text, which is the next one if it is new.
+    /// Returns the number of a lowercase text, which is the next one if it is new.
     fn intern(&mut self, text: &str) -> usize {
+        let key = TagKey::new(text);
         let Self {
             interner,
             text: all,
             ends,
         } = self;
         let is_same = |number: usize| {
-            let start = if number < 2 {
-                0
-            } else {
-                ends[number - 2] as usize
-            };
-            &all[start..ends[number - 1] as usize] == text
+            let start = number
+                .checked_sub(2)
+                .map_or(0, |before| ends[before] as usize);
+            key.is_inline() || &all[start..ends[number - 1] as usize] == text
         };
-        let number = interner.intern(Self::key(text), is_same) - 1;
+        let number = interner.intern(key.folded(), is_same) - 1;
         if number == ends.len() {
             all.push_str(text);
             ends.push(index32(all.len()));
@@ -167,8 +164,8 @@ struct Builder {
     words: Texts,
     known: Vec<Word>,
     terms: Texts,
-    /// The last posting of each term.
-    last: Vec<u32>,
+    /// The item of each term's last posting, and the posting.
+    last: Vec<(u32, u32)>,
     /// Term, item and frequency, in the order of the items.
     postings: Vec<(u32, u32, u16)>,
     lengths: Vec<u32>,
@@ -202,7 +199,7 @@ impl Builder {
                 term: (!is_clitic).then(|| index32(self.terms.intern(&stem))),
                 answers: lists.map_or(0, |lists| lists.answers(word)),
             });
-            self.last.resize(self.terms.len(), u32::MAX);
+            self.last.resize(self.terms.len(), (u32::MAX, 0));
         }
         self.known[number]
     }
@@ -223,13 +220,13 @@ impl Builder {
             };
             length += 1;
             answers |= own;
-            let last = self.last[term as usize];
-            match self.postings.get_mut(last as usize) {
-                Some((_, item, count)) if *item == position => *count = count.saturating_add(1),
-                _ => {
-                    self.last[term as usize] = index32(self.postings.len());
-                    self.postings.push((term, position, 1));
-                }
+            let last = &mut self.last[term as usize];
+            if last.0 == position {
+                let count = &mut self.postings[last.1 as usize].2;
+                *count = count.saturating_add(1);
+            } else {
+                *last = (position, index32(self.postings.len()));
+                self.postings.push((term, position, 1));
             }
         });
         let mut speaker = Vec::new();

@@ -22,20 +22,21 @@ pub(super) fn each_word(text: &str, mut visit: impl FnMut(&str)) {
     let text = normalize(text);
     let mut lowercase = String::new();
     let mut visit = |word: &str| {
-        lowercase.clear();
-        if word.is_ascii() {
-            lowercase.push_str(word);
-            lowercase.make_ascii_lowercase();
-        } else {
-            lowercase.extend(word.chars().flat_map(char::to_lowercase));
+        if word
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+        {
+            return visit(word);
         }
+        lowercase.clear();
+        lowercase.extend(word.chars().flat_map(char::to_lowercase));
         visit(&lowercase);
     };
     // The start of the current chain of runs joined by dots, and its end so far.
     let mut chain = (0, 0);
     let mut at = 0;
-    while let Some(start) = find(&text, at, char::is_alphanumeric) {
-        at = find(&text, start, |c| !c.is_alphanumeric()).unwrap_or(text.len());
+    while let Some(start) = find_word(&text, at) {
+        at = end_of_word(&text, start);
         if joins_digits(&text, chain.1, start) {
             chain.1 = at;
         } else {
@@ -64,9 +65,34 @@ fn normalize(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.nfkd().filter(|&c| !is_mark(c)).nfc().collect())
 }
 
-/// Returns the next position, from `at` on, of a character that `matches`.
-fn find(text: &str, at: usize, matches: impl Fn(char) -> bool) -> Option<usize> {
-    text[at..].find(matches).map(|offset| at + offset)
+/// Returns the start of the next word from `at` on.
+fn find_word(text: &str, at: usize) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let skipped = bytes[at..]
+        .iter()
+        .position(|it| it.is_ascii_alphanumeric() || !it.is_ascii());
+    let start = at + skipped?;
+    if bytes[start].is_ascii() {
+        return Some(start);
+    }
+    text[start..]
+        .find(char::is_alphanumeric)
+        .map(|offset| start + offset)
+}
+
+/// Returns the end of the word that starts at `start`.
+fn end_of_word(text: &str, start: usize) -> usize {
+    let bytes = text.as_bytes();
+    let length = bytes[start..]
+        .iter()
+        .position(|byte| !byte.is_ascii_alphanumeric());
+    let end = length.map_or(text.len(), |length| start + length);
+    if bytes.get(end).is_none_or(u8::is_ascii) {
+        return end;
+    }
+    text[end..]
+        .find(|c: char| !c.is_alphanumeric())
+        .map_or(text.len(), |offset| end + offset)
 }
 
 /// Returns whether one dot is between `end` and `start`, and a digit on either side of it.
@@ -85,7 +111,7 @@ fn each_part(run: &str, visit: &mut impl FnMut(&str)) {
     let mut rest = run;
     while let Some(first) = rest.chars().next() {
         let is_pairs = is_unsegmented(first);
-        let end = find(rest, 0, |c| is_unsegmented(c) != is_pairs && !is_common(c));
+        let end = rest.find(|c| is_unsegmented(c) != is_pairs && !is_common(c));
         let (part, after) = rest.split_at(end.unwrap_or(rest.len()));
         if is_pairs {
             each_pair(part, visit);
@@ -113,10 +139,11 @@ fn each_pair(part: &str, visit: &mut impl FnMut(&str)) {
 
 /// Visits the parts of an identifier in camel case, then the whole word.
 fn each_segmented(word: &str, visit: &mut impl FnMut(&str)) {
-    let end = word.char_indices().nth(LONGEST).map(|(at, _)| at);
+    let end = (word.len() > LONGEST)
+        .then(|| word.char_indices().nth(LONGEST).map(|(at, _)| at))
+        .flatten();
     let word = &word[..end.unwrap_or(word.len())];
-    let is_mixed = end.is_none() && word.chars().skip(1).any(char::is_uppercase);
-    if is_mixed {
+    if end.is_none() && has_humps(word) {
         let mut start = 0;
         let mut before = None;
         let mut chars = word.char_indices().peekable();
@@ -133,6 +160,12 @@ fn each_segmented(word: &str, visit: &mut impl FnMut(&str)) {
         }
     }
     visit(word);
+}
+
+/// Returns whether a letter after the first may be uppercase.
+fn has_humps(word: &str) -> bool {
+    let mut rest = word.bytes().skip(1);
+    rest.any(|byte| byte.is_ascii_uppercase() || !byte.is_ascii())
 }
 
 /// Returns whether a new part of an identifier in camel case starts at `c`: `parse|Query`, `HTTP|Server`.
