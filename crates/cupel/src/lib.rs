@@ -67,11 +67,13 @@
 //!   `serde_json`, toml and granit-parser.
 //! - `relevance`: adds `RelevanceScorer`, `NeighborScorer` and `ConversationScorer`, which know the question. Depends on
 //!   rust-stemmers, unicode-normalization and unicode-script. The feature `documents` includes it.
+//! - `embeddings`: adds `WordVectors`, a table of word vectors for [`EmbeddingScorer`]. Depends on `serde_json`, and includes
+//!   `relevance`. The feature `documents` includes it.
 //! - `stream`: adds `StreamSlice`, which selects from an asynchronous stream. Depends on futures-core.
 //! - `rayon`: scores and sorts large inputs, and runs [`Policy::run_many`], on all cores. Depends on rayon.
 //!
 //! The library does no input or output, except for `Policy::from_path` (feature `documents`), which reads
-//! a file.
+//! a file, and `WordVectors::from_path` (feature `embeddings`), which a policy that names a table calls.
 //!
 //! Names such as `SORT-4` in these pages are rows of `spec/requirements.md` in the repository.
 
@@ -90,6 +92,7 @@ pub mod placer;
 pub mod scorer;
 pub mod slicer;
 mod type_name;
+mod vector;
 #[cfg(feature = "serde")]
 mod wire;
 
@@ -115,11 +118,13 @@ pub use pipeline::{
     ChatSettings, Decision, Decisions, Pipeline, PipelineBuilder, Policy, PolicyBuilder, Shorten,
 };
 pub use placer::{ChronologicalPlacer, End, PlacementRule, Placer, UShapedPlacer};
+#[cfg(feature = "embeddings")]
+pub use scorer::WordVectors;
 pub use scorer::{
-    CompositeScorer, CompositeScorerBuilder, DecayCurve, DecayScorer, FrequencyScorer,
-    FusionMethod, FusionScorer, KindScorer, MetadataKeyScorer, MetadataTrustScorer, PriorityScorer,
-    ProductScorer, RecencyScorer, ReflexiveScorer, ScaledScorer, ScorePart, Scorer,
-    SystemTimeProvider, TagComparison, TagScorer, TimeProvider,
+    CompositeScorer, CompositeScorerBuilder, DecayCurve, DecayScorer, EmbeddingScorer,
+    FrequencyScorer, FusionMethod, FusionScorer, KindScorer, MetadataKeyScorer,
+    MetadataTrustScorer, PriorityScorer, ProductScorer, RecencyScorer, ReflexiveScorer,
+    ScaledScorer, ScorePart, Scorer, SystemTimeProvider, TagComparison, TagScorer, TimeProvider,
 };
 #[cfg(feature = "relevance")]
 pub use scorer::{
@@ -129,9 +134,9 @@ pub use scorer::{
 pub use slicer::StreamSlice;
 pub use slicer::{
     ChoiceSlice, CountConstrainedKnapsackSlice, CountQuotaEntry, CountQuotaSlice, DensitySlice,
-    GreedySlice, GroupScore, GroupSlice, KnapsackSlice, LadderSlice, LadderStep,
+    DiversitySlice, GreedySlice, GroupScore, GroupSlice, KnapsackSlice, LadderSlice, LadderStep,
     NearDuplicateSlice, QuotaConstraint, QuotaConstraintMode, QuotaEntry, QuotaPolicy, QuotaSlice,
-    RankSlice, Refusal, ScarcityBehavior, Selection, Slicer,
+    RankSlice, Refusal, ScarcityBehavior, Selection, Similarity, Slicer,
 };
 
 /// Compiles and runs the example in the README.

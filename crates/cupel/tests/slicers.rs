@@ -108,10 +108,13 @@ fn counts(cap: usize) -> Vec<CountQuotaEntry> {
     vec![CountQuotaEntry::new(kind(), 0, cap).unwrap()]
 }
 
-const BUILTINS: [(&str, Build); 11] = [
+const BUILTINS: [(&str, Build); 12] = [
     ("GreedySlice", || Box::new(GreedySlice)),
     ("RankSlice", || Box::new(RankSlice)),
     ("DensitySlice", || Box::new(DensitySlice::new(0.5).unwrap())),
+    ("DiversitySlice", || {
+        Box::new(DiversitySlice::new(0.7, Similarity::Shingles).unwrap())
+    }),
     ("KnapsackSlice", || Box::new(KnapsackSlice::new(1).unwrap())),
     ("QuotaSlice(GreedySlice)", || {
         Box::new(QuotaSlice::new(Vec::new(), GreedySlice).unwrap())

@@ -11,6 +11,8 @@ mod compat;
 mod config;
 mod conformance;
 mod density;
+mod diversity;
+mod embeddings;
 mod frequency;
 mod groups;
 mod knapsack;

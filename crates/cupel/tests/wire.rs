@@ -649,6 +649,13 @@ fn an_exclusion_reason_has_its_name_and_its_fields() {
         },
         r#"{"reason":"RankedBelow","item_tokens":40,"blocking_tokens":163,"available_tokens":149}"#,
     );
+    let unknown = r#"{"reason":"_Unknown"}"#;
+    assert_eq!(write(&ExclusionReason::_Unknown), unknown);
+    check_rewritten::<ExclusionReason>(unknown, unknown);
+}
+
+#[test]
+fn the_reason_of_a_similar_item_has_its_name_and_its_fields() {
     check(
         &ExclusionReason::NearDuplicate {
             similar_to: "text".into(),
@@ -657,14 +664,19 @@ fn an_exclusion_reason_has_its_name_and_its_fields() {
         r#"{"reason":"NearDuplicate","similar_to":"text","similarity":0.875}"#,
     );
     check(
+        &ExclusionReason::Redundant {
+            gain: 0.25,
+            similar_to: "text".into(),
+            similarity: 0.5,
+        },
+        r#"{"reason":"Redundant","gain":0.25,"similar_to":"text","similarity":0.5}"#,
+    );
+    check(
         &ExclusionReason::Superseded {
             superseded_by: "text".into(),
         },
         r#"{"reason":"Superseded","superseded_by":"text"}"#,
     );
-    let unknown = r#"{"reason":"_Unknown"}"#;
-    assert_eq!(write(&ExclusionReason::_Unknown), unknown);
-    check_rewritten::<ExclusionReason>(unknown, unknown);
 }
 
 // proves: R109

@@ -128,6 +128,7 @@ impl Pipeline {
                     | ExclusionReason::PinnedOverride { .. }
                     | ExclusionReason::GroupExcluded { .. }
                     | ExclusionReason::RankedBelow { .. }
+                    | ExclusionReason::Redundant { .. }
             )
         ) {
             explanation.extra_tokens = least_growth(&prepared, budget, index, false);

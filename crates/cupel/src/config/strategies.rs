@@ -20,16 +20,17 @@ use super::relevance::{B, K1, LANGUAGE, NEAR, QUERY, QUESTION, SESSIONS, WIDE};
 use super::tree::Node;
 use crate::{
     ChoiceSlice, ChronologicalPlacer, CompositeScorer, ContextKind, CountConstrainedKnapsackSlice,
-    CountQuotaEntry, CountQuotaSlice, DecayCurve, DecayScorer, DensitySlice, FrequencyScorer,
-    FusionMethod, FusionScorer, GreedySlice, GroupScore, GroupSlice, KindScorer, KnapsackSlice,
-    LadderSlice, LadderStep, MetadataKeyScorer, MetadataTrustScorer, NearDuplicateSlice,
-    OverflowStrategy, Placer, PriorityScorer, ProductScorer, QuotaEntry, QuotaSlice, RankSlice,
-    RawValue, RecencyScorer, ReflexiveScorer, ScaledScorer, ScarcityBehavior, Scorer, Shorten,
-    Slicer, TagScorer, UShapedPlacer,
+    CountQuotaEntry, CountQuotaSlice, DecayCurve, DecayScorer, DensitySlice, DiversitySlice,
+    EmbeddingScorer, FrequencyScorer, FusionMethod, FusionScorer, GreedySlice, GroupScore,
+    GroupSlice, KindScorer, KnapsackSlice, LadderSlice, LadderStep, MetadataKeyScorer,
+    MetadataTrustScorer, NearDuplicateSlice, OverflowStrategy, Placer, PriorityScorer,
+    ProductScorer, Query, QuotaEntry, QuotaSlice, RankSlice, RawValue, RecencyScorer,
+    ReflexiveScorer, ScaledScorer, ScarcityBehavior, Scorer, Shorten, Similarity, Slicer,
+    TagScorer, UShapedPlacer,
 };
 #[cfg(feature = "relevance")]
 use crate::{
-    ConversationScorer, Language, Near, NeighborScorer, Query, QuestionRules, RelevanceScorer, Wide,
+    ConversationScorer, Language, Near, NeighborScorer, QuestionRules, RelevanceScorer, Wide,
 };
 
 const SCORER: Shape = Shape::Family(Role::Scorer);
@@ -52,6 +53,7 @@ const SCARCITY: Spec = default(
 choice!(OverflowStrategy, OVERFLOW_STRATEGIES: "throw" => Throw, "truncate" => Truncate, "proceed" => Proceed);
 choice!(ScarcityBehavior, SCARCITY_BEHAVIORS: "degrade" => Degrade, "throw" => Throw);
 choice!(FusionMethod, FUSION_METHODS: "sum" => Sum, "reciprocal_rank" => ReciprocalRank, "shares" => Shares);
+choice!(Similarity, SIMILARITIES: "shingles" => Shingles, "vectors" => Vectors);
 choice!(GroupScore, GROUP_SCORES: "max" => Max, "mean" => Mean, "sum" => Sum);
 
 choice!(Shorten, SHORTEN_CHOICES: "off" => Off, "old" => Old, "all" => All);
@@ -143,6 +145,16 @@ family! {
             "The weighted average of scores divided by their maximum, or of reciprocal ranks, or an order in which each scorer ranks its share of the tokens.";
         k: f64 = default(NOT_NEGATIVE, Literal::Number(60.0)),
             "The constant of `reciprocal_rank`: a larger one favors the first ranks less.";
+    }
+
+    "embedding" Embedding EmbeddingScorer::from_config
+    "The cosine similarity of the item's vector to the query's." {
+        vector: Option<Vec<f64>> = optional(Shape::Array(&FINITE, 1)),
+            "The vector of the query; items have theirs in the metadata `cupel:vector`, numbers separated by commas.";
+        table: Option<String> = optional(Shape::String),
+            "A safetensors file of word vectors, instead of `vector`: texts are compared by the mean of their words.";
+        query: Option<Query> = optional(Shape::Query),
+            "With a table: a text, or texts with weights. Defaults to the query of the run.";
     }
 
     #[cfg(feature = "relevance")]
@@ -263,6 +275,16 @@ family! {
     "Items in order of score divided by a power of the tokens while they fit." {
         exponent: f64 = required(NOT_NEGATIVE),
             "The power of the tokens: 0 is the order of `rank`, 1 that of `greedy`.";
+    }
+
+    "diversity" Diversity DiversitySlice::from_config
+    "Items by score less their similarity to the items chosen before (maximal marginal relevance)." {
+        lambda: f64 = default(UNIT, Literal::Number(0.7)),
+            "The weight of the score; that of the similarity is the rest.";
+        similarity: Similarity = default(Shape::Choice(SIMILARITIES), Literal::String("shingles")),
+            "Word shingles of the contents, or vectors in the metadata `cupel:vector`.";
+        shingle_size: usize = default(Shape::Integer(1, i64::MAX), Literal::Integer(3)),
+            "The words per shingle.";
     }
 
     "knapsack" Knapsack KnapsackSlice::from_config

@@ -27,8 +27,8 @@ macro_rules! exclusion_reasons {
         /// Why an item is not in the window, with the numbers behind it.
         ///
         /// Built-in stages emit `BudgetExceeded`, `Deduplicated`, `NegativeTokens`,
-        /// `PinnedOverride`, `CountCapExceeded`, `GroupExcluded`, `RankedBelow`, `NearDuplicate` and
-        /// `Superseded`. Custom slicers may give any reason through [`Refusal::Because`](crate::Refusal::Because).
+        /// `PinnedOverride`, `CountCapExceeded`, `GroupExcluded`, `RankedBelow`, `NearDuplicate`,
+        /// `Redundant` and `Superseded`. Custom slicers may give any reason through [`Refusal::Because`](crate::Refusal::Because).
         ///
         /// ```
         /// use cupel::ExclusionReason;
@@ -293,6 +293,22 @@ exclusion_reasons! { quota_kind:
     sentence("{:.0} % similar to {}", similarity * 100.0, Excerpt(similar_to))
     phrase("near-duplicate of another item: {:.0} % similar", similarity * 100.0)
     summary("near-duplicate of another item")
+    content(similar_to)
+
+    /// The item does not fit, and is similar to one in the window, which lowered its marginal gain; see
+    /// [`DiversitySlice`](crate::DiversitySlice).
+    Redundant {
+        /// The marginal gain of the item, or an upper bound of it: it is not computed again once the item does
+        /// not fit.
+        gain: f64,
+        /// The content of the similar item.
+        similar_to: String,
+        /// The similarity of both, from 0 to 1.
+        similarity: f64,
+    }
+    sentence("marginal gain {gain:.6}, {:.0} % similar to {}", similarity * 100.0, Excerpt(similar_to))
+    phrase("no room; marginal gain {gain:.3}: {:.0} % similar to another item", similarity * 100.0)
+    summary("no room; similar to another item")
     content(similar_to)
 
     /// A newer result of the same call is in the window; see

@@ -15,6 +15,7 @@
 //! | [`ScaledScorer`] | its inner scorer | stretched to `[0, 1]` over all items | its inner scorer, once |
 //! | [`ProductScorer`] | its children | their product | its children |
 //! | [`FusionScorer`] | its children | their scores relative to the maximum, their ranks, or each child's share of the tokens | its children; for ranks and shares one sort per child |
+//! | [`EmbeddingScorer`] | vectors, or the text and a table of word vectors (feature `embeddings`) | cosine similarity to the query | one product per item |
 //! | `RelevanceScorer` | the text, a query | shared words (BM25) | reading the texts once, then the matches of each word |
 //! | `NeighborScorer` | its inner scorer | spread to the items around | its inner scorer, once |
 //! | `ConversationScorer` | the text, a query | shared words, neighbors, rules for questions | as `RelevanceScorer` |
@@ -24,6 +25,7 @@
 
 mod composite;
 mod decay;
+mod embedding;
 mod frequency;
 mod fusion;
 mod kind;
@@ -42,6 +44,9 @@ use std::sync::Arc;
 
 pub use composite::{CompositeScorer, CompositeScorerBuilder};
 pub use decay::{DecayCurve, DecayScorer, SystemTimeProvider, TimeProvider};
+pub use embedding::EmbeddingScorer;
+#[cfg(feature = "embeddings")]
+pub use embedding::WordVectors;
 pub use frequency::FrequencyScorer;
 pub use fusion::{FusionMethod, FusionScorer};
 pub use kind::KindScorer;
@@ -483,6 +488,7 @@ mod tests {
             Arc::new(composite.build().unwrap()),
             Arc::new(ScaledScorer::new(RecencyScorer)),
             Arc::new(product.unwrap()),
+            Arc::new(EmbeddingScorer::new([0.5, 1.0]).unwrap()),
         ];
         #[cfg(feature = "relevance")]
         let builtins = {

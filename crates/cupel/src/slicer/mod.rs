@@ -5,6 +5,7 @@
 //! | [`GreedySlice`] | by score per token, best first | one sort |
 //! | [`RankSlice`] | by score, best first | one sort |
 //! | [`DensitySlice`] | by score per power of the tokens, best first | one sort |
+//! | [`DiversitySlice`] | by score less similarity to what is chosen, best first | one heap, and few comparisons of texts per item |
 //! | [`KnapsackSlice`] | the set with the highest total score | items times budget buckets |
 //! | [`QuotaSlice`] | within percentage shares per kind, through an inner slicer | the inner slicer per kind |
 //! | [`CountQuotaSlice`] | with item counts per kind, through an inner slicer | one sort and the inner slicer |
@@ -15,13 +16,14 @@
 //! | [`ChoiceSlice`] | items and views with the highest total score | items times views times target |
 //! | `StreamSlice` (feature `stream`) | from an asynchronous stream, batch by batch | one sort per batch |
 //!
-//! [`RankSlice`], [`DensitySlice`], [`GroupSlice`], [`NearDuplicateSlice`], [`LadderSlice`] and
+//! [`RankSlice`], [`DensitySlice`], [`DiversitySlice`], [`GroupSlice`], [`NearDuplicateSlice`], [`LadderSlice`] and
 //! [`ChoiceSlice`] are additions to the specification.
 
 mod builtin;
 mod choice;
 mod count;
 mod density;
+mod diversity;
 mod fill;
 mod greedy;
 mod group;
@@ -49,6 +51,7 @@ pub use count::{
     CountConstrainedKnapsackSlice, CountQuotaEntry, CountQuotaSlice, ScarcityBehavior,
 };
 pub use density::DensitySlice;
+pub use diversity::{DiversitySlice, Similarity};
 pub use greedy::GreedySlice;
 pub use group::{GroupScore, GroupSlice};
 pub use knapsack::KnapsackSlice;

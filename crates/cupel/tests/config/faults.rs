@@ -200,7 +200,7 @@ pub(super) const POLICIES: &[Fault] = &[
     fault(
         Json,
         r#"{"scorer": {"type": "bm25"}}"#,
-        r#"line 1, column 21: scorer.type: unknown scorer "bm25"; expected one of recency, priority, kind, tag, frequency, reflexive, composite, scaled, decay, metadata_trust, metadata_key, product, fusion, relevance, neighbor, conversation"#,
+        r#"line 1, column 21: scorer.type: unknown scorer "bm25"; expected one of recency, priority, kind, tag, frequency, reflexive, composite, scaled, decay, metadata_trust, metadata_key, product, fusion, embedding, relevance, neighbor, conversation"#,
     ),
     fault(
         Toml,
@@ -241,7 +241,7 @@ pub(super) const POLICIES: &[Fault] = &[
     fault(
         Json,
         r#"{"scorer": {"weights": {}}}"#,
-        r#"line 1, column 12: scorer: missing field "type"; expected one of recency, priority, kind, tag, frequency, reflexive, composite, scaled, decay, metadata_trust, metadata_key, product, fusion, relevance, neighbor, conversation"#,
+        r#"line 1, column 12: scorer: missing field "type"; expected one of recency, priority, kind, tag, frequency, reflexive, composite, scaled, decay, metadata_trust, metadata_key, product, fusion, embedding, relevance, neighbor, conversation"#,
     ),
     fault(
         Json,

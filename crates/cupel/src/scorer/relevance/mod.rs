@@ -24,6 +24,8 @@ pub use bm25::RelevanceScorer;
 pub use conversation::{ConversationScorer, QuestionRules};
 pub use language::Language;
 pub use neighbor::{Near, NeighborScorer, Wide};
+#[cfg(feature = "embeddings")]
+pub(super) use words::each_word;
 
 use evaluate::{Method, Record};
 use sequence::Sequence;

@@ -18,7 +18,7 @@ const KANA_VOICING: u8 = 8;
 /// letters and digits. In scripts without spaces, and in Hangul, words are pairs of characters (bigrams). An
 /// identifier in camel case gives its parts and itself: `parseQuery` gives `parse`, `query`, `parsequery`.
 /// Numbers joined by dots give their parts and themselves: `1.12` gives `1`, `12`, `1.12`.
-pub(super) fn each_word(text: &str, mut visit: impl FnMut(&str)) {
+pub(in crate::scorer) fn each_word(text: &str, mut visit: impl FnMut(&str)) {
     let text = normalize(text);
     let mut lowercase = String::new();
     let mut visit = |word: &str| {
