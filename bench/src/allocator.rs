@@ -29,6 +29,8 @@ pub(crate) struct Usage {
     pub(crate) bytes: u64,
     /// Peak bytes held at one time, beyond those held before.
     pub(crate) peak: u64,
+    /// Bytes held at the end, beyond those held before.
+    pub(crate) held: u64,
 }
 
 /// Returns the memory use of `work`, with its result still held at the end.
@@ -45,6 +47,7 @@ pub(crate) fn counted<T>(work: impl FnOnce() -> T) -> (T, Usage) {
         allocations: ALLOCATIONS.load(Relaxed),
         bytes: BYTES.load(Relaxed),
         peak: u64::try_from(PEAK.load(Relaxed)).unwrap_or(0),
+        held: u64::try_from(HELD.load(Relaxed)).unwrap_or(0),
     };
     (result, usage)
 }

@@ -6,6 +6,7 @@ mod diagnostics;
 pub(crate) mod duplicates;
 mod large;
 mod python;
+mod relevance;
 pub(crate) mod selection;
 mod slicer;
 mod tokenizer;
@@ -193,6 +194,11 @@ pub(crate) const GROUPS: &[Group] = &[
         bars: &[34, 35],
         what: "chats",
         measure: chat::rows,
+    },
+    Group {
+        bars: &[36, 37, 38],
+        what: "relevance",
+        measure: relevance::rows,
     },
 ];
 
