@@ -360,6 +360,25 @@ for (const [device, options] of [['desktop', {}], ['phone', PHONE]]) {
   }, options);
 }
 
+check('all filters are in view on a phone', 'agent-session', async (page) => {
+  const { width } = page.viewportSize();
+  for (const chip of await page.locator('#labels button').all()) {
+    const box = await chip.boundingBox();
+    assert(box.x >= 0 && box.x + box.width <= width, `${await chip.textContent()} ends at ${box.x + box.width}`);
+  }
+}, PHONE);
+
+check('matches of the search are highlighted', 'agent-session', async (page) => {
+  const marked = () => page.evaluate(() => [...(CSS.highlights.get('match') ?? [])].map(String));
+  await page.fill('#search', 'Git_Show');
+  await page.waitForTimeout(100);
+  const texts = await marked();
+  assert(texts.length > 0 && texts.every((text) => text.toLowerCase() === 'git_show'), texts.join());
+  await page.fill('#search', '');
+  await page.waitForTimeout(100);
+  assert.deepEqual(await marked(), []);
+});
+
 check('everything is reached by the Tab key, in reading order', 'incident', async (page, expected) => {
   const before = await shown(page);
   const visited = [];
