@@ -432,6 +432,29 @@ fn results_can_be_limited_and_shortening_turned_off() {
 }
 
 #[test]
+fn a_sweep_over_a_policy_with_a_step_is_one_run_per_budget() {
+    let text = Value::from(conversation(8)).to_string();
+    let chat = Chat::parse(&text, None).unwrap();
+    let mut settings = default_policy().chat().clone();
+    settings.step = Some(100);
+    let policy = default_policy().to_builder().chat(settings);
+    let policy = policy.build().unwrap();
+    let candidates = chat.candidates_for(&policy, None, &Heuristic).unwrap();
+    let pipeline = cupel::Pipeline::from(chat.policy_over(&policy, &candidates));
+    let all = chat.tokens(&Heuristic);
+    let range = all - 60..=all;
+    let sweep = pipeline.sweep(&candidates, &budget(all), range.clone());
+    let sweep = sweep.unwrap();
+    for tokens in range {
+        let fitted = chat.fit(&policy, &budget(tokens), &Heuristic).unwrap();
+        let mut kept = sweep.selection_at(tokens);
+        kept.retain(|&index| index < chat.len());
+        kept.sort_unstable();
+        assert_eq!(kept, fitted.kept, "{tokens}");
+    }
+}
+
+#[test]
 fn a_step_keeps_the_cut_while_the_chat_grows() {
     let messages = agent_loop(40, 4);
     let starts = |step: Option<i64>| {

@@ -1003,6 +1003,32 @@ fn an_explanation_lists_the_ranges_of_budgets() {
 }
 
 #[test]
+fn an_explanation_says_how_the_limit_follows_from_the_budget() {
+    let items = [item("a", 10, 1.0)];
+    for (max, target, reserve, limit) in [
+        (200, 200, 0, "200"),
+        (200, 100, 0, "100"),
+        (200, 200, 50, "150 (target 200 less reserve 50)"),
+        (2_000, 1_990, 50, "1,950 (budget 2,000 less reserve 50)"),
+    ] {
+        let budget = ContextBudget::builder(max).target_tokens(target);
+        let budget = budget.output_reserve(reserve).build().unwrap();
+        let why = pipeline(GreedySlice).explain(&items, &budget, 0).unwrap();
+        let line = format!("  the window uses 10 of {limit}\n");
+        assert!(why.to_string().contains(&line), "{why}");
+    }
+}
+
+#[test]
+fn the_search_ceiling_may_be_the_tokens_of_the_item() {
+    let items = [item("a", 10, 1.0)];
+    let search =
+        |ceiling| pipeline(GreedySlice).min_budget_for(&items, &budget(50), &items[0], ceiling);
+    assert_eq!(search(10), Ok(Some(10)));
+    assert!(search(9).is_err());
+}
+
+#[test]
 fn an_explanation_reads_well() {
     let scorer = CompositeScorer::builder()
         .add(ReflexiveScorer, 3.0)

@@ -35,6 +35,28 @@ fn select(items: &[ScoredItem], target: i64) -> Vec<Kept> {
 }
 
 #[test]
+fn a_sweep_is_exact_at_any_range_and_finds_every_interval() {
+    // With 10 tokens the first item fits in full, with 11 its view and the second item score more.
+    let first = ContextItem::builder("first", 10).future_relevance_hint(1.0);
+    let first = first.view(ContextView::new("view", 4).with_value(0.6));
+    let second = ContextItem::builder("second", 7).future_relevance_hint(0.5);
+    let items = [first.build().unwrap(), second.build().unwrap()];
+    let pipeline = Pipeline::new(ReflexiveScorer, ChoiceSlice::new(), ChronologicalPlacer);
+    let last = 1 << 40;
+    let sweep = pipeline.sweep(&items, &budget(100), 0..=last).unwrap();
+    assert!(sweep.exact);
+    assert_eq!(sweep.items[0].intervals, [(4, last)]);
+    assert_eq!(sweep.items[1].intervals, [(11, last)]);
+    let views = sweep.items[0].views.iter();
+    let views: Vec<_> = views.map(|it| (it.from, it.to, it.view)).collect();
+    assert_eq!(views, [(4, 9, 0), (11, 16, 0)]);
+    for at in [4, 10, 11, 17] {
+        let one = pipeline.sweep(&items, &budget(100), at..=at).unwrap();
+        assert_eq!(one.selection_at(at), sweep.selection_at(at), "{at}");
+    }
+}
+
+#[test]
 fn the_best_choice_by_hand() {
     // Passages with an extract of 80 % and a title of 10 % of the score.
     let passage = |score| scored(score, 100, &[(40, 0.8), (5, 0.1)]);

@@ -346,6 +346,36 @@ fn the_least_budgets_are_those_of_the_sweep() {
 }
 
 #[test]
+fn a_sweep_with_many_steps_can_be_watched() {
+    let items: Vec<ContextItem> = (0..5_000)
+        .map(|number| ContextItem::builder(number.to_string(), 1).build().unwrap())
+        .collect();
+    let pipeline = pipeline(Box::new(GreedySlice));
+    let mut seen = Vec::new();
+    let sweep = pipeline.sweep_observed(&items, &budget(100), 0..=5_000, 40, |progress| {
+        assert!(!progress.one_by_one);
+        seen.push(progress.reached);
+        std::ops::ControlFlow::Continue(())
+    });
+    assert_eq!(sweep.unwrap().steps.len(), 5_001);
+    assert!(seen[0] > 0 && seen[0] < 5_000, "{seen:?}");
+}
+
+#[test]
+fn slicers_and_scorers_tell_their_settings() {
+    let quotas = vec![QuotaEntry::new(ContextKind::message(), 0.0, 50.0).unwrap()];
+    let slicer = QuotaSlice::new(quotas, GreedySlice).unwrap();
+    let kinds: Vec<_> = slicer.quotas().iter().map(QuotaEntry::kind).collect();
+    assert_eq!(kinds, [&ContextKind::message()]);
+    let groups = GroupSlice::new(GreedySlice).with_score(GroupScore::Mean);
+    assert_eq!(groups.score(), GroupScore::Mean);
+    let curve = DecayCurve::exponential(chrono::Duration::hours(1)).unwrap();
+    let now: chrono::DateTime<chrono::Utc> = chrono::DateTime::UNIX_EPOCH;
+    let scorer = DecayScorer::with_curve(now, curve).unwrap();
+    assert!(format!("{scorer:?}").starts_with("DecayScorer { curve: "));
+}
+
+#[test]
 fn a_sweep_can_be_watched_and_stopped() {
     use std::ops::ControlFlow;
 
@@ -363,7 +393,8 @@ fn a_sweep_can_be_watched_and_stopped() {
     assert!(sweep.exact);
     let stop_at = |last: i64| {
         let sweep = pipeline.sweep_observed(&items, &budget(100), 10..=49, 40, |progress| {
-            assert!(progress.fraction() > 0.0 && progress.fraction() <= 1.0);
+            let share = (progress.reached - 10 + 1) as f64 / 40.0;
+            assert_eq!(progress.fraction(), share);
             if progress.reached < last {
                 ControlFlow::Continue(())
             } else {

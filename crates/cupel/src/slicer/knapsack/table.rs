@@ -75,3 +75,17 @@ pub(super) fn try_with_capacity<T>(length: usize, memory: usize) -> Result<Vec<T
 pub(super) fn byte_size<T>(length: usize) -> usize {
     length.saturating_mul(size_of::<T>())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_may_have_as_many_bytes_as_the_limit() {
+        let missing = |memory| match try_with_capacity::<u64>(4, memory) {
+            Ok(_) => None,
+            Err(TooLarge { missing }) => Some(missing),
+        };
+        assert_eq!([33, 32, 31].map(missing), [None, None, Some(1)]);
+    }
+}
