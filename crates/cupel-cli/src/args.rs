@@ -9,7 +9,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use crate::commands::{
     batch::Batch, compare::Compare, completions::Completions, conform::Conform, count::Count,
     eval::Eval, explain::Explain, fit::Fit, man::Man, marginal::Marginal, min_budget::MinBudget,
-    models::Models, policy::Policy, select::Select, sweep::Sweep,
+    models::Models, policy::Policy, search::Search, select::Select, sweep::Sweep,
 };
 use crate::failure::{Exit, Failure};
 use crate::output::{Color, Output, OutputOptions, columns};
@@ -80,10 +80,22 @@ const MAX_HELP_COLUMNS: usize = 100;
 
 /// The subcommands of the main help, by heading.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Everyday", &["fit", "explain", "count", "compare"]),
+    (
+        "Everyday",
+        &["fit", "explain", "search", "count", "compare"],
+    ),
     ("Items and many requests", &["select", "batch"]),
-    ("Budgets", &["sweep", "min-budget", "marginal", "models"]),
-    ("Policies", &["policy", "eval"]),
+    (
+        "Budgets and policies",
+        &[
+            "sweep",
+            "min-budget",
+            "marginal",
+            "models",
+            "policy",
+            "eval",
+        ],
+    ),
     ("Conformance and setup", &["conform", "completions", "man"]),
 ];
 
@@ -159,6 +171,7 @@ pub(crate) enum Command {
     Fit(Fit),
     Select(Select),
     Explain(Explain),
+    Search(Search),
     Sweep(Sweep),
     MinBudget(MinBudget),
     Marginal(Marginal),
@@ -179,6 +192,7 @@ impl Command {
             Self::Fit(command) => command.run(output),
             Self::Select(command) => command.run(output),
             Self::Explain(command) => command.run(output),
+            Self::Search(command) => command.run(output),
             Self::Sweep(command) => command.run(output),
             Self::MinBudget(command) => command.run(output),
             Self::Marginal(command) => command.run(output),

@@ -24,6 +24,7 @@ pub(crate) mod style {
     pub(crate) const IN: Style = AnsiColor::Green.on_default();
     pub(crate) const OUT: Style = AnsiColor::Red.on_default();
     pub(crate) const SHORTENED: Style = AnsiColor::Yellow.on_default();
+    pub(crate) const MATCH: Style = AnsiColor::Red.on_default().bold();
     pub(crate) const HEADER: Style = Style::new().bold();
     pub(crate) const QUIET: Style = Style::new().dimmed();
 }

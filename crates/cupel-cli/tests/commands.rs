@@ -317,6 +317,8 @@ fn presets_can_be_listed_shown_checked_and_used() {
             "150",
             "--policy",
             name,
+            "--query",
+            "Where is order 4711?",
         ]);
         selected.ok();
     }

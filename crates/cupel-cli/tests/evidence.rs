@@ -323,7 +323,6 @@ fn invalid_lines_are_reported_with_their_place_and_field() {
     }
     for args in [
         &["--policy", "newest"][..],
-        &["--budget", "1k"],
         &["--policy", "newst", "--budget", "1k"],
         &["--policy", "newest", "--budget", "0"],
         &["--policy", "newest", "--budget", "1k", "--csv", "--json"],

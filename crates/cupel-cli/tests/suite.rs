@@ -11,6 +11,7 @@ mod eval;
 mod evidence;
 mod layouts;
 mod sandbox;
+mod search;
 mod streams;
 mod terminal;
 mod trimming;

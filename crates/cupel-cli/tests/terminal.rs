@@ -68,7 +68,14 @@ fn sandbox() -> Sandbox {
     let chats = format!("{chat}\n{chat}\n");
     let runs = include_str!("runs.jsonl");
     let policy = std::fs::read(example("policy.toml")).expect("the example");
+    let questions = std::fs::read_to_string(example("questions.jsonl")).expect("the example");
+    let other = questions.replace("helmet", "bell");
     Sandbox::with(&[
+        ("questions.jsonl", questions.as_bytes()),
+        (
+            "other.jsonl",
+            other.lines().next().expect("a transcript").as_bytes(),
+        ),
         ("chat.json", chat.as_bytes()),
         ("chats.jsonl", chats.as_bytes()),
         ("items.json", wide_items().as_bytes()),
@@ -147,6 +154,31 @@ const HUMAN: &[&[&str]] = &[
     &["policy", "list"],
     &["policy", "check", "policy.toml"],
     &["eval", "agent", "runs.jsonl", "--budget", "60,120"],
+    &[
+        "eval",
+        "questions.jsonl",
+        "--policy",
+        "memory,newest,chat",
+        "--budget",
+        "40,90,8k",
+    ],
+    &[
+        "eval",
+        "tune",
+        "questions.jsonl",
+        "--report",
+        "other.jsonl",
+        "--policy",
+        "memory",
+        "--budget",
+        "40",
+        "--grid",
+        "scorer.k1=0.5,0.9",
+        "--grid",
+        "scorer.near.forward=0.5,0.6",
+    ],
+    &["search", "chat.json", "a long line without an end"],
+    &["search", "items.json", "漢字", "--scorer", "relevance"],
     &["conform", "--name", "greedy"],
     &["conform", "--name", "greedy", "--list"],
 ];
@@ -245,6 +277,7 @@ fn subcommands() -> Vec<Vec<String>> {
         ["policy", "check"],
         ["policy", "schema"],
         ["eval", "agent"],
+        ["eval", "tune"],
     ] {
         commands.push(nested.map(str::to_owned).to_vec());
     }

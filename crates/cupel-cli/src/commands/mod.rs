@@ -13,5 +13,6 @@ pub(crate) mod marginal;
 pub(crate) mod min_budget;
 pub(crate) mod models;
 pub(crate) mod policy;
+pub(crate) mod search;
 pub(crate) mod select;
 pub(crate) mod sweep;

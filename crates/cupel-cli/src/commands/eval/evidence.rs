@@ -1,6 +1,7 @@
 //! `cupel eval FILE`
 
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -26,7 +27,12 @@ pub(super) struct Evidence {
     budget: Vec<i64>,
 
     /// Policies: presets or files; the first one is compared with each other one
-    #[arg(long, value_name = "NAME|FILE", value_delimiter = ',', required = true)]
+    #[arg(
+        long,
+        value_name = "NAME|FILE",
+        value_delimiter = ',',
+        default_value = "memory,newest"
+    )]
     policy: Vec<String>,
 
     /// Write CSV
@@ -210,10 +216,11 @@ const CELL: usize = 22;
 
 impl Column<'_> {
     fn heading(&self) -> String {
-        match self.minus {
-            None => excerpt(self.policy, CELL - 2),
-            Some(other) => excerpt(&format!("vs {other}"), CELL - 2),
-        }
+        let heading = match self.minus {
+            None => file_name(self.policy).to_owned(),
+            Some(other) => format!("vs {}", file_name(other)),
+        };
+        excerpt(&heading, CELL - 2)
     }
 
     fn cell(&self, measure: usize) -> String {
@@ -226,6 +233,12 @@ impl Column<'_> {
         };
         format!("{} [{}, {}]", percent(value), percent(low), percent(high))
     }
+}
+
+/// Returns the name of a policy without its directory.
+fn file_name(policy: &str) -> &str {
+    let name = Path::new(policy).file_name();
+    name.and_then(OsStr::to_str).unwrap_or(policy)
 }
 
 /// Formats a share in percent with one decimal.

@@ -138,7 +138,13 @@ impl Tune {
         });
 
         let chosen = candidates[best].clone();
-        let config = chosen.config.clone();
+        // Another policy than the one that has this name and description.
+        let config = PolicyConfig {
+            name: None,
+            version: None,
+            description: None,
+            ..chosen.config.clone()
+        };
         let reported = Evaluation::run(&report, &[chosen, start], &budgets, output)?;
         let results = Results::new(&reported, &["chosen", &self.policy]);
         if output.is_json() {
