@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::sandbox::{Ran, Sandbox};
 
@@ -17,7 +17,7 @@ fn runs() -> String {
 const NEWEST: &str = r#"{"scorer": {"type": "recency"}, "slicer": {"type": "rank"}, "placer": {"type": "chronological"}}"#;
 
 fn run(runs: &str, args: &[&str]) -> Ran {
-    let policies = ["--policy", "suffix", "--policy", "newest.json"];
+    let policies = ["--policy", "suffix,newest.json"];
     let sandbox = Sandbox::with(&[("newest.json", NEWEST.as_bytes())]);
     let args = [&["eval", "agent", "-"], args, &policies].concat();
     sandbox.run_with_input(&args, runs.as_bytes())
@@ -115,6 +115,53 @@ fn a_budget_for_everything_trims_nothing() {
         assert!(result["grounding_recall"].is_null());
         assert!(result["cost"].is_null());
     }
+}
+
+/// The parcel of the call is in the first user turn, which stays unchanged. A marker that is part of another
+/// user turn is not a message.
+#[test]
+fn a_marker_inside_a_message_does_not_shift_the_messages() {
+    let mut messages =
+        vec![json!({"role": "user", "content": "Please track parcel PX-1001 for me today."})];
+    for turn in 0..6 {
+        let depots = format!(
+            "Parcel report number {turn}: it moved from depot {turn} to depot {} in the morning, as planned.",
+            turn + 1
+        );
+        let invoice = format!(
+            "Thanks. And what about invoice INV-{}, is that one paid already or not?",
+            2000 + turn
+        );
+        messages.push(json!({"role": "assistant", "content": depots}));
+        messages.push(json!({"role": "user", "content": invoice}));
+    }
+    let request = json!({"messages": messages}).to_string();
+    let sandbox = Sandbox::with(&[("request.json", request.as_bytes())]);
+    let fit = [
+        "fit",
+        "request.json",
+        "--policy",
+        "relevant",
+        "--budget",
+        "190",
+        "--json",
+    ];
+    let markers = sandbox.run(&fit).json()["markers"].clone();
+    assert!(
+        markers
+            .as_array()
+            .is_some_and(|it| it.iter().any(|it| it["merged_into"].is_u64())),
+        "{markers}"
+    );
+    let call = json!({"id": "c1", "type": "function", "function": {"name": "get_parcel", "arguments": "{\"parcel\": \"PX-1001\"}"}});
+    messages.push(json!({"role": "assistant", "content": null, "tool_calls": [call]}));
+    let run = json!({"messages": messages}).to_string();
+    let args = [
+        "eval", "agent", "-", "--budget", "190", "--policy", "relevant", "--json",
+    ];
+    let results = sandbox.run_with_input(&args, run.as_bytes()).json();
+    assert_eq!(value(&results, 0, "grounding_recall"), 1.0);
+    assert_eq!(value(&results, 0, "supported_recall"), 1.0);
 }
 
 #[test]

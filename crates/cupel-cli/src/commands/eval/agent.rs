@@ -38,9 +38,9 @@ pub(super) struct Agent {
     #[arg(long, value_name = "TOKENS", value_parser = tokens, value_delimiter = ',', required = true)]
     budget: Vec<i64>,
 
-    /// Policies: presets, files, or `suffix`, the newest messages that fit; repeatable. Default:
-    /// `suffix` and `agent`, or `session` with --state
-    #[arg(long, value_name = "NAME|FILE")]
+    /// Policies: presets, files, or `suffix`, the newest messages that fit. Default: `suffix` and
+    /// `agent`, or `session` with --state
+    #[arg(long, value_name = "NAME|FILE", value_delimiter = ',')]
     policy: Vec<String>,
 
     /// Remember decisions from request to request, as `cupel fit --state` does
@@ -57,7 +57,7 @@ pub(super) struct Agent {
 const AGENT_EXAMPLES: &str = "\
 Examples:
   cupel eval agent runs.jsonl --budget 1000,2000,4000
-  cupel eval agent runs.jsonl --budget 8k --policy suffix --policy mine.toml
+  cupel eval agent runs.jsonl --budget 8k --policy suffix,mine.toml
   cupel eval agent runs.jsonl --budget 8k --state
   cupel eval agent runs.jsonl --budget 8k --policy agent --shorten off
   cupel eval agent runs.jsonl --budget 8k --json | jq '.results[].cost'

@@ -102,7 +102,9 @@ struct Trimmed {
 
 impl Trimmed {
     fn of(fitted: &Fitted<'_>) -> Self {
-        let mut markers = fitted.markers.iter().peekable();
+        // A marker that is merged into a kept message adds none.
+        let added = fitted.markers.iter().filter(|it| it.merged_into.is_none());
+        let mut markers = added.peekable();
         let origins = fitted.kept.iter().flat_map(|&index| {
             let marker = markers.next_if(|marker| marker.before == index);
             marker.map(|_| None).into_iter().chain([Some(index)])
@@ -285,6 +287,7 @@ impl<'a> Session<'a> {
             return Ok(());
         };
         let sent = Request::parse(&text, &history.chat, counter)?;
+        debug_assert_eq!(origins.len(), sent.messages.len());
         let window = Window {
             messages: &sent.messages,
             origins,
