@@ -103,6 +103,24 @@ pub enum Scorer {
         /// The constant of reciprocal ranks.
         k: f64,
     },
+    /// `RelevanceScorer`, or `ConversationScorer` with the rules for questions.
+    Relevance {
+        /// The texts of the query with their weights.
+        query: Vec<(String, f64)>,
+        /// How slowly repetitions saturate.
+        k1: f64,
+        /// How much long items are discounted.
+        b: f64,
+        /// The kernels of a `ConversationScorer`.
+        conversation: Option<Neighborhood>,
+    },
+    /// `NeighborScorer`.
+    Neighbor {
+        /// The scorer whose scores are spread.
+        inner: Box<Scorer>,
+        /// How they are spread.
+        neighborhood: Neighborhood,
+    },
     /// `ScaledScorer`.
     Scaled(Box<Scorer>),
     /// `MetadataTrustScorer`.
@@ -128,6 +146,23 @@ pub enum Scorer {
         /// The boost.
         boost: f64,
     },
+}
+
+/// The kernels of `NeighborScorer` and `ConversationScorer`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Neighborhood {
+    /// The share of a match that the next item gets.
+    pub forward: f64,
+    /// The share of a match that the previous item gets.
+    pub backward: f64,
+    /// The most that a passage adds.
+    pub weight: f64,
+    /// The share that remains with each item of distance.
+    pub decay: f64,
+    /// The power of the scores.
+    pub power: u32,
+    /// Whether sessions separate items.
+    pub sessions: bool,
 }
 
 /// How a `FusionScorer` combines its children.

@@ -466,6 +466,25 @@ pub(crate) fn build_budget(budget: &model::Budget) -> Result<ContextBudget, Cupe
     )
 }
 
+#[cfg(feature = "relevance")]
+fn kernels(it: model::Neighborhood) -> (Near, Wide) {
+    let model::Neighborhood {
+        forward,
+        backward,
+        weight,
+        decay,
+        power,
+        ..
+    } = it;
+    let near = Near { forward, backward };
+    let wide = Wide {
+        weight,
+        decay,
+        power,
+    };
+    (near, wide)
+}
+
 pub(crate) fn build_scorer(scorer: &model::Scorer) -> Result<Box<dyn Scorer>, CupelError> {
     Ok(match scorer {
         model::Scorer::Recency => Box::new(RecencyScorer),
@@ -511,6 +530,40 @@ pub(crate) fn build_scorer(scorer: &model::Scorer) -> Result<Box<dyn Scorer>, Cu
                 Ok((build_scorer(child)?, *weight))
             })?;
             Box::new(FusionScorer::new(method, entries)?.with_k(*k)?)
+        }
+        #[cfg(feature = "relevance")]
+        model::Scorer::Relevance {
+            query,
+            k1,
+            b,
+            conversation,
+        } => {
+            let texts = query.iter();
+            let query = texts.fold(Query::default(), |query, (text, weight)| {
+                query.and(text, *weight)
+            });
+            match conversation {
+                None => Box::new(RelevanceScorer::new(query).with_parameters(*k1, *b)?),
+                Some(it) => {
+                    let (near, wide) = kernels(*it);
+                    let scorer = ConversationScorer::new(query).with_parameters(*k1, *b)?;
+                    Box::new(scorer.with_neighbors(near, wide, it.sessions)?)
+                }
+            }
+        }
+        #[cfg(feature = "relevance")]
+        model::Scorer::Neighbor {
+            inner,
+            neighborhood,
+        } => {
+            let (near, wide) = kernels(*neighborhood);
+            let scorer = NeighborScorer::new(build_scorer(inner)?).with_near(near)?;
+            let scorer = scorer.with_wide(wide)?;
+            Box::new(scorer.with_sessions(neighborhood.sessions))
+        }
+        #[cfg(not(feature = "relevance"))]
+        model::Scorer::Relevance { .. } | model::Scorer::Neighbor { .. } => {
+            unreachable!("`is_built` leaves out vectors that need the feature `relevance`")
         }
         model::Scorer::Scaled(inner) => Box::new(ScaledScorer::new(build_scorer(inner)?)),
         model::Scorer::MetadataTrust { default_score } => {

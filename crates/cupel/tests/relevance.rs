@@ -1,8 +1,6 @@
-//! Scorers that know the question, against the step-by-step method of `relevance/method.rs`.
+//! Scorers that know the question, against the step-by-step method of `oracle/relevance.rs`.
 //!
 //! `CUPEL_CASES` sets the number of cases of each property.
-
-mod method;
 
 use std::sync::Arc;
 
@@ -13,7 +11,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config, TestRunner};
 
-use method::{Parameters, Turn, scores};
+use crate::oracle::relevance::{Parameters, Turn, scores};
 
 const WORDS: &[&str] = &[
     "key",
@@ -96,7 +94,7 @@ fn turn() -> impl Strategy<Value = Turn> {
         |(head, text, speaker, session, is_query)| Turn {
             text: format!("{head}{text}"),
             speaker: speaker.map(str::to_owned),
-            session,
+            session: Some(session.to_string()),
             is_query,
         },
     )
@@ -146,7 +144,7 @@ impl Case {
                 .map(|(index, (turn, &pinned))| {
                     let mut item = ContextItem::builder(&*turn.text, 5)
                         .pinned(pinned)
-                        .meta("cupel:session", turn.session.to_string());
+                        .meta("cupel:session", turn.session.clone().unwrap_or_default());
                     if turn.is_query {
                         item = item.meta("cupel:query", "");
                     }

@@ -1,8 +1,8 @@
 //! Writes a case as a question.
 
 use cupel_conformance::model::{
-    Budget, CountEntry, Curve, Item, OverflowStrategy, Placer, Policy, Scarcity, ScoredItem,
-    Scorer, Slicer, Task,
+    Budget, CountEntry, Curve, Item, Neighborhood, OverflowStrategy, Placer, Policy, Scarcity,
+    ScoredItem, Scorer, Slicer, Task,
 };
 use serde_json::{Map, Value, json};
 
@@ -124,6 +124,13 @@ fn weights(weights: &[(String, f64)]) -> Value {
     Value::Object(weights.collect())
 }
 
+fn write_kernels(document: &mut Value, it: Neighborhood) {
+    document["near"] = json!({ "forward": number(it.forward), "backward": number(it.backward) });
+    document["wide"] =
+        json!({ "weight": number(it.weight), "decay": number(it.decay), "power": it.power });
+    document["sessions"] = it.sessions.into();
+}
+
 fn write_scorer(scorer: &Scorer) -> Value {
     match scorer {
         Scorer::Recency => json!({ "type": "recency" }),
@@ -150,6 +157,32 @@ fn write_scorer(scorer: &Scorer) -> Value {
             "type": "product",
             "scorers": list(scorers, write_scorer),
         }),
+        Scorer::Relevance {
+            query,
+            k1,
+            b,
+            conversation,
+        } => {
+            let mut document = json!({
+                "type": "relevance",
+                "query": list(query, |(text, weight)| json!({ "text": text, "weight": number(*weight) })),
+                "k1": number(*k1),
+                "b": number(*b),
+            });
+            if let Some(neighborhood) = conversation {
+                document["type"] = "conversation".into();
+                write_kernels(&mut document, *neighborhood);
+            }
+            document
+        }
+        Scorer::Neighbor {
+            inner,
+            neighborhood,
+        } => {
+            let mut document = json!({ "type": "neighbor", "inner": write_scorer(inner) });
+            write_kernels(&mut document, *neighborhood);
+            document
+        }
         Scorer::Scaled(inner) => json!({ "type": "scaled", "inner": write_scorer(inner) }),
         Scorer::MetadataTrust { default_score } => {
             json!({ "type": "metadata_trust", "default_score": number(*default_score) })

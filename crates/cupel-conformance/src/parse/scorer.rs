@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     error::VectorError,
-    model::{Curve, FusionMethod, Scorer},
+    model::{Curve, FusionMethod, Neighborhood, Scorer},
 };
 
 type Build = fn(&Scope<'_>) -> Result<Scorer, VectorError>;
@@ -36,7 +36,19 @@ const SCORERS: &[(&str, Build)] = &[
             k: scope.optional("k")?.unwrap_or(60.0),
         })
     }),
-    ("scaled", scaled),
+    ("relevance", |scope| relevance(scope, None)),
+    ("conversation", |scope| {
+        relevance(scope, Some(neighborhood(scope)?))
+    }),
+    ("neighbor", |scope| {
+        Ok(Scorer::Neighbor {
+            inner: Box::new(inner(scope)?),
+            neighborhood: neighborhood(scope)?,
+        })
+    }),
+    ("scaled", |scope| {
+        Ok(Scorer::Scaled(Box::new(inner(scope)?)))
+    }),
     ("metadata_trust", |scope| {
         Ok(Scorer::MetadataTrust {
             default_score: scope.optional("default_score")?.unwrap_or(0.5),
@@ -101,19 +113,54 @@ fn children(scope: &Scope<'_>) -> Result<Vec<(Scorer, f64)>, VectorError> {
         .collect()
 }
 
-fn scaled(scope: &Scope<'_>) -> Result<Scorer, VectorError> {
+/// Reads the scorer that a decorator wraps.
+fn inner(scope: &Scope<'_>) -> Result<Scorer, VectorError> {
     const KEY: &str = "inner_scorer";
     let node = scope.get(KEY).ok_or_else(|| {
         scope
             .own()
             .missing(KEY, "the name of a scorer or a table with `type`")
     })?;
-    let inner = if node.value.is_table() {
-        typed(&scope.within(KEY, node.read()?))?
+    if node.value.is_table() {
+        typed(&scope.within(KEY, node.read()?))
     } else {
-        scorer(&node, &scope.beside(KEY))?
+        scorer(&node, &scope.beside(KEY))
+    }
+}
+
+/// Reads the query and the parameters of BM25.
+fn relevance(scope: &Scope<'_>, conversation: Option<Neighborhood>) -> Result<Scorer, VectorError> {
+    let query = match scope.optional::<Vec<Fields<'_>>>("queries")? {
+        Some(texts) => texts
+            .iter()
+            .map(|text| {
+                Ok((
+                    text.required("text")?,
+                    text.optional("weight")?.unwrap_or(1.0),
+                ))
+            })
+            .collect::<Result<_, VectorError>>()?,
+        None => vec![(scope.required("query")?, 1.0)],
     };
-    Ok(Scorer::Scaled(Box::new(inner)))
+    Ok(Scorer::Relevance {
+        query,
+        k1: scope.optional("k1")?.unwrap_or(0.9),
+        b: scope.optional("b")?.unwrap_or(0.5),
+        conversation,
+    })
+}
+
+fn neighborhood(scope: &Scope<'_>) -> Result<Neighborhood, VectorError> {
+    let number = |key, default: f64| Ok(scope.optional(key)?.unwrap_or(default));
+    let power = scope.optional::<i64>("wide_power")?.unwrap_or(3);
+    Ok(Neighborhood {
+        forward: number("near_forward", 0.6)?,
+        backward: number("near_backward", 0.4)?,
+        weight: number("wide_weight", 0.5)?,
+        decay: number("wide_decay", 0.97)?,
+        power: u32::try_from(power).unwrap_or(0),
+        sessions: scope.optional("sessions")?.unwrap_or(false),
+    })
 }
 
 fn kind(scope: &Scope<'_>) -> Result<Scorer, VectorError> {

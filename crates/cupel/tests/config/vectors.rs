@@ -4,7 +4,7 @@ use cupel::RawValue;
 use cupel::config::{
     ConfigError, Document, Format, PlacerConfig, PolicyConfig, ScorerConfig, SlicerConfig,
 };
-use cupel_conformance::model::{self, Curve, Placer, Scorer, Slicer, Task};
+use cupel_conformance::model::{self, Curve, Neighborhood, Placer, Scorer, Slicer, Task};
 
 /// Parses the document of a vector's policy.
 pub(crate) fn policy(policy: &model::Policy) -> Result<PolicyConfig, model::Failure> {
@@ -90,6 +90,23 @@ fn failure(error: &ConfigError) -> model::Failure {
     }
 }
 
+fn kernels(it: Neighborhood) -> [(&'static str, RawValue); 3] {
+    let near = [
+        ("forward", number(it.forward)),
+        ("backward", number(it.backward)),
+    ];
+    let wide = [
+        ("weight", number(it.weight)),
+        ("decay", number(it.decay)),
+        ("power", RawValue::Integer(it.power.into())),
+    ];
+    [
+        ("near", map(near)),
+        ("wide", map(wide)),
+        ("sessions", RawValue::Bool(it.sessions)),
+    ]
+}
+
 fn scorer_data(scorer: &Scorer) -> RawValue {
     let children = |children: &[Scorer]| list(children, scorer_data);
     let entry = |(scorer, weight): &(Scorer, f64)| {
@@ -124,6 +141,30 @@ fn scorer_data(scorer: &Scorer) -> RawValue {
             ],
         ),
         Scorer::Product(factors) => typed("product", [("scorers", children(factors))]),
+        Scorer::Relevance {
+            query,
+            k1,
+            b,
+            conversation,
+        } => {
+            let query = list(query, |(written, weight)| {
+                map([("text", text(written)), ("weight", number(*weight))])
+            });
+            let mut fields = vec![("query", query), ("k1", number(*k1)), ("b", number(*b))];
+            fields.extend(conversation.iter().copied().flat_map(kernels));
+            let name = conversation.map_or("relevance", |_| "conversation");
+            typed(name, fields)
+        }
+        Scorer::Neighbor {
+            inner,
+            neighborhood,
+        } => {
+            let inner = ("inner", scorer_data(inner));
+            typed(
+                "neighbor",
+                [inner].into_iter().chain(kernels(*neighborhood)),
+            )
+        }
         Scorer::Scaled(inner) => typed("scaled", [("inner", scorer_data(inner))]),
         Scorer::MetadataTrust { default_score } => typed(
             "metadata_trust",

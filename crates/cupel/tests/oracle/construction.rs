@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use cupel_conformance::model::{
-    Budget, CountEntry, Curve, Failure, Item, Quota, Scorer, Slicer, Task,
+    Budget, CountEntry, Curve, Failure, Item, Neighborhood, Quota, Scorer, Slicer, Task,
 };
 
 use super::same_kind;
@@ -134,6 +134,15 @@ pub(super) fn reserved_slot_values(budget: &Budget) -> Vec<i64> {
     values
 }
 
+fn validate_neighborhood(it: Neighborhood) -> Verdict {
+    let shares = [it.forward, it.backward, it.decay];
+    let is_share = |share: &f64| (0.0..=1.0).contains(share);
+    scorer_rule(!shares.iter().all(is_share), "shares must lie in 0 to 1")?;
+    let is_weight = it.weight >= 0.0 && it.weight.is_finite();
+    scorer_rule(!is_weight, "the weight must be non-negative and finite")?;
+    scorer_rule(it.power == 0, "the power must be at least 1")
+}
+
 // Construction of every scorer; children before their parent.
 fn validate_scorer(scorer: &Scorer) -> Verdict {
     match scorer {
@@ -158,6 +167,23 @@ fn validate_scorer(scorer: &Scorer) -> Verdict {
             )
         }
         Scorer::Product(children) => construct_product(children),
+        Scorer::Relevance {
+            k1,
+            b,
+            conversation,
+            ..
+        } => {
+            scorer_rule(!(*k1 >= 0.0 && k1.is_finite()), "k1 must be non-negative")?;
+            scorer_rule(!(0.0..=1.0).contains(b), "b must lie in 0 to 1")?;
+            conversation.map_or(Ok(()), validate_neighborhood)
+        }
+        Scorer::Neighbor {
+            inner,
+            neighborhood,
+        } => {
+            validate_scorer(inner)?;
+            validate_neighborhood(*neighborhood)
+        }
         Scorer::Scaled(inner) => validate_scorer(inner),
         Scorer::MetadataTrust { default_score } => scorer_rule(
             !(0.0..=1.0).contains(default_score),

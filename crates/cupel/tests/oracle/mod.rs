@@ -9,6 +9,7 @@ mod construction;
 mod numbers;
 mod pipeline;
 mod placing;
+pub(crate) mod relevance;
 mod scoring;
 mod slicing;
 

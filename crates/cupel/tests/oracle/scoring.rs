@@ -4,6 +4,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use cupel_conformance::model::{Curve, FusionMethod, Item, Scorer};
 
+use super::relevance::{self, Parameters, Turn};
 use super::{Candidate, kind_of, same_kind};
 
 /// `Score(item, allItems)` of a scorer.
@@ -37,6 +38,36 @@ pub(super) fn score_item(scorer: &Scorer, this: usize, all_items: &[Candidate]) 
                 FusionMethod::Shares => share_of_tokens(&columns, &weights, this, all_items),
             }
         }
+        Scorer::Relevance {
+            query,
+            k1,
+            b,
+            conversation,
+        } => {
+            let parameters = Parameters::new(*k1, *b, *conversation);
+            let sessions = conversation.is_some_and(|it| it.sessions);
+            in_order(all_items, this, |turns, _| {
+                relevance::scores(turns, query, parameters, sessions)
+            })
+        }
+        Scorer::Neighbor {
+            inner,
+            neighborhood,
+        } => in_order(all_items, this, |turns, places| {
+            if let Scorer::Relevance {
+                query,
+                k1,
+                b,
+                conversation: None,
+            } = &**inner
+            {
+                let mut parameters = Parameters::new(*k1, *b, Some(*neighborhood));
+                parameters.has_question_rules = false;
+                return relevance::scores(turns, query, parameters, neighborhood.sessions);
+            }
+            let column = places.iter().map(|&at| score_item(inner, at, all_items));
+            relevance::spread(turns, &[column.collect()], *neighborhood)
+        }),
         Scorer::Scaled(inner) => scaled_score(inner, this, all_items),
         Scorer::MetadataTrust { default_score } => metadata_trust_score(item, *default_score),
         Scorer::Decay {
@@ -51,6 +82,23 @@ pub(super) fn score_item(scorer: &Scorer, this: usize, all_items: &[Candidate]) 
         ),
         Scorer::MetadataKey { key, value, boost } => metadata_key_score(item, key, value, *boost),
     }
+}
+
+/// The score of an item among items in the order of their conversation: of time if all have one.
+fn in_order(
+    all_items: &[Candidate],
+    this: usize,
+    scores: impl FnOnce(&[Turn], &[usize]) -> Vec<f64>,
+) -> f64 {
+    let mut places: Vec<usize> = (0..all_items.len()).collect();
+    if all_items.iter().all(|it| it.item.timestamp.is_some()) {
+        places.sort_by_key(|&at| all_items[at].item.timestamp);
+    }
+    let turn = |&at: &usize| Turn::of(all_items[at].item);
+    let turns: Vec<Turn> = places.iter().map(turn).collect();
+    let scores = scores(&turns, &places);
+    let own = places.iter().position(|&at| at == this).unwrap();
+    scores[own]
 }
 
 // RECENCY-SCORE(item, allItems)

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use cupel_conformance::model::{Item, Neighborhood};
 use rust_stemmers::{Algorithm, Stemmer};
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::canonical_combining_class;
@@ -9,23 +10,49 @@ use unicode_script::{Script, UnicodeScript};
 
 /// The parameters, with the documented defaults.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Parameters {
-    pub(super) k1: f64,
-    pub(super) b: f64,
-    pub(super) near: Option<(f64, f64)>,
+pub(crate) struct Parameters {
+    pub(crate) k1: f64,
+    pub(crate) b: f64,
+    pub(crate) near: Option<(f64, f64)>,
     /// Weight, decay and power.
-    pub(super) wide: Option<(f64, f64, i32)>,
-    pub(super) has_question_rules: bool,
+    pub(crate) wide: Option<(f64, f64, i32)>,
+    pub(crate) has_question_rules: bool,
 }
 
 /// One turn: its text, its speaker's name if it is given apart, and its session.
 #[derive(Debug, Clone)]
-pub(super) struct Turn {
-    pub(super) text: String,
-    pub(super) speaker: Option<String>,
-    pub(super) session: usize,
+pub(crate) struct Turn {
+    pub(crate) text: String,
+    pub(crate) speaker: Option<String>,
+    pub(crate) session: Option<String>,
     /// Whether it is the query itself.
-    pub(super) is_query: bool,
+    pub(crate) is_query: bool,
+}
+
+impl Parameters {
+    /// The parameters of a vector; with kernels those of a conversation.
+    pub(crate) fn new(k1: f64, b: f64, conversation: Option<Neighborhood>) -> Self {
+        let wide = |it: Neighborhood| (it.weight, it.decay, i32::try_from(it.power).unwrap());
+        Self {
+            k1,
+            b,
+            near: conversation.map(|it| (it.forward, it.backward)),
+            wide: conversation.map(wide),
+            has_question_rules: conversation.is_some(),
+        }
+    }
+}
+
+impl Turn {
+    pub(crate) fn of(item: &Item) -> Self {
+        let meta = |key: &str| item.metadata.get(key).cloned();
+        Self {
+            text: item.content.clone(),
+            speaker: meta("cupel:speaker"),
+            session: meta("cupel:session"),
+            is_query: meta("cupel:query").is_some(),
+        }
+    }
 }
 
 fn list(text: &'static str) -> HashSet<&'static str> {
@@ -55,7 +82,7 @@ fn is_pair_script(c: char) -> bool {
 }
 
 /// Words in order, without the endings of contracted words.
-pub(super) fn words(text: &str) -> Vec<String> {
+pub(crate) fn words(text: &str) -> Vec<String> {
     let chars: Vec<char> = text
         .nfkd()
         .filter(|&c| matches!(canonical_combining_class(c), 0 | 8))
@@ -312,25 +339,58 @@ fn normalized(scores: &[f64]) -> Vec<f64> {
 }
 
 /// The scores of all turns, which are in the order of the conversation.
-pub(super) fn scores(
+pub(crate) fn scores(
     turns: &[Turn],
     query: &[(String, f64)],
     parameters: Parameters,
     sessions: bool,
 ) -> Vec<f64> {
-    let n = turns.len();
     let read = Read::new(turns, query, parameters.has_question_rules);
+    let matches = |(term, weight): &(String, f64)| {
+        let mut own = read.matches(term, *weight, parameters);
+        let queries = own.iter_mut().zip(turns).filter(|(_, turn)| turn.is_query);
+        queries.for_each(|(own, _)| *own = 0.0);
+        own
+    };
+    let columns: Vec<Vec<f64>> = read.weights.iter().map(matches).collect();
+    let mut wide = parameters.wide.unwrap_or((0.0, 0.0, 1));
+    let mut boosts = vec![1.0; turns.len()];
+    if parameters.has_question_rules {
+        let each = turns.iter().zip(&read.texts);
+        boosts = each.map(|(turn, words)| read.boost(turn, words)).collect();
+        if read.is_broad() {
+            wide.0 = 2.0;
+        }
+    }
+    let near = parameters.near.unwrap_or((0.0, 0.0));
+    combine(turns, &columns, (near, wide), &boosts, sessions)
+}
+
+/// The scores of a `NeighborScorer` over columns of matches.
+pub(crate) fn spread(turns: &[Turn], columns: &[Vec<f64>], kernels: Neighborhood) -> Vec<f64> {
+    let parameters = Parameters::new(0.0, 0.0, Some(kernels));
+    let (near, wide) = (parameters.near.unwrap(), parameters.wide.unwrap());
+    let boosts = vec![1.0; turns.len()];
+    combine(turns, columns, (near, wide), &boosts, kernels.sessions)
+}
+
+type Kernels = ((f64, f64), (f64, f64, i32));
+
+fn combine(
+    turns: &[Turn],
+    columns: &[Vec<f64>],
+    ((forward, backward), (weight, decay, exponent)): Kernels,
+    boosts: &[f64],
+    sessions: bool,
+) -> Vec<f64> {
+    let n = turns.len();
     // Turns of one session with turns of another between them are apart.
     let reach = |i: usize, j: usize| {
         (i.min(j)..=i.max(j)).all(|k| !sessions || turns[k].session == turns[i].session)
     };
     let power = |base: f64, i: usize, j: usize| base.powi(i32::try_from(i.abs_diff(j)).unwrap());
     let mut score = vec![0.0; n];
-    for (term, weight) in &read.weights {
-        let mut own = read.matches(term, *weight, parameters);
-        let queries = own.iter_mut().zip(turns).filter(|(_, turn)| turn.is_query);
-        queries.for_each(|(own, _)| *own = 0.0);
-        let (forward, backward) = parameters.near.unwrap_or((0.0, 0.0));
+    for own in columns {
         for (i, sum) in score.iter_mut().enumerate() {
             let near = (0..n).filter(|&j| reach(i, j)).map(|j| {
                 let decay = if j <= i { forward } else { backward };
@@ -339,17 +399,8 @@ pub(super) fn scores(
             *sum += near.fold(0.0, f64::max);
         }
     }
-    let mut score = normalized(&score);
-    let mut wide = parameters.wide.unwrap_or((0.0, 0.0, 1));
-    if parameters.has_question_rules {
-        for (i, score) in score.iter_mut().enumerate() {
-            *score *= read.boost(&turns[i], &read.texts[i]);
-        }
-        if read.is_broad() {
-            wide.0 = 2.0;
-        }
-    }
-    let (weight, decay, exponent) = wide;
+    let boosted = normalized(&score).into_iter().zip(boosts);
+    let score: Vec<f64> = boosted.map(|(score, boost)| score * boost).collect();
     let raised: Vec<f64> = normalized(&score)
         .iter()
         .map(|score| score.powi(exponent))
@@ -360,9 +411,7 @@ pub(super) fn scores(
             around.map(|j| raised[j] * power(decay, i, j)).sum()
         })
         .collect();
-    let widened = score
-        .iter()
-        .zip(normalized(&sums))
-        .map(|(own, wide)| own + weight * wide);
+    let widened = score.iter().zip(normalized(&sums));
+    let widened = widened.map(|(own, wide)| own + weight * wide);
     normalized(&widened.collect::<Vec<f64>>())
 }
