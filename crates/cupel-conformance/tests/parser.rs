@@ -5,8 +5,8 @@ use cupel_conformance::{
     Expected, ExpectedError, ExpectedOverflow, ExpectedRun, ExpectedSelection, Level, Problem,
     Vector,
     model::{
-        Budget, CountEntry, Curve, Field, Item, OverflowStrategy, Placer, Policy, Quota, Scarcity,
-        Scorer, Shortfall, Slicer, Task,
+        Budget, CountEntry, Curve, Field, Item, Neighborhood, OverflowStrategy, Placer, Policy,
+        Quota, Scarcity, Scorer, Shortfall, Slicer, Task,
     },
 };
 
@@ -461,10 +461,51 @@ fn every_scorer_is_known_by_its_name() {
     ] {
         check_scorer(name, "", &scorer);
     }
+    let relevance = |query: &[(&str, f64)], k1, conversation| Scorer::Relevance {
+        query: query
+            .iter()
+            .map(|(text, weight)| ((*text).to_owned(), *weight))
+            .collect(),
+        k1,
+        b: 0.5,
+        conversation,
+    };
+    let defaults = Neighborhood {
+        forward: 0.6,
+        backward: 0.4,
+        weight: 0.5,
+        decay: 0.97,
+        power: 3,
+        sessions: false,
+    };
+    check_scorer(
+        "relevance",
+        "query = 'keys'",
+        &relevance(&[("keys", 1.0)], 0.9, None),
+    );
+    check_scorer(
+        "conversation",
+        "queries = [{ text = 'a', weight = 2 }, { text = 'b' }]\nk1 = 1.5",
+        &relevance(&[("a", 2.0), ("b", 1.0)], 1.5, Some(defaults)),
+    );
+    check_scorer(
+        "neighbor",
+        "inner_scorer = 'recency'\nnear_forward = 0.5\nwide_power = 2\nsessions = true",
+        &Scorer::Neighbor {
+            inner: Box::new(Scorer::Recency),
+            neighborhood: Neighborhood {
+                forward: 0.5,
+                power: 2,
+                sessions: true,
+                ..defaults
+            },
+        },
+    );
     check_error(
         &scoring("magic", ""),
         "case.toml: test.scorer: unknown scorer `magic`, expected one of: recency, priority, kind, tag, \
-         frequency, reflexive, composite, product, scaled, metadata_trust, decay, metadata_key",
+         frequency, reflexive, composite, product, fusion, relevance, conversation, neighbor, scaled, metadata_trust, \
+         decay, metadata_key",
     );
 }
 
@@ -660,7 +701,7 @@ fn every_slicer_is_known_by_its_name() {
     );
     check_error(
         &slicing("magic", ""),
-        "case.toml: test.slicer: unknown slicer `magic`, expected one of: greedy, rank, knapsack, quota, \
+        "case.toml: test.slicer: unknown slicer `magic`, expected one of: greedy, rank, density, knapsack, quota, \
          count_quota, count_constrained_knapsack",
     );
 }
