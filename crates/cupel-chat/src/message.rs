@@ -21,6 +21,10 @@ pub enum Role {
 
 /// One message.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is one property of the content, independent of the others"
+)]
 pub(crate) struct ParsedMessage {
     pub(crate) role: Option<Role>,
     /// The role or type as written.

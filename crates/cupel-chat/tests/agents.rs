@@ -437,15 +437,16 @@ fn a_sweep_over_a_policy_with_a_step_is_one_run_per_budget() {
     let chat = Chat::parse(&text, None).unwrap();
     let mut settings = default_policy().chat().clone();
     settings.step = Some(100);
+    settings.shorten = Shorten::Off;
     let policy = default_policy().to_builder().chat(settings);
     let policy = policy.build().unwrap();
     let candidates = chat.candidates_for(&policy, None, &Heuristic).unwrap();
     let pipeline = cupel::Pipeline::from(chat.policy_over(&policy, &candidates));
     let all = chat.tokens(&Heuristic);
-    let range = all - 60..=all;
+    let range = all - 300..=all;
     let sweep = pipeline.sweep(&candidates, &budget(all), range.clone());
     let sweep = sweep.unwrap();
-    for tokens in range {
+    for tokens in range.step_by(3) {
         let fitted = chat.fit(&policy, &budget(tokens), &Heuristic).unwrap();
         let mut kept = sweep.selection_at(tokens);
         kept.retain(|&index| index < chat.len());

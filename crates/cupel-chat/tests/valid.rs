@@ -247,8 +247,8 @@ pub(crate) fn objection_to_window(shape: Shape, input: &str, output: &str) -> Op
 
 /// Returns whether a provider rejects a message that follows a call without a result.
 ///
-/// OpenAI: "An assistant message with 'tool_calls' must be followed by tool messages responding to each
-/// 'tool_call_id'." Anthropic: "Each `tool_use` block must have a corresponding `tool_result` block in the next
+/// OpenAI: "An assistant message with `tool_calls` must be followed by tool messages responding to each
+/// `tool_call_id`." Anthropic: "Each `tool_use` block must have a corresponding `tool_result` block in the next
 /// message"; the API joins consecutive messages of one role.
 fn interrupts_calls(shape: Shape, message: &Value) -> bool {
     match shape {

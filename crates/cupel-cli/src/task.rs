@@ -467,7 +467,10 @@ impl<'a> Settings<'a> {
             model: model.map(str::to_owned),
             unknown_model: args.unknown(model),
             counter: Some(counter),
-            content: Content::Chat { chat, candidates },
+            content: Content::Chat {
+                chat,
+                candidates: Box::new(candidates),
+            },
             evidence,
             source,
         })
@@ -618,7 +621,7 @@ pub(crate) enum Content {
     Chat {
         chat: Box<Chat>,
         /// The candidates of the task's policy.
-        candidates: Candidates,
+        candidates: Box<Candidates>,
     },
     Items(Form),
 }
@@ -847,7 +850,7 @@ impl Task {
     fn candidates(&self) -> Option<&Candidates> {
         match &self.content {
             Content::Items(_) => None,
-            Content::Chat { candidates, .. } => Some(candidates),
+            Content::Chat { candidates, .. } => Some(&**candidates),
         }
     }
 
