@@ -83,6 +83,7 @@ fn turn() -> impl Strategy<Value = Turn> {
             "Ada: ",
             "[9:30] Ben: ",
             "Zoë Key: ",
+            "f({\"key\": ",
             ": ",
             "[x",
             "a:b: ",

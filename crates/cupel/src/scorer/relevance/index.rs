@@ -19,6 +19,9 @@ const QUERY: &str = "cupel:query";
 /// The most characters of a name before a colon that is taken for a speaker.
 const LONGEST_NAME: usize = 40;
 
+/// What a name may contain besides letters, digits and spaces.
+const NAME_MARKS: &str = ".,'’-_#&";
+
 /// An inverted index (Zobel and Moffat 2006): for every term the items that contain it, and how often.
 pub(super) struct Index {
     terms: Texts,
@@ -299,7 +302,9 @@ fn speaker_of(item: &ContextItem) -> Option<&str> {
     let mut chars = text.char_indices().take(LONGEST_NAME + 1);
     let (colon, _) = chars.find(|&(_, c)| c == ':' || c == '\n')?;
     let (name, rest) = text.split_at(colon);
-    (rest.starts_with(": ") && !name.is_empty()).then_some(name)
+    // Code such as `f({"path": 1})` is not a name.
+    let is_name = |c: char| c.is_alphanumeric() || c == ' ' || NAME_MARKS.contains(c);
+    (rest.starts_with(": ") && !name.is_empty() && name.chars().all(is_name)).then_some(name)
 }
 
 /// The indexes of the last item sets that a scorer saw, shared by its copies for other queries.
