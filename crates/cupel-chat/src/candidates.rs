@@ -1,12 +1,13 @@
 //! [`Candidates`]: the messages of a chat as items, with shorter views for a ladder.
 
+use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use cupel::config::{ScorerConfig, SlicerConfig};
 use cupel::{
     ContextBudget, ContextItem, ContextItemBuilder, ContextView, GroupSlice, LadderSlice,
-    LadderStep, Policy, Shorten, total_tokens,
+    LadderStep, NearDuplicateSlice, Policy, Shorten, total_tokens,
 };
 
 use crate::chat::Chat;
@@ -142,6 +143,7 @@ fn ladder_of(policy: &Policy) -> Option<LadderSlice> {
         LadderStep::Shorten { mandatory, .. } => {
             shorten == Shorten::All || (shorten == Shorten::Old && !mandatory)
         }
+        LadderStep::Supersede { .. } => shorten != Shorten::Off,
         _ => true,
     });
     LadderSlice::new(steps).with_marks(shorten_to, drop_to).ok()
@@ -247,6 +249,10 @@ impl Chat {
             candidates.mark(self, &marks, keep_task)?;
         }
         candidates.kept_because = self.kept_because(&marks, &candidates, &settings.pin)?;
+        let repeated = self.repeated_calls();
+        for (index, call) in &repeated {
+            candidates.edit(*index, |item| item.meta(NearDuplicateSlice::CALL, call))?;
+        }
         for index in pins {
             candidates.edit(index, |item| item.pinned(true))?;
         }
@@ -258,7 +264,7 @@ impl Chat {
         if budget.is_none_or(|budget| candidates.tokens() > budget.window_limit()) {
             // A step asks for more than the budget needs.
             let budget = budget.filter(|_| settings.step.is_none());
-            candidates.offer_views(self, &marks, budget, counter)?;
+            candidates.offer_views(self, &marks, &repeated, budget, counter)?;
         }
         Ok(candidates)
     }
@@ -353,6 +359,28 @@ impl Chat {
             }
         }
         Ok(reasons)
+    }
+
+    /// Returns the messages with results of calls that occur several times, with these calls: names and arguments.
+    fn repeated_calls(&self) -> Vec<(usize, String)> {
+        let mut called: HashMap<&str, String> = HashMap::new();
+        let mut results: Vec<(usize, String)> = Vec::new();
+        let mut counts: HashMap<String, usize> = HashMap::new();
+        for message in self.messages() {
+            for call in message.calls() {
+                called.insert(call.id, format!("{}({})", call.name, call.arguments));
+            }
+            let calls = message.results().iter().map(|id| called.get(&**id));
+            let calls: Option<Vec<&String>> = calls.collect();
+            if let Some(calls) = calls.filter(|calls| !calls.is_empty()) {
+                let calls: Vec<&str> = calls.into_iter().map(String::as_str).collect();
+                let calls = calls.join("\n");
+                *counts.entry(calls.clone()).or_default() += 1;
+                results.push((message.index(), calls));
+            }
+        }
+        results.retain(|(_, calls)| counts[calls] > 1);
+        results
     }
 
     /// Returns whether a message or one of its group has a tool result.
@@ -493,6 +521,7 @@ impl Candidates {
         &mut self,
         chat: &Chat,
         marks: &[Option<Mark>],
+        repeated: &[(usize, String)],
         budget: Option<&ContextBudget>,
         counter: &dyn TokenCounter,
     ) -> Result<(), FitError> {
@@ -502,6 +531,14 @@ impl Candidates {
         let enough = budget.map(|budget| self.enough(&ladder, budget));
         let mut total = self.tokens();
         let last = chat.last_user_turn();
+        let mut is_superseded = vec![false; chat.len()];
+        // As the ladder orders them: the times of a transcript may not ascend.
+        let recency = |index: usize| (self.items[index].timestamp(), index);
+        for (index, call) in repeated {
+            let is_newer =
+                |(other, same): &(usize, String)| same == call && recency(*other) > recency(*index);
+            is_superseded[*index] = repeated.iter().any(is_newer);
+        }
         let mut offers: Vec<Option<Offer<'_>>> = (0..chat.len())
             .map(|index| {
                 let item = &self.items[index];
@@ -522,22 +559,25 @@ impl Candidates {
             })
             .collect();
         'steps: for step in ladder.steps() {
-            let LadderStep::Shorten {
-                kind,
-                mandatory,
-                levels,
-            } = step
-            else {
-                continue;
+            let (kind, mandatory, levels) = match step {
+                LadderStep::Shorten {
+                    kind,
+                    mandatory,
+                    levels,
+                } => (Some(kind), *mandatory, levels),
+                LadderStep::Supersede { levels } => (None, false, levels),
+                _ => continue,
             };
             for &level in levels {
                 for (index, offer) in offers.iter_mut().enumerate() {
-                    let Some(offer) = offer.as_mut().filter(|it| it.is_meant(*mandatory)) else {
+                    let Some(offer) = offer.as_mut().filter(|it| it.is_meant(mandatory)) else {
                         continue;
                     };
-                    if self.items[index].kind() != kind
-                        || !(offer.least..offer.level).contains(&level)
-                    {
+                    let is_listed = match kind {
+                        Some(kind) => self.items[index].kind() == kind,
+                        None => is_superseded[index],
+                    };
+                    if !is_listed || !(offer.least..offer.level).contains(&level) {
                         continue;
                     }
                     if let Some((text, replacement)) = offer.shortener.shorten(level, counter)

@@ -9,11 +9,12 @@ use cupel::{
 /// System messages, the task (the first user turn), the last user turn and the newest step (the last
 /// tool calls with their results) always stay. To fit a budget, the policy gives up in a fixed order:
 ///
-/// 1. Old tool results are shortened to 6,400 tokens, then to half as many again and again, down to 100.
-/// 2. Old assistant texts without tool calls are shortened to 100 tokens, then results and texts to 60,
+/// 1. Results that a newer result of the same call (name and arguments) supersedes are shortened to 100 tokens.
+/// 2. Old tool results are shortened to 6,400 tokens, then to half as many again and again, down to 100.
+/// 3. Old assistant texts without tool calls are shortened to 100 tokens, then results and texts to 60,
 ///    then texts to 30.
-/// 3. The oldest messages are dropped.
-/// 4. The task and the results of the newest step are shortened.
+/// 4. The oldest messages are dropped.
+/// 5. The task and the results of the newest step are shortened.
 ///
 /// The first state that fits is taken, so a larger budget never drops or shortens what a smaller one
 /// kept.
@@ -47,6 +48,7 @@ const RESULTS: &[i64] = &[6_400, 3_200, 1_600, 800, 400, 200, 100];
 fn ladder(results: &[i64], (shorten_to, drop_to): (f64, f64)) -> Policy {
     let (result, text) = (ContextKind::tool_output, ContextKind::message);
     let steps = vec![
+        LadderStep::Supersede { levels: vec![100] },
         LadderStep::shorten(result(), results),
         LadderStep::shorten(text(), [100]),
         LadderStep::shorten(result(), [60]),

@@ -804,3 +804,40 @@ fn an_answer_that_only_pairing_keeps_is_shortened_before_the_task() {
     assert_eq!(kept[0], full[0]);
     assert!(kept[1].1 < full[1].1);
 }
+
+#[test]
+fn a_result_that_a_newer_one_of_the_same_call_supersedes_is_shortened_first() {
+    let table = reservations(40);
+    let messages = json!([
+        {"role": "user", "content": "Which seats are free?"},
+        call(1, r#"{"day": 1}"#), result(1, &table),
+        call(2, r#"{"day": 2}"#), result(2, &table.replace("RES", "OLD")),
+        call(3, r#"{"day": 1}"#), result(3, &table.replace("confirmed", "open")),
+        call(4, "{}"), result(4, "no more"),
+    ]);
+    let chat = Chat::parse(&messages.to_string(), None).unwrap();
+    let all = chat.tokens(&Heuristic);
+    let shortened = |tokens: i64| {
+        let fitted = chat
+            .fit(&default_policy(), &budget(tokens), &Heuristic)
+            .unwrap();
+        let shortened = fitted.shortened.iter().map(|it| it.index);
+        shortened.collect::<Vec<_>>()
+    };
+    assert_eq!(shortened(all), Vec::<usize>::new());
+    assert_eq!(shortened(all - 1), [2]);
+    assert_eq!(shortened(all * 7 / 10), [2]);
+    // More than its tokens have to be saved.
+    assert_eq!(shortened(all / 2), [2, 4, 6]);
+    let candidates = chat
+        .candidates_for(&default_policy(), None, &Heuristic)
+        .unwrap();
+    let calls = candidates
+        .iter()
+        .map(|item| item.metadata().get("cupel:call").cloned());
+    let calls: Vec<usize> = calls
+        .enumerate()
+        .filter_map(|(at, call)| call.map(|_| at))
+        .collect();
+    assert_eq!(calls, [2, 6]);
+}

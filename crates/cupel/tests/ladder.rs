@@ -447,6 +447,23 @@ mod oracle {
                         }
                     }
                 }
+                LadderStep::Supersede { levels } => {
+                    let call = |rank: usize| items[rank].item.metadata().get("cupel:call");
+                    // The items have no timestamps, and their positions are their ranks.
+                    let is_superseded = |&rank: &usize| {
+                        let mut newer = rank + 1..items.len();
+                        call(rank).is_some() && newer.any(|newer| call(newer) == call(rank))
+                    };
+                    for &level in levels {
+                        let mut state = states.last().unwrap().clone();
+                        for rank in (0..items.len()).filter(is_superseded) {
+                            if !is_mandatory(items, rank) {
+                                cap(items, &mut state, rank, level);
+                            }
+                        }
+                        states.push(state);
+                    }
+                }
                 _ => unreachable!(),
             }
         }
@@ -503,7 +520,9 @@ fn steps() -> impl Strategy<Value = Vec<LadderStep>> {
             LadderStep::shorten(kind, levels)
         }
     });
-    vec(prop_oneof![3 => shorten, 1 => Just(LadderStep::Drop)], 0..6)
+    let supersede = vec(0_i64..40, 1..3).prop_map(|levels| LadderStep::Supersede { levels });
+    let step = prop_oneof![3 => shorten, 1 => supersede, 1 => Just(LadderStep::Drop)];
+    vec(step, 0..6)
 }
 
 fn item() -> impl Strategy<Value = ContextItem> {
@@ -517,8 +536,9 @@ fn item() -> impl Strategy<Value = ContextItem> {
         Some(LadderSlice::KEEP),
     ]);
     let level = prop::option::weighted(0.2, 0_i64..40);
-    (0_i64..50, kinds(), views, group, mark, level).prop_map(
-        |(tokens, kind, views, group, mark, level)| {
+    let call = prop::option::weighted(0.4, 0_u8..2);
+    (0_i64..50, kinds(), views, group, mark, level, call).prop_map(
+        |(tokens, kind, views, group, mark, level, call)| {
             let mut item = ContextItem::builder("item", tokens).kind(kind);
             let mut levels = Vec::new();
             for (level, view_tokens) in views {
@@ -529,6 +549,9 @@ fn item() -> impl Strategy<Value = ContextItem> {
             }
             if let Some(group) = group {
                 item = item.meta(GroupSlice::KEY, group.to_string());
+            }
+            if let Some(call) = call {
+                item = item.meta(NearDuplicateSlice::CALL, call.to_string());
             }
             if let Some(mark) = mark {
                 item = item.meta(mark, "");

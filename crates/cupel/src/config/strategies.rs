@@ -434,6 +434,14 @@ pub static LADDER_STEPS: Family = Family {
             nullable: false,
         },
         Record {
+            name: "supersede",
+            doc: "Caps the items that a newer result of the same call (metadata `cupel:call`) supersedes: each is kept as its largest view within the cap.",
+            fields: &[
+                required(Shape::Array(&COUNT, 1)).named("levels", "The caps in tokens, in order."),
+            ],
+            nullable: false,
+        },
+        Record {
             name: "drop",
             doc: "Drops the items without the metadata `cupel:mandatory`, group by group, lowest rank first.",
             fields: &[],
@@ -449,6 +457,9 @@ impl Data for LadderStep {
             "shorten" => Ok(Self::Shorten {
                 kind: fields.read("kind")?,
                 mandatory: fields.read("mandatory")?,
+                levels: fields.read("levels")?,
+            }),
+            "supersede" => Ok(Self::Supersede {
                 levels: fields.read("levels")?,
             }),
             _ => Ok(Self::Drop),
@@ -468,6 +479,7 @@ impl Data for LadderStep {
                 ("mandatory", mandatory.write()),
                 ("levels", levels.write()),
             ]),
+            Self::Supersede { levels } => object([tag("supersede"), ("levels", levels.write())]),
             Self::Drop => object([tag("drop")]),
         }
     }

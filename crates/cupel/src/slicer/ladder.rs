@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::{ControlFlow, Range, RangeInclusive};
 
 use super::builtin::{rank_to_u32, selects_in_partitions, without};
+use super::near_duplicate::{call_of, newest_results};
 use super::{BuiltinSlicer, GroupSlice, Refusal, Selection, Slicer, SweepVisitor};
 use crate::diagnostics::ExclusionReason;
 use crate::model::{floor_tokens, saturate};
@@ -23,6 +24,7 @@ use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredRef};
 /// | `cupel:mandatory` | never dropped; shortened only by steps for mandatory candidates |
 /// | `cupel:keep` | never dropped; shortened by all steps of its kind |
 /// | `cupel:group` | the value names its group, as in [`GroupSlice`]. A group is dropped as a whole, and never if one of both keys above marks a member. |
+/// | `cupel:call` | the value identifies the call that the item is the result of, for [`LadderStep::Supersede`] |
 /// | `cupel:level` | the value is the level of the item in full, if the caller shortened it already. Defaults to its token count. |
 ///
 /// If no state fits, the run fails with [`CupelError::MandatoryExceedsBudget`].
@@ -79,6 +81,12 @@ pub enum LadderStep {
         /// state per level. Mandatory ones are capped one at a time, most tokens first, ties by rank: one
         /// state per candidate and level.
         mandatory: bool,
+        /// The caps, in tokens.
+        levels: Vec<i64>,
+    },
+    /// Caps the candidates that are not mandatory and that a newer result of the same call supersedes (same string in
+    /// the metadata `cupel:call`; newest by timestamp, then by position), all at once: one state per level.
+    Supersede {
         /// The caps, in tokens.
         levels: Vec<i64>,
     },
@@ -347,6 +355,7 @@ impl States {
                     mandatory,
                     levels,
                 } => builder.shorten(kind, *mandatory, levels),
+                LadderStep::Supersede { levels } => builder.supersede(levels),
                 LadderStep::Drop => builder.drop_groups(),
             }
         }
@@ -524,6 +533,19 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
                 self.change(rank, form);
                 if mandatory {
                     self.end_state();
+                }
+            }
+            self.end_state();
+        }
+    }
+
+    fn supersede(&mut self, levels: &[i64]) {
+        let newest = newest_results(self.ranked, |_| true);
+        for &level in levels {
+            for (rank, scored) in self.ranked.iter().enumerate() {
+                let is_newest = call_of(scored).is_none_or(|call| newest[call] == rank);
+                if !is_newest && !self.is_mandatory[rank] {
+                    self.change(rank, self.forms[rank].capped(scored.item, level));
                 }
             }
             self.end_state();

@@ -114,6 +114,34 @@ impl Twin {
     }
 }
 
+/// Returns the newest of the included results of each call, by rank.
+pub(super) fn newest_results<'a>(
+    ranked: &[ScoredRef<'a>],
+    is_included: impl Fn(usize) -> bool,
+) -> HashMap<&'a str, usize> {
+    let mut newest: HashMap<&str, usize> = HashMap::new();
+    for (rank, scored) in ranked.iter().enumerate() {
+        if let Some(call) = call_of(scored).filter(|_| is_included(rank)) {
+            let newest = newest.entry(call).or_insert(rank);
+            if recency(scored) > recency(&ranked[*newest]) {
+                *newest = rank;
+            }
+        }
+    }
+    newest
+}
+
+/// Returns the call that a candidate is the result of.
+pub(super) fn call_of<'a>(scored: &ScoredRef<'a>) -> Option<&'a str> {
+    let call = scored.item.metadata().get(NearDuplicateSlice::CALL);
+    call.map(String::as_str)
+}
+
+/// Returns a key that is greater for newer candidates.
+fn recency(scored: &ScoredRef<'_>) -> impl Ord + use<> {
+    (scored.item.timestamp(), scored.position)
+}
+
 /// What the comparison of candidates needs to know of them.
 struct Candidates<'r, 'a> {
     ranked: &'r [ScoredRef<'a>],
@@ -146,49 +174,27 @@ impl<'r, 'a> Candidates<'r, 'a> {
         let is_mandatory = |rank| {
             meta(rank, LadderSlice::MANDATORY).is_some() || meta(rank, LadderSlice::KEEP).is_some()
         };
-        let call = |scored: &ScoredRef<'a>| {
-            let call = scored.item.metadata().get(NearDuplicateSlice::CALL);
-            call.map(String::as_str)
-        };
         Self {
             ranked,
             shingles: Shingles::new(contents, shingle_size),
-            calls: ranked.iter().map(call).collect(),
+            calls: ranked.iter().map(call_of).collect(),
             is_mandatory: (0..ranked.len()).map(is_mandatory).collect(),
             groups,
             group_of,
         }
     }
 
-    /// Returns the newest kept result of each call.
-    fn newest(&self, is_kept: &[bool]) -> HashMap<&'a str, usize> {
-        let mut newest: HashMap<&str, usize> = HashMap::new();
-        for (rank, call) in self.calls.iter().enumerate() {
-            if let Some(call) = call.filter(|_| is_kept[rank]) {
-                let newest = newest.entry(call).or_insert(rank);
-                if self.age(rank) > self.age(*newest) {
-                    *newest = rank;
-                }
-            }
-        }
-        newest
-    }
-
-    /// Returns a key that is greater for newer candidates.
-    fn age(&self, rank: usize) -> impl Ord {
-        let scored = &self.ranked[rank];
-        (scored.item.timestamp(), scored.position)
-    }
-
     /// Returns for every candidate its twin among the kept ones.
     fn twins(&self, is_kept: &[bool], threshold: f64) -> Vec<Option<Twin>> {
-        let newest = self.newest(is_kept);
+        let newest = newest_results(self.ranked, |rank| is_kept[rank]);
         let mut better = SimilarTexts::new(&self.shingles, threshold);
         let mut twins = Vec::with_capacity(self.ranked.len());
         for (rank, &group) in self.group_of.iter().enumerate() {
             let newer = self.calls[rank].and_then(|call| newest.get(call)).copied();
-            let newer = newer
-                .filter(|&newer| self.group_of[newer] != group && self.age(newer) > self.age(rank));
+            let newer = newer.filter(|&newer| {
+                self.group_of[newer] != group
+                    && recency(&self.ranked[newer]) > recency(&self.ranked[rank])
+            });
             let is_comparable = |other: usize| {
                 let is_same_call =
                     self.calls[rank].is_some() && self.calls[rank] == self.calls[other];
