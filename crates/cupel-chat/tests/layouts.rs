@@ -648,10 +648,21 @@ fn a_transcript_is_fitted_as_its_messages_alone() {
         ] {
             let mut steps = steps.clone();
             for step in &mut steps {
+                let Step::Tools {
+                    think,
+                    late,
+                    reused,
+                    ..
+                } = step
+                else {
+                    continue;
+                };
                 // A transcript has no field `thinking`, and may have a result at any place.
-                if let (Shape::ClaudeCode, Step::Tools { think, late, .. }) = (shape, step) {
+                if shape == Shape::ClaudeCode {
                     (*think, *late) = (false, false);
                 }
+                // It may have two results of one id, as late ones of reused ids are.
+                *reused &= !*late;
             }
             let mut messages = render(plain, &steps);
             // The instructions of Codex are not a message.

@@ -467,6 +467,22 @@ pub(crate) fn build_budget(budget: &model::Budget) -> Result<ContextBudget, Cupe
 }
 
 #[cfg(feature = "relevance")]
+fn build_relevance(
+    query: Query,
+    (k1, b): (f64, f64),
+    conversation: Option<model::Neighborhood>,
+) -> Result<Box<dyn Scorer>, CupelError> {
+    let Some(it) = conversation else {
+        return Ok(Box::new(
+            RelevanceScorer::new(query).with_parameters(k1, b)?,
+        ));
+    };
+    let (near, wide) = kernels(it);
+    let scorer = ConversationScorer::new(query).with_parameters(k1, b)?;
+    Ok(Box::new(scorer.with_neighbors(near, wide, it.sessions)?))
+}
+
+#[cfg(feature = "relevance")]
 fn kernels(it: model::Neighborhood) -> (Near, Wide) {
     let model::Neighborhood {
         forward,
@@ -539,17 +555,8 @@ pub(crate) fn build_scorer(scorer: &model::Scorer) -> Result<Box<dyn Scorer>, Cu
             conversation,
         } => {
             let texts = query.iter();
-            let query = texts.fold(Query::default(), |query, (text, weight)| {
-                query.and(text, *weight)
-            });
-            match conversation {
-                None => Box::new(RelevanceScorer::new(query).with_parameters(*k1, *b)?),
-                Some(it) => {
-                    let (near, wide) = kernels(*it);
-                    let scorer = ConversationScorer::new(query).with_parameters(*k1, *b)?;
-                    Box::new(scorer.with_neighbors(near, wide, it.sessions)?)
-                }
-            }
+            let query = texts.fold(Query::default(), |query, it| query.and(&it.0, it.1));
+            build_relevance(query, (*k1, *b), *conversation)?
         }
         #[cfg(feature = "relevance")]
         model::Scorer::Neighbor {
