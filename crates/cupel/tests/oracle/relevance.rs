@@ -214,7 +214,7 @@ fn speaker(turn: &Turn) -> Option<String> {
         text = &text[end + 2..];
     }
     let (name, _) = text.split_once(": ")?;
-    let is_code = name.contains(['"', '(', ')', '{', '}', '[', ']', '<', '>', '=', '/', '\\']);
+    let is_code = name.contains(['"', '{', '}', '[', ']', '<', '>', '=', '/', '\\']);
     let is_name =
         !is_code && !name.is_empty() && name.chars().count() <= 40 && !name.contains([':', '\n']);
     is_name.then(|| name.to_owned())

@@ -20,7 +20,7 @@ const QUERY: &str = "cupel:query";
 const LONGEST_NAME: usize = 40;
 
 /// What a name may contain besides letters, digits and spaces.
-const NAME_MARKS: &str = ".,'’-_#&";
+const NAME_MARKS: &str = ".,'’-_#&()";
 
 /// An inverted index (Zobel and Moffat 2006): for every term the items that contain it, and how often.
 pub(super) struct Index {
