@@ -174,8 +174,8 @@ fn hinted(id: &str, evidence: usize) -> String {
     let line = json!({
         "id": id,
         "items": [
-            {"content": "hinted", "tokens": 5, "future_relevance_hint": 1.0},
-            {"content": "newest", "tokens": 5},
+            {"content": format!("hinted {id}"), "tokens": 5, "future_relevance_hint": 1.0},
+            {"content": format!("newest {id}"), "tokens": 5},
         ],
         "questions": [{"query": "which", "evidence": [evidence]}],
     });
@@ -348,7 +348,8 @@ fn an_invalid_grid_or_the_same_transcripts_are_refused() {
         "=1",
     ];
     let cases = grids.map(|grid| (grid, &*report));
-    let both = format!("{report}{train}");
+    // Other questions do not make it another transcript.
+    let both = format!("{report}{}", hinted("a", 1));
     let same = [
         ("scorer.entries[0].weight=1", &*train),
         ("scorer.entries[0].weight=1", &*both),

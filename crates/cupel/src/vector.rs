@@ -1,5 +1,6 @@
 //! Vectors of items, given in their metadata, and their similarity.
 
+use crate::diagnostics::Excerpt;
 use crate::{ContextItem, CupelError};
 
 /// The metadata key of an item's vector.
@@ -16,7 +17,8 @@ pub(crate) fn of_item(item: &ContextItem) -> Result<Option<Vec<f32>>, CupelError
     };
     let fault = |number: &str| {
         CupelError::ScorerConfig(format!(
-            "invalid number `{number}` in metadata `{KEY}`; write finite numbers separated by commas"
+            "invalid number `{number}` in metadata `{KEY}` of {}; write finite numbers separated by commas",
+            Excerpt(item.content())
         ))
     };
     let numbers = text.trim().trim_start_matches('[').trim_end_matches(']');

@@ -501,9 +501,69 @@ fn invalid_parameters_are_refused() {
         "b must be from 0 to 1",
         "near.forward must be from 0 to 1",
         "wide.weight must be non-negative",
-        "wide.power must be at least 1",
+        "wide.power must be from 1 to 16",
         "question.answer_boost must be positive and finite",
         "question.word_weight must be finite",
     ];
     assert_eq!(texts, expected);
+}
+
+/// The hint as it is.
+struct Raw;
+
+impl Scorer for Raw {
+    fn score(&self, item: &ContextItem, _: &[ContextItem]) -> f64 {
+        item.future_relevance_hint().unwrap()
+    }
+}
+
+#[test]
+fn large_weights_and_infinite_scores_stay_in_range() {
+    let items: Vec<ContextItem> = (0..100)
+        .map(|index| {
+            ContextItem::builder(format!("key {index}"), 1)
+                .build()
+                .unwrap()
+        })
+        .collect();
+    let query = Query::default().and("key 7", 1e308).and("key 8", 1e-308);
+    let scores = RelevanceScorer::new(query).score_all(&items).unwrap();
+    assert_eq!(scores[7], 1.0);
+    let hint = |hint| {
+        let item = ContextItem::builder("x", 1).future_relevance_hint(hint);
+        item.build().unwrap()
+    };
+    let items = [f64::NAN, f64::INFINITY, -1.0, 0.5].map(hint);
+    let off = Near {
+        forward: 0.0,
+        backward: 0.0,
+    };
+    for near in [Near::default(), off] {
+        let scorer = NeighborScorer::new(Raw).with_near(near).unwrap();
+        let scores = scorer.score_all(&items).unwrap();
+        assert_eq!(scores[1], 1.0);
+        assert!(
+            scores.iter().all(|score| (0.0..=1.0).contains(score)),
+            "{scores:?}"
+        );
+    }
+}
+
+#[test]
+fn of_a_query_as_long_as_a_file_the_rarest_terms_count() {
+    let common = (0..200)
+        .map(|word| format!("common{word}"))
+        .collect::<Vec<_>>()
+        .join(" ");
+    let texts = (0..50).map(|index| match index {
+        7 => format!("{common} zyzzyva"),
+        _ => common.clone(),
+    });
+    let items = texts.map(|text| ContextItem::builder(text, 1).build().unwrap());
+    let items: Vec<ContextItem> = items.collect();
+    let part = RelevanceScorer::new(format!("{common} zyzzyva"))
+        .explain(&items, 7)
+        .unwrap();
+    assert_eq!((part.score, part.parts.len()), (1.0, 128));
+    assert_eq!(part.parts[0].scorer, "term \"zyzzyva\"");
 }

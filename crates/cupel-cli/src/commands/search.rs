@@ -210,21 +210,23 @@ impl Passages {
     }
 }
 
-/// Returns what each part adds to a score, by name.
+/// Returns what each part adds to a score, by name. A part whose own parts do not add up to it, such as a rank, is
+/// not taken apart.
 fn added(part: &ScorePart) -> Vec<(String, f64)> {
     fn collect(part: &ScorePart, factor: f64, added: &mut Vec<(String, f64)>) {
-        let factor = factor * part.weight.unwrap_or(1.0);
-        if part.parts.is_empty() {
-            added.push((part_name(&part.scorer), part.score * factor));
+        let is_weighted = part.parts.iter().any(|inner| inner.weight.is_some());
+        let weight =
+            |inner: &ScorePart| inner.weight.unwrap_or(if is_weighted { 0.0 } else { 1.0 });
+        let sum: f64 = part.parts.iter().map(|it| it.score * weight(it)).sum();
+        if part.parts.is_empty() || (sum - part.score).abs() > 1e-9 {
+            return added.push((part_name(&part.scorer), part.score * factor));
         }
-        for inner in &part.parts {
-            collect(inner, factor, added);
+        for inner in part.parts.iter().filter(|inner| weight(inner) > 0.0) {
+            collect(inner, factor * weight(inner), added);
         }
     }
     let mut added = Vec::new();
-    for inner in &part.parts {
-        collect(inner, 1.0, &mut added);
-    }
+    collect(part, 1.0, &mut added);
     added
 }
 
@@ -390,6 +392,13 @@ mod tests {
             .with_weight(0.5);
         let part = ScorePart::new("composite", 0.25).with_parts(vec![inner]);
         assert_eq!(added(&part), [("keys".to_owned(), 0.25)]);
+    }
+
+    #[test]
+    fn a_score_that_its_parts_do_not_add_up_to_is_not_taken_apart() {
+        let leaf = ScorePart::new("term \"keys\"", 0.3);
+        let part = ScorePart::new("fusion", 0.9).with_parts(vec![leaf]);
+        assert_eq!(added(&part), [("fusion".to_owned(), 0.9)]);
     }
 
     #[test]

@@ -180,7 +180,7 @@ family! {
         wide: Wide = default(Shape::Record(&WIDE), Literal::EmptyObject),
             "How passages reach their items.";
         sessions: bool = SESSIONS,
-            "Whether items of different sessions (metadata `cupel:session`) are no neighbors.";
+            "Whether items of different sessions (metadata `cupel:session`) are not neighbors.";
     }
 
     #[cfg(feature = "relevance")]
@@ -199,7 +199,7 @@ family! {
         wide: Wide = default(Shape::Record(&WIDE), Literal::EmptyObject),
             "How passages reach their items.";
         sessions: bool = SESSIONS,
-            "Whether items of different sessions (metadata `cupel:session`) are no neighbors.";
+            "Whether items of different sessions (metadata `cupel:session`) are not neighbors.";
         question: QuestionRules = default(Shape::Record(&QUESTION), Literal::EmptyObject),
             "How the question is read.";
     }
@@ -283,7 +283,7 @@ family! {
             "The weight of the score; that of the similarity is the rest.";
         similarity: Similarity = default(Shape::Choice(SIMILARITIES), Literal::String("shingles")),
             "Word shingles of the contents, or vectors in the metadata `cupel:vector`.";
-        shingle_size: usize = default(Shape::Integer(1, i64::MAX), Literal::Integer(3)),
+        shingle_size: usize = default(Shape::Integer(1, 64), Literal::Integer(3)),
             "The words per shingle.";
     }
 
@@ -341,7 +341,7 @@ family! {
     "No item similar to a better one in the window, and only the newest result of each call (metadata `cupel:call`), through an inner slicer." {
         threshold: f64 = default(SHARE, Literal::Number(0.8)),
             "The least Jaccard similarity of near-duplicates.";
-        shingle_size: usize = default(Shape::Integer(1, i64::MAX), Literal::Integer(3)),
+        shingle_size: usize = default(Shape::Integer(1, 64), Literal::Integer(3)),
             "The words per shingle.";
         inner: Box<SlicerConfig> = INNER_SLICER,
             "The slicer that chooses among the rest.";

@@ -78,11 +78,11 @@ impl DiversitySlice {
     ///
     /// # Errors
     ///
-    /// [`CupelError::SlicerConfig`] if it is 0.
+    /// [`CupelError::SlicerConfig`] if it is not from 1 to 64.
     pub fn with_shingle_size(mut self, words: usize) -> Result<Self, CupelError> {
-        if words == 0 {
+        if !(1..=64).contains(&words) {
             return Err(CupelError::SlicerConfig(
-                "a shingle must have at least one word".to_owned(),
+                "a shingle must have 1 to 64 words".to_owned(),
             ));
         }
         self.shingle_size = words;

@@ -70,7 +70,7 @@ impl NearDuplicateSlice {
     ///
     /// # Errors
     ///
-    /// [`CupelError::SlicerConfig`] if the threshold is not above 0 and at most 1, or the size is 0.
+    /// [`CupelError::SlicerConfig`] if the threshold is not above 0 and at most 1, or the size is not from 1 to 64.
     pub fn with_similarity(
         mut self,
         threshold: f64,
@@ -81,9 +81,9 @@ impl NearDuplicateSlice {
                 "threshold ({threshold}) must be in (0.0, 1.0]"
             )));
         }
-        if shingle_size == 0 {
+        if !(1..=64).contains(&shingle_size) {
             return Err(CupelError::SlicerConfig(
-                "a shingle must have at least one word".to_owned(),
+                "a shingle must have 1 to 64 words".to_owned(),
             ));
         }
         (self.threshold, self.shingle_size) = (threshold, shingle_size);

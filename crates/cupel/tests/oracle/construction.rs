@@ -140,7 +140,10 @@ fn validate_neighborhood(it: Neighborhood) -> Verdict {
     scorer_rule(!shares.iter().all(is_share), "shares must lie in 0 to 1")?;
     let is_weight = it.weight >= 0.0 && it.weight.is_finite();
     scorer_rule(!is_weight, "the weight must be non-negative and finite")?;
-    scorer_rule(it.power == 0, "the power must be at least 1")
+    scorer_rule(
+        !(1..=16).contains(&it.power),
+        "the power must lie in 1 to 16",
+    )
 }
 
 // Construction of every scorer; children before their parent.

@@ -360,7 +360,7 @@ pub(crate) fn scores(
     if parameters.has_question_rules {
         let each = turns.iter().zip(&read.texts);
         boosts = each.map(|(turn, words)| read.boost(turn, words)).collect();
-        if read.is_broad() {
+        if read.is_broad() && wide.0 > 0.0 {
             wide.0 = 2.0;
         }
     }

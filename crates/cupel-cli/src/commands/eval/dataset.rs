@@ -34,8 +34,6 @@ pub(super) struct Dataset {
 pub(super) struct Transcript {
     /// The line, from 1.
     pub(super) line: usize,
-    /// The text of the line.
-    pub(super) text: String,
     pub(super) items: Vec<ContextItem>,
     pub(super) questions: Vec<Question>,
 }
@@ -56,12 +54,14 @@ impl Dataset {
             .zip(source.text.lines())
             .filter(|(_, line)| !line.trim().is_empty())
             .collect();
-        let transcripts: Result<Vec<_>, _> = lines
+        let transcripts: Vec<Result<_, _>> = lines
             .par_iter()
             .map(|&(line, text)| {
                 Source::line(&source.name, line, text.into()).and_then(|line| transcript(&line))
             })
             .collect();
+        // The first error in the order of the lines, whatever thread found one first.
+        let transcripts: Result<Vec<_>, _> = transcripts.into_iter().collect();
         let (transcripts, skipped): (Vec<_>, Vec<_>) = transcripts?.into_iter().unzip();
         let dataset = Self {
             name: source.name,
@@ -137,7 +137,6 @@ fn transcript(line: &Source) -> Result<(Transcript, usize), Failure> {
     }
     let transcript = Transcript {
         line: line.line.unwrap_or(1),
-        text: line.text.trim().to_owned(),
         items,
         questions,
     };

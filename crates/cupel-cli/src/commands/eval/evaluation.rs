@@ -112,14 +112,17 @@ impl Evaluation {
         let transcripts = &dataset.transcripts;
         let mut sums = Vec::with_capacity(transcripts.len());
         for chunk in transcripts.chunks(rayon::current_num_threads()) {
-            let chunk: Result<Vec<Sums>, Failure> = chunk
+            let chunk: Vec<Result<Sums, Failure>> = chunk
                 .par_iter()
                 .map(|transcript| {
                     let sums = run.transcript(transcript);
                     sums.map_err(|error| failure(&error, dataset, transcript))
                 })
                 .collect();
-            sums.extend(chunk?);
+            // The first error in the order of the transcripts.
+            for transcript in chunk {
+                sums.push(transcript?);
+            }
             meter.update(output, || {
                 let done = grouped_count(sums.len());
                 format!("{done} of {}", counted(transcripts.len(), "transcript"))
@@ -222,7 +225,8 @@ impl Run<'_> {
                     let asked = policy.with_query(&*question.query);
                     Ok(shares(question, &windows(&asked)?))
                 });
-                questions.collect::<Result<_, CupelError>>()?
+                let shares: Vec<Result<_, CupelError>> = questions.collect();
+                shares.into_iter().collect::<Result<_, CupelError>>()?
             } else {
                 // The windows are the same for all questions.
                 let windows = windows(&policy)?;

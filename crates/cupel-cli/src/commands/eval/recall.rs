@@ -25,7 +25,8 @@ pub(super) fn tokens_kept(
     }
     match all.min(i128::from(budget)) {
         0 => 1.0,
-        most => kept as f64 / most as f64,
+        // Pinned items may exceed the budget.
+        most => (kept as f64 / most as f64).min(1.0),
     }
 }
 

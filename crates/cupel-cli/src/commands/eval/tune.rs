@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use cupel::ContextItem;
 use cupel::config::{Format, PolicyConfig};
 use serde_json::{Number, Value, json};
 
-use super::dataset::Dataset;
+use super::dataset::{Dataset, Transcript};
 use super::evaluation::{EvalPolicy, Evaluation, Measure};
 use super::evidence::{Results, ascending, describe, note, percent};
 use crate::failure::{Exit, Failure};
@@ -310,15 +311,20 @@ fn set(document: &mut Value, path: &str, number: &Number) -> Result<(), String> 
     }
 }
 
+/// Returns the texts of a transcript: with other questions it is still the same transcript.
+fn contents(transcript: &Transcript) -> Vec<&str> {
+    transcript.items.iter().map(ContextItem::content).collect()
+}
+
 /// Refuses a report on transcripts that the setting was chosen on.
 fn check_disjoint(train: &Dataset, report: &Dataset) -> Result<(), Failure> {
-    let known: HashMap<&str, usize> = train
+    let known: HashMap<Vec<&str>, usize> = train
         .transcripts
         .iter()
-        .map(|transcript| (&*transcript.text, transcript.line))
+        .map(|transcript| (contents(transcript), transcript.line))
         .collect();
     let Some((line, trained)) = report.transcripts.iter().find_map(|transcript| {
-        let trained = known.get(&*transcript.text)?;
+        let trained = known.get(&contents(transcript))?;
         Some((transcript.line, *trained))
     }) else {
         return Ok(());

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Among;
 use crate::fast::parallel;
-use crate::scorer::relevance::each_word;
+use crate::scorer::relevance::{each_word, normalize};
 use crate::{ContextItem, CupelError, Query, vector};
 
 /// A table of word vectors, read from a [safetensors](https://github.com/huggingface/safetensors) file.
@@ -60,8 +60,8 @@ impl WordVectors {
         }
         let mut rows = HashMap::with_capacity(words.len());
         for (word, row) in words.into_iter().zip(0..) {
-            // The first spelling of a word wins.
-            rows.entry(word.to_lowercase()).or_insert(row);
+            // Of several spellings of a word the first one is used.
+            rows.entry(normalize(&word).to_lowercase()).or_insert(row);
         }
         Ok(Self {
             rows,
@@ -180,10 +180,13 @@ impl WordVectors {
             ((f64::from(count) - frequency + 0.5) / (frequency + 0.5)).ln_1p()
         };
         let mut question = vec![0.0; self.dimension];
+        // Relative weights: large ones do not overflow.
+        let largest = query.texts().map(|(_, weight)| weight);
+        let largest = largest.fold(f64::MIN_POSITIVE, f64::max);
         for (text, weight) in query.texts() {
             let mean = self.mean(&self.words(text), idf);
             for (sum, number) in question.iter_mut().zip(mean) {
-                *sum += weight * number;
+                *sum += weight / largest * number;
             }
         }
         parallel::map(&words, |_, words| match words {

@@ -7,10 +7,13 @@ use super::evaluate::{Method, Record, VisitTerm};
 use super::index::{Index, SharedIndex};
 use super::language::Language;
 use super::neighbor::{Near, Neighborhood, Wide, not_negative};
-use super::question::Question;
+use super::question::{Question, Term};
 use super::sequence::Sequence;
 use crate::scorer::{Among, BuiltinScorer, ScorePart, Scorer};
 use crate::{ContextItem, CupelError, Query};
+
+/// The most terms of a query that are matched. A query may be a whole file that a user pasted.
+const MOST_TERMS: usize = 128;
 
 /// How words are matched: the language and the parameters of BM25.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -32,21 +35,29 @@ impl Matching {
     /// Visits the BM25 scores of all items for each term that occurs.
     pub(super) fn each_term(&self, index: &Index, question: &Question, visit: &mut VisitTerm<'_>) {
         let Self { k1, b, .. } = *self;
+        let n = index.len() as f64;
+        let known = question.terms.iter().filter_map(|term| {
+            let number = index.term(&term.stem)?;
+            let df = index.postings(number).len() as f64;
+            let idf = (1.0 + (n - df + 0.5) / (df + 0.5)).ln();
+            Some((term, number, term.weight * idf))
+        });
+        let mut known: Vec<(&Term, u32, f64)> = known.collect();
+        if known.len() > MOST_TERMS {
+            known.sort_by(|a, b| b.2.total_cmp(&a.2));
+            known.truncate(MOST_TERMS);
+        }
         let mut matches = vec![0.0; index.len()];
-        for term in &question.terms {
-            let Some(number) = index.term(&term.stem) else {
-                continue;
-            };
-            let postings = index.postings(number);
-            let (n, df) = (index.len() as f64, postings.len() as f64);
-            let weight = term.weight * (1.0 + (n - df + 0.5) / (df + 0.5)).ln();
+        for (term, number, weight) in known {
             matches.fill(0.0);
+            let postings = index.postings(number);
             for (place, count) in postings.filter(|&(place, _)| !index.is_query(place)) {
                 let tf = f64::from(count);
                 let length = 1.0 - b + b * index.relative_length(place);
                 matches[place] = weight * tf * (k1 + 1.0) / (tf + k1 * length);
             }
-            visit(&format!("term {:?}", term.word), &mut matches);
+            // `Debug` would escape combining characters.
+            visit(&format!("term \"{}\"", term.word), &mut matches);
         }
     }
 }
@@ -67,6 +78,8 @@ impl Default for Matching {
 /// The sum is divided by the largest one: scores are in `[0, 1]`, and an item without a match scores 0.0. Words are
 /// compared by their stems; stop words of the query are left out. Identifiers are split (`parseQuery`, `snake_case`,
 /// `src/main.rs`), and texts without spaces between words, such as Chinese, match by pairs of characters.
+///
+/// Of a query with more than 128 terms that occur, those of the greatest weight count.
 ///
 /// An item with the metadata `cupel:query` matches nothing: the question of a conversation is not its own answer.
 ///

@@ -13,7 +13,8 @@ use super::sequence::Sequence;
 use crate::scorer::{Among, BuiltinScorer, ScorePart, Scorer};
 use crate::{ContextItem, CupelError, Query};
 
-/// How a [`ConversationScorer`] reads a question. The rules need word lists and so apply to English only.
+/// How a [`ConversationScorer`] reads a question. All but `speaker_boost` need word lists
+/// and apply to English only.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct QuestionRules {
     /// The weight of words that say what to do with the answer (`summarize`, `mention`), relative to other words.
@@ -21,7 +22,7 @@ pub struct QuestionRules {
     /// The factor for items with a time if the question asks for one (`when`), and for items with a number
     /// if it asks for one (`how many`).
     pub answer_boost: f64,
-    /// The factor for items whose speaker is named in the question. Applies to every language.
+    /// The factor for items whose speaker is named in the question.
     pub speaker_boost: f64,
     /// The weight of [`Wide`] if the question is about a whole topic (`discuss`, `summarize`, `opinion`).
     pub broad_weight: f64,
@@ -124,7 +125,7 @@ impl ConversationScorer {
         Ok(self)
     }
 
-    /// Sets the kernels, and whether items of different sessions (metadata `cupel:session`) are no neighbors.
+    /// Sets the kernels, and whether items of different sessions (metadata `cupel:session`) are not neighbors.
     ///
     /// # Errors
     ///
@@ -167,18 +168,20 @@ impl ConversationScorer {
         question: &Question,
     ) -> Method<'a> {
         let mut method = self.neighborhood.method(sequence);
-        if question.is_broad {
+        if question.is_broad && method.wide.weight > 0.0 {
             method.wide.weight = self.rules.broad_weight;
         }
         let numbers = question
             .terms
             .iter()
             .filter_map(|term| index.term(&term.stem));
+        let mut numbers: Vec<u32> = numbers.collect();
+        numbers.sort_unstable();
         method.boosts = Some(Boosts {
             index,
             answers: question.answers,
             answer_boost: self.rules.answer_boost,
-            terms: numbers.collect(),
+            terms: numbers,
             speaker_boost: self.rules.speaker_boost,
         });
         method

@@ -25,7 +25,7 @@ pub(super) struct Boosts<'a> {
     /// The answers that the query asks for, as a set.
     pub(super) answers: u8,
     pub(super) answer_boost: f64,
-    /// The terms of the query.
+    /// The terms of the query, ascending.
     pub(super) terms: Vec<u32>,
     pub(super) speaker_boost: f64,
 }
@@ -41,7 +41,10 @@ impl Boosts<'_> {
             visit(answer.name(), self.answer_boost);
         }
         let speaker = self.index.speaker(place);
-        if speaker.iter().any(|term| self.terms.contains(term)) {
+        if speaker
+            .iter()
+            .any(|term| self.terms.binary_search(term).is_ok())
+        {
             visit("speaker is named in the query", self.speaker_boost);
         }
     }
@@ -62,6 +65,8 @@ pub(super) struct Record {
 
 struct TermRecord {
     name: String,
+    /// The largest match.
+    largest: f64,
     matches: Vec<f64>,
     near: Vec<f64>,
 }
@@ -86,6 +91,7 @@ impl Method<'_> {
             if let Some((record, before)) = record.as_deref_mut().zip(before) {
                 record.terms.push(TermRecord {
                     name: name.to_owned(),
+                    largest: before.iter().fold(0.0_f64, |a, &b| a.max(b)),
                     matches: before,
                     near: matches.to_vec(),
                 });
@@ -192,7 +198,7 @@ impl Method<'_> {
             };
             parts.push(ScorePart::new(name, share));
         }
-        if let Some(boosts) = &self.boosts {
+        if let Some(boosts) = self.boosts.as_ref().filter(|_| sum > 0.0) {
             boosts.each(place, |name, factor| {
                 parts.push(ScorePart::new(name, sum * (factor - 1.0)));
                 sum *= factor;
@@ -207,17 +213,20 @@ impl Method<'_> {
 
     /// Returns the place of the match that a near value comes from.
     fn source(&self, term: &TermRecord, place: usize) -> usize {
-        let section = self
+        let at = self
             .sections
-            .iter()
-            .find(|section| section.contains(&place));
-        let section = section.cloned().unwrap_or(place..place + 1);
+            .partition_point(|section| section.end <= place);
+        let section = self.sections.get(at).cloned();
+        let section = section.unwrap_or(place..place + 1);
         let Near { forward, backward } = self.near;
         let walk = |places: &mut dyn Iterator<Item = usize>, decay: f64| {
             let mut best = (term.matches[place], place);
             let mut factor = 1.0;
             for source in places {
                 factor *= decay;
+                if factor * term.largest <= best.0 {
+                    break;
+                }
                 if factor * term.matches[source] > best.0 {
                     best = (factor * term.matches[source], source);
                 }

@@ -37,7 +37,7 @@ pub(super) struct Index {
     answers: Vec<u8>,
     /// The terms in the name of each item's speaker.
     speakers: Vec<Box<[u32]>>,
-    /// The items that are the query itself.
+    /// The items that are the query itself, ascending.
     queries: Vec<usize>,
     mean_length: f64,
 }
@@ -86,7 +86,7 @@ impl Index {
 
     /// Returns whether an item is the query itself.
     pub(super) fn is_query(&self, item: usize) -> bool {
-        self.queries.contains(&item)
+        self.queries.binary_search(&item).is_ok()
     }
 
     /// Returns the terms in the name of an item's speaker.
@@ -334,7 +334,7 @@ impl SharedIndex {
         if let Some(known) = self.lock().iter().find(|known| is_same(known)) {
             return known.index.clone();
         }
-        // Built without the lock: other threads are not to wait.
+        // Built without the lock, so that other threads do not wait.
         let index = Arc::new(Index::new(items, language));
         let mut recent = self.lock();
         recent.truncate(RECENT - 1);

@@ -25,7 +25,7 @@ pub use conversation::{ConversationScorer, QuestionRules};
 pub use language::Language;
 pub use neighbor::{Near, NeighborScorer, Wide};
 #[cfg(feature = "embeddings")]
-pub(super) use words::each_word;
+pub(super) use words::{each_word, normalize};
 
 use evaluate::{Method, Record};
 use sequence::Sequence;

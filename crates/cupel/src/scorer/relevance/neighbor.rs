@@ -66,9 +66,9 @@ impl Wide {
     fn check(self) -> Result<(), CupelError> {
         not_negative("wide.weight", self.weight)?;
         share("wide.decay", self.decay)?;
-        if self.power == 0 {
+        if !(1..=16).contains(&self.power) {
             return Err(CupelError::ScorerConfig(
-                "wide.power must be at least 1".to_owned(),
+                "wide.power must be from 1 to 16".to_owned(),
             ));
         }
         Ok(())
@@ -181,14 +181,14 @@ impl NeighborScorer {
     /// # Errors
     ///
     /// [`CupelError::ScorerConfig`] if the weight is negative or not finite, the decay is not from 0 to 1, or the
-    /// power is 0.
+    /// power is not from 1 to 16.
     pub fn with_wide(mut self, wide: Wide) -> Result<Self, CupelError> {
         wide.check()?;
         self.neighborhood.wide = wide;
         Ok(self)
     }
 
-    /// Sets whether items of different sessions (metadata `cupel:session`) are no neighbors. Defaults to `false`.
+    /// Sets whether items of different sessions (metadata `cupel:session`) are not neighbors. Defaults to `false`.
     pub fn with_sessions(mut self, sessions: bool) -> Self {
         self.neighborhood.sessions = sessions;
         self
@@ -216,6 +216,14 @@ impl NeighborScorer {
             .and_then(|inner| inner.each_term(items, visit));
         lexical.unwrap_or_else(|| {
             let mut scores = scores(&self.inner, items, Among::All)?;
+            for score in &mut scores {
+                // NaN is not above 0.
+                *score = if *score > 0.0 {
+                    score.min(f64::MAX)
+                } else {
+                    0.0
+                };
+            }
             visit(self.inner.scorer_name(), &mut scores);
             Ok(())
         })

@@ -1,5 +1,7 @@
 //! [`Question`]: a query as its terms with their weights, and what it asks for.
 
+use std::collections::{HashMap, HashSet};
+
 use rust_stemmers::Stemmer;
 
 use super::index::stem;
@@ -16,6 +18,8 @@ pub(super) struct Question {
     pub(super) answers: u8,
     /// Whether it asks about a whole topic.
     pub(super) is_broad: bool,
+    /// The places of the terms by their stems.
+    places: HashMap<String, usize>,
 }
 
 /// A term of a query.
@@ -34,8 +38,17 @@ impl Question {
     pub(super) fn of(query: &Query, language: Language, question_words: f64) -> Self {
         let stemmer = language.algorithm().map(Stemmer::create);
         let mut question = Self::default();
+        // Relative weights: large ones do not overflow.
+        let largest = query.texts().map(|(_, weight)| weight);
+        let largest = largest.fold(f64::MIN_POSITIVE, f64::max);
         for (text, weight) in query.texts() {
-            question.add(text, weight, language, stemmer.as_ref(), question_words);
+            question.add(
+                text,
+                weight / largest,
+                language,
+                stemmer.as_ref(),
+                question_words,
+            );
         }
         question
     }
@@ -57,13 +70,13 @@ impl Question {
         });
         let is_stop_word = |word: &str| lists.is_some_and(|lists| lists.is_stop_word(word));
         let has_content = words.iter().any(|word| !is_stop_word(word));
-        let mut own: Vec<Term> = Vec::new();
+        let (mut own, mut seen) = (Vec::new(), HashSet::new());
         for word in words
             .iter()
             .filter(|word| !(has_content && is_stop_word(word)))
         {
             let stem = stem(stemmer, word);
-            if own.iter().all(|term| term.stem != stem) {
+            if seen.insert(stem.clone()) {
                 let word = word.clone();
                 own.push(Term { stem, word, weight });
             }
@@ -75,9 +88,12 @@ impl Question {
             question.for_each(|term| term.weight *= question_words);
         }
         for term in own {
-            match self.terms.iter_mut().find(|known| known.stem == term.stem) {
-                Some(known) => known.weight += term.weight,
-                None => self.terms.push(term),
+            match self.places.get(&term.stem) {
+                Some(&known) => self.terms[known].weight += term.weight,
+                None => {
+                    self.places.insert(term.stem.clone(), self.terms.len());
+                    self.terms.push(term);
+                }
             }
         }
         if let Some(lists) = lists {

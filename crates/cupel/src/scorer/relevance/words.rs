@@ -56,7 +56,7 @@ fn visit_chain(chain: &str, visit: &mut impl FnMut(&str)) {
 }
 
 /// Returns the text in normal form NFKD without combining marks, recomposed.
-fn normalize(text: &str) -> Cow<'_, str> {
+pub(crate) fn normalize(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
     }
