@@ -97,8 +97,9 @@ mod tests {
             let sum = |of: &mut dyn Iterator<Item = &usize>| -> i64 {
                 of.map(|&item| tokens[item]).sum()
             };
-            let by_tokens = sum(&mut evidence.intersection(&kept)) as f64
-                / budget.min(sum(&mut evidence.iter())) as f64;
+            let most = budget.min(sum(&mut evidence.iter()));
+            let kept_tokens = sum(&mut evidence.intersection(&kept)).min(most);
+            let by_tokens = kept_tokens as f64 / most as f64;
 
             let evidence: Vec<usize> = evidence.iter().copied().collect();
             assert_eq!(items_kept(&evidence, &is_kept), share(&kept));
