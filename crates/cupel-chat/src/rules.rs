@@ -77,10 +77,9 @@ impl Chat {
 
     /// Returns the policy for the question of this chat, if it needs a query and has none.
     fn asked(&self, policy: &Policy) -> Policy {
-        match self.question() {
-            Some(question) => policy.with_query(question),
-            None => policy.clone(),
-        }
+        // The question is a copy of a whole message, and most policies read none.
+        let question = policy.needs_query().then(|| self.question()).flatten();
+        question.map_or_else(|| policy.clone(), |question| policy.with_query(question))
     }
 
     /// Returns by position the filter that drops a message before the ladder, if one does.

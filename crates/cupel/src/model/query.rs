@@ -33,6 +33,15 @@ impl Query {
         self.texts.iter().map(|(text, weight)| (&**text, *weight))
     }
 
+    /// Returns the texts with their weights over the largest one, so that sums of large weights do not overflow.
+    #[cfg(feature = "relevance")]
+    pub(crate) fn relative_texts(&self) -> impl Iterator<Item = (&str, f64)> {
+        let weights = self.texts().map(|(_, weight)| weight);
+        let largest = weights.fold(f64::MIN_POSITIVE, f64::max);
+        self.texts()
+            .map(move |(text, weight)| (text, weight / largest))
+    }
+
     /// Returns the texts, one per line.
     pub fn text(&self) -> String {
         let texts: Vec<&str> = self.texts().map(|(text, _)| text).collect();

@@ -180,13 +180,10 @@ impl WordVectors {
             ((f64::from(count) - frequency + 0.5) / (frequency + 0.5)).ln_1p()
         };
         let mut question = vec![0.0; self.dimension];
-        // Relative weights: large ones do not overflow.
-        let largest = query.texts().map(|(_, weight)| weight);
-        let largest = largest.fold(f64::MIN_POSITIVE, f64::max);
-        for (text, weight) in query.texts() {
+        for (text, weight) in query.relative_texts() {
             let mean = self.mean(&self.words(text), idf);
             for (sum, number) in question.iter_mut().zip(mean) {
-                *sum += weight / largest * number;
+                *sum += weight * number;
             }
         }
         parallel::map(&words, |_, words| match words {

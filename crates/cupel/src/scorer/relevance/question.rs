@@ -38,17 +38,8 @@ impl Question {
     pub(super) fn of(query: &Query, language: Language, question_words: f64) -> Self {
         let stemmer = language.algorithm().map(Stemmer::create);
         let mut question = Self::default();
-        // Relative weights: large ones do not overflow.
-        let largest = query.texts().map(|(_, weight)| weight);
-        let largest = largest.fold(f64::MIN_POSITIVE, f64::max);
-        for (text, weight) in query.texts() {
-            question.add(
-                text,
-                weight / largest,
-                language,
-                stemmer.as_ref(),
-                question_words,
-            );
+        for (text, weight) in query.relative_texts() {
+            question.add(text, weight, language, stemmer.as_ref(), question_words);
         }
         question
     }
