@@ -1,0 +1,12 @@
+//! The extension module `cupel._cupel` of the Python package `cupel`.
+
+use pyo3::prelude::*;
+
+mod batches;
+
+/// The engine of the package `cupel`.
+#[pymodule]
+mod _cupel {
+    #[pymodule_export]
+    use super::batches::select_batches;
+}
