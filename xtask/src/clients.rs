@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{process, root};
+use crate::{process, python, root};
 
 /// The budgets of the fitted chats: from little more than the mandatory messages to everything.
 const BUDGETS: [&str; 5] = ["700", "1000", "1500", "2500", "100000"];
@@ -12,8 +12,10 @@ const BUDGETS: [&str; 5] = ["700", "1000", "1500", "2500", "100000"];
 pub(crate) fn test() -> Result<(), String> {
     let target = root().join("target/clients");
     let fitted = target.join("fitted");
-    let python = install_python(&target.join("python"))?;
-    let node = install_node(&target.join("node"))?;
+    let python = python::environment(&target.join("python"), &folder().join("requirements.txt"))?;
+    let node = target.join("node");
+    let files = ["package.json", "package-lock.json", "check.mjs"];
+    python::install_node(&folder(), &node, &files)?;
     fit(&fitted)?;
     let mut check = Command::new(python);
     check.arg(folder().join("check.py")).arg(&fitted);
@@ -23,41 +25,9 @@ pub(crate) fn test() -> Result<(), String> {
     process::run(&mut check, "a client rejects a fitted chat")
 }
 
-/// The folder with the checks and the versions of the clients.
+/// Returns the folder with the checks and the versions of the clients.
 fn folder() -> PathBuf {
     root().join("crates/cupel-cli/tests/clients")
-}
-
-/// Makes a virtual environment with the Python clients, and returns its interpreter.
-fn install_python(environment: &Path) -> Result<PathBuf, String> {
-    let python = environment.join("bin/python");
-    if !python.exists() {
-        let mut venv = Command::new("python3");
-        venv.args(["-m", "venv"]).arg(environment);
-        process::run(&mut venv, "install Python 3.10 or later with venv")?;
-    }
-    let mut pip = Command::new(&python);
-    pip.args(["-m", "pip", "install", "--quiet"]);
-    pip.args(["--disable-pip-version-check", "--requirement"]);
-    pip.arg(folder().join("requirements.txt"));
-    process::run(&mut pip, "the Python clients could not be installed")?;
-    Ok(python)
-}
-
-/// Installs the JavaScript clients beside a copy of the check, and returns the folder.
-fn install_node(node: &Path) -> Result<PathBuf, String> {
-    create(node)?;
-    for name in ["package.json", "package-lock.json", "check.mjs"] {
-        let copied = std::fs::copy(folder().join(name), node.join(name));
-        copied.map_err(|error| format!("{name}: {error}"))?;
-    }
-    let mut npm = Command::new("npm");
-    npm.args(["ci", "--silent", "--no-audit", "--no-fund"]);
-    process::run(
-        npm.current_dir(node),
-        "install Node.js 20 or later with npm",
-    )?;
-    Ok(node.to_owned())
 }
 
 /// Writes each chat at each budget as `FORMAT.BUDGET.json`.

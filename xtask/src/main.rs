@@ -15,6 +15,7 @@ mod fuzz;
 mod mutants;
 mod package;
 mod process;
+mod python;
 mod schema;
 mod test;
 mod tidy;
@@ -26,17 +27,21 @@ const USAGE: &str = "\
 Usage: cargo xtask COMMAND
 
 Commands:
-  test        Runs every check and test: [--no-bench] [--no-browser] [--no-clients]
-  release     Tests each feature alone, the packed crates and the minimum Rust version
-  package     Packs every crate, then builds and tests the packed crates
-  fuzz        Runs every fuzz target for SECONDS each: SECONDS
-  mutants     Tests the tests with mutated code: [--only TEXT | --sample COUNT | --missed]
-  browser     Tests the pages of `cupel explain --html` in Chromium
-  clients     Parses fitted chats with the types of the providers' Python and JavaScript clients
-  screenshot  Writes docs/images/explain-*.png, screenshots of such a page
-  coverage    Writes spec/coverage.md: the vectors and tests that prove each requirement
-  schema      Writes the JSON Schemas of policies and requests to crates/cupel/schema
-  bench       Compares the library with its peers: [--quick] [--check] [--bars 1,2,3]
+  test          Runs every check and test: [--no-bench] [--no-browser] [--no-clients] [--no-python]
+  release       Tests each feature alone, the packed crates and the minimum Rust version
+  package       Packs every crate, then builds and tests the packed crates
+  fuzz          Runs every fuzz target for SECONDS each: SECONDS
+  mutants       Tests the tests with mutated code: [--only TEXT | --sample COUNT | --missed]
+  browser       Tests the pages of `cupel explain --html` in Chromium
+  clients       Parses fitted chats with the types of the providers' clients
+  python        Builds and tests the Python package
+  frameworks    Tests its adapters with the real frameworks and engines: [NAME]
+  wheel         Builds the wheel of a release into target/wheels
+  screenshot    Writes docs/images/explain-*.png, screenshots of such a page
+  coverage      Writes spec/coverage.md: the vectors and tests that prove each requirement
+  schema        Writes the JSON Schemas of policies and requests to crates/cupel/schema
+  bench         Compares the library with its peers: [--quick] [--check] [--bars 1,2,3]
+  bench-python  Measures the overhead of the Python package over the engine
 ";
 
 fn main() -> ExitCode {
@@ -50,6 +55,11 @@ fn main() -> ExitCode {
         ["mutants", ref rest @ ..] => mutants::run(rest),
         ["browser"] => browser::test(),
         ["clients"] => clients::test(),
+        ["python"] => python::test(),
+        ["frameworks"] => python::frameworks(None),
+        ["frameworks", name] => python::frameworks(Some(name)),
+        ["wheel"] => python::wheel(),
+        ["bench-python"] => python::bench(),
         ["screenshot"] => browser::screenshots(),
         ["coverage"] => coverage::write(),
         ["schema"] => schema::write(),
