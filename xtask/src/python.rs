@@ -28,7 +28,16 @@ pub(crate) fn test() -> Result<(), String> {
             process::run(cargo.env("CARGO_TARGET_DIR", target()), FAILED)
         };
         lint("fmt --check")?;
-        lint("clippy --quiet --locked --all-targets -- -D warnings")
+        lint("clippy --quiet --locked --all-targets -- -D warnings")?;
+        for arguments in [
+            "-m ruff format --quiet --check .",
+            "-m ruff check --quiet .",
+        ] {
+            let mut ruff = Command::new(&python);
+            ruff.args(arguments.split(' ')).current_dir(package());
+            process::run(&mut ruff, "run `ruff format` and `ruff check`")?;
+        }
+        Ok(())
     })?;
     timed("build", || {
         install(&python, &build_wheel(&python, Profile::Dev)?)

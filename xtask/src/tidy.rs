@@ -31,16 +31,20 @@ mod tests {
 
     #[test]
     fn no_source_contains_a_to_do_marker() {
-        check_texts(
-            "rs",
-            &["TODO", "FIXME", "XXX", "dbg!"],
-            &["xtask/src/tidy.rs"],
-        );
+        for extension in ["rs", "py", "pyi"] {
+            check_texts(
+                extension,
+                &["TODO", "FIXME", "XXX", "dbg!"],
+                &["xtask/src/tidy.rs"],
+            );
+        }
     }
 
     #[test]
     fn no_file_contains_a_path_of_a_machine() {
-        for extension in ["rs", "md", "toml", "json", "js", "mjs", "py", "css", "html"] {
+        for extension in [
+            "rs", "md", "toml", "json", "js", "mjs", "py", "pyi", "ipynb", "css", "html",
+        ] {
             check_texts(
                 extension,
                 &["/work/", "/root/", "/home/"],

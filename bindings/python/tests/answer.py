@@ -1,6 +1,6 @@
 """Answers the questions of ``cupel conform --exec`` with the public interface of the package.
 
-A question and its answer are one line of JSON each; crates/cupel-conformance/PROGRAM.md describes both.
+A question and its answer are one line of JSON each: crates/cupel-conformance/PROGRAM.md.
 With ``--wrapped`` the strategies of a run are Python callables around the built-in ones.
 """
 

@@ -68,7 +68,11 @@ def scorer(rng: random.Random, depth: int = 2) -> Json:
         {"type": "frequency"},
         {"type": "kind"},
         {"type": "kind", "weights": {"Note": 0.9, "Message": rng.random()}},
-        {"type": "tag", "tag_weights": {"order": 2, "returns": 1}, "ignore_case": rng.random() < 0.5},
+        {
+            "type": "tag",
+            "tag_weights": {"order": 2, "returns": 1},
+            "ignore_case": rng.random() < 0.5,
+        },
         {"type": "metadata_trust"},
         {"type": "metadata_key", "key": "topic", "value": "order", "boost": 1.5},
         {
@@ -112,7 +116,9 @@ def slicer(rng: random.Random, depth: int = 1) -> Json:
         [
             {
                 "type": "quota",
-                "quotas": [{"kind": kind, "require": rng.randint(0, 60), "cap": rng.randint(40, 101)}],
+                "quotas": [
+                    {"kind": kind, "require": rng.randint(0, 60), "cap": rng.randint(40, 101)}
+                ],
                 "inner": inner,
             },
             {"type": "count_quota", "entries": counts, "inner": inner},
@@ -159,7 +165,9 @@ def chat(rng: random.Random) -> Json:
                     "tool_calls": [{"id": name, "type": "function", "function": call}],
                 }
             )
-            result = json.dumps([{"id": row, "note": text(rng, 15)} for row in range(rng.randint(1, 9))])
+            result = json.dumps(
+                [{"id": row, "note": text(rng, 15)} for row in range(rng.randint(1, 9))]
+            )
             messages.append({"role": "tool", "tool_call_id": name, "content": result})
         messages.append({"role": "assistant", "content": text(rng, 60)})
     if rng.random() < 0.5:

@@ -56,9 +56,7 @@ def test_the_command_and_select_agree_on_random_requests(tmp_path: Path) -> None
             kept is request["items"][index]
             for kept, index in zip(selection.items, indices, strict=True)
         )
-        assert (
-            cupel.select_index(request["items"], request["budget"], request["policy"]) == indices
-        )
+        assert cupel.select_index(request["items"], request["budget"], request["policy"]) == indices
     # Both outcomes occur often.
     assert REQUESTS * 0.5 < answered < REQUESTS * 0.95
 

@@ -1,0 +1,82 @@
+"""The functions that answer what the command answers with ``--json``."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import cupel
+from command import ROOT, run
+
+FILE = "examples/request.json"
+REQUEST = json.loads((ROOT / FILE).read_text(encoding="utf-8"))
+CHAT_FILE = "examples/agent-session.json"
+CHAT = json.loads((ROOT / CHAT_FILE).read_text(encoding="utf-8"))
+
+
+def answer(*arguments: str) -> Any:
+    ran = run("--json", *arguments)
+    assert ran.stdout, ran.stderr
+    return json.loads(ran.stdout)
+
+
+def test_sweep_answers_as_the_command_does() -> None:
+    assert cupel.sweep(REQUEST) == answer("sweep", FILE)
+    assert cupel.sweep(CHAT) == answer("sweep", CHAT_FILE)
+
+
+def test_min_budget_answers_as_the_command_does() -> None:
+    assert cupel.min_budget(REQUEST) == answer("min-budget", FILE)
+
+
+def test_compare_answers_as_the_command_does() -> None:
+    expected = answer("compare", CHAT_FILE, "--budget", "2k", "--policy", "agent,newest")
+    assert cupel.compare(CHAT, "2k", policies=["agent", "newest"]) == expected
+
+
+def test_explain_answers_as_the_command_does() -> None:
+    assert cupel.explain(REQUEST) == answer("explain", FILE)
+    assert cupel.explain(CHAT, "2k") == answer("explain", CHAT_FILE, "--budget", "2k")
+    assert cupel.explain(REQUEST, item=3) == answer("explain", FILE, "--item", "3")
+
+
+def test_search_answers_as_the_command_does() -> None:
+    query = "Which month was wrong?"
+    assert cupel.search(CHAT, query) == answer("search", CHAT_FILE, query)
+
+
+def test_evaluate_answers_as_the_command_does() -> None:
+    expected = answer("eval", "examples/questions.jsonl")
+    questions = (ROOT / "examples/questions.jsonl").read_text(encoding="utf-8").splitlines()
+    found = cupel.evaluate([json.loads(line) for line in questions])
+    assert found["results"] == expected["results"]
+
+
+def test_count_answers_as_the_command_does() -> None:
+    total = answer("count", CHAT_FILE)["total"]
+    assert cupel.count(CHAT) == total["o200k_base"]
+    assert cupel.count("hello world") == 2
+    assert cupel.count("hello world", encoding="cl100k_base") == 2
+
+
+def test_presets_and_models_are_those_of_the_command() -> None:
+    assert cupel.presets() == [policy["name"] for policy in answer("policy", "list")]
+    assert cupel.models() == answer("models")
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--version"], ["fit", CHAT_FILE, "--budget", "2k"], ["fit", "missing"]], ids=str
+)
+def test_the_module_is_the_command(arguments: list[str]) -> None:
+    import subprocess
+    import sys
+
+    ran = subprocess.run(
+        [sys.executable, "-m", "cupel", *arguments], capture_output=True, text=True, cwd=ROOT
+    )
+    expected = run(*arguments)
+    assert ran.returncode == expected.returncode
+    assert ran.stdout == expected.stdout
+    assert ran.stderr == expected.stderr

@@ -1,0 +1,218 @@
+"""`fit` and `Fitter`: the caller's own objects in, the caller's own objects out."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import anthropic.types
+import openai.types.chat
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from openai.types.chat import ChatCompletionMessage
+
+import cupel
+import generate
+from command import ROOT, run
+from strategies import Json
+
+SESSION: Json = json.loads((ROOT / "examples/agent-session.json").read_text(encoding="utf-8"))
+SHAPES = sorted((ROOT / "examples/shapes").glob("*.json"))
+
+
+def test_the_example_of_the_readme() -> None:
+    # The figures are those of README.md.
+    fitted = cupel.fit(SESSION, "2k")
+    assert (len(fitted.kept), fitted.tokens_after, fitted.tokens_before) == (27, 1_841, 5_869)
+    assert fitted.budget == 2_000
+    assert [entry["index"] for entry in fitted.shortened] == [24, 29, 30, 33, 34, 41, 42]
+    assert [entry["index"] for entry in fitted.dropped] == list(range(2, 19))
+    assert (fitted.shape, fitted.counter, fitted.estimated) == ("openai", "o200k_base", False)
+
+
+def test_kept_messages_are_the_objects_of_the_caller() -> None:
+    messages = SESSION["messages"]
+    before = copy.deepcopy(messages)
+    fitted = cupel.fit(messages, "2k", model="gpt-4o")
+    shortened = {entry["index"] for entry in fitted.shortened}
+    assert len(fitted.messages) == len(fitted.kept)
+    for index, message in zip(fitted.kept, fitted.messages, strict=True):
+        if index in shortened:
+            assert message is not messages[index]
+            assert message["tool_call_id"] == messages[index]["tool_call_id"]
+            assert len(message["content"]) < len(messages[index]["content"])
+        else:
+            assert message is messages[index]
+    assert messages == before
+
+
+def test_a_request_keeps_its_other_fields() -> None:
+    before = copy.deepcopy(SESSION)
+    fitted = cupel.fit(SESSION, "2k")
+    assert fitted.request is not None and fitted.request is not SESSION
+    assert fitted.request["messages"] == fitted.messages
+    assert fitted.request["tools"] is SESSION["tools"]
+    assert SESSION == before
+    assert cupel.fit(SESSION["messages"], "2k").request is None
+
+
+@pytest.mark.parametrize("path", SHAPES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("budget", ["700", "1500", "100k"])
+def test_every_shape_gives_what_the_command_gives(path: Path, budget: str) -> None:
+    expected = json.loads(run("--json", "fit", str(path), "--budget", budget).stdout)
+    document = json.loads(path.read_text(encoding="utf-8"))
+    fitted = cupel.fit(document, budget)
+    assert fitted.kept == expected["kept"]
+    assert fitted.dropped == expected["dropped"]
+    assert fitted.shortened == expected["shortened"]
+    assert fitted.tokens_after == expected["tokens_after"]
+    assert (fitted.request or fitted.messages) == expected["chat"]
+
+
+def openai_messages() -> list[Any]:
+    """Returns a chat as OpenAI's users have it: dicts, and the answers of the client."""
+    messages: list[Any] = []
+    for message in generate.chat(random.Random(5))["messages"]:
+        is_answer = message["role"] == "assistant"
+        messages.append(ChatCompletionMessage.model_validate(message) if is_answer else message)
+    return messages
+
+
+def test_answers_of_the_openai_client_are_messages() -> None:
+    messages = openai_messages()
+    plain = generate.chat(random.Random(5))["messages"]
+    fitted = cupel.fit(messages, 300, model="gpt-4o")
+    expected = cupel.fit(plain, 300, model="gpt-4o")
+    assert 0 < len(fitted.kept) < len(messages)
+    assert fitted.kept == expected.kept
+    assert fitted.tokens_after == expected.tokens_after
+    assert any(isinstance(message, ChatCompletionMessage) for message in fitted.messages)
+    originals = {id(message) for message in messages}
+    changed = {entry["index"] for entry in fitted.shortened}
+    untouched = [m for i, m in zip(fitted.kept, fitted.messages, strict=True) if i not in changed]
+    assert untouched and all(id(message) in originals for message in untouched)
+
+
+def test_answers_of_the_anthropic_client_are_messages() -> None:
+    content = [{"type": "tool_use", "id": "t1", "name": "look", "input": {"at": "box"}}]
+    answer = anthropic.types.Message.model_validate(
+        {
+            "id": "msg_1",
+            "type": "message",
+            "role": "assistant",
+            "model": "claude-sonnet-4-5",
+            "content": content,
+            "stop_reason": "tool_use",
+            "stop_sequence": None,
+            "usage": {"input_tokens": 10, "output_tokens": 5},
+        }
+    )
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": "word " * 400}
+    messages: list[Any] = [
+        {"role": "user", "content": "What is in the box?"},
+        {"role": "assistant", "content": answer.content},
+        {"role": "user", "content": [result]},
+        {"role": "assistant", "content": "A ball."},
+        {"role": "user", "content": "Take it."},
+    ]
+    fitted = cupel.fit(messages, 120, model="claude-sonnet-4-5", system="Be brief.")
+    assert fitted.shape == "anthropic"
+    assert fitted.tokens_after <= 120 < fitted.tokens_before
+    assert fitted.messages[0] is messages[0] and fitted.messages[-1] is messages[-1]
+
+
+def langchain_messages() -> list[BaseMessage]:
+    """Returns a chat of LangChain's classes with a long tool result."""
+    call = {"id": "c1", "name": "search", "args": {"query": "parcel"}, "type": "tool_call"}
+    return [
+        SystemMessage("Be brief."),
+        HumanMessage("Where is the parcel?"),
+        AIMessage("", tool_calls=[call]),
+        ToolMessage("line of the log\n" * 200, tool_call_id="c1"),
+        AIMessage("In Kassel."),
+        HumanMessage("Thanks. And the invoice?"),
+    ]
+
+
+def test_messages_of_langchain_stay_messages_of_langchain() -> None:
+    messages = langchain_messages()
+    fitted = cupel.fit(messages, 200)
+    assert fitted.shape == "langchain"
+    assert all(isinstance(message, BaseMessage) for message in fitted.messages)
+    assert fitted.tokens_after <= 200 < fitted.tokens_before
+    assert fitted.kept == [0, 1, 2, 3, 4, 5]
+    [shortened] = fitted.shortened
+    tool = fitted.messages[3]
+    assert shortened["index"] == 3 and isinstance(tool, ToolMessage)
+    assert tool is not messages[3] and tool.tool_call_id == "c1"
+    assert len(str(tool.content)) < len(str(messages[3].content))
+    assert all(fitted.messages[at] is messages[at] for at in (0, 1, 2, 4, 5))
+    assert messages == langchain_messages()
+
+
+def test_tools_and_system_are_counted_and_never_dropped() -> None:
+    messages = langchain_messages()
+    plain = cupel.fit(messages, "10k")
+    tools = SESSION["tools"]
+    counted = cupel.fit(messages, "10k", tools=tools, system="You answer questions about parcels.")
+    assert counted.tokens_after > plain.tokens_after + 50
+    assert counted.kept == plain.kept
+    assert len(counted.messages) == len(messages)
+    with pytest.raises(cupel.OverBudgetError):
+        cupel.fit(messages, 100, tools=tools)
+
+
+def test_the_default_budget_is_the_window_of_the_model() -> None:
+    fitted = cupel.fit(SESSION)
+    # gpt-4o has a window of 128,000 tokens; the request reserves 4,096 for the answer.
+    assert fitted.budget == 128_000 - SESSION["max_completion_tokens"]
+    assert fitted.kept == list(range(44)) and not fitted.shortened
+
+
+def test_pins_and_options_are_those_of_the_command() -> None:
+    ran = run(
+        "--json",
+        "fit",
+        "examples/agent-session.json",
+        "--budget",
+        "2k",
+        "--pin",
+        "5",
+        "--no-keep-task",
+    )
+    expected = json.loads(ran.stdout)
+    fitted = cupel.fit(SESSION, "2k", pin=[5], keep_task=False)
+    assert fitted.kept == expected["kept"]
+    ran = run(
+        "--json", "fit", "examples/agent-session.json", "--budget", "2k", "--policy", "newest"
+    )
+    assert cupel.fit(SESSION, "2k", policy="newest").kept == json.loads(ran.stdout)["kept"]
+
+
+def test_a_fitter_remembers_its_cuts(tmp_path: Path) -> None:
+    messages = SESSION["messages"]
+    session = cupel.Fitter(budget="2k", model="gpt-4o", policy="session")
+    state = tmp_path / "state.json"
+    kept: list[list[int]] = []
+    for end in (20, 30, 44):
+        fitted = session.fit(messages[:end])
+        by_file = cupel.fit(messages[:end], "2k", model="gpt-4o", policy="session", state=state)
+        assert fitted.kept == by_file.kept
+        assert fitted.messages == by_file.messages
+        kept.append(fitted.kept)
+    assert fitted.reuse is not None and fitted.reuse["tokens"] > 0
+    # The state moves to another process as text.
+    again = cupel.Fitter(budget="2k", model="gpt-4o", policy="session", state=session.state)
+    assert again.fit(messages).messages == session.fit(messages).messages
+
+
+def test_the_types_of_messages_are_kept() -> None:
+    messages: list[BaseMessage] = langchain_messages()
+    fitted: cupel.Fitted[BaseMessage] = cupel.fit(messages, 200)
+    first: BaseMessage = fitted.messages[0]
+    assert isinstance(first, SystemMessage)
+    params: list[openai.types.chat.ChatCompletionMessageParam] = [{"role": "user", "content": "Hi"}]
+    assert cupel.fit(params, 100).messages[0] is params[0]

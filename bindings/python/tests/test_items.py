@@ -1,0 +1,162 @@
+"""Items, budgets and policies as Python values."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+import cupel
+from strategies import Json, items
+
+
+@given(items())
+def test_an_item_round_trips_through_a_dict(document: Json) -> None:
+    item = cupel.Item.from_dict(document)
+    assert cupel.Item.from_dict(item.to_dict()) == item
+    assert item == cupel.Item(**document)
+    for key, value in document.items():
+        assert getattr(item, key) == value, key
+
+
+@given(items())
+def test_an_item_is_a_value(document: Json) -> None:
+    item = cupel.Item(**document)
+    twin = cupel.Item(**document)
+    assert item == twin
+    assert hash(item) == hash(twin)
+    assert item != cupel.Item(**(document | {"content": document["content"] + "."}))
+    assert pickle.loads(pickle.dumps(item)) == item
+    assert copy.deepcopy(item) == item
+
+
+def test_an_item_is_frozen() -> None:
+    item = cupel.Item("text", 1)
+    with pytest.raises(AttributeError):
+        item.tokens = 2  # type: ignore[misc]
+
+
+def test_an_item_without_tokens_is_counted() -> None:
+    assert cupel.Item("hello world").tokens == cupel.count("hello world") == 2
+
+
+def test_a_repr_names_the_content_and_the_tokens() -> None:
+    assert repr(cupel.Item("text", 3)) == "Item('text', 3)"
+
+
+def test_items_are_a_sequence() -> None:
+    documents: list[Json] = [{"content": text, "tokens": 1} for text in "abc"]
+    prebuilt = cupel.Items(documents)
+    assert len(prebuilt) == 3
+    assert prebuilt[0] == cupel.Item("a", 1)
+    assert prebuilt[-1] == cupel.Item("c", 1)
+    assert [item.content for item in prebuilt] == ["a", "b", "c"]
+    with pytest.raises(IndexError):
+        prebuilt[3]
+
+
+NAIVE = datetime(2026, 3, 2, 9, 0)
+
+
+@pytest.mark.parametrize("time", [NAIVE, "2026-03-02T09:00:00"], ids=["datetime", "text"])
+def test_a_time_without_a_zone_is_refused(time: datetime | str) -> None:
+    with pytest.raises(cupel.InvalidInputError, match="timestamp"):
+        cupel.Item("text", 1, timestamp=time)
+    with pytest.raises(cupel.InvalidInputError, match="timestamp"):
+        cupel.select([{"content": "text", "tokens": 1, "timestamp": time}], 10)
+
+
+def test_a_time_keeps_its_instant() -> None:
+    time = datetime(2026, 3, 2, 9, 0, 0, 123456, tzinfo=UTC)
+    assert cupel.Item("text", 1, timestamp=time).timestamp == time
+    assert cupel.Item("text", 1, timestamp="2026-03-02T10:00:00.123456+01:00").timestamp == time
+
+
+# Each key with a value of a wrong type.
+WRONG: list[tuple[str, Any]] = [
+    ("content", 1),
+    ("content", None),
+    ("content", ""),
+    ("tokens", "many"),
+    ("tokens", 1.5),
+    ("tokens", True),
+    ("tokens", 2**63),
+    ("kind", 5),
+    ("kind", " "),
+    ("source", []),
+    ("priority", "high"),
+    ("tags", "order"),
+    ("tags", [1]),
+    ("metadata", ["a"]),
+    ("timestamp", 5),
+    ("timestamp", "yesterday"),
+    ("future_relevance_hint", "0.5"),
+    ("pinned", "yes"),
+    ("original_tokens", -0.5),
+]
+
+
+@pytest.mark.parametrize(("key", "value"), WRONG, ids=lambda part: str(part)[:20])
+def test_a_wrong_value_is_refused_with_its_path(key: str, value: Any) -> None:
+    document = {"content": "text", "tokens": 1, key: value}
+    with pytest.raises(cupel.InvalidInputError) as raised:
+        cupel.select([{"content": "first", "tokens": 1}, document], 10)
+    assert raised.value.path is not None
+    assert raised.value.path.startswith(f"items[1].{key}")
+    assert raised.value.exit_code == 2
+    with pytest.raises(cupel.InvalidInputError) as raised:
+        cupel.Items([{"content": "first", "tokens": 1}, document])
+    assert raised.value.path is not None
+    assert raised.value.path.startswith(f"items[1].{key}")
+
+
+def test_an_unknown_key_is_refused_with_a_suggestion() -> None:
+    with pytest.raises(cupel.InvalidInputError, match="pinned"):
+        cupel.select([{"content": "text", "tokens": 1, "pined": True}], 10)
+
+
+@pytest.mark.parametrize("value", ["text", 5, None, [1]], ids=str)
+def test_something_that_is_no_item_is_refused(value: Any) -> None:
+    with pytest.raises(cupel.InvalidInputError) as raised:
+        cupel.select([value], 10)
+    assert raised.value.path == "items[0]"
+
+
+def test_a_budget_is_a_value() -> None:
+    budget = cupel.Budget(100, target_tokens=80, output_reserve=10, reserved_slots={"Document": 5})
+    assert budget == cupel.Budget(
+        100, target_tokens=80, output_reserve=10, reserved_slots={"Document": 5}
+    )
+    assert budget.to_dict()["target_tokens"] == 80
+    assert pickle.loads(pickle.dumps(budget)) == budget
+    items: list[Json] = [{"content": "text", "tokens": 80}]
+    assert cupel.select_index(items, budget) == []
+    assert cupel.select_index(items, budget.to_dict()) == []
+
+
+@pytest.mark.parametrize(
+    "budget", [8_000, "8k", {"max_tokens": 8_000}, cupel.Budget(8_000)], ids=str
+)
+def test_a_budget_has_four_forms(budget: Any) -> None:
+    items: list[Json] = [{"content": "a", "tokens": 8_000}, {"content": "b", "tokens": 1}]
+    assert cupel.select(items, budget, "chat").tokens <= 8_000
+    assert cupel.select_index(items[:1], budget) == [0]
+
+
+@pytest.mark.parametrize("budget", [-1, "8,000", "lots", {"max": 1}, None, 1.5, True, []], ids=str)
+def test_an_invalid_budget_is_refused(budget: Any) -> None:
+    with pytest.raises(cupel.InvalidInputError, match="budget"):
+        cupel.select([], budget)
+
+
+@pytest.mark.parametrize("name", cupel.presets())
+def test_a_preset_round_trips_through_a_dict(name: str) -> None:
+    policy = cupel.Policy.preset(name)
+    again = cupel.Policy.from_dict(policy.to_dict())
+    assert again == policy
+    assert again.to_dict() == policy.to_dict()
+    assert pickle.loads(pickle.dumps(policy)) == policy

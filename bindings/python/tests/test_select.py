@@ -1,0 +1,147 @@
+"""`select`, `select_index`, `Pipeline` and reports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cupel
+from strategies import Json, items
+
+POLICIES = st.sampled_from(["chat", "rag", "code-review"])
+SMALL = items(st.integers(-2, 50)).map(lambda item: item | {"pinned": False})
+
+
+@given(st.lists(SMALL, max_size=12), st.integers(0, 300), POLICIES)
+def test_every_form_of_items_gives_the_same_window(
+    documents: list[Json], budget: int, policy: str
+) -> None:
+    expected = cupel.select(documents, budget, policy)
+    made = [cupel.Item(**document) for document in documents]
+    mixed: list[Json | cupel.Item] = [
+        item if at % 2 else document
+        for at, (document, item) in enumerate(zip(documents, made, strict=True))
+    ]
+    forms: list[Any] = [made, tuple(documents), mixed, cupel.Items(documents), cupel.Items(made)]
+    for form in forms:
+        selection = cupel.select(form, budget, policy)
+        assert selection.indices == expected.indices
+        assert selection.report.to_dict() == expected.report.to_dict()
+        assert cupel.select_index(form, budget, policy) == expected.indices
+
+
+@given(st.lists(SMALL, max_size=12), st.integers(0, 300), POLICIES)
+def test_a_report_adds_up(documents: list[Json], budget: int, policy: str) -> None:
+    selection = cupel.select(documents, budget, policy)
+    report = selection.report
+    answer = report.to_dict()
+    included = [entry["index"] for entry in answer["included"]]
+    excluded = [entry["index"] for entry in answer["excluded"]]
+    assert included == selection.indices
+    assert sorted(included + excluded) == list(range(len(documents)))
+    tokens = sum(documents[index]["tokens"] for index in included)
+    assert report.tokens_used == selection.tokens == tokens <= budget
+    assert [entry["index"] for entry in report.included] == included
+    assert [entry["index"] for entry in report.excluded] == excluded
+    assert answer["report"]["total_candidates"] == len(documents)
+
+
+@given(st.lists(SMALL, max_size=12), st.integers(0, 300))
+def test_kept_items_are_the_objects_of_the_caller(documents: list[Json], budget: int) -> None:
+    selection = cupel.select(documents, budget)
+    assert all(
+        kept is documents[index]
+        for kept, index in zip(selection.items, selection.indices, strict=True)
+    )
+    made = [cupel.Item(**document) for document in documents]
+    assert all(any(kept is item for item in made) for kept in cupel.select(made, budget).items)
+
+
+def test_a_dict_is_not_changed() -> None:
+    documents: list[Json] = [{"content": "a", "tokens": 5, "tags": ["x"], "metadata": {"k": "v"}}]
+    before = repr(documents)
+    cupel.select(documents, 10)
+    assert repr(documents) == before
+
+
+ITEMS: list[Json] = [
+    {
+        "content": "You are a helpful assistant.",
+        "tokens": 8,
+        "kind": "SystemPrompt",
+        "pinned": True,
+    },
+    {"content": "Where did I leave my keys?", "tokens": 7, "future_relevance_hint": 0.9},
+    {"content": "The keys are on the fridge.", "tokens": 8, "future_relevance_hint": 0.8},
+    {"content": "A long story about a fridge", "tokens": 60, "future_relevance_hint": 0.3},
+]
+
+
+def test_the_example_of_the_library_gives_its_window() -> None:
+    # The example of the library's documentation, with its result.
+    policy = cupel.Policy("reflexive", "greedy", "u-shaped")
+    selection = cupel.select(ITEMS, 40, policy)
+    assert selection.indices == [0, 2, 1]
+    assert selection.tokens == 23
+    [excluded] = selection.report.excluded
+    assert excluded["index"] == 3
+    assert excluded["reason"]["reason"] == "BudgetExceeded"
+
+
+def test_a_pipeline_runs_a_policy_many_times() -> None:
+    pipeline = cupel.Pipeline("reflexive", "greedy", "u-shaped")
+    assert pipeline.run(ITEMS, 40).indices == [0, 2, 1]
+    assert pipeline.run(ITEMS, 20).indices == [0, 1]
+    policy = cupel.Policy("reflexive", "greedy", "u-shaped")
+    assert cupel.Pipeline(policy).run(ITEMS, 40).indices == [0, 2, 1]
+
+
+def test_a_query_is_for_policies_that_need_one() -> None:
+    turns: list[Json] = [
+        {"content": "The parcel is in Kassel.", "tokens": 10},
+        {"content": "I like bicycles.", "tokens": 10},
+    ]
+    assert cupel.select_index(turns, 10, "memory", query="Where is the parcel?") == [0]
+    assert cupel.select_index(turns, 10, "memory", query="bicycles") == [1]
+    with pytest.raises(cupel.InvalidInputError, match="query"):
+        cupel.select(turns, 10, "memory")
+    policy = cupel.Policy.preset("memory").with_query("bicycles")
+    assert cupel.select_index(turns, 10, policy) == [1]
+
+
+def test_an_empty_list_gives_an_empty_window() -> None:
+    selection = cupel.select([], 10)
+    empty: Sequence[object] = selection.items
+    assert list(empty) == [] and selection.indices == [] and selection.tokens == 0
+
+
+def test_items_may_come_from_any_iterable() -> None:
+    assert cupel.select_index(iter(ITEMS), 40, "rag") == cupel.select_index(ITEMS, 40, "rag")
+
+
+def test_a_report_is_an_arrow_table() -> None:
+    import pyarrow as pa
+
+    report = cupel.select(ITEMS, 40, cupel.Policy("reflexive", "greedy", "u-shaped")).report
+    table = pa.table(report)
+    assert table.column_names[:3] == ["index", "rank", "score"]
+    rows = sorted(table.to_pylist(), key=lambda row: row["index"])
+    assert [row["status"] for row in rows] == ["included"] * 3 + ["excluded"]
+    assert [row["position"] for row in rows] == [0, 2, 1, None]
+    assert [row["tokens"] for row in rows] == [8, 7, 8, 60]
+    assert rows[3]["reason"] == "BudgetExceeded"
+    assert pa.table(report.to_arrow()).equals(table)
+
+
+def test_a_report_is_a_page() -> None:
+    report = cupel.select(ITEMS, 40, "rag").report
+    page = report.to_html()
+    assert page.lstrip().lower().startswith("<!doctype html>")
+    assert "A long story about a fridge" in page
+    # A notebook shows the whole page in a frame of its own, so that its styles stay inside.
+    inline = report._repr_html_()
+    assert inline.startswith("<iframe") and "srcdoc=" in inline
