@@ -3,10 +3,12 @@
 use pyo3::prelude::*;
 
 mod batches;
+mod columns;
+mod threads;
 
 /// The engine of the package `cupel`.
 #[pymodule]
 mod _cupel {
     #[pymodule_export]
-    use super::batches::select_batches;
+    use super::batches::{SelectedBatches, select_batches};
 }

@@ -1,0 +1,408 @@
+//! `select_batches`: runs a policy over the requests of an Arrow stream.
+
+mod layout;
+mod requests;
+mod run;
+mod source;
+mod values;
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use cupel::Policy;
+use cupel::config::PolicyConfig;
+use cupel_chat::{Encoding, TokenCounter};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader, PySchema};
+use rayon::ThreadPool;
+use rayon::prelude::*;
+
+use self::layout::{Batch, Plan};
+use self::requests::{Requests, Segment};
+use self::run::{RequestError, Settings};
+use self::source::{Source, SourceError};
+use crate::{columns, threads};
+
+/// The items that one thread answers at a time, and the rows of a batch of the result. A request is never
+/// split.
+const CHUNK_ITEMS: usize = 1 << 12;
+/// The items that are gathered from small batches before they are answered.
+const GATHERED_ITEMS: usize = 1 << 16;
+/// The chunks of a large batch that are answered before the consumer gets the first.
+const WINDOW_CHUNKS: usize = 1 << 8;
+
+/// Runs a policy over every request of a table and returns the decisions as an Arrow stream.
+#[pyfunction]
+#[pyo3(signature = (data, budget=None, policy="chat", *, request_id="request_id", query=None, encoding=None, errors="raise", threads=None))]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+pub(crate) fn select_batches(
+    data: &Bound<'_, PyAny>,
+    budget: Option<i64>,
+    policy: &str,
+    request_id: &str,
+    query: Option<String>,
+    encoding: Option<&str>,
+    errors: &str,
+    threads: Option<usize>,
+) -> PyResult<SelectedBatches> {
+    let invalid = |message: String| PyValueError::new_err(message);
+    let policy = Policy::preset(policy).map_err(|error| invalid(error.to_string()))?;
+    let budget = budget.map(cupel::ContextBudget::try_from).transpose();
+    let budget = budget.map_err(|error| invalid(error.to_string()))?;
+    let counter: Arc<dyn TokenCounter> = match encoding {
+        None => Arc::new(Encoding::O200k),
+        Some(name) => Arc::new(
+            name.parse::<Encoding>()
+                .map_err(|error| invalid(error.to_string()))?,
+        ),
+    };
+    let reports_errors = match errors {
+        "raise" => false,
+        "report" => true,
+        other => {
+            return Err(invalid(format!(
+                "errors: expected \"raise\" or \"report\", got {other:?}"
+            )));
+        }
+    };
+    if threads == Some(0) {
+        return Err(invalid("threads: expected at least 1, got 0".to_owned()));
+    }
+    let pool = threads::pool(threads).map_err(|error| invalid(error.to_string()))?;
+    let source = Source::new(data)?;
+    let plan = source
+        .schema()
+        .map(|schema| Plan::new(&schema, request_id))
+        .transpose()
+        .map_err(invalid)?;
+    if let Some(plan) = &plan {
+        check(plan, &policy, budget.is_some(), query.is_some()).map_err(invalid)?;
+    }
+    let settings = Settings {
+        schema: result_schema(plan.as_ref(), request_id).map_err(invalid)?,
+        needs_query: policy.needs_query(),
+        policy,
+        budget,
+        query,
+        counter,
+        reports_errors,
+    };
+    Ok(SelectedBatches(Mutex::new(Some(Stream {
+        source,
+        plan,
+        settings,
+        pool,
+        requests: Requests::new(),
+        segments: Vec::new(),
+        chunks: VecDeque::new(),
+        ready: VecDeque::new(),
+        failure: None,
+        is_at_end: false,
+    }))))
+}
+
+/// Refuses what no request can be answered with.
+fn check(plan: &Plan, policy: &Policy, has_budget: bool, has_query: bool) -> Result<(), String> {
+    if !has_budget && !plan.has_budget {
+        return Err("missing budget; give budget= or a column `budget`".to_owned());
+    }
+    if policy.needs_query() && !has_query && !plan.has_query {
+        return Err("the policy needs a query; give query= or a column `query`".to_owned());
+    }
+    if !plan.has_content
+        && let Some(reader) = text_reader(policy)
+    {
+        return Err(format!(
+            "missing column `content`: {reader} reads the texts; add them, or use a policy that does not"
+        ));
+    }
+    Ok(())
+}
+
+/// Returns what reads the texts of items in a policy; `None` if nothing does. A Python callable is not
+/// known to.
+fn text_reader(policy: &Policy) -> Option<String> {
+    const READERS: [&str; 6] = [
+        "relevance",
+        "neighbor",
+        "conversation",
+        "embedding",
+        "near_duplicates",
+        "diversity",
+    ];
+    if policy.deduplication() {
+        return Some("deduplication".to_owned());
+    }
+    let config = PolicyConfig::of(policy).ok()?;
+    let config = serde_json::to_string(&config).ok()?;
+    let reader = READERS
+        .iter()
+        .find(|name| config.contains(&format!("\"type\":\"{name}\"")))?;
+    Some(format!("`{reader}`"))
+}
+
+fn result_schema(plan: Option<&Plan>, request_id: &str) -> Result<SchemaRef, String> {
+    let id = match plan {
+        Some(plan) => Field::new(request_id, plan.id.data_type().clone(), true),
+        None => Field::new(request_id, DataType::Null, true),
+    };
+    let columns = columns::fields();
+    if columns.iter().any(|field| field.name() == request_id) {
+        return Err(format!(
+            "request_id: the result has a column `{request_id}` of its own; rename the request id"
+        ));
+    }
+    let fields: Vec<Field> = std::iter::once(id).chain(columns).collect();
+    Ok(Arc::new(Schema::new(fields)))
+}
+
+/// Some requests of a segment.
+struct Chunk {
+    segment: usize,
+    requests: Range<usize>,
+    items: usize,
+}
+
+/// Pulls batches, answers their requests on all cores and returns the answers in order.
+struct Stream {
+    source: Source,
+    plan: Option<Plan>,
+    settings: Settings,
+    pool: Arc<ThreadPool>,
+    requests: Requests,
+    segments: Vec<Segment>,
+    /// The requests of `segments` that are not answered yet.
+    chunks: VecDeque<Chunk>,
+    ready: VecDeque<RecordBatch>,
+    /// Returned after the batches that are ready.
+    failure: Option<Failure>,
+    is_at_end: bool,
+}
+
+enum Failure {
+    Source(SourceError),
+    Input(String),
+    Request(RequestError),
+}
+
+impl Failure {
+    fn text(&self) -> String {
+        match self {
+            Self::Source(SourceError::Stream(text)) | Self::Input(text) => text.clone(),
+            Self::Source(SourceError::Raised(error)) => error.to_string(),
+            Self::Request(error) => error.to_string(),
+        }
+    }
+
+    fn into_exception(self) -> PyErr {
+        match self {
+            Self::Source(SourceError::Raised(error)) => error,
+            other => PyValueError::new_err(other.text()),
+        }
+    }
+}
+
+impl Stream {
+    /// Returns the next batch. The calling thread must have released the GIL.
+    fn advance(&mut self) -> Result<Option<RecordBatch>, Failure> {
+        loop {
+            if let Some(batch) = self.ready.pop_front() {
+                return Ok(Some(batch));
+            }
+            if let Some(failure) = self.failure.take() {
+                self.chunks.clear();
+                self.is_at_end = true;
+                return Err(failure);
+            }
+            if self.chunks.is_empty() {
+                if self.is_at_end {
+                    return Ok(None);
+                }
+                self.gather();
+            }
+            self.answer();
+        }
+    }
+
+    /// Pulls batches until there is enough to do for all cores.
+    fn gather(&mut self) {
+        self.segments.clear();
+        let Some(plan) = &self.plan else {
+            self.is_at_end = true;
+            return;
+        };
+        let mut items = 0;
+        while items < GATHERED_ITEMS && self.failure.is_none() && !self.is_at_end {
+            let known = self.segments.len();
+            let pushed = match self.source.next() {
+                Err(error) => Err(Failure::Source(error)),
+                Ok(Some(batch)) => self
+                    .requests
+                    .push(plan, &batch, &mut self.segments)
+                    .map_err(Failure::Input),
+                Ok(None) => {
+                    self.is_at_end = true;
+                    let last = self.requests.close().map_err(Failure::Input);
+                    last.map(|last| self.segments.extend(last))
+                }
+            };
+            self.failure = pushed.err();
+            for at in known..self.segments.len() {
+                match chunks(plan, at, &self.segments[at]) {
+                    Ok(chunks) => {
+                        items += chunks.iter().map(|chunk| chunk.items).sum::<usize>();
+                        self.chunks.extend(chunks);
+                    }
+                    Err(text) => self.failure = Some(Failure::Input(text)),
+                }
+            }
+        }
+    }
+
+    /// Answers the next chunks.
+    fn answer(&mut self) {
+        let window = WINDOW_CHUNKS.min(self.chunks.len());
+        let chunks: Vec<Chunk> = self.chunks.drain(..window).collect();
+        let Some(plan) = self.plan.as_ref().filter(|_| !chunks.is_empty()) else {
+            return;
+        };
+        let (settings, segments) = (&self.settings, &self.segments);
+        let answers: Vec<Result<RecordBatch, Failure>> = self.pool.install(|| {
+            let used = chunks[0].segment..=chunks[chunks.len() - 1].segment;
+            let batches: Result<Vec<Batch<'_>>, String> = used
+                .clone()
+                .map(|at| Batch::new(plan, &segments[at].columns, &segments[at].requests))
+                .collect();
+            let batches = match batches {
+                Ok(batches) => batches,
+                Err(text) => return vec![Err(Failure::Input(text))],
+            };
+            let run = |chunk: &Chunk| {
+                let batch = &batches[chunk.segment - used.start()];
+                settings
+                    .run(batch, chunk.requests.clone(), chunk.items)
+                    .map_err(Failure::Request)
+            };
+            chunks.par_iter().map(run).collect()
+        });
+        for answer in answers {
+            match answer {
+                Ok(batch) if batch.num_rows() > 0 => self.ready.push_back(batch),
+                Ok(_) => {}
+                Err(failure) => {
+                    self.failure = Some(failure);
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// Splits the requests of a segment into chunks of about [`CHUNK_ITEMS`] items.
+fn chunks(plan: &Plan, at: usize, segment: &Segment) -> Result<Vec<Chunk>, String> {
+    let batch = Batch::new(plan, &segment.columns, &segment.requests)?;
+    let mut chunks: Vec<Chunk> = Vec::new();
+    for request in 0..segment.requests.len() {
+        // A request whose lists differ in length fails when it is answered.
+        let items = batch.len(request).unwrap_or(1);
+        match chunks.last_mut() {
+            Some(chunk) if chunk.items + items <= CHUNK_ITEMS => {
+                chunk.requests.end = request + 1;
+                chunk.items += items;
+            }
+            _ => chunks.push(Chunk {
+                segment: at,
+                requests: request..request + 1,
+                items,
+            }),
+        }
+    }
+    Ok(chunks)
+}
+
+/// The stream as the Arrow C interface pulls it. Errors become text.
+struct Exported(Stream);
+
+impl Iterator for Exported {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        // The consumer may hold the GIL, which the threads of a Python strategy need.
+        let next = Python::attach(|py| {
+            if let Err(error) = py.check_signals() {
+                self.0.failure = Some(Failure::Source(SourceError::Raised(error)));
+            }
+            py.detach(|| self.0.advance())
+        });
+        next.map_err(|failure| ArrowError::InvalidArgumentError(failure.text()))
+            .transpose()
+    }
+}
+
+impl RecordBatchReader for Exported {
+    fn schema(&self) -> SchemaRef {
+        self.0.settings.schema.clone()
+    }
+}
+
+/// The decisions of `select_batches`: an Arrow stream, and an iterator of pyarrow record batches.
+#[pyclass(module = "cupel", frozen)]
+pub(crate) struct SelectedBatches(Mutex<Option<Stream>>);
+
+impl SelectedBatches {
+    fn with<R>(&self, use_stream: impl FnOnce(&mut Option<Stream>) -> R) -> R {
+        let mut stream = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        use_stream(&mut stream)
+    }
+}
+
+fn consumed() -> PyErr {
+    PyValueError::new_err("the stream was already read; call select_batches again")
+}
+
+#[pymethods]
+impl SelectedBatches {
+    /// Returns the schema as an Arrow C schema.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let schema = self.with(|stream| {
+            let stream = stream.as_ref().ok_or_else(consumed)?;
+            Ok::<_, PyErr>(stream.settings.schema.clone())
+        })?;
+        let schema = PySchema::new(schema).into_pyobject(py)?;
+        schema.call_method0("__arrow_c_schema__")
+    }
+
+    /// Returns the decisions as an Arrow C stream. It can be read once.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyCapsule>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let stream = self.with(Option::take).ok_or_else(consumed)?;
+        let reader = PyRecordBatchReader::new(Box::new(Exported(stream))).into_pyobject(py)?;
+        reader.call_method1("__arrow_c_stream__", (requested_schema,))
+    }
+
+    fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    /// Returns the next record batch of pyarrow.
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let batch = py.detach(|| {
+            self.with(|stream| {
+                let stream = stream.as_mut().ok_or_else(consumed)?;
+                stream.advance().map_err(Failure::into_exception)
+            })
+        })?;
+        batch
+            .map(|batch| PyRecordBatch::new(batch).into_pyarrow(py))
+            .transpose()
+    }
+}

@@ -1,0 +1,285 @@
+//! Runs the policy over the requests of a segment.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, UInt64Array};
+use arrow_schema::SchemaRef;
+use arrow_select::take::take;
+use cupel::{
+    ContextBudget, ContextItem, ContextKind, ContextSource, ContextView, CupelError, Policy,
+};
+use cupel_chat::TokenCounter;
+
+use super::layout::{Batch, CellError, named};
+use crate::columns::DecisionColumns;
+
+/// What every request is run with.
+pub(super) struct Settings {
+    pub(super) policy: Policy,
+    pub(super) needs_query: bool,
+    pub(super) budget: Option<ContextBudget>,
+    pub(super) query: Option<String>,
+    pub(super) counter: Arc<dyn TokenCounter>,
+    /// Whether a failed request is a row of the result.
+    pub(super) reports_errors: bool,
+    pub(super) schema: SchemaRef,
+}
+
+/// Why a request failed.
+#[derive(Debug)]
+pub(super) struct RequestError {
+    /// The name of the request: `request "r17"`.
+    pub(super) request: String,
+    /// The place in the request: `items[3].tokens`.
+    pub(super) path: Option<String>,
+    pub(super) item: Option<usize>,
+    pub(super) cause: Cause,
+}
+
+#[derive(Debug)]
+pub(super) enum Cause {
+    Input(String),
+    Run(CupelError),
+}
+
+impl std::fmt::Display for RequestError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.request)?;
+        if let Some(path) = &self.path {
+            write!(f, ", {path}")?;
+        }
+        match &self.cause {
+            Cause::Input(message) => write!(f, ": {message}"),
+            Cause::Run(error) => write!(f, ": {error}"),
+        }
+    }
+}
+
+/// An error before its request is named.
+struct Unnamed {
+    path: Option<String>,
+    item: Option<usize>,
+    cause: Cause,
+}
+
+impl From<String> for Unnamed {
+    fn from(message: String) -> Self {
+        Self {
+            path: None,
+            item: None,
+            cause: Cause::Input(message),
+        }
+    }
+}
+
+impl From<&str> for Unnamed {
+    fn from(message: &str) -> Self {
+        message.to_owned().into()
+    }
+}
+
+impl From<CupelError> for Unnamed {
+    fn from(error: CupelError) -> Self {
+        Self {
+            path: None,
+            item: None,
+            cause: Cause::Run(error),
+        }
+    }
+}
+
+impl From<CellError> for Unnamed {
+    fn from(error: CellError) -> Self {
+        let item = error.item;
+        Self {
+            path: Some(match error.field {
+                Some(field) => format!("items[{item}].{field}"),
+                None => format!("items[{item}]"),
+            }),
+            item: Some(item),
+            cause: Cause::Input(error.message),
+        }
+    }
+}
+
+/// Kinds and sources by name: a log has few of them, and each one is an allocation.
+#[derive(Default)]
+struct Labels<'a> {
+    kinds: HashMap<&'a str, ContextKind>,
+    sources: HashMap<&'a str, ContextSource>,
+}
+
+impl Settings {
+    /// Runs the policy over some requests of a batch and returns their decisions as a batch.
+    pub(super) fn run(
+        &self,
+        batch: &Batch<'_>,
+        requests: Range<usize>,
+        items: usize,
+    ) -> Result<RecordBatch, RequestError> {
+        let mut columns = DecisionColumns::with_capacity(items);
+        let mut ids = Vec::with_capacity(items);
+        let mut labels = Labels::default();
+        for request in requests {
+            let row = batch.row(request);
+            let rows = match self.select(batch, request, &mut labels, &mut columns) {
+                Ok(rows) => rows,
+                Err(error) => {
+                    let error = RequestError {
+                        request: named(batch.ids, row),
+                        path: error.path,
+                        item: error.item,
+                        cause: error.cause,
+                    };
+                    if !self.reports_errors {
+                        return Err(error);
+                    }
+                    columns.append_error(error.item, &error.to_string());
+                    1
+                }
+            };
+            ids.extend(std::iter::repeat_n(row as u64, rows));
+        }
+        let ids = take(batch.ids, &UInt64Array::from(ids), None).expect("rows are in range");
+        let mut arrays = vec![ids];
+        arrays.extend(columns.finish());
+        Ok(RecordBatch::try_new(self.schema.clone(), arrays).expect("columns match the schema"))
+    }
+
+    /// Runs the policy over one request, appends its decisions and returns their number.
+    fn select<'a>(
+        &self,
+        batch: &Batch<'a>,
+        request: usize,
+        labels: &mut Labels<'a>,
+        columns: &mut DecisionColumns,
+    ) -> Result<usize, Unnamed> {
+        let len = batch.len(request)?;
+        let items: Result<Vec<ContextItem>, CellError> = (0..len)
+            .map(|at| self.item(batch, request, at, labels))
+            .collect();
+        let items = items?;
+        let budget = match (batch.budget(request)?, &self.budget) {
+            (Some(tokens), Some(budget)) => &budget.with_limits(tokens, tokens)?,
+            (Some(tokens), None) => &ContextBudget::try_from(tokens)?,
+            (None, Some(budget)) => budget,
+            (None, None) => return Err("missing budget".into()),
+        };
+        if self.needs_query {
+            let query = batch.query(request)?.or(self.query.as_deref());
+            let query = query.ok_or("the policy needs a query and the request has none")?;
+            let policy = self.policy.with_query(query);
+            columns.append(&policy.decide(&items, budget)?);
+        } else {
+            columns.append(&self.policy.decide(&items, budget)?);
+        }
+        Ok(len)
+    }
+
+    fn item<'a>(
+        &self,
+        batch: &Batch<'a>,
+        request: usize,
+        at: usize,
+        labels: &mut Labels<'a>,
+    ) -> Result<ContextItem, CellError> {
+        /// Returns the value of a column; `None` if it is null or the column is absent.
+        macro_rules! value {
+            ($column:ident) => {
+                match &batch.$column {
+                    Some(column) => column.get(request, at)?,
+                    None => None,
+                }
+            };
+        }
+        let invalid = |field, message: String| CellError {
+            item: at,
+            field: Some(field),
+            message,
+        };
+        if batch.is_null(request, at) {
+            return Err(CellError {
+                item: at,
+                field: None,
+                message: "the item is null".to_owned(),
+            });
+        }
+        let content = match (&batch.content, value!(content)) {
+            (_, Some(content)) => content.to_owned(),
+            (Some(_), None) => return Err(invalid("content", "missing".to_owned())),
+            // Without texts every item has a content of its own, so that none is a duplicate.
+            (None, None) => at.to_string(),
+        };
+        let tokens = match value!(tokens) {
+            Some(tokens) => tokens,
+            None if batch.content.is_some() => self.counter.count(&content),
+            None => {
+                return Err(invalid(
+                    "tokens",
+                    "missing, and there is no content to count".to_owned(),
+                ));
+            }
+        };
+        let mut item = ContextItem::builder(content, tokens);
+        if let Some(kind) = value!(kind) {
+            let known = labels.kinds.get(kind).cloned();
+            let found = known.map_or_else(|| ContextKind::new(kind), Ok);
+            let found = found.map_err(|error| invalid("kind", error.to_string()))?;
+            labels.kinds.entry(kind).or_insert_with(|| found.clone());
+            item = item.kind(found);
+        }
+        if let Some(source) = value!(source) {
+            let known = labels.sources.get(source).cloned();
+            let found = known.map_or_else(|| ContextSource::new(source), Ok);
+            let found = found.map_err(|error| invalid("source", error.to_string()))?;
+            labels
+                .sources
+                .entry(source)
+                .or_insert_with(|| found.clone());
+            item = item.source(found);
+        }
+        if let Some(priority) = value!(priority) {
+            item = item.priority(priority);
+        }
+        if let Some(tags) = value!(tags) {
+            item = item.tags(tags);
+        }
+        if let Some(metadata) = value!(metadata) {
+            item = item.metadata(metadata);
+        }
+        if let Some(timestamp) = value!(timestamp) {
+            item = item.timestamp(timestamp);
+        }
+        if let Some(hint) = value!(hint) {
+            item = item.future_relevance_hint(hint);
+        }
+        if let Some(pinned) = value!(pinned) {
+            item = item.pinned(pinned);
+        }
+        if let Some(tokens) = value!(original_tokens) {
+            item = item.original_tokens(tokens);
+        }
+        for view in value!(views).into_iter().flatten() {
+            let tokens = view
+                .tokens
+                .unwrap_or_else(|| self.counter.count(view.content));
+            let mut short = ContextView::new(view.content, tokens);
+            if let Some(level) = view.level {
+                short = short.with_level(level);
+            }
+            if let Some(value) = view.value {
+                short = short.with_value(value);
+            }
+            item = item.view(short);
+        }
+        item.build().map_err(|error| {
+            let field = match error {
+                CupelError::InvalidView(_) => "views",
+                _ => "content",
+            };
+            invalid(field, error.to_string())
+        })
+    }
+}
