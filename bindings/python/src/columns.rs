@@ -75,6 +75,24 @@ impl DecisionColumns {
         }
     }
 
+    /// Appends one row: position, rank and score of an item, and what was decided about it.
+    pub(crate) fn append_row(
+        &mut self,
+        (index, rank, score): (usize, Option<usize>, f64),
+        status: &str,
+        reason: &str,
+        position: Option<usize>,
+        tokens: i64,
+    ) {
+        self.index.append_value(number(index));
+        self.rank.append_option(rank.map(number));
+        self.score.append_value(score);
+        self.status.append_value(status);
+        self.reason.append_value(reason);
+        self.position.append_option(position.map(number));
+        self.tokens.append_value(tokens);
+    }
+
     /// Appends the row of a request that failed: status `error`, the text as reason, and the position of
     /// the item if one caused it.
     pub(crate) fn append_error(&mut self, index: Option<usize>, text: &str) {

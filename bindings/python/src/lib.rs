@@ -1,14 +1,34 @@
 //! The extension module `cupel._cupel` of the Python package `cupel`.
 
-use pyo3::prelude::*;
-
 mod batches;
+mod budget;
 mod columns;
+mod command;
+mod error;
+mod item;
+mod json;
+mod policy;
+mod selection;
+mod strategy;
 mod threads;
+
+use pyo3::prelude::*;
 
 /// The engine of the package `cupel`.
 #[pymodule]
 mod _cupel {
     #[pymodule_export]
     use super::batches::{SelectedBatches, select_batches};
+    #[pymodule_export]
+    use super::budget::Budget;
+    #[pymodule_export]
+    use super::command::{Session, command, count_texts, dumps, fit, main};
+    #[pymodule_export]
+    use super::item::{Item, Items};
+    #[pymodule_export]
+    use super::policy::{PyPolicy, preset_names, restore_policy};
+    #[pymodule_export]
+    use super::selection::{Report, Selection, select, select_index};
+    #[pymodule_export]
+    use super::strategy::{Choice, PyPlacer, PyScorer, PySlicer};
 }

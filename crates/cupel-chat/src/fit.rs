@@ -35,6 +35,10 @@ pub struct Fitted<'a> {
     pub markers: Vec<Marker>,
     /// What the provider may reject in the window, and lost cache breakpoints.
     pub warnings: Vec<Warning>,
+    /// The score of every message.
+    pub scores: Vec<f64>,
+    /// The rank of every message, from 0; `None` for one that is mandatory or was not ranked.
+    pub ranks: Vec<Option<usize>>,
     /// The tokens of the whole request before.
     pub tokens_before: i64,
     /// The tokens of the whole request after.
@@ -77,28 +81,81 @@ pub struct Shortened {
     pub texts: Vec<(String, String)>,
 }
 
+/// A message of a trimmed chat; see [`Fitted::messages`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FittedMessage<'f> {
+    /// The message at this position, as it was read.
+    Original(usize),
+    /// A message with other texts: shortened, or with a marker in it.
+    Changed {
+        /// Its position.
+        index: usize,
+        /// The path of each changed value, such as `content[0].text`, and its new text: of a string the
+        /// string, of any other value its JSON.
+        texts: Vec<(&'f str, String)>,
+    },
+    /// A new message in the place of dropped ones.
+    Marker {
+        /// The position of the kept message that it precedes.
+        before: usize,
+        /// The message.
+        json: &'f str,
+    },
+}
+
 impl Fitted<'_> {
+    /// Returns the messages of the window in order, by their position in the input. A program that holds
+    /// the messages as values of its own builds the window from them.
+    ///
+    /// ```
+    /// use cupel::ContextBudget;
+    /// use cupel_chat::{Chat, Encoding, FittedMessage, newest_policy};
+    ///
+    /// let chat = Chat::parse(r#"[
+    ///   {"role": "user", "content": "Hello!"},
+    ///   {"role": "assistant", "content": "Hello! What can I do for you today?"},
+    ///   {"role": "user", "content": "What is 2 + 2?"}
+    /// ]"#, None)?;
+    /// let budget = ContextBudget::with_target(29, 29)?;
+    /// let fitted = chat.fit(&newest_policy(), &budget, &Encoding::O200k)?;
+    /// assert_eq!(fitted.messages(), [FittedMessage::Original(1), FittedMessage::Original(2)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn messages(&self) -> Vec<FittedMessage<'_>> {
+        let mut messages = Vec::with_capacity(self.kept.len() + self.markers.len());
+        for &index in &self.kept {
+            messages.extend(self.marker_before(index).map(|it| FittedMessage::Marker {
+                before: index,
+                json: &it.json,
+            }));
+            let texts = self.replaced(index);
+            messages.push(match texts.len() {
+                0 => FittedMessage::Original(index),
+                _ => FittedMessage::Changed { index, texts },
+            });
+        }
+        messages
+    }
+
     /// Returns the request with the kept messages. What is not shortened is byte for byte as in the
     /// input.
     pub fn to_json(&self) -> String {
-        let changed = self.kept.iter().map(|&index| {
-            let texts = self.replaced(index);
-            let texts = texts.iter().map(|(path, text)| (*path, text.as_str()));
-            let json = self.chat.layout.json(index);
-            (texts.len() > 0).then(|| replace_values(json, texts))
-        });
-        let changed: Vec<Option<String>> = changed.collect();
-        let mut pieces = Vec::with_capacity(self.kept.len() + self.markers.len());
-        for (&index, changed) in self.kept.iter().zip(&changed) {
-            if let Some(marker) = self.marker_before(index) {
-                pieces.push(Piece::Before(index, &marker.json));
+        let messages = self.messages();
+        let changed = messages.iter().map(|message| match message {
+            FittedMessage::Changed { index, texts } => {
+                let texts = texts.iter().map(|(path, text)| (*path, text.as_str()));
+                replace_values(self.chat.layout.json(*index), texts)
             }
-            pieces.push(match changed {
-                Some(json) => Piece::Replaced(index, json),
-                None => Piece::Original(index),
-            });
-        }
-        self.chat.layout.write(&pieces)
+            _ => String::new(),
+        });
+        let changed: Vec<String> = changed.collect();
+        let pieces = messages.iter().zip(&changed);
+        let pieces = pieces.map(|(message, changed)| match message {
+            FittedMessage::Original(index) => Piece::Original(*index),
+            FittedMessage::Changed { index, .. } => Piece::Replaced(*index, changed),
+            FittedMessage::Marker { before, json } => Piece::Before(*before, json),
+        });
+        self.chat.layout.write(&pieces.collect::<Vec<_>>())
     }
 }
 
@@ -480,6 +537,8 @@ impl Chat {
         let marker_tokens: i64 = markers.iter().map(|marker| marker.tokens).sum();
         Fitted {
             chat: self,
+            scores: (0..self.len()).map(|it| decisions.score(it)).collect(),
+            ranks: (0..self.len()).map(|it| decisions.rank(it)).collect(),
             tokens_before: candidates.tokens_before,
             tokens_after: decisions.tokens_used().saturating_add(marker_tokens),
             dropped: dropped.collect(),

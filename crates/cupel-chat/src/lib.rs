@@ -58,7 +58,7 @@ pub use candidates::Candidates;
 pub use chat::{Chat, Message, ToolCall};
 pub use chats::Chats;
 pub use error::{ChatError, Place};
-pub use fit::{Dropped, FitError, Fitted, MandatoryMessage, Shortened};
+pub use fit::{Dropped, FitError, Fitted, FittedMessage, MandatoryMessage, Shortened};
 pub use fitter::{FitState, Fitter, InvalidState, Rebuilt, Reuse, SessionWindow};
 pub use marker::Marker;
 pub use message::Role;

@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -101,10 +102,15 @@ const GROUPS: &[(&str, &[&str])] = &[
 
 impl Cli {
     /// Parses the command line.
-    pub(crate) fn parse() -> Result<Self, clap::Error> {
+    pub(crate) fn parse(arguments: &[OsString]) -> Result<Self, clap::Error> {
         let mut command = command();
-        let matches = command.try_get_matches_from_mut(std::env::args_os())?;
+        let matches = command.try_get_matches_from_mut(arguments)?;
         Self::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    }
+
+    /// Parses the arguments of a program. Its errors need no help that fits a terminal.
+    pub(crate) fn parse_embedded(arguments: &[OsString]) -> Result<Self, clap::Error> {
+        Self::try_parse_from(arguments)
     }
 
     /// Returns how the command writes.

@@ -284,7 +284,7 @@ pub(crate) fn limits(budget: &ContextBudget) -> Option<String> {
 }
 
 /// Returns the failure of an option with an invalid budget.
-fn invalid(flag: &str, error: &BudgetError) -> Failure {
+pub(crate) fn invalid(flag: &str, error: &BudgetError) -> Failure {
     Failure::input(format!("{flag}: {error}"))
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct Answer<'r> {
     excluded: Vec<Entry<ExclusionReason>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     report: Option<&'r SelectionReport>,
-    overflow: Option<&'r Overflow>,
+    overflow: Option<Overflow>,
 }
 
 #[derive(Serialize)]
@@ -60,10 +60,7 @@ impl<'a> Run<'a> {
         let mut collector = DiagnosticTraceCollector::new(TraceDetailLevel::Item);
         let decisions = policy.decide_traced(items, budget, &mut collector)?;
         Ok(Self {
-            overflow: decisions.overflow().map(|tokens_over_budget| Overflow {
-                tokens_over_budget,
-                items: decisions.merged(),
-            }),
+            overflow: Overflow::of(&decisions),
             report: collector.into_report(),
             decisions,
         })
@@ -79,26 +76,34 @@ impl<'a> Run<'a> {
 
     /// Returns the answer in JSON.
     pub(crate) fn answer(&self) -> Answer<'_> {
-        Answer {
-            report: Some(&self.report),
-            ..self.answer_with(|index| Some(self.decisions.item(index)))
-        }
+        Answer::of(&self.decisions, Some(&self.report))
     }
 
     /// Returns the answer without the items and the report.
     pub(crate) fn brief_answer(&self) -> Answer<'_> {
-        self.answer_with(|_| None)
+        Answer::of(&self.decisions, None)
     }
+}
 
-    fn answer_with<'r>(&'r self, item: impl Fn(usize) -> Option<&'r ContextItem>) -> Answer<'r> {
-        let decisions = &self.decisions;
+impl Overflow {
+    fn of(decisions: &Decisions<'_>) -> Option<Self> {
+        decisions.overflow().map(|tokens_over_budget| Self {
+            tokens_over_budget,
+            items: decisions.merged(),
+        })
+    }
+}
+
+impl<'r> Answer<'r> {
+    /// Returns the answer of a run; without a report, it has no items.
+    pub(crate) fn of(decisions: &'r Decisions<'_>, report: Option<&'r SelectionReport>) -> Self {
         let window = decisions.window().iter();
-        Answer {
+        Self {
             selected: window
                 .clone()
                 .map(|&index| Selected {
                     index,
-                    item: item(index),
+                    item: report.is_some().then(|| decisions.item(index)),
                 })
                 .collect(),
             included: window
@@ -109,8 +114,8 @@ impl<'a> Run<'a> {
                 .into_iter()
                 .filter_map(|index| Some(entry(decisions, index, decisions.exclusion(index)?)))
                 .collect(),
-            report: None,
-            overflow: self.overflow.as_ref(),
+            report,
+            overflow: Overflow::of(decisions),
         }
     }
 }

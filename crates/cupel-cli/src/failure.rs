@@ -1,6 +1,6 @@
 //! Errors: the fault, its place and its fix.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::path::Path;
 
 use anstream::adapter::strip_str;
@@ -35,9 +35,9 @@ pub(crate) enum Failure {
     ClosedPipe,
 }
 
-/// A problem as it is reported.
+/// A problem as it is reported: the fault, its place and its fix.
 #[derive(Debug, Clone)]
-pub(crate) struct Problem {
+pub struct Problem {
     pub(crate) exit: Exit,
     pub(crate) message: String,
     pub(crate) place: Option<Place>,
@@ -261,6 +261,15 @@ fn plain(error: &std::io::Error) -> String {
     }
 }
 
+/// Writes the message.
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Problem {}
+
 impl Problem {
     /// Returns the problem of a command line from clap's text: the fault, then the help.
     pub(crate) fn usage(told: &str) -> Self {
@@ -275,8 +284,8 @@ impl Problem {
         }
     }
 
-    /// Returns the problem as a JSON object.
-    pub(crate) fn json(&self) -> serde_json::Value {
+    /// Returns the problem as a JSON object, as `--json` writes it.
+    pub fn json(&self) -> serde_json::Value {
         let mut error = json!({ "message": self.message, "exit_code": self.exit as u8 });
         if let Some(place) = &self.place {
             error["file"] = place.file.clone().into();

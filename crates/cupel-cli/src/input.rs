@@ -8,6 +8,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use cupel::config::{ConfigError, Document, Format, PolicyConfig};
 use cupel_chat::{Chat, Shape};
 
+use crate::embed;
 use crate::failure::{Exit, Failure, Place};
 
 /// How a chat is read.
@@ -58,7 +59,9 @@ pub(crate) struct Source {
 impl Source {
     /// Reads a file, or standard input for `-`.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
-        let read = if path == Path::new("-") {
+        let read = if let Some(text) = embed::input(path) {
+            Ok(text.into_bytes())
+        } else if path == Path::new("-") {
             let mut bytes = Vec::new();
             let read = std::io::stdin().lock().read_to_end(&mut bytes);
             read.map(|_| bytes)

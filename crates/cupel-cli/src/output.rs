@@ -78,8 +78,16 @@ pub(crate) struct Output {
     err: AutoStream<io::Stderr>,
     json: bool,
     quiet: bool,
-    /// The file for the answer, and the answer so far. A run that fails leaves the file as it is.
-    file: Option<(PathBuf, String)>,
+    /// The answer so far, if it does not go to standard output.
+    answer: Option<(Target, String)>,
+}
+
+/// Where an answer goes that does not go to standard output.
+enum Target {
+    /// A file. A run that fails leaves it as it is.
+    File(PathBuf),
+    /// The program that embeds the command.
+    Memory,
 }
 
 /// The width where nothing states one.
@@ -96,8 +104,30 @@ impl Output {
             err: AutoStream::new(io::stderr(), color.into()),
             json: options.json,
             quiet: options.quiet,
-            file: file.map(|path| (path, String::new())),
+            answer: file.map(|path| (Target::File(path), String::new())),
         }
+    }
+
+    /// Keeps the answer in memory, as JSON, and writes nothing to standard error.
+    pub(crate) fn in_memory() -> Self {
+        let options = OutputOptions {
+            quiet: true,
+            ..OutputOptions::json()
+        };
+        Self {
+            answer: Some((Target::Memory, String::new())),
+            ..Self::new(options)
+        }
+    }
+
+    /// Returns the answer that was kept in memory.
+    pub(crate) fn into_answer(self) -> String {
+        self.answer.map(|(_, answer)| answer).unwrap_or_default()
+    }
+
+    /// Whether the answer goes to the program that embeds the command.
+    pub(crate) fn is_in_memory(&self) -> bool {
+        matches!(self.answer, Some((Target::Memory, _)))
     }
 
     /// Whether answers are JSON.
@@ -112,12 +142,18 @@ impl Output {
 
     /// Returns the file for the answer, for a command that writes it itself.
     pub(crate) fn take_file(&mut self) -> Option<PathBuf> {
-        self.file.take().map(|(path, _)| path)
+        let file = self
+            .answer
+            .take_if(|(target, _)| matches!(target, Target::File(_)));
+        match file?.0 {
+            Target::File(path) => Some(path),
+            Target::Memory => None,
+        }
     }
 
     /// Whether the answer goes to a file.
     pub(crate) fn has_file(&self) -> bool {
-        self.file.is_some()
+        matches!(self.answer, Some((Target::File(_), _)))
     }
 
     /// Writes a line of the answer.
@@ -127,7 +163,7 @@ impl Output {
 
     /// Writes a part of the answer without a line end.
     pub(crate) fn text(&mut self, text: impl fmt::Display) -> Result<(), Failure> {
-        match &mut self.file {
+        match &mut self.answer {
             Some((_, answer)) => {
                 let text = text.to_string();
                 let _ = write!(answer, "{}", strip_str(&text));
@@ -167,7 +203,7 @@ impl Output {
 
     /// Returns whether the answer goes to a terminal.
     pub(crate) fn is_on_terminal(&self) -> bool {
-        self.file.is_none() && io::stdout().is_terminal()
+        self.answer.is_none() && io::stdout().is_terminal()
     }
 
     /// Writes the answer as JSON, indented on a terminal.
@@ -233,7 +269,7 @@ impl Output {
 
     /// Flushes standard output and writes the file.
     pub(crate) fn finish(&mut self) -> Result<(), Failure> {
-        if let Some((path, answer)) = &self.file {
+        if let Some((Target::File(path), answer)) = &self.answer {
             std::fs::write(path, answer).map_err(|error| Failure::io("write", path, &error))?;
         }
         self.out.flush().map_err(|error| written(&error))

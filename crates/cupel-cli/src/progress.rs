@@ -87,7 +87,9 @@ impl<'o> Progress<'o> {
         let elapsed = now() - self.started;
         let left = time_left(elapsed, progress.fraction());
         let Some(interrupted) = &self.interrupted else {
-            if elapsed >= FIRST_ESTIMATE && elapsed + left > LONG {
+            let is_long = elapsed >= FIRST_ESTIMATE && elapsed + left > LONG;
+            // Ctrl-C belongs to the program that embeds the command.
+            if is_long && !self.output.is_in_memory() {
                 self.announce(elapsed + left);
             }
             return ControlFlow::Continue(());

@@ -26,6 +26,14 @@ pub(crate) struct Header<'r> {
     pub(crate) warnings: &'r [String],
 }
 
+impl Header<'_> {
+    /// Returns options without effect, and an estimated count.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let unknown = self.unknown_model.map(ToString::to_string);
+        self.warnings.iter().cloned().chain(unknown).collect()
+    }
+}
+
 /// The summary of one run.
 pub(crate) struct Summary<'r> {
     header: Header<'r>,

@@ -18,6 +18,7 @@ use crate::budget::{BudgetArgs, DefaultBudget, RunBudget};
 use crate::classify::{Classified, Form, Input, raw_items};
 use crate::counting::ChatArgs;
 use crate::decision::Run;
+use crate::embed;
 use crate::failure::Failure;
 use crate::input::{ReadArgs, Source};
 use crate::kinds::unused_kinds;
@@ -239,6 +240,10 @@ pub(crate) struct NamedPolicy {
 impl NamedPolicy {
     /// Finds the policy of that name.
     pub(crate) fn find(name: &str) -> Result<Self, Failure> {
+        if let Some(policy) = embed::policy(name) {
+            let name = name.to_owned();
+            return Ok(Self { name, policy });
+        }
         Self::of_config(name, &Named::find(name)?.config()?)
     }
 

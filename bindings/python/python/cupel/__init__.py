@@ -1,1 +1,74 @@
-"""x"""
+"""Decides what goes into a language model's context window, and says why for every item.
+
+>>> import cupel
+>>> chat = [{"role": "user", "content": "What is 2 + 2?"}]
+>>> cupel.fit(chat, budget="8k").kept
+[0]
+"""
+
+from cupel._commands import (
+    compare,
+    count,
+    evaluate,
+    explain,
+    min_budget,
+    models,
+    search,
+    sweep,
+)
+from cupel._cupel import (
+    Budget,
+    Choice,
+    Item,
+    Items,
+    Placer,
+    Policy,
+    Report,
+    Scorer,
+    SelectedBatches,
+    Selection,
+    Slicer,
+    presets,
+    select,
+    select_batches,
+    select_index,
+)
+from cupel._errors import CupelError, InternalError, InvalidInputError, OverBudgetError
+from cupel._fit import CupelWarning, FitOptions, Fitted, Fitter, fit
+from cupel._pipeline import Pipeline
+
+__all__ = [
+    "Budget",
+    "Choice",
+    "CupelError",
+    "CupelWarning",
+    "FitOptions",
+    "Fitted",
+    "Fitter",
+    "InternalError",
+    "InvalidInputError",
+    "Item",
+    "Items",
+    "OverBudgetError",
+    "Pipeline",
+    "Placer",
+    "Policy",
+    "Report",
+    "Scorer",
+    "SelectedBatches",
+    "Selection",
+    "Slicer",
+    "compare",
+    "count",
+    "evaluate",
+    "explain",
+    "fit",
+    "min_budget",
+    "models",
+    "presets",
+    "search",
+    "select",
+    "select_batches",
+    "select_index",
+    "sweep",
+]

@@ -58,7 +58,12 @@ impl Explain {
             task.decide()?;
             let date = self.date.clone().or_else(Date::from_environment);
             let pipeline = task.pipeline();
-            write_file(path, &Subject::of_task(&task, &pipeline, date).render()?)?;
+            let page = Subject::of_task(&task, &pipeline, date).render()?;
+            if output.is_in_memory() {
+                output.text(page)?;
+                return Ok(Exit::Success);
+            }
+            write_file(path, &page)?;
             output.note(format_args!("wrote {}", path.display()));
             return Ok(Exit::Success);
         }

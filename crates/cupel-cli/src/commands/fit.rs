@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::chats;
 use crate::decision::Run;
 use crate::diff::Diff;
+use crate::embed::{FitAnswer, Session, WindowMessage};
 use crate::failure::{Exit, Failure};
 use crate::input::Source;
 use crate::output::Output;
@@ -153,6 +154,46 @@ impl Fit {
         Ok(())
     }
 
+    /// Fits one chat or list of items for a program, which has the messages.
+    pub(crate) fn answer(self, session: Option<&mut Session>) -> Result<FitAnswer, Failure> {
+        let source = self.task.source()?;
+        let settings = self.task.settings()?;
+        if session.is_none() && !self.session.is_given() {
+            let task = settings.task(source, Need::OneBudget)?;
+            let run = task.run()?.without_times();
+            let notes = task.header().notes();
+            return Ok(match task.fitted(&run) {
+                Some(fitted) => {
+                    let document = task_document(&task, &fitted);
+                    FitAnswer::of_chat(document, fitted, notes)
+                }
+                None => FitAnswer {
+                    document: described(&task, items_document(&task, &run)),
+                    messages: kept(&task, &run)
+                        .into_iter()
+                        .map(WindowMessage::Original)
+                        .collect(),
+                    scores: (0..task.len()).map(|it| run.decisions.score(it)).collect(),
+                    ranks: (0..task.len()).map(|it| run.decisions.rank(it)).collect(),
+                    report: run.report,
+                    notes,
+                },
+            });
+        }
+        let has_state = session.is_some() || self.session.has_state();
+        let task = settings.session(source, has_state)?;
+        let window = match session {
+            Some(session) => session.fit(&task)?,
+            None => self.session.fit(&task)?,
+        };
+        let document = session_document(&task, &window);
+        Ok(FitAnswer::of_chat(
+            document,
+            window.fitted,
+            task.header().notes(),
+        ))
+    }
+
     fn run_session(
         &self,
         settings: &Settings<'_>,
@@ -164,7 +205,9 @@ impl Fit {
         self.report.write(&window.fitted.report)?;
         let text = window.fitted.to_json();
         if output.is_json() {
-            return output.json(&session_document(&task, &window, &text)?);
+            let mut document = session_document(&task, &window);
+            document["chat"] = parsed(&text)?;
+            return output.json(&document);
         }
         let diff = self.diff.then(|| {
             let items = task.chat.candidates(&*task.counter);
@@ -256,18 +299,14 @@ fn items_document(task: &Task, run: &Run<'_>) -> Value {
     })
 }
 
-fn session_document(
-    task: &SessionTask,
-    window: &SessionWindow<'_>,
-    text: &str,
-) -> Result<Value, Failure> {
+/// Returns the answer of a session in JSON, without the chat.
+fn session_document(task: &SessionTask, window: &SessionWindow<'_>) -> Value {
     let mut document = chat_document(&window.fitted);
-    document["chat"] = parsed(text)?;
     document["reuse"] = json!(window.reuse);
     document["rebuilt"] = json!(window.rebuilt);
     let counter = Some(&*task.counter);
     describe(&mut document, task.chat.shape(), &task.budget, counter);
-    Ok(document)
+    document
 }
 
 /// Adds how the input was read and counted.

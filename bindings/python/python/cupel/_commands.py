@@ -1,0 +1,230 @@
+"""The questions of the command: each function answers what its subcommand prints with ``--json``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from cupel import _cupel
+from cupel._cupel import Policy
+from cupel._fit import PolicyLike
+from cupel._messages import as_document, message_key
+
+
+def _text(data: Any) -> str:
+    """Returns chats, items and requests as the command reads them."""
+    if isinstance(data, Mapping):
+        request = dict(data)
+        key = message_key(request)
+        if key is not None and isinstance(request[key], (list, tuple)):
+            request[key] = [as_document(message) for message in request[key]]
+        return _cupel.dumps(request, "data")
+    return _cupel.dumps([as_document(message) for message in data], "data")
+
+
+def _options(options: Mapping[str, Any]) -> list[str]:
+    arguments = []
+    for name, value in options.items():
+        if value is None or value is False:
+            continue
+        flag = f"--{name.replace('_', '-')}"
+        if value is True:
+            arguments.append(flag)
+        elif isinstance(value, Mapping):
+            arguments.extend(f"{flag}={key}={entry}" for key, entry in value.items())
+        elif isinstance(value, (list, tuple)):
+            arguments.append(f"{flag}={','.join(map(str, value))}")
+        else:
+            arguments.append(f"{flag}={value}")
+    return arguments
+
+
+def _policies(given: Iterable[PolicyLike]) -> tuple[list[str], dict[str, Any]]:
+    """Returns the names of policies, and those that are not names."""
+    names: list[str] = []
+    attached: dict[str, Any] = {}
+    for policy in given:
+        if isinstance(policy, str):
+            names.append(policy)
+            continue
+        name = policy.name if isinstance(policy, Policy) else f"policy {len(names) + 1}"
+        if name in names:
+            name = f"{name} ({len(names) + 1})"
+        names.append(name)
+        attached[name] = policy
+    return names, attached
+
+
+def _ask(
+    subcommand: str,
+    data: Any,
+    arguments: Iterable[str],
+    policy: PolicyLike | None = None,
+) -> Any:
+    names, attached = _policies([] if policy is None else [policy])
+    line = [subcommand, "-", *arguments, *(f"--policy={name}" for name in names)]
+    return _cupel.command(line, _text(data), attached)
+
+
+def explain(
+    data: Any,
+    budget: int | str | None = None,
+    *,
+    policy: PolicyLike | None = None,
+    item: int | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Explains why each message or item is in or out, or everything about one.
+
+    ``data`` is a chat, a list of items or a request. ``options`` are those of ``cupel explain``,
+    such as ``query`` and ``reserve``.
+
+    >>> import cupel
+    >>> items = [{"content": "old", "tokens": 60}, {"content": "new", "tokens": 30}]
+    >>> answer = cupel.explain(items, 50, policy="chat")
+    >>> [candidate["included"] for candidate in answer["candidates"]]
+    [False, True]
+    """
+    arguments = _options({"budget": budget, "item": item, **options})
+    answer: dict[str, Any] = _ask("explain", data, arguments, policy)
+    return answer
+
+
+def sweep(
+    data: Any,
+    *,
+    start: int | None = None,
+    stop: int | None = None,
+    policy: PolicyLike | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Returns the window at every budget from ``start`` to ``stop``.
+
+    >>> import cupel
+    >>> items = [{"content": "a", "tokens": 10}, {"content": "b", "tokens": 20}]
+    >>> answer = cupel.sweep(items, policy="chat")
+    >>> [step["included"] for step in answer["steps"]]
+    [0, 1, 1, 2]
+    """
+    arguments = _options({"from": start, "to": stop, **options})
+    answer: dict[str, Any] = _ask("sweep", data, arguments, policy)
+    return answer
+
+
+def min_budget(
+    data: Any,
+    *,
+    item: int | None = None,
+    ceiling: int | None = None,
+    policy: PolicyLike | None = None,
+    **options: Any,
+) -> Any:
+    """Returns the least budget from which on an item stays; without ``item`` of each.
+
+    >>> import cupel
+    >>> items = [{"content": "a", "tokens": 10}, {"content": "b", "tokens": 20}]
+    >>> cupel.min_budget(items, item=1, policy="chat")["stays_from"]
+    20
+    """
+    arguments = _options({"item": item, "ceiling": ceiling, **options})
+    return _ask("min-budget", data, arguments, policy)
+
+
+def compare(
+    data: Any,
+    budget: int | str | None = None,
+    *,
+    policies: Sequence[PolicyLike],
+    **options: Any,
+) -> dict[str, Any]:
+    """Compares the windows of two or more policies.
+
+    >>> import cupel
+    >>> chat = [{"role": "user", "content": "Hello!"}, {"role": "assistant", "content": "Hi!"}]
+    >>> answer = cupel.compare(chat, 100, policies=["agent", "newest"])
+    >>> [policy["included"] for policy in answer["policies"]]
+    [2, 2]
+    """
+    names, attached = _policies(policies)
+    arguments = _options({"budget": budget, **options})
+    line = ["compare", "-", *arguments, *(f"--policy={name}" for name in names)]
+    answer: dict[str, Any] = _cupel.command(line, _text(data), attached)
+    return answer
+
+
+def search(
+    data: Any,
+    query: str,
+    *,
+    top: int = 5,
+    scorer: str | None = None,
+    policy: PolicyLike | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Finds the messages or items that match a question best.
+
+    >>> import cupel
+    >>> items = [{"content": "The keys are on the fridge."}, {"content": "It rains."}]
+    >>> cupel.search(items, "Where are my keys?")["passages"][0]["index"]
+    0
+    """
+    names, attached = _policies([] if policy is None else [policy])
+    arguments = _options({"top": top, "scorer": scorer, **options})
+    line = ["search", *arguments, *(f"--policy={name}" for name in names), "--", "-", query]
+    answer: dict[str, Any] = _cupel.command(line, _text(data), attached)
+    return answer
+
+
+def evaluate(
+    transcripts: Iterable[Mapping[str, Any]],
+    *,
+    policies: Sequence[str] | None = None,
+    budgets: Sequence[int | str] | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Measures how much of the evidence of questions is kept.
+
+    A transcript is ``{"items": [...], "questions": [{"query": "...", "evidence": [3, 4]}]}``;
+    ``evidence`` has positions in ``items``.
+    """
+    text = "\n".join(
+        _cupel.dumps(transcript, f"transcripts[{position}]")
+        for position, transcript in enumerate(transcripts)
+    )
+    arguments = _options({"policy": policies, "budget": budgets, **options})
+    answer: dict[str, Any] = _cupel.command(["eval", *arguments, "-"], text)
+    return answer
+
+
+def count(data: Any, *, model: str | None = None, encoding: str | None = None) -> int:
+    """Counts the tokens of a text, a chat or a list of items, by default as ``o200k_base`` does.
+
+    A chat is counted as its provider counts it: messages with their framing, tool calls and tool
+    definitions.
+
+    >>> import cupel
+    >>> cupel.count("Hello, world!")
+    4
+    >>> cupel.count([{"role": "user", "content": "Hello!"}], model="gpt-4o")
+    9
+    """
+    if model is None and encoding is None:
+        if isinstance(data, Mapping) and isinstance(data.get("model"), str):
+            model = data["model"]
+        else:
+            encoding = "o200k"
+    arguments = _options({"model": model, "encoding": encoding})
+    if isinstance(data, str):
+        if not data.strip():
+            return sum(_cupel.count_texts([data], encoding or "o200k"))
+        answer = _cupel.command(["count", "-", "--text", *arguments], data)
+    else:
+        answer = _cupel.command(["count", "-", *arguments], _text(data))
+    (total,) = answer["total"].values()
+    return int(total)
+
+
+def models() -> list[dict[str, Any]]:
+    """Returns the known models with their context windows and encodings."""
+    answer: list[dict[str, Any]] = _cupel.command(["models"])
+    return answer

@@ -1,0 +1,100 @@
+"""The exceptions of the package."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class CupelError(Exception):
+    """The base of all errors of this package. Its text is the command's.
+
+    Attributes:
+        message: What is wrong.
+        path: The value at fault, such as ``items[3].tokens``, or None.
+        details: What the message sums up, one line each.
+        help: How to fix it, or None.
+        code: The name of the engine's error, such as ``"PinnedExceedsBudget"``, or None.
+        cause: The engine's own text, if a constructor refused a value, or None.
+        exit_code: The exit status of the command for this error.
+        file, line, column: The place in a file, if one was read, or None.
+    """
+
+    cause: str | None = None
+    file: str | None = None
+    line: int | None = None
+    column: int | None = None
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        path: str | None = None,
+        details: tuple[str, ...] = (),
+        help: str | None = None,
+        code: str | None = None,
+        exit_code: int = 2,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.path = path
+        self.details = details
+        self.help = help
+        self.code = code
+        self.exit_code = exit_code
+
+    def __str__(self) -> str:
+        place = f"{self.path}: " if self.path else ""
+        if self.file:
+            at = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+            place = f"{at}: {place}"
+        lines = [place + self.message, *(f"  {detail}" for detail in self.details)]
+        if self.help:
+            lines.append(f"help: {self.help}")
+        return "\n".join(lines)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (type(self), self.message, self.__dict__.copy())
+
+
+class InvalidInputError(CupelError, ValueError):
+    """An argument is invalid."""
+
+
+class OverBudgetError(CupelError):
+    """The mandatory messages or pinned items do not fit the budget."""
+
+
+class InternalError(CupelError):
+    """An internal error; please report it."""
+
+
+def _restore(kind: type[CupelError], message: str, state: dict[str, Any]) -> CupelError:
+    error = kind(message)
+    error.__dict__.update(state)
+    return error
+
+
+_KINDS: dict[int, type[CupelError]] = {1: OverBudgetError, 2: InvalidInputError, 3: InternalError}
+
+
+def from_problem(problem: dict[str, Any], *, code: str | None, root: str) -> CupelError:
+    """Returns the exception for a problem of the command.
+
+    ``root`` is the name of the argument that the problem's path is in.
+    """
+    path = problem.get("path") or ""
+    joined = f"{root}{path}" if path.startswith("[") or not (root and path) else f"{root}.{path}"
+    exit_code = problem["exit_code"]
+    error = _KINDS.get(exit_code, CupelError)(
+        problem["message"],
+        path=joined if path else None,
+        details=tuple(problem.get("details") or ()),
+        help=problem.get("help"),
+        code=code,
+        exit_code=exit_code,
+    )
+    error.cause = problem.get("cause")
+    if not root:
+        # The input of a named argument is a value in memory, not a file.
+        error.file, error.line, error.column = map(problem.get, ("file", "line", "column"))
+    return error

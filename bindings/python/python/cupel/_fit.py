@@ -1,0 +1,328 @@
+"""Chats: ``fit``, ``Fitter`` and ``Fitted``."""
+
+from __future__ import annotations
+
+import os
+import warnings as python_warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, TypeAlias, TypedDict, TypeVar
+
+from cupel import _cupel
+from cupel._cupel import Policy, Report
+from cupel._messages import as_chat, from_document, message_key, with_texts
+
+M = TypeVar("M")
+PolicyLike: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any] | Policy"
+
+
+class CupelWarning(UserWarning):
+    """A setting without effect, or a guess such as an estimated token count."""
+
+
+class FitOptions(TypedDict, total=False):
+    """The options of :func:`fit`, for functions that pass them on."""
+
+    model: str | None
+    policy: PolicyLike | None
+    query: str | None
+    pin: str | int | Iterable[str | int] | None
+    reserve: int | str | None
+    shape: str | None
+    encoding: str | None
+    keep_task: bool | None
+    shorten: Literal["off", "old", "all"] | None
+    marker: str | None
+    max_result: int | None
+    step: int | None
+    strict: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted(Generic[M]):
+    """A chat that fits its budget."""
+
+    messages: list[M]
+    """The window: the caller's own objects, copies of shortened ones, and new ones for markers."""
+    kept: list[int]
+    """The positions of the kept messages."""
+    dropped: list[dict[str, Any]]
+    """The dropped messages: ``index``, ``role``, ``tokens``, ``reason``."""
+    shortened: list[dict[str, Any]]
+    """The shortened messages: ``index``, ``role``, ``level``, ``tokens``, ``original_tokens``, ``texts``."""
+    markers: list[dict[str, Any]]
+    """The texts in the place of dropped messages: ``before``, ``omitted``, ``role``, ``text``, ..."""
+    warnings: list[Any]
+    """What the provider may reject in the window, and lost cache breakpoints."""
+    tokens_before: int
+    """The tokens of the whole request before."""
+    tokens_after: int
+    """The tokens of the whole request after."""
+    budget: int
+    """The tokens that the window may have."""
+    shape: str
+    """The format of the chat, such as ``openai``."""
+    counter: str
+    """The name of the token counter."""
+    estimated: bool
+    """Whether the token counts are estimates."""
+    report: Report = field(repr=False)
+    """Why each message is in or out."""
+    reuse: dict[str, Any] | None = None
+    """How much of the last window the prompt cache can reuse, in a session."""
+    request: dict[str, Any] | None = field(default=None, repr=False)
+    """The request with the fitted messages, if a request was given."""
+
+    def _repr_html_(self) -> str:
+        return self.report._repr_html_()
+
+
+def _pins(pin: str | int | Iterable[str | int]) -> str:
+    if isinstance(pin, (str, int)):
+        return str(pin)
+    return ",".join(str(one) for one in pin)
+
+
+_FLAGS = {
+    "model": "--model",
+    "query": "--query",
+    "reserve": "--reserve",
+    "shape": "--shape",
+    "encoding": "--encoding",
+    "shorten": "--shorten",
+    "marker": "--marker",
+    "max_result": "--max-result",
+    "step": "--step",
+}
+
+
+def _arguments(budget: int | str | None, options: Mapping[str, Any]) -> list[str]:
+    """Returns the arguments of ``cupel fit``."""
+    arguments = ["-"]
+    if budget is not None:
+        arguments.append(f"--budget={budget}")
+    for name, flag in _FLAGS.items():
+        value = options.get(name)
+        if value is not None:
+            arguments.append(f"{flag}={value}")
+    pin = options.get("pin")
+    if pin is not None:
+        arguments.append(f"--pin={_pins(pin)}")
+    keep_task = options.get("keep_task")
+    if keep_task is not None:
+        arguments.append("--keep-task" if keep_task else "--no-keep-task")
+    if options.get("strict"):
+        arguments.append("--strict")
+    return arguments
+
+
+def _fit(
+    messages: Sequence[M] | Mapping[str, Any],
+    budget: int | str | None,
+    *,
+    tools: Sequence[Any] | None,
+    system: Any,
+    state: str | os.PathLike[str] | None,
+    session: _cupel.Session | None,
+    options: Mapping[str, Any],
+) -> Fitted[M]:
+    model = options.get("model")
+    shape = options.get("shape")
+    chat, listed, added = as_chat(messages, model=model, tools=tools, system=system, shape=shape)
+    arguments = _arguments(budget, options)
+    policy = options.get("policy")
+    if policy is not None:
+        arguments.append("--policy=of the caller")
+    if state is not None:
+        arguments.append(f"--state={os.fspath(state)}")
+    document, window, report, notes = _cupel.fit(arguments, chat, policy, session)
+    for note in notes:
+        python_warnings.warn(note, CupelWarning, stacklevel=4)
+    like = listed[0] if listed else None
+    fitted: list[Any] = []
+    for entry in window:
+        if isinstance(entry, int):
+            if entry >= added:
+                fitted.append(listed[entry - added])
+        elif isinstance(entry, str):
+            fitted.append(from_document(entry, like))
+        else:
+            index, texts = entry
+            if index >= added:
+                fitted.append(with_texts(listed[index - added], texts))
+    request = None
+    if isinstance(messages, Mapping):
+        request = dict(messages)
+        key = message_key(request)
+        if key is not None:
+            request[key] = fitted
+    for entry in (*document["dropped"], *document["shortened"]):
+        entry["index"] -= added
+    for marker in document["markers"]:
+        marker["before"] -= added
+    kept = document["kept"]
+    return Fitted(
+        messages=fitted,
+        request=request,
+        kept=[index - added for index in kept if index >= added],
+        dropped=document["dropped"],
+        shortened=document["shortened"],
+        markers=document["markers"],
+        warnings=document["warnings"],
+        tokens_before=document["tokens_before"],
+        tokens_after=document["tokens_after"],
+        budget=document["budget"],
+        shape=document["shape"],
+        counter=document["counter"],
+        estimated=document["estimated"],
+        reuse=document.get("reuse"),
+        report=report,
+    )
+
+
+def fit(
+    messages: Sequence[M] | Mapping[str, Any],
+    budget: int | str | None = None,
+    *,
+    model: str | None = None,
+    policy: PolicyLike | None = None,
+    query: str | None = None,
+    pin: str | int | Iterable[str | int] | None = None,
+    state: str | os.PathLike[str] | None = None,
+    tools: Sequence[Any] | None = None,
+    system: Any = None,
+    reserve: int | str | None = None,
+    shape: str | None = None,
+    encoding: str | None = None,
+    keep_task: bool | None = None,
+    shorten: Literal["off", "old", "all"] | None = None,
+    marker: str | None = None,
+    max_result: int | None = None,
+    step: int | None = None,
+    strict: bool = False,
+) -> Fitted[M]:
+    """Fits a chat into a token budget.
+
+    System messages, the task (the first user turn), the last user turn and the newest tool calls
+    with their results always stay. Old tool results and texts are shortened first; then the oldest
+    messages are dropped, a tool call together with its results.
+
+    Args:
+        messages: Messages as dicts or as objects of the openai, anthropic or langchain packages; or
+            a whole request: a dict with ``messages``, ``input`` or ``contents``.
+        budget: Tokens for the whole request: ``8000``, ``"8k"``, ``"50%"`` of the model's window.
+            Default: the model's window less the answer.
+        model: The model that counts the tokens. Default: the request's.
+        policy: A preset, a file, a dict or a :class:`Policy`. Default: ``agent``; with a state
+            ``session``.
+        query: The question that the window is to answer, for policies that score by relevance.
+            Default: the last user turn.
+        pin: Messages that always stay: ``3``, ``"0,3-5,role:system"``, ``[3, 4]``.
+        state: A file that remembers the decisions, so that a prompt cache can reuse the prefix.
+        tools: Tool definitions that are sent with the messages. They are counted.
+        system: The system prompt, if the messages do not contain it. It is counted.
+        reserve: Tokens for the answer.
+        shape: The format of the chat, such as ``"anthropic"``. Detected by default.
+        encoding: The token counter, such as ``"o200k"``. Default: the model's.
+        keep_task: Whether the first user turn always stays.
+        shorten: Texts that may be shortened: ``"off"``, ``"old"`` or ``"all"``.
+        marker: The text in the place of dropped messages; ``"off"`` for none.
+        max_result: The most tokens of every tool result, even if all fits.
+        step: Cut in steps of this many tokens.
+        strict: Drop what the provider rejects, even if all fits.
+
+    Raises:
+        OverBudgetError: The mandatory messages do not fit.
+        InvalidInputError: An argument is invalid.
+
+    >>> import cupel
+    >>> chat = [
+    ...     {"role": "user", "content": "Hello!"},
+    ...     {"role": "assistant", "content": "Hello! What can I do for you today?"},
+    ...     {"role": "user", "content": "What is 2 + 2?"},
+    ... ]
+    >>> fitted = cupel.fit(chat, budget=30, policy="newest")
+    >>> fitted.kept
+    [1, 2]
+    >>> fitted.messages[1] is chat[2]
+    True
+    """
+    options: dict[str, Any] = {
+        "model": model,
+        "policy": policy,
+        "query": query,
+        "pin": pin,
+        "reserve": reserve,
+        "shape": shape,
+        "encoding": encoding,
+        "keep_task": keep_task,
+        "shorten": shorten,
+        "marker": marker,
+        "max_result": max_result,
+        "step": step,
+        "strict": strict,
+    }
+    return _fit(
+        messages, budget, tools=tools, system=system, state=state, session=None, options=options
+    )
+
+
+class Fitter:
+    """Fits a growing chat turn by turn and remembers its decisions.
+
+    The windows share a long prefix, which the prompt cache of a provider can reuse.
+
+    >>> import cupel
+    >>> fitter = cupel.Fitter(budget=200)
+    >>> chat = [{"role": "user", "content": "What is 2 + 2?"}]
+    >>> fitter.fit(chat).kept
+    [0]
+    >>> chat += [{"role": "assistant", "content": "4"}, {"role": "user", "content": "And 3 + 3?"}]
+    >>> fitted = fitter.fit(chat)
+    >>> fitted.kept, fitted.reuse["share"]
+    ([0, 1, 2], 1.0)
+    """
+
+    def __init__(
+        self,
+        budget: int | str | None = None,
+        *,
+        state: str | None = None,
+        **options: Any,
+    ) -> None:
+        """Starts a session, or continues one from the text of its ``state``."""
+        unknown = options.keys() - FitOptions.__annotations__.keys()
+        if unknown:
+            name = sorted(unknown)[0]
+            raise TypeError(f"Fitter() got an unexpected keyword argument '{name}'")
+        self._session = _cupel.Session(state)
+        self._budget = budget
+        self._options = options
+
+    @property
+    def state(self) -> str:
+        """The decisions so far, as JSON."""
+        return self._session.state()
+
+    def fit(
+        self,
+        messages: Sequence[M] | Mapping[str, Any],
+        *,
+        tools: Sequence[Any] | None = None,
+        system: Any = None,
+        query: str | None = None,
+    ) -> Fitted[M]:
+        """Fits the chat as it is now; see :func:`fit`."""
+        options = self._options if query is None else {**self._options, "query": query}
+        return _fit(
+            messages,
+            self._budget,
+            tools=tools,
+            system=system,
+            state=None,
+            session=self._session,
+            options=options,
+        )
+
+
+__all__ = ["CupelWarning", "FitOptions", "Fitted", "Fitter", "PolicyLike", "fit"]

@@ -1,0 +1,161 @@
+//! Budgets: the class `Budget`, and budgets from numbers, strings and dicts.
+
+use std::collections::{BTreeMap, HashMap};
+
+use cupel::{ContextBudget, ContextKind};
+use cupel_cli::parse_budget;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyInt, PyString, PyTuple, PyType};
+
+use crate::error::{self, Fault};
+use crate::json::described;
+
+/// The limits of a run.
+#[pyclass(frozen, eq, module = "cupel", name = "Budget")]
+#[derive(Clone, PartialEq)]
+pub(crate) struct Budget(pub(crate) ContextBudget);
+
+#[pymethods]
+impl Budget {
+    #[new]
+    #[pyo3(signature = (max_tokens, *, target_tokens=None, output_reserve=0, reserved_slots=None,
+        estimation_safety_margin_percent=0.0))]
+    fn new(
+        py: Python<'_>,
+        max_tokens: i64,
+        target_tokens: Option<i64>,
+        output_reserve: i64,
+        reserved_slots: Option<HashMap<String, i64>>,
+        estimation_safety_margin_percent: f64,
+    ) -> PyResult<Self> {
+        let slots = reserved_slots.unwrap_or_default().into_iter();
+        let slots = slots.map(|(kind, tokens)| Ok((ContextKind::new(kind)?, tokens)));
+        let budget = slots.collect::<Result<_, _>>().and_then(|slots| {
+            ContextBudget::new(
+                max_tokens,
+                // The constructor checks the relation of both.
+                target_tokens.unwrap_or_else(|| max_tokens.saturating_sub(output_reserve).max(0)),
+                output_reserve,
+                slots,
+                estimation_safety_margin_percent,
+            )
+        });
+        budget.map(Self).map_err(|fault| error::run(py, &fault))
+    }
+
+    /// Returns the limits.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let fields = PyDict::new(py);
+        fields.set_item("max_tokens", self.0.max_tokens())?;
+        fields.set_item("target_tokens", self.0.target_tokens())?;
+        fields.set_item("output_reserve", self.0.output_reserve())?;
+        fields.set_item("reserved_slots", self.reserved_slots())?;
+        let margin = self.0.estimation_safety_margin_percent();
+        fields.set_item("estimation_safety_margin_percent", margin)?;
+        Ok(fields)
+    }
+
+    #[getter]
+    fn max_tokens(&self) -> i64 {
+        self.0.max_tokens()
+    }
+
+    #[getter]
+    fn target_tokens(&self) -> i64 {
+        self.0.target_tokens()
+    }
+
+    #[getter]
+    fn output_reserve(&self) -> i64 {
+        self.0.output_reserve()
+    }
+
+    #[getter]
+    fn reserved_slots(&self) -> BTreeMap<String, i64> {
+        let mut slots = BTreeMap::new();
+        let given = self.0.reserved_slots();
+        let mut kinds: Vec<&ContextKind> = given.keys().collect();
+        kinds.sort();
+        for kind in kinds {
+            slots.insert(kind.as_str().to_owned(), given[kind]);
+        }
+        slots
+    }
+
+    #[getter]
+    fn estimation_safety_margin_percent(&self) -> f64 {
+        self.0.estimation_safety_margin_percent()
+    }
+
+    fn __repr__(&self) -> String {
+        let (max, target) = (self.0.max_tokens(), self.0.target_tokens());
+        let reserve = self.0.output_reserve();
+        format!("Budget({max}, target_tokens={target}, output_reserve={reserve})")
+    }
+
+    fn __reduce__<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let from_dict = PyType::new::<Self>(py).getattr(intern!(py, "from_dict"))?;
+        Ok((from_dict, PyTuple::new(py, [self.to_dict(py)?])?))
+    }
+
+    /// Builds a budget from its fields.
+    #[staticmethod]
+    fn from_dict(fields: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let budget = PyType::new::<Self>(fields.py());
+        let Some(max_tokens) = fields.get_item("max_tokens")? else {
+            return Err(Fault::new("budget", "missing field `max_tokens`").into());
+        };
+        let rest = fields.copy()?;
+        rest.del_item("max_tokens")?;
+        let known = [
+            "target_tokens",
+            "output_reserve",
+            "reserved_slots",
+            "estimation_safety_margin_percent",
+        ];
+        for key in rest.keys() {
+            let key: String = key.extract()?;
+            if !known.contains(&key.as_str()) {
+                let fault = Fault::new("budget", format!("unknown key `{key}`"));
+                let near =
+                    cupel::config::nearest_name(&key, known.into_iter().chain(["max_tokens"]));
+                return Err(match near {
+                    Some(near) => fault.help(format!("did you mean `{near}`?")),
+                    None => fault,
+                }
+                .into());
+            }
+        }
+        let built = budget.call((max_tokens,), Some(&rest))?;
+        Ok(built.cast::<Self>()?.get().clone())
+    }
+}
+
+/// Reads a budget: a number, a string such as `8k`, a dict or a `Budget`.
+pub(crate) fn read(value: &Bound<'_, PyAny>) -> PyResult<ContextBudget> {
+    let py = value.py();
+    if let Ok(budget) = value.cast::<Budget>() {
+        return Ok(budget.get().0.clone());
+    }
+    if value.is_instance_of::<PyInt>() && !value.is_instance_of::<PyBool>() {
+        let tokens = value.extract::<i64>();
+        let tokens = tokens.map_err(|_| Fault::new("budget", "the number is too large"))?;
+        return ContextBudget::try_from(tokens).map_err(|fault| error::run(py, &fault));
+    }
+    if let Ok(text) = value.cast::<PyString>() {
+        let budget = parse_budget(text.to_str()?);
+        return budget.map_err(|problem| error::problem(py, &problem, "budget"));
+    }
+    if let Ok(fields) = value.cast::<PyDict>() {
+        return Budget::from_dict(fields).map(|budget| budget.0);
+    }
+    let got = described(value);
+    let message = format!(
+        "expected a number of tokens, a string such as \"8k\", a dict or a Budget, got {got}"
+    );
+    Err(Fault::new("budget", message).into())
+}

@@ -1,0 +1,138 @@
+//! The command in this process: `python -m cupel`, and its answers for `_commands.py` and `_fit.py`.
+
+use std::ffi::OsString;
+
+use cupel_chat::{Encoding, TokenCounter as _};
+use cupel_cli::{Call, WindowMessage};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use crate::error::{self, Fault};
+use crate::json::{NotFinite, to_json, to_python};
+use crate::policy;
+use crate::selection::Report;
+
+/// The name of the caller's policy in a call.
+pub(crate) const POLICY: &str = "of the caller";
+
+/// Runs the command line and returns its exit status.
+#[pyfunction]
+pub(crate) fn main(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
+    py.detach(|| cupel_cli::main(arguments))
+}
+
+/// Runs a subcommand. `input` is what `-` reads, `policies` are the policies by name. Returns what it prints
+/// with `--json`.
+#[pyfunction]
+#[pyo3(signature = (arguments, input=None, policies=None))]
+pub(crate) fn command<'py>(
+    py: Python<'py>,
+    arguments: Vec<String>,
+    input: Option<String>,
+    policies: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let root = if input.is_some() { "data" } else { "" };
+    let mut call = Call::new(arguments);
+    if let Some(input) = input {
+        call = call.input(input);
+    }
+    for (name, value) in policies.into_iter().flatten() {
+        let name: String = name.extract()?;
+        call = call.policy(name, policy::read(&value)?.0);
+    }
+    let answer = py.detach(|| call.answer());
+    let answer = answer.map_err(|problem| error::problem(py, &problem, root))?;
+    let answer = serde_json::from_str(&answer)
+        .map_err(|fault| Fault::new("", format!("the answer is not JSON: {fault}")))?;
+    to_python(py, &answer)
+}
+
+/// Writes a value as JSON. `path` names it in errors.
+#[pyfunction]
+pub(crate) fn dumps(value: &Bound<'_, PyAny>, path: &str) -> PyResult<String> {
+    to_json(value, path, NotFinite::Text)
+}
+
+/// Remembers the decisions of earlier turns.
+#[pyclass(module = "cupel._cupel")]
+pub(crate) struct Session(cupel_cli::Session);
+
+#[pymethods]
+impl Session {
+    #[new]
+    #[pyo3(signature = (state=None))]
+    fn new(state: Option<&str>) -> PyResult<Self> {
+        match state {
+            None => Ok(Self(cupel_cli::Session::default())),
+            Some(state) => cupel_cli::Session::resume(state)
+                .map(Self)
+                .map_err(|fault| Fault::new("state", fault.to_string()).into()),
+        }
+    }
+
+    /// Returns the state as JSON.
+    fn state(&self) -> String {
+        self.0.state()
+    }
+}
+
+/// The answer of `cupel fit` without the chat, the messages of the window, the report, and notes.
+type Fitted<'py> = (Bound<'py, PyAny>, Bound<'py, PyList>, Report, Vec<String>);
+
+/// Runs `cupel fit`. Each message of the window is a position, a position with new texts by path, or a new
+/// message.
+#[pyfunction]
+#[pyo3(signature = (arguments, chat, policy=None, session=None))]
+pub(crate) fn fit<'py>(
+    py: Python<'py>,
+    arguments: Vec<String>,
+    chat: &Bound<'py, PyAny>,
+    policy: Option<&Bound<'py, PyAny>>,
+    session: Option<&Bound<'py, Session>>,
+) -> PyResult<Fitted<'py>> {
+    let input = to_json(chat, "messages", NotFinite::Refuse)?;
+    let policy = policy
+        .map(policy::read)
+        .transpose()?
+        .map(|(policy, _)| policy);
+    let line = ["fit".to_owned()]
+        .into_iter()
+        .chain(arguments.iter().cloned());
+    let mut call = Call::new(line).input(input.clone());
+    if let Some(policy) = &policy {
+        call = call.policy(POLICY, policy.clone());
+    }
+    let answer = match session {
+        Some(session) => {
+            let session = &mut session.borrow_mut().0;
+            py.detach(|| call.fit(Some(session)))
+        }
+        None => py.detach(|| call.fit(None)),
+    };
+    let answer = answer.map_err(|problem| error::problem(py, &problem, "messages"))?;
+    let messages = PyList::empty(py);
+    for message in &answer.messages {
+        match message {
+            WindowMessage::Original(index) => messages.append(index)?,
+            WindowMessage::Changed(index, texts) => messages.append((index, texts.clone()))?,
+            WindowMessage::New(json) => messages.append(json)?,
+        }
+    }
+    let document = to_python(py, &answer.document)?;
+    let notes = answer.notes.clone();
+    let report = Report::of_fit(answer, arguments, input, policy);
+    Ok((document, messages, report, notes))
+}
+
+/// Counts the tokens of texts.
+#[pyfunction]
+pub(crate) fn count_texts(
+    py: Python<'_>,
+    texts: Vec<pyo3::pybacked::PyBackedStr>,
+    encoding: &str,
+) -> PyResult<Vec<i64>> {
+    let encoding: Encoding = encoding
+        .parse()
+        .map_err(|fault: cupel_chat::UnknownEncoding| Fault::new("encoding", fault.to_string()))?;
+    Ok(py.detach(|| texts.iter().map(|text| encoding.count(text)).collect()))
+}

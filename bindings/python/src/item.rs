@@ -1,0 +1,410 @@
+//! Items: the classes `Item` and `Items`, and items from dicts.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use cupel::config::{Document, Format};
+use cupel::{ContextItem, ContextItemBuilder, ContextKind, ContextSource};
+use cupel_chat::{Encoding, TokenCounter as _};
+use pyo3::exceptions::PyIndexError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
+
+use crate::error;
+use crate::json::{NotFinite, rfc3339, to_json, to_python};
+
+/// A candidate for the context window.
+#[pyclass(frozen, eq, hash, module = "cupel", name = "Item")]
+#[derive(Clone, PartialEq)]
+pub(crate) struct Item(pub(crate) ContextItem);
+
+impl std::hash::Hash for Item {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.0.content().hash(state);
+        self.0.tokens().hash(state);
+    }
+}
+
+#[pymethods]
+impl Item {
+    #[new]
+    #[pyo3(signature = (content, tokens=None, *, kind=None, source=None, priority=None, tags=None, metadata=None,
+        timestamp=None, future_relevance_hint=None, pinned=false, original_tokens=None))]
+    #[expect(clippy::too_many_arguments, reason = "one per field")]
+    fn new<'py>(
+        py: Python<'py>,
+        content: Bound<'py, PyAny>,
+        tokens: Option<Bound<'py, PyAny>>,
+        kind: Option<Bound<'py, PyAny>>,
+        source: Option<Bound<'py, PyAny>>,
+        priority: Option<Bound<'py, PyAny>>,
+        tags: Option<Bound<'py, PyAny>>,
+        metadata: Option<Bound<'py, PyAny>>,
+        timestamp: Option<Bound<'py, PyAny>>,
+        future_relevance_hint: Option<Bound<'py, PyAny>>,
+        pinned: bool,
+        original_tokens: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Self> {
+        let fields = PyDict::new(py);
+        fields.set_item("content", content)?;
+        let optional = [
+            ("tokens", tokens),
+            ("kind", kind),
+            ("source", source),
+            ("priority", priority),
+            ("tags", tags),
+            ("metadata", metadata),
+            ("timestamp", timestamp),
+            ("future_relevance_hint", future_relevance_hint),
+            ("original_tokens", original_tokens),
+        ];
+        for (name, value) in optional {
+            if let Some(value) = value {
+                fields.set_item(name, value)?;
+            }
+        }
+        if pinned {
+            fields.set_item("pinned", true)?;
+        }
+        Self::from_dict(&fields)
+    }
+
+    /// Builds an item from its fields.
+    #[staticmethod]
+    fn from_dict(fields: &Bound<'_, PyDict>) -> PyResult<Self> {
+        match read_dict(fields)? {
+            Some(item) => Ok(Self(item)),
+            None => {
+                let list = PyList::new(fields.py(), [fields])?;
+                let mut items = read_documents(list.as_any(), "item")?;
+                // One dict is one item.
+                Ok(Self(items.swap_remove(0)))
+            }
+        }
+    }
+
+    /// Returns the fields that are set.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &serde_json::to_value(&self.0).unwrap_or_default())
+    }
+
+    #[getter]
+    fn content(&self) -> &str {
+        self.0.content()
+    }
+
+    #[getter]
+    fn tokens(&self) -> i64 {
+        self.0.tokens()
+    }
+
+    #[getter]
+    fn kind(&self) -> &str {
+        self.0.kind().as_str()
+    }
+
+    #[getter]
+    fn source(&self) -> &str {
+        self.0.source().as_str()
+    }
+
+    #[getter]
+    fn priority(&self) -> Option<i64> {
+        self.0.priority()
+    }
+
+    #[getter]
+    fn tags(&self) -> Vec<String> {
+        self.0.tags().to_vec()
+    }
+
+    #[getter]
+    fn metadata(&self) -> HashMap<String, String> {
+        self.0.metadata().clone()
+    }
+
+    #[getter]
+    fn timestamp<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some(time) = self.0.timestamp() else {
+            return Ok(None);
+        };
+        let datetime = py.import(intern!(py, "datetime"))?;
+        let datetime = datetime.getattr(intern!(py, "datetime"))?;
+        let time = datetime.call_method1(intern!(py, "fromisoformat"), (time.to_rfc3339(),));
+        time.map(Some)
+    }
+
+    #[getter]
+    fn future_relevance_hint(&self) -> Option<f64> {
+        self.0.future_relevance_hint()
+    }
+
+    #[getter]
+    fn pinned(&self) -> bool {
+        self.0.pinned()
+    }
+
+    #[getter]
+    fn original_tokens(&self) -> Option<i64> {
+        self.0.original_tokens()
+    }
+
+    fn __repr__(&self) -> String {
+        const SHOWN: usize = 60;
+        let mut content: String = self.0.content().chars().take(SHOWN).collect();
+        if content.len() < self.0.content().len() {
+            content.push_str("...");
+        }
+        let (kind, tokens) = (self.kind(), self.tokens());
+        format!("Item({content:?}, {tokens}, kind={kind:?})")
+    }
+
+    fn __reduce__<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let from_dict = PyType::new::<Self>(py).getattr(intern!(py, "from_dict"))?;
+        Ok((from_dict, PyTuple::new(py, [self.to_dict(py)?])?))
+    }
+}
+
+/// An immutable sequence of items, the fastest input of `select`.
+#[pyclass(frozen, sequence, module = "cupel", name = "Items")]
+pub(crate) struct Items(pub(crate) Arc<Vec<ContextItem>>);
+
+#[pymethods]
+impl Items {
+    #[new]
+    fn new(items: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Ok(Self(Candidates::read(items)?.items))
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.len()
+    }
+
+    fn __getitem__(&self, index: isize) -> PyResult<Item> {
+        let length = self.0.len().cast_signed();
+        let index = if index < 0 { index + length } else { index };
+        let item = usize::try_from(index)
+            .ok()
+            .and_then(|index| self.0.get(index));
+        item.map(|item| Item(item.clone()))
+            .ok_or_else(|| PyIndexError::new_err("index out of range"))
+    }
+
+    fn __repr__(&self) -> String {
+        let count = self.0.len();
+        format!("<cupel.Items: {count} items>")
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyType>, (Vec<Item>,)) {
+        let items = self.0.iter().map(|item| Item(item.clone())).collect();
+        (PyType::new::<Self>(py), (items,))
+    }
+}
+
+/// The candidates of a run with the caller's objects.
+pub(crate) struct Candidates<'py> {
+    pub(crate) items: Arc<Vec<ContextItem>>,
+    objects: Objects<'py>,
+}
+
+enum Objects<'py> {
+    List(Bound<'py, PyList>),
+    Prebuilt,
+}
+
+impl<'py> Candidates<'py> {
+    /// Reads a sequence of items, dicts, or other objects with the fields of an item.
+    pub(crate) fn read(value: &Bound<'py, PyAny>) -> PyResult<Self> {
+        if let Ok(items) = value.cast::<Items>() {
+            return Ok(Self {
+                items: Arc::clone(&items.get().0),
+                objects: Objects::Prebuilt,
+            });
+        }
+        let list = match value.cast::<PyList>() {
+            Ok(list) => list.clone(),
+            Err(_) => {
+                if value.is_instance_of::<PyString>() || value.is_instance_of::<PyDict>() {
+                    let got = crate::json::described(value);
+                    let message = format!("expected a list of items, got {got}");
+                    return Err(error::Fault::new("items", message).into());
+                }
+                PyList::new(value.py(), value.try_iter()?.collect::<PyResult<Vec<_>>>()?)?
+            }
+        };
+        let mut items = Vec::with_capacity(list.len());
+        for object in list.iter() {
+            let item = match object.cast::<Item>() {
+                Ok(item) => Some(item.get().0.clone()),
+                Err(_) => match object.cast::<PyDict>() {
+                    Ok(fields) => read_dict(fields)?,
+                    Err(_) => None,
+                },
+            };
+            match item {
+                Some(item) => items.push(item),
+                // The command's reader knows every form of a field, and the text of every error.
+                None => {
+                    items = read_documents(list.as_any(), "items")?;
+                    break;
+                }
+            }
+        }
+        Ok(Self {
+            items: Arc::new(items),
+            objects: Objects::List(list),
+        })
+    }
+
+    /// Returns the caller's object at a position.
+    pub(crate) fn object(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyAny>> {
+        match &self.objects {
+            Objects::List(list) => list.get_item(index),
+            Objects::Prebuilt => Ok(Bound::new(py, Item(self.items[index].clone()))?.into_any()),
+        }
+    }
+
+    /// Returns the caller's object at a position with the content and tokens of a view.
+    pub(crate) fn shortened(
+        &self,
+        py: Python<'py>,
+        index: usize,
+        view: &ContextItem,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let object = self.object(py, index)?;
+        match object.cast::<PyDict>() {
+            Ok(fields) => {
+                let fields = fields.copy()?;
+                fields.set_item(intern!(py, "content"), view.content())?;
+                fields.set_item(intern!(py, "tokens"), view.tokens())?;
+                Ok(fields.into_any())
+            }
+            Err(_) => Ok(Bound::new(py, Item(view.clone()))?.into_any()),
+        }
+    }
+}
+
+/// Reads items with the reader of the command.
+fn read_documents(list: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<ContextItem>> {
+    let json = to_json(list, name, NotFinite::Text)?;
+    let count = |text: &str| Encoding::O200k.count(text);
+    let request =
+        Document::parse(&json, Format::Json).and_then(|document| document.request_counted(&count));
+    let request = request.map_err(|fault| error::config(list.py(), &fault, name))?;
+    Ok(request.items)
+}
+
+/// Reads the fields of an item. Returns `None` for a field that needs a closer look.
+fn read_dict(fields: &Bound<'_, PyDict>) -> PyResult<Option<ContextItem>> {
+    let mut content = None;
+    let mut tokens = None;
+    let mut rest = false;
+    for (key, value) in fields.iter() {
+        let Ok(key) = key.cast::<PyString>() else {
+            return Ok(None);
+        };
+        match key.to_str()? {
+            "content" => content = Some(value),
+            "tokens" => tokens = Some(value),
+            _ => rest = true,
+        }
+    }
+    let Some(content) = content else {
+        return Ok(None);
+    };
+    let Ok(content) = content.cast::<PyString>() else {
+        return Ok(None);
+    };
+    let Ok(text) = content.to_str() else {
+        return Ok(None);
+    };
+    let tokens = match &tokens {
+        Some(tokens) => match integer(tokens) {
+            Some(tokens) => tokens,
+            None => return Ok(None),
+        },
+        None => Encoding::O200k.count(text),
+    };
+    let mut builder = ContextItem::builder(text, tokens);
+    if rest {
+        for (key, value) in fields.iter() {
+            let key = key.cast::<PyString>()?;
+            match with_field(builder, key.to_str()?, &value)? {
+                Some(next) => builder = next,
+                None => return Ok(None),
+            }
+        }
+    }
+    Ok(builder.build().ok())
+}
+
+/// Sets one field. Returns `None` if the value needs a closer look.
+fn with_field(
+    builder: ContextItemBuilder,
+    name: &str,
+    value: &Bound<'_, PyAny>,
+) -> PyResult<Option<ContextItemBuilder>> {
+    Ok(match name {
+        "content" | "tokens" => Some(builder),
+        "kind" => label(value)
+            .and_then(|name| ContextKind::new(name).ok())
+            .map(|kind| builder.kind(kind)),
+        "source" => label(value)
+            .and_then(|name| ContextSource::new(name).ok())
+            .map(|source| builder.source(source)),
+        "priority" => integer(value).map(|priority| builder.priority(priority)),
+        "tags" => strings(value).map(|tags| builder.tags(tags)),
+        "metadata" => metadata(value).map(|metadata| builder.metadata(metadata)),
+        "timestamp" => time(value)?.map(|time| builder.timestamp(time)),
+        "future_relevance_hint" => float(value).map(|hint| builder.future_relevance_hint(hint)),
+        "pinned" => {
+            let pinned = value.cast::<PyBool>().ok();
+            pinned.map(|pinned| builder.pinned(pinned.is_true()))
+        }
+        "original_tokens" => integer(value).map(|tokens| builder.original_tokens(tokens)),
+        _ => None,
+    })
+}
+
+fn integer(value: &Bound<'_, PyAny>) -> Option<i64> {
+    value.cast_exact::<PyInt>().ok()?.extract().ok()
+}
+
+fn float(value: &Bound<'_, PyAny>) -> Option<f64> {
+    if let Ok(number) = value.cast::<PyFloat>() {
+        return Some(number.value());
+    }
+    value.cast_exact::<PyInt>().ok()?.extract().ok()
+}
+
+fn label(value: &Bound<'_, PyAny>) -> Option<String> {
+    let text = value.cast::<PyString>().ok()?.to_str().ok()?;
+    Some(text.to_owned())
+}
+
+fn strings(value: &Bound<'_, PyAny>) -> Option<Vec<String>> {
+    let list = value.cast::<PyList>().ok()?;
+    list.iter().map(|text| label(&text)).collect()
+}
+
+fn metadata(value: &Bound<'_, PyAny>) -> Option<HashMap<String, String>> {
+    let fields = value.cast::<PyDict>().ok()?;
+    let fields = fields.iter();
+    fields
+        .map(|(key, value)| Some((label(&key)?, label(&value)?)))
+        .collect()
+}
+
+fn time(value: &Bound<'_, PyAny>) -> PyResult<Option<DateTime<Utc>>> {
+    let text = match value.cast::<PyString>() {
+        Ok(text) => text.to_str().ok().map(str::to_owned),
+        Err(_) => rfc3339(value, "timestamp")?,
+    };
+    let time = text.and_then(|text| DateTime::parse_from_rfc3339(&text).ok());
+    Ok(time.map(|time| time.with_timezone(&Utc)))
+}

@@ -1,0 +1,451 @@
+//! `select`, its result and its report.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::Schema;
+use cupel::{
+    ContextBudget, ContextItem, Decisions, DiagnosticTraceCollector, Policy, SelectionReport,
+    TraceDetailLevel,
+};
+use cupel_cli::{Call, FitAnswer, select_document};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyList, PyType};
+use pyo3_arrow::PyTable;
+use self_cell::self_cell;
+use serde_json::{Value, json};
+
+use crate::columns::{self, DecisionColumns};
+use crate::item::Candidates;
+use crate::json::to_python;
+use crate::{budget, error, policy};
+
+type Items = Arc<Vec<ContextItem>>;
+
+self_cell!(
+    /// The decisions of a run with its items.
+    struct OwnedDecisions {
+        owner: Items,
+        #[covariant]
+        dependent: Decisions,
+    }
+);
+
+/// Selects the items that fit a budget.
+#[pyfunction]
+#[pyo3(signature = (items, budget, policy=None, *, query=None, trace=false))]
+pub(crate) fn select(
+    py: Python<'_>,
+    items: &Bound<'_, PyAny>,
+    budget: &Bound<'_, PyAny>,
+    policy: Option<&Bound<'_, PyAny>>,
+    query: Option<&str>,
+    trace: bool,
+) -> PyResult<Selection> {
+    let (policy, name) = read_policy(policy, query)?;
+    let budget = budget::read(budget)?;
+    let candidates = Candidates::read(items)?;
+    let items = Arc::clone(&candidates.items);
+    let run = py.detach(|| {
+        let mut trace = trace.then(|| DiagnosticTraceCollector::new(TraceDetailLevel::Item));
+        let owned = OwnedDecisions::try_new(items, |items| match &mut trace {
+            Some(collector) => policy.decide_traced(items, &budget, collector),
+            None => policy.decide(items, &budget),
+        })?;
+        Ok((owned, trace.map(DiagnosticTraceCollector::into_report)))
+    });
+    let (owned, trace) = run.map_err(|fault| error::run(py, &fault))?;
+    let decisions = owned.borrow_dependent();
+    let selected = PyList::empty(py);
+    for &index in decisions.window() {
+        selected.append(match decisions.view(index) {
+            None => candidates.object(py, index)?,
+            Some(_) => candidates.shortened(py, index, decisions.item(index))?,
+        })?;
+    }
+    let report = Report {
+        run: Run::Select(owned),
+        trace,
+        page: Page::Select {
+            policy,
+            name,
+            budget,
+        },
+    };
+    Ok(Selection {
+        items: selected.unbind(),
+        report: Py::new(py, report)?,
+    })
+}
+
+/// Returns the positions of the items that fit a budget, in the order of the window.
+#[pyfunction]
+#[pyo3(signature = (items, budget, policy=None, *, query=None))]
+pub(crate) fn select_index(
+    py: Python<'_>,
+    items: &Bound<'_, PyAny>,
+    budget: &Bound<'_, PyAny>,
+    policy: Option<&Bound<'_, PyAny>>,
+    query: Option<&str>,
+) -> PyResult<Vec<usize>> {
+    let (policy, _) = read_policy(policy, query)?;
+    let budget = budget::read(budget)?;
+    let items = Candidates::read(items)?.items;
+    let window = py.detach(|| policy.run_indices(&items, &budget));
+    window.map_err(|fault| error::run(py, &fault))
+}
+
+/// The policy for items without one.
+const DEFAULT_POLICY: &str = "chat";
+
+fn read_policy(
+    value: Option<&Bound<'_, PyAny>>,
+    query: Option<&str>,
+) -> PyResult<(Policy, String)> {
+    let (policy, name) = match value {
+        Some(value) => policy::read(value)?,
+        None => {
+            let policy = cupel_cli::find_policy(DEFAULT_POLICY);
+            let policy = policy.map_err(|problem| PyRuntimeError::new_err(problem.to_string()))?;
+            (policy, DEFAULT_POLICY.to_owned())
+        }
+    };
+    Ok((policy::with_query(policy, &name, query)?, name))
+}
+
+/// The result of `select`.
+#[pyclass(frozen, module = "cupel")]
+pub(crate) struct Selection {
+    items: Py<PyList>,
+    report: Py<Report>,
+}
+
+#[pymethods]
+impl Selection {
+    /// The selected items, in the order of the window.
+    #[getter]
+    fn items(&self, py: Python<'_>) -> Py<PyList> {
+        self.items.clone_ref(py)
+    }
+
+    /// The positions of the selected items, in the order of the window.
+    #[getter]
+    fn indices(&self) -> Vec<usize> {
+        self.report.get().window()
+    }
+
+    /// The tokens of the selected items.
+    #[getter]
+    fn tokens(&self) -> i64 {
+        self.report.get().tokens_used()
+    }
+
+    /// Why each item is in or out.
+    #[getter]
+    fn report(&self, py: Python<'_>) -> Py<Report> {
+        self.report.clone_ref(py)
+    }
+
+    fn __len__(&self, py: Python<'_>) -> usize {
+        self.items.bind(py).len()
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(self.items.bind(py).as_any().try_iter()?.into_any())
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> String {
+        let (kept, tokens) = (self.items.bind(py).len(), self.tokens());
+        let all = self.report.get().rows();
+        format!("<cupel.Selection: {kept} of {all} items, {tokens} tokens>")
+    }
+
+    #[pyo3(name = "_repr_html_")]
+    fn repr_html(&self, py: Python<'_>) -> PyResult<String> {
+        self.report.get().repr_html(py)
+    }
+
+    #[classmethod]
+    fn __class_getitem__<'py>(
+        class: &Bound<'py, PyType>,
+        item: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let alias = class.py().import("types")?.getattr("GenericAlias")?;
+        alias.call1((class, item))
+    }
+}
+
+/// Why each candidate of a run is in or out.
+#[pyclass(frozen, module = "cupel")]
+pub(crate) struct Report {
+    run: Run,
+    /// The events of the run, if it was traced.
+    trace: Option<SelectionReport>,
+    page: Page,
+}
+
+/// What a report is about.
+enum Run {
+    Select(OwnedDecisions),
+    Fit(Box<FitAnswer>),
+}
+
+/// What the page of a report is made from.
+enum Page {
+    Select {
+        policy: Policy,
+        name: String,
+        budget: ContextBudget,
+    },
+    Fit {
+        arguments: Vec<String>,
+        input: String,
+        policy: Option<Policy>,
+    },
+}
+
+impl Report {
+    /// Returns the report of a fitted chat. `arguments` are those of `cupel fit`, without the subcommand.
+    pub(crate) fn of_fit(
+        answer: FitAnswer,
+        arguments: Vec<String>,
+        input: String,
+        policy: Option<Policy>,
+    ) -> Self {
+        Self {
+            run: Run::Fit(Box::new(answer)),
+            trace: None,
+            page: Page::Fit {
+                arguments,
+                input,
+                policy,
+            },
+        }
+    }
+
+    /// Returns the number of candidates.
+    fn rows(&self) -> usize {
+        match &self.run {
+            Run::Select(owned) => owned.borrow_owner().len(),
+            Run::Fit(answer) => answer.scores.len(),
+        }
+    }
+
+    fn window(&self) -> Vec<usize> {
+        match &self.run {
+            Run::Select(owned) => owned.borrow_dependent().window().to_vec(),
+            Run::Fit(answer) => positions(&answer.document["kept"]),
+        }
+    }
+
+    fn document(&self, py: Python<'_>) -> PyResult<Value> {
+        match &self.run {
+            Run::Select(owned) => {
+                let decisions = owned.borrow_dependent();
+                let untraced;
+                let report = match &self.trace {
+                    Some(report) => report,
+                    None => {
+                        untraced = decisions.to_report();
+                        &untraced
+                    }
+                };
+                let document = select_document(decisions, report);
+                document.map_err(|problem| error::problem(py, &problem, ""))
+            }
+            Run::Fit(answer) => {
+                let mut document = answer.document.clone();
+                document["report"] = serde_json::to_value(&answer.report).unwrap_or_default();
+                Ok(document)
+            }
+        }
+    }
+
+    fn batch(&self) -> PyResult<RecordBatch> {
+        let mut columns = DecisionColumns::with_capacity(self.rows());
+        match &self.run {
+            Run::Select(owned) => columns.append(owned.borrow_dependent()),
+            Run::Fit(answer) => append_fit(answer, &mut columns),
+        }
+        let schema = Arc::new(Schema::new(columns::fields()));
+        RecordBatch::try_new(schema, columns.finish())
+            .map_err(|fault| PyRuntimeError::new_err(fault.to_string()))
+    }
+}
+
+fn positions(list: &Value) -> Vec<usize> {
+    let list = list.as_array().into_iter().flatten();
+    let list = list.filter_map(|index| usize::try_from(index.as_u64()?).ok());
+    list.collect()
+}
+
+/// Appends the rows of a fitted chat, in the order of its messages.
+fn append_fit(answer: &FitAnswer, columns: &mut DecisionColumns) {
+    let document = &answer.document;
+    let kept = positions(&document["kept"]);
+    let included = kept.iter().zip(&answer.report.included);
+    let mut included = included.enumerate().peekable();
+    let mut dropped = document["dropped"].as_array().into_iter().flatten();
+    for index in 0..answer.scores.len() {
+        let (rank, score) = (answer.ranks[index], answer.scores[index]);
+        match included.next_if(|(_, (kept, _))| **kept == index) {
+            Some((position, (_, entry))) => columns.append_row(
+                (index, rank, score),
+                "included",
+                entry.reason.name(),
+                Some(position),
+                entry.item.tokens(),
+            ),
+            None => {
+                let Some(entry) = dropped.next() else {
+                    continue;
+                };
+                let reason = entry["reason"]["reason"].as_str();
+                columns.append_row(
+                    (index, rank, score),
+                    "excluded",
+                    reason.unwrap_or_default(),
+                    None,
+                    entry["tokens"].as_i64().unwrap_or_default(),
+                );
+            }
+        }
+    }
+}
+
+#[pymethods]
+impl Report {
+    /// Returns the report as the command prints it with `--json`.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.document(py)?)
+    }
+
+    /// Returns the report as a `pyarrow.Table`, one row per candidate.
+    fn to_arrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let pyarrow = py.import("pyarrow")?;
+        pyarrow.call_method1("table", (slf,))
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyCapsule>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let batch = self.batch()?;
+        let schema = batch.schema();
+        let table = PyTable::try_new(vec![batch], schema)?;
+        let table = table.into_pyobject(py)?;
+        table.call_method1("__arrow_c_stream__", (requested_schema,))
+    }
+
+    /// The tokens of the window.
+    #[getter]
+    fn tokens_used(&self) -> i64 {
+        match &self.run {
+            Run::Select(owned) => owned.borrow_dependent().tokens_used(),
+            Run::Fit(answer) => answer.document["tokens_after"].as_i64().unwrap_or_default(),
+        }
+    }
+
+    /// The candidates in the window, in its order: position, score and reason.
+    #[getter]
+    fn included<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let entries = match &self.run {
+            Run::Select(_) => self.document(py)?["included"].take(),
+            Run::Fit(answer) => {
+                let kept = positions(&answer.document["kept"]);
+                let entries = kept.iter().zip(&answer.report.included);
+                let entries = entries.map(|(index, entry)| {
+                    json!({ "index": index, "score": entry.score, "reason": entry.reason })
+                });
+                entries.collect()
+            }
+        };
+        to_python(py, &entries)
+    }
+
+    /// The other candidates: position, score and reason.
+    #[getter]
+    fn excluded<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let entries = match &self.run {
+            Run::Select(_) => self.document(py)?["excluded"].take(),
+            Run::Fit(answer) => {
+                let dropped = answer.document["dropped"].as_array().into_iter().flatten();
+                let dropped = dropped.map(|entry| {
+                    let index = entry["index"]
+                        .as_u64()
+                        .and_then(|it| usize::try_from(it).ok());
+                    let score = index.and_then(|index| answer.scores.get(index));
+                    json!({ "index": index, "score": score, "reason": entry["reason"] })
+                });
+                dropped.collect()
+            }
+        };
+        to_python(py, &entries)
+    }
+
+    /// Returns the page of `cupel explain --html`.
+    fn to_html(&self, py: Python<'_>) -> PyResult<String> {
+        let call = match (&self.page, &self.run) {
+            (
+                Page::Select {
+                    policy,
+                    name,
+                    budget,
+                },
+                Run::Select(owned),
+            ) => {
+                let request = json!({ "items": &**owned.borrow_owner(), "budget": budget });
+                Call::new(["explain", "-", "--html", "-", "--policy", name])
+                    .input(request.to_string())
+                    .policy(name, policy.clone())
+            }
+            (
+                Page::Fit {
+                    arguments,
+                    input,
+                    policy,
+                },
+                _,
+            ) => {
+                let arguments = ["explain", "--html", "-"]
+                    .into_iter()
+                    .chain(arguments.iter().map(String::as_str));
+                let call = Call::new(arguments).input(input);
+                match policy {
+                    Some(policy) => call.policy(crate::command::POLICY, policy.clone()),
+                    None => call,
+                }
+            }
+            (Page::Select { .. }, Run::Fit(_)) => return Ok(String::new()),
+        };
+        let page = py.detach(|| call.answer());
+        page.map_err(|problem| error::problem(py, &problem, ""))
+    }
+
+    /// Returns the page in a frame, for notebooks.
+    #[pyo3(name = "_repr_html_")]
+    fn repr_html(&self, py: Python<'_>) -> PyResult<String> {
+        let page = self
+            .to_html(py)?
+            .replace('&', "&amp;")
+            .replace('"', "&quot;");
+        Ok(format!(
+            "<iframe srcdoc=\"{page}\" style=\"width: 100%; height: 720px; border: 1px solid #8884; \
+             border-radius: 6px\" title=\"cupel\"></iframe>"
+        ))
+    }
+
+    fn __len__(&self) -> usize {
+        self.rows()
+    }
+
+    fn __repr__(&self) -> String {
+        let (all, used) = (self.rows(), self.tokens_used());
+        let kept = self.window().len();
+        format!("<cupel.Report: {kept} of {all} included, {used} tokens>")
+    }
+}

@@ -1,0 +1,268 @@
+//! The subcommands for a program that embeds them: input from memory, answers as values.
+
+use std::cell::RefCell;
+use std::ffi::OsString;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use cupel::{ContextBudget, CupelError, Decisions, Policy, SelectionReport};
+use cupel_chat::{FitState, Fitted, FittedMessage, Fitter, InvalidState, SessionWindow};
+use serde_json::Value;
+
+use crate::args::{Cli, Command};
+use crate::budget::invalid;
+use crate::decision::Answer;
+use crate::failure::{Failure, Problem};
+use crate::output::Output;
+use crate::task::{NamedPolicy, SessionTask};
+
+/// A subcommand with its arguments, for a program that embeds it.
+///
+/// ```
+/// use cupel_cli::Call;
+///
+/// let call = Call::new(["count", "-"]).input(r#"[{"role": "user", "content": "Hello!"}]"#);
+/// let answer: serde_json::Value = serde_json::from_str(&call.answer()?).unwrap();
+/// assert_eq!(answer["total"]["o200k_base"], 9);
+///
+/// let problem = Call::new(["fit", "-", "--budget", "1,000"]).input("[]").answer().unwrap_err();
+/// assert_eq!(problem.json()["error"]["exit_code"], 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct Call {
+    arguments: Vec<OsString>,
+    surroundings: Surroundings,
+}
+
+/// What a call gets from its program instead of the process.
+#[derive(Debug, Default)]
+struct Surroundings {
+    /// Standard input.
+    input: Option<String>,
+    /// Policies by name.
+    policies: Vec<(String, Policy)>,
+}
+
+thread_local! {
+    static SURROUNDINGS: RefCell<Surroundings> = RefCell::default();
+}
+
+/// Returns the text of standard input, if `path` is `-` and the program gives one.
+pub(crate) fn input(path: &Path) -> Option<String> {
+    if path != Path::new("-") {
+        return None;
+    }
+    SURROUNDINGS.with_borrow_mut(|it| it.input.take())
+}
+
+/// Returns a policy that the program gives.
+pub(crate) fn policy(name: &str) -> Option<Policy> {
+    SURROUNDINGS.with_borrow(|it| {
+        let found = it.policies.iter().find(|(given, _)| given == name);
+        found.map(|(_, policy)| policy.clone())
+    })
+}
+
+impl Call {
+    /// Creates a call of a subcommand.
+    pub fn new<A: Into<OsString>>(arguments: impl IntoIterator<Item = A>) -> Self {
+        let name = [OsString::from("cupel")].into_iter();
+        Self {
+            arguments: name.chain(arguments.into_iter().map(Into::into)).collect(),
+            surroundings: Surroundings::default(),
+        }
+    }
+
+    /// Sets the text that `-` reads.
+    pub fn input(mut self, text: impl Into<String>) -> Self {
+        self.surroundings.input = Some(text.into());
+        self
+    }
+
+    /// Gives a policy a name, for `--policy` and other arguments that name one. It takes precedence over
+    /// presets and files.
+    pub fn policy(mut self, name: impl Into<String>, policy: Policy) -> Self {
+        self.surroundings.policies.push((name.into(), policy));
+        self
+    }
+
+    /// Runs the subcommand and returns what it writes to standard output with `--json`.
+    ///
+    /// # Errors
+    ///
+    /// The problem that the command reports.
+    pub fn answer(self) -> Result<String, Box<Problem>> {
+        self.run(|command| {
+            let mut output = Output::in_memory();
+            command.run(&mut output)?;
+            Ok(output.into_answer())
+        })
+    }
+
+    /// Runs `fit` and returns the messages of the window by position. With a session, its decisions are
+    /// remembered.
+    ///
+    /// # Errors
+    ///
+    /// The problem that the command reports.
+    pub fn fit(self, session: Option<&mut Session>) -> Result<FitAnswer, Box<Problem>> {
+        self.run(|command| match command {
+            Command::Fit(fit) => fit.answer(session),
+            _ => Err(Failure::internal("expected the subcommand fit")),
+        })
+    }
+
+    fn run<T>(self, run: impl FnOnce(Command) -> Result<T, Failure>) -> Result<T, Box<Problem>> {
+        let cli = Cli::parse_embedded(&self.arguments)
+            .map_err(|error| Box::new(Problem::usage(&error.to_string())))?;
+        SURROUNDINGS.set(self.surroundings);
+        let result = catch_unwind(AssertUnwindSafe(|| run(cli.command)));
+        SURROUNDINGS.take();
+        let result = result.unwrap_or_else(|_| Err(Failure::internal("the command panicked")));
+        result.map_err(told)
+    }
+}
+
+/// Finds a policy by the name of a preset or the path of a file, as `--policy` does.
+///
+/// # Errors
+///
+/// The problem that the command reports.
+pub fn find_policy(name: &str) -> Result<Policy, Box<Problem>> {
+    let found = NamedPolicy::find(name).map_err(told)?;
+    Ok(found.policy)
+}
+
+/// Parses a budget such as `8k`.
+///
+/// # Errors
+///
+/// The problem that the command reports.
+pub fn parse_budget(text: &str) -> Result<ContextBudget, Box<Problem>> {
+    let tokens = cupel_chat::parse_budget(text, None);
+    let tokens = tokens.map_err(|error| told(invalid("--budget", &error)))?;
+    ContextBudget::try_from(tokens).map_err(|error| run_problem(&error))
+}
+
+/// Returns the error of a run as the command reports it.
+pub fn run_problem(error: &CupelError) -> Box<Problem> {
+    told(Failure::run(error))
+}
+
+/// Returns what `select --json` prints for a run.
+///
+/// # Errors
+///
+/// The problem that the command reports.
+pub fn select_document(
+    decisions: &Decisions<'_>,
+    report: &SelectionReport,
+) -> Result<Value, Box<Problem>> {
+    serde_json::to_value(Answer::of(decisions, Some(report)))
+        .map_err(|error| told(Failure::internal(error.to_string())))
+}
+
+fn told(failure: Failure) -> Box<Problem> {
+    match failure {
+        Failure::Told(problem) => problem,
+        Failure::ClosedPipe => Box::new(Problem::usage("the output is closed")),
+    }
+}
+
+/// What [`Call::fit`] decides.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct FitAnswer {
+    /// What `fit --json` prints, without the chat.
+    pub document: Value,
+    /// The messages of the window, in order.
+    pub messages: Vec<WindowMessage>,
+    /// The report of the run.
+    pub report: SelectionReport,
+    /// The score of every message or item.
+    pub scores: Vec<f64>,
+    /// The rank of every message or item, from 0; `None` for one that was not ranked.
+    pub ranks: Vec<Option<usize>>,
+    /// Settings without effect, and guesses.
+    pub notes: Vec<String>,
+}
+
+/// A message of a window.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WindowMessage {
+    /// The message at this position of the input.
+    Original(usize),
+    /// The message at this position with other texts, each with its path; see
+    /// [`FittedMessage::Changed`].
+    Changed(usize, Vec<(String, String)>),
+    /// A new message, as JSON.
+    New(String),
+}
+
+impl FitAnswer {
+    /// Returns the answer of a trimmed chat.
+    pub(crate) fn of_chat(document: Value, fitted: Fitted<'_>, notes: Vec<String>) -> Self {
+        let messages = fitted.messages().into_iter().map(WindowMessage::from);
+        Self {
+            document,
+            messages: messages.collect(),
+            report: fitted.report,
+            scores: fitted.scores,
+            ranks: fitted.ranks,
+            notes,
+        }
+    }
+}
+
+impl From<FittedMessage<'_>> for WindowMessage {
+    fn from(message: FittedMessage<'_>) -> Self {
+        match message {
+            FittedMessage::Changed { index, texts } => {
+                let texts = texts.into_iter();
+                let texts = texts.map(|(path, text)| (path.to_owned(), text));
+                Self::Changed(index, texts.collect())
+            }
+            FittedMessage::Marker { json, .. } => Self::New(json.to_owned()),
+            FittedMessage::Original(index) => Self::Original(index),
+        }
+    }
+}
+
+/// The decisions of earlier turns, for the windows of a growing chat; see [`Fitter`].
+#[derive(Debug, Default)]
+pub struct Session {
+    fitter: Option<Fitter>,
+    state: FitState,
+}
+
+impl Session {
+    /// Continues a session.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidState`] if the text is not a state.
+    pub fn resume(state: &str) -> Result<Self, InvalidState> {
+        Ok(Self {
+            fitter: None,
+            state: FitState::from_json(state)?,
+        })
+    }
+
+    /// Returns the state as JSON.
+    pub fn state(&self) -> String {
+        self.fitter
+            .as_ref()
+            .map_or(&self.state, Fitter::state)
+            .to_json()
+    }
+
+    /// Fits a chat.
+    pub(crate) fn fit<'t>(&mut self, task: &'t SessionTask) -> Result<SessionWindow<'t>, Failure> {
+        let fitter = self
+            .fitter
+            .get_or_insert_with(|| Fitter::resume(task.policy.policy.clone(), self.state.clone()));
+        let window = fitter.fit(&task.chat, &task.budget, &*task.counter);
+        window.map_err(|error| task.failure(&error))
+    }
+}
