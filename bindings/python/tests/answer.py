@@ -62,9 +62,9 @@ def answer(question: Json, *, wrapped: bool) -> Json:
                 "kept": selected.kept,
                 "shortfalls": selected.shortfalls,
                 "cap_rejected": [
-                    refusal["rank"]
-                    for refusal in selected.refusals
-                    if refusal["reason"] == "CountCapExceeded"
+                    position
+                    for position, reason in selected.refusals
+                    if reason["reason"] == "CountCapExceeded"
                 ],
             }
         case "place":
@@ -77,9 +77,11 @@ def answer(question: Json, *, wrapped: bool) -> Json:
             document = question["policy"]
             if wrapped:
                 policy = wrap(document)
-                return run(lambda: cupel.select(items, budget, policy)).report.to_dict()
+                return run(lambda: cupel.select(items, budget, policy, trace=True)).report.to_dict()
             policy = construct("PipelineConfig", lambda: cupel.Policy.from_dict(document))
-            return run(lambda: cupel.select(question["items"], budget, policy)).report.to_dict()
+            return run(
+                lambda: cupel.select(question["items"], budget, policy, trace=True)
+            ).report.to_dict()
         case task:
             return {"unsupported": f"unknown task {task!r}"}
 
@@ -93,7 +95,7 @@ def wrap(document: Json) -> cupel.Policy:
     def score(items: Sequence[cupel.Item]) -> list[float]:
         return scorer(items)
 
-    def slice_(scored: Sequence[tuple[cupel.Item, float]], budget: cupel.Budget) -> cupel.Slice:
+    def slice_(scored: Sequence[tuple[cupel.Item, float]], budget: cupel.Budget) -> cupel.Choice:
         return slicer.select(scored, budget)
 
     def place(scored: Sequence[tuple[cupel.Item, float]]) -> list[int]:

@@ -32,7 +32,9 @@ def test_min_budget_answers_as_the_command_does() -> None:
 
 
 def test_compare_answers_as_the_command_does() -> None:
-    expected = answer("compare", CHAT_FILE, "--budget", "2k", "--policy", "agent,newest")
+    expected = answer(
+        "compare", CHAT_FILE, "--budget", "2k", "--policy", "agent", "--policy", "newest"
+    )
     assert cupel.compare(CHAT, "2k", policies=["agent", "newest"]) == expected
 
 
@@ -48,9 +50,13 @@ def test_search_answers_as_the_command_does() -> None:
 
 
 def test_evaluate_answers_as_the_command_does() -> None:
-    expected = answer("eval", "examples/questions.jsonl")
+    expected = answer(
+        "eval", "examples/questions.jsonl", "--budget", "200", "--policy", "memory,chat"
+    )
     questions = (ROOT / "examples/questions.jsonl").read_text(encoding="utf-8").splitlines()
-    found = cupel.evaluate([json.loads(line) for line in questions])
+    found = cupel.evaluate(
+        [json.loads(line) for line in questions], policies=["memory", "chat"], budgets=[200]
+    )
     assert found["results"] == expected["results"]
 
 

@@ -45,7 +45,7 @@ def test_an_item_without_tokens_is_counted() -> None:
 
 
 def test_a_repr_names_the_content_and_the_tokens() -> None:
-    assert repr(cupel.Item("text", 3)) == "Item('text', 3)"
+    assert repr(cupel.Item("text", 3)) == 'Item("text", 3, kind="Message")'
 
 
 def test_items_are_a_sequence() -> None:
@@ -79,7 +79,6 @@ def test_a_time_keeps_its_instant() -> None:
 # Each key with a value of a wrong type.
 WRONG: list[tuple[str, Any]] = [
     ("content", 1),
-    ("content", None),
     ("content", ""),
     ("tokens", "many"),
     ("tokens", 1.5),

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+
+import pytest
 
 import cupel
 from strategies import Json
@@ -16,7 +21,16 @@ ITEMS: list[Json] = [
 POLICY = cupel.Policy("reflexive", {"type": "knapsack", "bucket_size": 1})
 
 
-def test_another_thread_makes_progress_during_a_run() -> None:
+@pytest.fixture
+def no_switches() -> Iterator[None]:
+    """Keeps the interpreter from switching threads unless one releases the lock."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1_000)
+    yield
+    sys.setswitchinterval(interval)
+
+
+def test_another_thread_makes_progress_during_a_run(no_switches: None) -> None:
     prebuilt = cupel.Items(ITEMS)
     done = threading.Event()
     progress = 0
@@ -25,17 +39,20 @@ def test_another_thread_makes_progress_during_a_run() -> None:
         nonlocal progress
         while not done.is_set():
             progress += 1
+            time.sleep(0)
 
     counter = threading.Thread(target=count)
-    cupel.select_index(prebuilt, 5_000, POLICY)
     counter.start()
     before = progress
-    cupel.select_index(prebuilt, 5_000, POLICY)
+    # A busy machine may wake the other thread late: one run of many is enough.
+    for _ in range(100):
+        cupel.select_index(prebuilt, 5_000, POLICY)
+        if progress > before:
+            break
     after = progress
     done.set()
     counter.join()
-    # The interpreter switches threads every 5 ms, so few steps would fit without a release.
-    assert after - before > 1_000
+    assert after > before
 
 
 def test_threads_get_the_same_answers() -> None:

@@ -1,0 +1,109 @@
+"""Measures the package next to the engine alone, and two threads next to one.
+
+Needs a release build with the feature `bench`: ``cargo xtask bench-python``. The engine is timed in
+the same process, in turns with the package, so that both see the same load of the machine.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import cupel
+from cupel._cupel import engine_nanoseconds  # type: ignore[attr-defined]
+
+ITEMS = 1_000
+ROUNDS = 60
+BUDGET = 40_000
+
+
+def documents() -> list[dict[str, Any]]:
+    """Returns items as a retrieval step makes them: hundreds of characters, times, hints."""
+    rng = random.Random(1)
+    words = "order parcel carrier invoice bicycle refund branch merge error test".split()
+    start = datetime(2026, 3, 2, tzinfo=UTC)
+    return [
+        {
+            "content": f"{at} " + " ".join(rng.choice(words) for _ in range(rng.randint(20, 120))),
+            "tokens": rng.randint(20, 160),
+            "kind": rng.choice(["Message", "Document", "ToolOutput"]),
+            "timestamp": start + timedelta(seconds=at),
+            "future_relevance_hint": rng.random(),
+        }
+        for at in range(ITEMS)
+    ]
+
+
+def timed(call: Callable[[], object]) -> int:
+    """Returns the nanoseconds of one call."""
+    start = time.perf_counter_ns()
+    call()
+    return time.perf_counter_ns() - start
+
+
+def main() -> int:
+    """Prints one table and returns 1 if a bar is missed."""
+    items = documents()
+    prebuilt = cupel.Items(items)
+    missed = 0
+
+    def row(name: str, microseconds: float, ratio: float, bar: float, *, at_least: bool) -> None:
+        nonlocal missed
+        is_met = ratio >= bar if at_least else ratio <= bar
+        missed += not is_met
+        sign = ">=" if at_least else "<="
+        verdict = "ok" if is_met else "MISSED"
+        print(f"{name:34}  {microseconds:10.1f}  {ratio:5.2f}  {sign} {bar:<4}  {verdict}")
+
+    print(f"{ITEMS:,} items, medians of {ROUNDS} rounds\n")
+    print(f"{'':34}  {'us per run':>10}  {'ratio':>5}  bar")
+    for name in ("chat", "rag"):
+        policy = cupel.Policy.preset(name)
+        calls: dict[str, tuple[Callable[[], object], float]] = {
+            "dicts": (lambda policy=policy: cupel.select(items, BUDGET, policy), 3.0),
+            "prebuilt items": (lambda policy=policy: cupel.select(prebuilt, BUDGET, policy), 1.2),
+        }
+        engine: list[int] = []
+        times: dict[str, list[int]] = {form: [] for form in calls}
+        for _ in range(ROUNDS):
+            engine.extend(engine_nanoseconds(prebuilt, BUDGET, policy, 1))
+            for form, (call, _) in calls.items():
+                times[form].append(timed(call))
+        base = statistics.median(engine)
+        print(f"{f'engine alone, policy {name}':34}  {base / 1e3:10.1f}")
+        for form, (_, bar) in calls.items():
+            ratio = statistics.median(t / e for t, e in zip(times[form], engine, strict=True))
+            row(
+                f"  select, {form}",
+                statistics.median(times[form]) / 1e3,
+                ratio,
+                bar,
+                at_least=False,
+            )
+
+    policy = cupel.Policy("reflexive", {"type": "knapsack", "bucket_size": 10})
+    runs = 40
+
+    def batch(count: int) -> None:
+        for _ in range(count):
+            cupel.select_index(prebuilt, BUDGET, policy)
+
+    with ThreadPoolExecutor(2) as pool:
+        one, two = [], []
+        for _ in range(5):
+            one.append(timed(lambda: batch(runs)))
+            two.append(timed(lambda: list(pool.map(batch, [runs // 2] * 2))))
+    speedup = statistics.median(first / second for first, second in zip(one, two, strict=True))
+    print(f"{'1 thread, knapsack':34}  {statistics.median(one) / runs / 1e3:10.1f}")
+    row("2 threads", statistics.median(two) / runs / 1e3, speedup, 1.7, at_least=True)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
