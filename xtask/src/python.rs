@@ -40,7 +40,7 @@ pub(crate) fn test() -> Result<(), String> {
         Ok(())
     })?;
     timed("build", || {
-        install(&python, &build_wheel(&python, Profile::Dev)?)
+        install(&python, &build_wheel(&python, Build::Dev)?)
     })?;
     timed("tests", || pytest(&python, &package().join("tests")))?;
     timed("mypy and stubtest", || check_types(&python))?;
@@ -64,7 +64,7 @@ pub(crate) fn frameworks(name: Option<&str>) -> Result<(), String> {
             None => format!("no environments in {}", ENVIRONMENTS.join(", ")),
         });
     }
-    let wheel = build_wheel(&tools()?, Profile::Dev)?;
+    let wheel = build_wheel(&tools()?, Build::Dev)?;
     let mut table = String::from("\nenvironment       install s  tests s  result\n");
     let mut failed = Vec::new();
     for folder in folders {
@@ -99,7 +99,7 @@ pub(crate) fn frameworks(name: Option<&str>) -> Result<(), String> {
 
 /// Builds the wheel of a release, installs it into a new environment and runs it there.
 pub(crate) fn wheel() -> Result<(), String> {
-    let wheel = build_wheel(&tools()?, Profile::Release)?;
+    let wheel = build_wheel(&tools()?, Build::Release)?;
     let fresh = target().join("python-wheel");
     if fresh.exists() {
         let removed = std::fs::remove_dir_all(&fresh);
@@ -120,7 +120,7 @@ pub(crate) fn wheel() -> Result<(), String> {
 /// Measures the overhead of the package over the engine, with a release build.
 pub(crate) fn bench() -> Result<(), String> {
     let python = tools()?;
-    install(&python, &build_wheel(&python, Profile::Release)?)?;
+    install(&python, &build_wheel(&python, Build::Bench)?)?;
     let mut bench = Command::new(&python);
     bench.arg(package().join("bench/overhead.py"));
     process::run(&mut bench, FAILED)
@@ -164,16 +164,20 @@ fn pip(python: &Path) -> Command {
 }
 
 #[derive(Clone, Copy)]
-enum Profile {
+enum Build {
+    /// For tests: opt-level 1.
     Dev,
     Release,
+    /// A release with the engine alone as a function.
+    Bench,
 }
 
 /// Builds the wheel and returns its path.
-fn build_wheel(python: &Path, profile: Profile) -> Result<PathBuf, String> {
-    let (name, flag) = match profile {
-        Profile::Dev => ("python/wheels", None),
-        Profile::Release => ("wheels", Some("--release")),
+fn build_wheel(python: &Path, build: Build) -> Result<PathBuf, String> {
+    let (name, flags) = match build {
+        Build::Dev => ("python/wheels", ""),
+        Build::Release => ("wheels", "--release"),
+        Build::Bench => ("python/bench", "--release --features bench"),
     };
     let wheels = target().join(name);
     // Wheels of earlier versions would be found too.
@@ -183,7 +187,10 @@ fn build_wheel(python: &Path, profile: Profile) -> Result<PathBuf, String> {
     }
     let mut maturin = Command::new(python);
     maturin.args(["-m", "maturin", "build", "--quiet", "--locked"]);
-    maturin.args(flag).arg("--out").arg(&wheels);
+    maturin
+        .args(flags.split_whitespace())
+        .arg("--out")
+        .arg(&wheels);
     maturin.arg("--interpreter").arg(python);
     maturin.current_dir(package());
     maturin.env("CARGO_TARGET_DIR", target());

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use cupel::config::{Document, Format};
 use cupel::{ContextBudget, ContextKind};
 use cupel_cli::parse_budget;
 use pyo3::intern;
@@ -9,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyString, PyTuple, PyType};
 
 use crate::error::{self, Fault};
-use crate::json::described;
+use crate::json::{NotFinite, described, to_json};
 
 /// The limits of a run.
 #[pyclass(frozen, eq, module = "cupel", name = "Budget")]
@@ -102,36 +103,15 @@ impl Budget {
         Ok((from_dict, PyTuple::new(py, [self.to_dict(py)?])?))
     }
 
-    /// Builds a budget from its fields.
+    /// Builds a budget from its fields, as in a request document.
     #[staticmethod]
     fn from_dict(fields: &Bound<'_, PyDict>) -> PyResult<Self> {
-        let budget = PyType::new::<Self>(fields.py());
-        let Some(max_tokens) = fields.get_item("max_tokens")? else {
-            return Err(Fault::new("budget", "missing field `max_tokens`").into());
-        };
-        let rest = fields.copy()?;
-        rest.del_item("max_tokens")?;
-        let known = [
-            "target_tokens",
-            "output_reserve",
-            "reserved_slots",
-            "estimation_safety_margin_percent",
-        ];
-        for key in rest.keys() {
-            let key: String = key.extract()?;
-            if !known.contains(&key.as_str()) {
-                let fault = Fault::new("budget", format!("unknown key `{key}`"));
-                let near =
-                    cupel::config::nearest_name(&key, known.into_iter().chain(["max_tokens"]));
-                return Err(match near {
-                    Some(near) => fault.help(format!("did you mean `{near}`?")),
-                    None => fault,
-                }
-                .into());
-            }
-        }
-        let built = budget.call((max_tokens,), Some(&rest))?;
-        Ok(built.cast::<Self>()?.get().clone())
+        let budget = to_json(fields.as_any(), "budget", NotFinite::Text)?;
+        let request = format!(r#"{{"items": [], "budget": {budget}}}"#);
+        let request = Document::parse(&request, Format::Json).and_then(|it| it.request());
+        let request = request.map_err(|fault| error::config(fields.py(), &fault, ""))?;
+        let missing = || Fault::new("budget", "missing field `max_tokens`").into();
+        request.budget.map(Self).ok_or_else(missing)
     }
 }
 

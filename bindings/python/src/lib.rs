@@ -1,6 +1,8 @@
 //! The extension module `cupel._cupel` of the Python package `cupel`.
 
 mod batches;
+#[cfg(feature = "bench")]
+mod bench;
 mod budget;
 mod columns;
 mod command;
@@ -19,6 +21,9 @@ use pyo3::prelude::*;
 mod _cupel {
     #[pymodule_export]
     use super::batches::{SelectedBatches, select_batches};
+    #[cfg(feature = "bench")]
+    #[pymodule_export]
+    use super::bench::engine_nanoseconds;
     #[pymodule_export]
     use super::budget::Budget;
     #[pymodule_export]

@@ -25,7 +25,7 @@ class Failed(Exception):
         super().__init__(error.message)
         self.error: Json = {
             "code": error.code or code,
-            "message": error.message,
+            "message": error.cause or error.message,
             "at_construction": at_construction,
         }
 

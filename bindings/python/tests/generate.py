@@ -46,17 +46,32 @@ def time(rng: random.Random) -> str:
 
 
 def budget(rng: random.Random) -> Json:
-    """Returns a budget as a document. Some are invalid."""
-    made: Json = {"max_tokens": rng.choice([0, 50, 200, 400, 1000, 5000])}
+    """Returns a budget as a document."""
+    made: Json = {"max_tokens": rng.choice([50, 200, 400, 1000, 5000])}
     if rng.random() < 0.4:
-        made["target_tokens"] = rng.randint(0, made["max_tokens"] + (rng.random() < 0.05))
+        made["target_tokens"] = rng.randint(0, made["max_tokens"])
     if rng.random() < 0.3:
         made["output_reserve"] = rng.randint(0, 40)
     if rng.random() < 0.2:
         made["reserved_slots"] = {rng.choice(KINDS): rng.randint(0, 30)}
     if rng.random() < 0.2:
-        made["estimation_safety_margin_percent"] = rng.choice([0.0, 5.0, 12.5, 101.0])
+        made["estimation_safety_margin_percent"] = rng.choice([0.0, 5.0, 12.5])
     return made
+
+
+def invalid_budget(rng: random.Random) -> Json:
+    """Returns a budget with one fault."""
+    faults: list[Json] = [
+        {"target_tokens": 101},
+        {"output_reserve": 101},
+        {"output_reserve": -1},
+        {"estimation_safety_margin_percent": 101},
+        {"reserved_slots": {"Message": -1}},
+        {"max_token": 5},
+        {"max_tokens": -1},
+        {"max_tokens": "100"},
+    ]
+    return {"max_tokens": 100} | rng.choice(faults)
 
 
 def scorer(rng: random.Random, depth: int = 2) -> Json:
@@ -141,11 +156,12 @@ def policy(rng: random.Random) -> Json:
 
 
 def request(rng: random.Random) -> Json:
-    """Returns a request document with items, budget and policy."""
+    """Returns a request document with items, budget and policy. It has at most one fault."""
+    is_invalid = rng.random() < 0.05
     return {
         "items": [item(rng) for _ in range(rng.randint(0, 25))],
-        "budget": budget(rng),
-        "policy": policy(rng),
+        "budget": invalid_budget(rng) if is_invalid else budget(rng),
+        "policy": {"scorer": scorer(rng)} if is_invalid else policy(rng),
     }
 
 

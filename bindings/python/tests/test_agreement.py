@@ -29,12 +29,12 @@ def batch(lines: list[Any], folder: Path, *arguments: str) -> list[Any]:
 
 def failure(error: cupel.CupelError) -> Any:
     """Returns what the command writes about an error, without the place in its file."""
-    return {"message": error.message, "exit_code": error.exit_code}
+    return {"message": error.message, "exit_code": error.exit_code, "help": error.help}
 
 
 def without_place(answer: Any) -> Any:
     """Returns the error of an answer without the place in the file of the batch."""
-    return {key: answer["error"][key] for key in ("message", "exit_code")}
+    return {key: answer["error"].get(key) for key in ("message", "exit_code", "help")}
 
 
 def test_the_command_and_select_agree_on_random_requests(tmp_path: Path) -> None:

@@ -54,7 +54,6 @@ REQUESTS: list[tuple[str, Json]] = [
     ),
     ("budget", {"items": [], "budget": {"max_tokens": 10, "target_tokens": 11}}),
     ("content", {"items": [{"content": "", "tokens": 1}], "budget": {"max_tokens": 10}}),
-    ("preset", {"items": [], "budget": {"max_tokens": 10}, "policy": "rga"}),
 ]
 
 
@@ -71,6 +70,15 @@ def test_an_error_has_the_text_of_the_command(request_: Json) -> None:
     assert error.exit_code == expected["exit_code"] == ran.returncode
     assert error.path == expected.get("path")
     assert error.help == expected.get("help")
+
+
+def test_an_unknown_preset_has_the_text_of_the_command() -> None:
+    ran = run("--json", "select", "examples/items.json", "--budget", "9", "--policy", "rga")
+    expected = json.loads(ran.stderr)["error"]
+    with pytest.raises(cupel.InvalidInputError) as raised:
+        cupel.select([], 9, "rga")
+    assert raised.value.message == expected["message"]
+    assert raised.value.help == expected["help"]
 
 
 def test_a_chat_that_does_not_fit_lists_what_must_stay() -> None:

@@ -82,8 +82,8 @@ def explain(
     >>> import cupel
     >>> items = [{"content": "old", "tokens": 60}, {"content": "new", "tokens": 30}]
     >>> answer = cupel.explain(items, 50, policy="chat")
-    >>> [candidate["included"] for candidate in answer["candidates"]]
-    [False, True]
+    >>> [(candidate["index"], candidate["included"]) for candidate in answer["candidates"]]
+    [(1, True), (0, False)]
     """
     arguments = _options({"budget": budget, "item": item, **options})
     answer: dict[str, Any] = _ask("explain", data, arguments, policy)
@@ -103,8 +103,8 @@ def sweep(
     >>> import cupel
     >>> items = [{"content": "a", "tokens": 10}, {"content": "b", "tokens": 20}]
     >>> answer = cupel.sweep(items, policy="chat")
-    >>> [step["included"] for step in answer["steps"]]
-    [0, 1, 1, 2]
+    >>> [(step["from"], step["included"]) for step in answer["steps"]]
+    [(0, 0), (10, 1), (30, 2)]
     """
     arguments = _options({"from": start, "to": stop, **options})
     answer: dict[str, Any] = _ask("sweep", data, arguments, policy)
@@ -123,8 +123,8 @@ def min_budget(
 
     >>> import cupel
     >>> items = [{"content": "a", "tokens": 10}, {"content": "b", "tokens": 20}]
-    >>> cupel.min_budget(items, item=1, policy="chat")["stays_from"]
-    20
+    >>> cupel.min_budget(items, item=1, policy="chat")["items"][0]["min_budget"]
+    30
     """
     arguments = _options({"item": item, "ceiling": ceiling, **options})
     return _ask("min-budget", data, arguments, policy)
@@ -142,8 +142,8 @@ def compare(
     >>> import cupel
     >>> chat = [{"role": "user", "content": "Hello!"}, {"role": "assistant", "content": "Hi!"}]
     >>> answer = cupel.compare(chat, 100, policies=["agent", "newest"])
-    >>> [policy["included"] for policy in answer["policies"]]
-    [2, 2]
+    >>> [variant["selected"] for variant in answer["variants"]]
+    [[0, 1], [0, 1]]
     """
     names, attached = _policies(policies)
     arguments = _options({"budget": budget, **options})
