@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -114,9 +113,10 @@ def test_a_query_is_for_policies_that_need_one() -> None:
 
 
 def test_an_empty_list_gives_an_empty_window() -> None:
-    selection = cupel.select([], 10)
-    empty: Sequence[object] = selection.items
-    assert list(empty) == [] and selection.indices == [] and selection.tokens == 0
+    selection = cupel.select(list[Json](), 10)
+    assert selection.items == []
+    assert selection.indices == []
+    assert selection.tokens == 0
 
 
 def test_items_may_come_from_any_iterable() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy
 import pytest
 
 import cupel
@@ -33,10 +34,13 @@ def test_a_scorer_is_a_function_of_all_items() -> None:
 
 
 def test_a_scorer_may_return_any_sequence_of_numbers() -> None:
-    numpy = pytest.importorskip("numpy")
-    for scores in ((1, 3, 2), numpy.array([1.0, 3.0, 2.0]), numpy.array([1, 3, 2])):
-        policy = cupel.Policy(lambda _, scores=scores: scores, "rank")
-        assert sorted(cupel.select_index(ITEMS, 20, policy)) == [1, 2]
+    forms: list[Any] = [(1, 3, 2), numpy.array([1.0, 3.0, 2.0]), numpy.array([1, 3, 2])]
+    for scores in forms:
+
+        def score(_: Sequence[cupel.Item], scores: Any = scores) -> Any:
+            return scores
+
+        assert sorted(cupel.select_index(ITEMS, 20, cupel.Policy(score, "rank"))) == [1, 2]
 
 
 def test_a_slicer_gets_scored_items_and_the_budget() -> None:
