@@ -105,13 +105,13 @@ impl Budget {
 
     /// Builds a budget from its fields, as in a request document.
     #[staticmethod]
-    fn from_dict(fields: &Bound<'_, PyDict>) -> PyResult<Self> {
-        let budget = to_json(fields.as_any(), "budget", NotFinite::Text)?;
-        let request = format!(r#"{{"items": [], "budget": {budget}}}"#);
-        let request = Document::parse(&request, Format::Json).and_then(|it| it.request());
+    fn from_dict(fields: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let budget = to_json(fields, "budget", NotFinite::Text)?;
+        let json = format!(r#"{{"items": [], "budget": {budget}}}"#);
+        let request = Document::parse(&json, Format::Json).and_then(|it| it.request());
         let request = request.map_err(|fault| error::config(fields.py(), &fault, ""))?;
-        let missing = || Fault::new("budget", "missing field `max_tokens`").into();
-        request.budget.map(Self).ok_or_else(missing)
+        let missing = || Fault::new("budget", "expected a budget");
+        Ok(Self(request.budget.ok_or_else(missing)?))
     }
 }
 
@@ -130,8 +130,8 @@ pub(crate) fn read(value: &Bound<'_, PyAny>) -> PyResult<ContextBudget> {
         let budget = parse_budget(text.to_str()?);
         return budget.map_err(|problem| error::problem(py, &problem, "budget"));
     }
-    if let Ok(fields) = value.cast::<PyDict>() {
-        return Budget::from_dict(fields).map(|budget| budget.0);
+    if value.is_instance_of::<PyDict>() {
+        return Budget::from_dict(value).map(|budget| budget.0);
     }
     let got = described(value);
     let message = format!(

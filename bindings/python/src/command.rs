@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use cupel_chat::{Encoding, TokenCounter as _};
+use cupel_chat::{Chat, Encoding, TokenCounter as _};
 use cupel_cli::{Call, WindowMessage};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -34,7 +34,7 @@ pub(crate) fn command<'py>(
     let root = if input.is_some() { "data" } else { "" };
     let mut call = Call::new(arguments);
     if let Some(input) = input {
-        call = call.input(input);
+        call = call.input(root, input);
     }
     for (name, value) in policies.into_iter().flatten() {
         let name: String = name.extract()?;
@@ -76,8 +76,30 @@ impl Session {
     }
 }
 
-/// The answer of `cupel fit` without the chat, the messages of the window, the report, and notes.
-type Fitted<'py> = (Bound<'py, PyAny>, Bound<'py, PyList>, Report, Vec<String>);
+/// Returns the format of messages, such as `openai`.
+#[pyfunction]
+pub(crate) fn shape_of(py: Python<'_>, messages: &Bound<'_, PyAny>) -> PyResult<&'static str> {
+    let json = to_json(messages, "messages", NotFinite::Refuse)?;
+    // The command has the text of the error.
+    let call = || Call::new(["count", "-"]).input("messages", &json).answer();
+    match Chat::parse(&json, None) {
+        Ok(chat) => Ok(chat.shape().name()),
+        Err(fault) => Err(match call() {
+            Err(problem) => error::problem(py, &problem, "messages"),
+            Ok(_) => Fault::new("messages", fault.to_string()).into(),
+        }),
+    }
+}
+
+/// The answer of `cupel fit` without the chat, the messages of the window, the JSON pointer of the list with
+/// the messages, the report, and notes.
+type Fitted<'py> = (
+    Bound<'py, PyAny>,
+    Bound<'py, PyList>,
+    Option<String>,
+    Report,
+    Vec<String>,
+);
 
 /// Runs `cupel fit`. Each message of the window is a position, a position with new texts by path, or a new
 /// message.
@@ -98,7 +120,7 @@ pub(crate) fn fit<'py>(
     let line = ["fit".to_owned()]
         .into_iter()
         .chain(arguments.iter().cloned());
-    let mut call = Call::new(line).input(input.clone());
+    let mut call = Call::new(line).input("messages", &input);
     if let Some(policy) = &policy {
         call = call.policy(POLICY, policy.clone());
     }
@@ -119,9 +141,9 @@ pub(crate) fn fit<'py>(
         }
     }
     let document = to_python(py, &answer.document)?;
-    let notes = answer.notes.clone();
+    let (notes, list) = (answer.notes.clone(), answer.list.clone());
     let report = Report::of_fit(answer, arguments, input, policy);
-    Ok((document, messages, report, notes))
+    Ok((document, messages, list, report, notes))
 }
 
 /// Counts the tokens of texts.

@@ -27,7 +27,7 @@ mod _cupel {
     #[pymodule_export]
     use super::budget::Budget;
     #[pymodule_export]
-    use super::command::{Session, command, count_texts, dumps, fit, main};
+    use super::command::{Session, command, count_texts, dumps, fit, main, shape_of};
     #[pymodule_export]
     use super::item::{Item, Items};
     #[pymodule_export]

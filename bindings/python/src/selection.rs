@@ -400,7 +400,7 @@ impl Report {
             ) => {
                 let request = json!({ "items": &**owned.borrow_owner(), "budget": budget });
                 Call::new(["explain", "-", "--html", "-", "--policy", name])
-                    .input(request.to_string())
+                    .input("items", request.to_string())
                     .policy(name, policy.clone())
             }
             (
@@ -414,7 +414,7 @@ impl Report {
                 let arguments = ["explain", "--html", "-"]
                     .into_iter()
                     .chain(arguments.iter().map(String::as_str));
-                let call = Call::new(arguments).input(input);
+                let call = Call::new(arguments).input("messages", input);
                 match policy {
                     Some(policy) => call.policy(crate::command::POLICY, policy.clone()),
                     None => call,

@@ -70,7 +70,7 @@ pub(crate) fn scorer(value: &Bound<'_, PyAny>) -> PyResult<Arc<dyn Scorer>> {
         return Ok(Arc::from(built));
     }
     if value.is_callable() {
-        return Ok(Arc::new(Callable(value.clone().unbind())));
+        return Ok(Arc::new(Callable::new(value)));
     }
     Err(not_a_strategy("scorer", value))
 }
@@ -112,16 +112,20 @@ impl PyScorer {
 }
 
 /// A Python callable as a strategy.
-struct Callable(Py<PyAny>);
+struct Callable {
+    callable: Py<PyAny>,
+    /// Its name in errors and reports.
+    name: String,
+}
 
 impl Callable {
-    fn name(&self) -> String {
-        Python::attach(|py| {
-            let callable = self.0.bind(py);
-            let name = callable.getattr_opt("__name__").ok().flatten();
-            name.and_then(|name| name.extract().ok())
-                .unwrap_or_else(|| described(callable))
-        })
+    fn new(callable: &Bound<'_, PyAny>) -> Self {
+        let name = callable.getattr_opt("__name__").ok().flatten();
+        let name = name.and_then(|name| name.extract().ok());
+        Self {
+            callable: callable.clone().unbind(),
+            name: name.unwrap_or_else(|| described(callable)),
+        }
     }
 }
 
@@ -139,17 +143,17 @@ impl Scorer for Callable {
     fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
         Python::attach(|py| -> PyResult<Vec<f64>> {
             let list = PyList::new(py, items.iter().map(|item| Item(item.clone())))?;
-            let scores = self.0.bind(py).call1((list,))?;
+            let scores = self.callable.bind(py).call1((list,))?;
             let scores: Vec<f64> = scores.extract().map_err(|_| {
                 let got = described(&scores);
                 let message = format!(
                     "the scorer {} must return a sequence of floats, got {got}",
-                    self.name()
+                    self.name
                 );
                 Fault::new("scorer", message)
             })?;
             if scores.len() != items.len() {
-                let (name, got, expected) = (self.name(), scores.len(), items.len());
+                let (name, got, expected) = (&self.name, scores.len(), items.len());
                 let message =
                     format!("the scorer {name} returned {got} scores for {expected} items");
                 return Err(Fault::new("scorer", message).into());
@@ -160,7 +164,7 @@ impl Scorer for Callable {
     }
 
     fn scorer_name(&self) -> &str {
-        "Python scorer"
+        &self.name
     }
 }
 
@@ -180,7 +184,7 @@ pub(crate) fn slicer(value: &Bound<'_, PyAny>) -> PyResult<Arc<dyn Slicer>> {
         return Ok(Arc::from(built));
     }
     if value.is_callable() {
-        return Ok(Arc::new(Callable(value.clone().unbind())));
+        return Ok(Arc::new(Callable::new(value)));
     }
     Err(not_a_strategy("slicer", value))
 }
@@ -266,7 +270,7 @@ impl Choice {
     ) -> PyResult<Self> {
         let mut selection = Selection::keep(kept);
         for pair in refusals
-            .map(|it| it.try_iter())
+            .map(PyAnyMethods::try_iter)
             .transpose()?
             .into_iter()
             .flatten()
@@ -278,7 +282,7 @@ impl Choice {
             selection.refuse(position, refusal(reason));
         }
         for entry in shortfalls
-            .map(|it| it.try_iter())
+            .map(PyAnyMethods::try_iter)
             .transpose()?
             .into_iter()
             .flatten()
@@ -331,10 +335,10 @@ fn refusal(reason: ExclusionReason) -> Refusal {
 }
 
 /// Returns pairs of item and score for a Python strategy.
-fn pairs<'py>(
-    py: Python<'py>,
+fn pairs(
+    py: Python<'_>,
     scored: impl ExactSizeIterator<Item = (ContextItem, f64)>,
-) -> PyResult<Bound<'py, PyList>> {
+) -> PyResult<Bound<'_, PyList>> {
     PyList::new(py, scored.map(|(item, score)| (Item(item), score)))
 }
 
@@ -362,19 +366,22 @@ impl Slicer for Callable {
     ) -> Result<Selection, CupelError> {
         Python::attach(|py| -> PyResult<Selection> {
             let scored = pairs(py, ranked.iter().map(|it| (it.item.clone(), it.score)))?;
-            let returned = self.0.bind(py).call1((scored, Budget(budget.clone())))?;
+            let returned = self
+                .callable
+                .bind(py)
+                .call1((scored, Budget(budget.clone())))?;
             let selection = match returned.cast::<Choice>() {
                 Ok(choice) => choice.get().0.clone(),
-                Err(_) => Selection::keep(positions(&returned, "slicer", &self.name())?),
+                Err(_) => Selection::keep(positions(&returned, "slicer", &self.name)?),
             };
-            check(selection.kept(), ranked.len(), "slicer", &self.name())?;
+            check(selection.kept(), ranked.len(), "slicer", &self.name)?;
             Ok(selection)
         })
         .map_err(raised)
     }
 
     fn slicer_name(&self) -> &str {
-        "Python slicer"
+        &self.name
     }
 }
 
@@ -411,7 +418,7 @@ pub(crate) fn placer(value: &Bound<'_, PyAny>) -> PyResult<Arc<dyn Placer>> {
         return Ok(Arc::from(built));
     }
     if value.is_callable() {
-        return Ok(Arc::new(Callable(value.clone().unbind())));
+        return Ok(Arc::new(Callable::new(value)));
     }
     Err(not_a_strategy("placer", value))
 }
@@ -449,11 +456,11 @@ impl Placer for Callable {
     fn arrange(&self, items: &[ScoredRef<'_>]) -> Result<Vec<usize>, CupelError> {
         Python::attach(|py| -> PyResult<Vec<usize>> {
             let scored = pairs(py, items.iter().map(|it| (it.item.clone(), it.score)))?;
-            let returned = self.0.bind(py).call1((scored,))?;
-            let order = positions(&returned, "placer", &self.name())?;
-            check(&order, items.len(), "placer", &self.name())?;
+            let returned = self.callable.bind(py).call1((scored,))?;
+            let order = positions(&returned, "placer", &self.name)?;
+            check(&order, items.len(), "placer", &self.name)?;
             if order.len() != items.len() {
-                let (name, got, expected) = (self.name(), order.len(), items.len());
+                let (name, got, expected) = (&self.name, order.len(), items.len());
                 let message = format!("the placer {name} returned {got} of {expected} positions");
                 return Err(Fault::new("placer", message).into());
             }
@@ -463,6 +470,6 @@ impl Placer for Callable {
     }
 
     fn placer_name(&self) -> &str {
-        "Python placer"
+        &self.name
     }
 }

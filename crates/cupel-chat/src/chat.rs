@@ -198,6 +198,18 @@ impl Chat {
         &self.layout.at
     }
 
+    /// Returns the JSON pointer (RFC 6901) of the list of messages in the document; `None` if the messages
+    /// are not the elements of one list, as in a transcript or a text with one message per line.
+    ///
+    /// ```
+    /// let chat = cupel_chat::Chat::parse(r#"{"messages": [{"role": "user", "content": "Hi"}]}"#, None)?;
+    /// assert_eq!(chat.list_pointer(), Some("/messages"));
+    /// # Ok::<(), cupel_chat::ChatError>(())
+    /// ```
+    pub fn list_pointer(&self) -> Option<&str> {
+        self.layout.list_pointer()
+    }
+
     /// Returns the model that the request names.
     pub fn model(&self) -> Option<&str> {
         let keys = ["model", "modelId"];

@@ -306,6 +306,11 @@ impl Layout {
         format!("{}[{index}]{dot}{field}", self.path)
     }
 
+    /// Returns the JSON pointer of the list in its document; `None` for one value per line.
+    pub(crate) fn list_pointer(&self) -> Option<&str> {
+        (!self.separator.is_empty()).then_some(&*self.list_pointer)
+    }
+
     /// Returns the JSON pointer of a value in its document, which is its line if there is one per line.
     pub(crate) fn pointer_of(&self, index: usize) -> String {
         if self.separator.is_empty() {

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use cupel::{ContextBudget, CupelError, Decisions, Policy, SelectionReport};
-use cupel_chat::{FitState, Fitted, FittedMessage, Fitter, InvalidState, SessionWindow};
+use cupel_chat::{Chat, FitState, Fitted, FittedMessage, Fitter, InvalidState, SessionWindow};
 use serde_json::Value;
 
 use crate::args::{Cli, Command};
@@ -21,11 +21,11 @@ use crate::task::{NamedPolicy, SessionTask};
 /// ```
 /// use cupel_cli::Call;
 ///
-/// let call = Call::new(["count", "-"]).input(r#"[{"role": "user", "content": "Hello!"}]"#);
+/// let call = Call::new(["count", "-"]).input("chat", r#"[{"role": "user", "content": "Hello!"}]"#);
 /// let answer: serde_json::Value = serde_json::from_str(&call.answer()?).unwrap();
 /// assert_eq!(answer["total"]["o200k_base"], 9);
 ///
-/// let problem = Call::new(["fit", "-", "--budget", "1,000"]).input("[]").answer().unwrap_err();
+/// let problem = Call::new(["fit", "-", "--budget", "1,000"]).input("chat", "[]").answer().unwrap_err();
 /// assert_eq!(problem.json()["error"]["exit_code"], 2);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -38,8 +38,8 @@ pub struct Call {
 /// What a call gets from its program instead of the process.
 #[derive(Debug, Default)]
 struct Surroundings {
-    /// Standard input.
-    input: Option<String>,
+    /// The text of standard input, and its name in answers.
+    input: Option<(String, String)>,
     /// Policies by name.
     policies: Vec<(String, Policy)>,
 }
@@ -48,8 +48,8 @@ thread_local! {
     static SURROUNDINGS: RefCell<Surroundings> = RefCell::default();
 }
 
-/// Returns the text of standard input, if `path` is `-` and the program gives one.
-pub(crate) fn input(path: &Path) -> Option<String> {
+/// Returns the name and the text of standard input, if `path` is `-` and the program gives one.
+pub(crate) fn input(path: &Path) -> Option<(String, String)> {
     if path != Path::new("-") {
         return None;
     }
@@ -74,9 +74,9 @@ impl Call {
         }
     }
 
-    /// Sets the text that `-` reads.
-    pub fn input(mut self, text: impl Into<String>) -> Self {
-        self.surroundings.input = Some(text.into());
+    /// Sets the text that `-` reads, and its name in errors and pages.
+    pub fn input(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
+        self.surroundings.input = Some((name.into(), text.into()));
         self
     }
 
@@ -178,6 +178,8 @@ pub struct FitAnswer {
     pub document: Value,
     /// The messages of the window, in order.
     pub messages: Vec<WindowMessage>,
+    /// The JSON pointer of the list that has the messages; `None` if there is one message per line.
+    pub list: Option<String>,
     /// The report of the run.
     pub report: SelectionReport,
     /// The score of every message or item.
@@ -202,11 +204,17 @@ pub enum WindowMessage {
 
 impl FitAnswer {
     /// Returns the answer of a trimmed chat.
-    pub(crate) fn of_chat(document: Value, fitted: Fitted<'_>, notes: Vec<String>) -> Self {
+    pub(crate) fn of_chat(
+        chat: &Chat,
+        document: Value,
+        fitted: Fitted<'_>,
+        notes: Vec<String>,
+    ) -> Self {
         let messages = fitted.messages().into_iter().map(WindowMessage::from);
         Self {
             document,
             messages: messages.collect(),
+            list: chat.list_pointer().map(str::to_owned),
             report: fitted.report,
             scores: fitted.scores,
             ranks: fitted.ranks,

@@ -59,9 +59,10 @@ pub(crate) struct Source {
 impl Source {
     /// Reads a file, or standard input for `-`.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
-        let read = if let Some(text) = embed::input(path) {
-            Ok(text.into_bytes())
-        } else if path == Path::new("-") {
+        if let Some((name, text)) = embed::input(path) {
+            return Self::new(name, text.into_bytes());
+        }
+        let read = if path == Path::new("-") {
             let mut bytes = Vec::new();
             let read = std::io::stdin().lock().read_to_end(&mut bytes);
             read.map(|_| bytes)

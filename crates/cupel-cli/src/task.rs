@@ -686,6 +686,15 @@ impl Task {
         }
     }
 
+    /// Returns the JSON pointer of the list of items; `None` if there is one per line.
+    pub(crate) fn list_pointer(&self) -> Option<String> {
+        match self.content {
+            Content::Chat { .. } | Content::Items(Form::Lines) => None,
+            Content::Items(Form::Array) => Some(String::new()),
+            Content::Items(Form::Request) => Some("/items".to_owned()),
+        }
+    }
+
     /// Returns how many candidates are messages or items, without the request overhead.
     pub(crate) fn len(&self) -> usize {
         match &self.content {

@@ -1,4 +1,4 @@
-"""The questions of the command: each function answers what its subcommand prints with ``--json``."""
+"""The questions of the command: a function answers what its subcommand prints with ``--json``."""
 
 from __future__ import annotations
 
@@ -8,18 +8,12 @@ from typing import Any
 from cupel import _cupel
 from cupel._cupel import Policy
 from cupel._fit import PolicyLike
-from cupel._messages import as_document, message_key
+from cupel._messages import as_input
 
 
 def _text(data: Any) -> str:
     """Returns chats, items and requests as the command reads them."""
-    if isinstance(data, Mapping):
-        request = dict(data)
-        key = message_key(request)
-        if key is not None and isinstance(request[key], (list, tuple)):
-            request[key] = [as_document(message) for message in request[key]]
-        return _cupel.dumps(request, "data")
-    return _cupel.dumps([as_document(message) for message in data], "data")
+    return _cupel.dumps(as_input(data), "data")
 
 
 def _options(options: Mapping[str, Any]) -> list[str]:

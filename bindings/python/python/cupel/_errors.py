@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 
@@ -77,19 +78,29 @@ def _restore(kind: type[CupelError], message: str, state: dict[str, Any]) -> Cup
 _KINDS: dict[int, type[CupelError]] = {1: OverBudgetError, 2: InvalidInputError, 3: InternalError}
 
 
+_OPTION = re.compile(r"--([a-z][a-z-]*)(?: [A-Z|]+\b)?")
+
+
+def _keywords(text: str | None) -> str | None:
+    """Returns a text with the command's options as keyword arguments, such as ``shape=``."""
+    return text and _OPTION.sub(lambda match: match[1].replace("-", "_") + "=", text)
+
+
 def from_problem(problem: dict[str, Any], *, code: str | None, root: str) -> CupelError:
     """Returns the exception for a problem of the command.
 
     ``root`` is the name of the argument that the problem's path is in.
     """
     path = problem.get("path") or ""
-    joined = f"{root}{path}" if path.startswith("[") or not (root and path) else f"{root}.{path}"
+    is_absolute = not root or path.startswith(root)
+    dot = "" if path.startswith("[") else "."
+    joined = path if is_absolute else f"{root}{dot}{path}"
     exit_code = problem["exit_code"]
     error = _KINDS.get(exit_code, CupelError)(
         problem["message"],
         path=joined if path else None,
         details=tuple(problem.get("details") or ()),
-        help=problem.get("help"),
+        help=_keywords(problem.get("help")),
         code=code,
         exit_code=exit_code,
     )

@@ -10,7 +10,8 @@ from typing import Any, Generic, Literal, TypeAlias, TypedDict, TypeVar
 
 from cupel import _cupel
 from cupel._cupel import Policy, Report
-from cupel._messages import as_chat, from_document, message_key, with_texts
+from cupel._errors import InvalidInputError
+from cupel._messages import as_input, at, from_document, request_of, with_list, with_texts
 
 M = TypeVar("M")
 PolicyLike: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any] | Policy"
@@ -49,9 +50,9 @@ class Fitted(Generic[M]):
     dropped: list[dict[str, Any]]
     """The dropped messages: ``index``, ``role``, ``tokens``, ``reason``."""
     shortened: list[dict[str, Any]]
-    """The shortened messages: ``index``, ``role``, ``level``, ``tokens``, ``original_tokens``, ``texts``."""
+    """The shortened messages: ``index``, ``level``, ``tokens``, ``original_tokens``, ..."""
     markers: list[dict[str, Any]]
-    """The texts in the place of dropped messages: ``before``, ``omitted``, ``role``, ``text``, ..."""
+    """The texts in the place of dropped messages: ``before``, ``omitted``, ``text``, ..."""
     warnings: list[Any]
     """What the provider may reject in the window, and lost cache breakpoints."""
     tokens_before: int
@@ -126,45 +127,45 @@ def _fit(
     session: _cupel.Session | None,
     options: Mapping[str, Any],
 ) -> Fitted[M]:
-    model = options.get("model")
     shape = options.get("shape")
-    chat, listed, added = as_chat(messages, model=model, tools=tools, system=system, shape=shape)
-    arguments = _arguments(budget, options)
+    own = messages if isinstance(messages, (Mapping, list, tuple)) else list(messages)
+    chat = as_input(own)
+    if tools is not None or system is not None:
+        if isinstance(chat, dict):
+            message = "tools and system are fields of the request"
+            raise InvalidInputError(message, help="set them there, or pass the messages alone")
+        shape = shape or _cupel.shape_of(chat)
+        chat = request_of(chat, tools=tools, system=system, shape=shape)
+    arguments = _arguments(budget, {**options, "shape": shape})
     policy = options.get("policy")
     if policy is not None:
         arguments.append("--policy=of the caller")
     if state is not None:
         arguments.append(f"--state={os.fspath(state)}")
-    document, window, report, notes = _cupel.fit(arguments, chat, policy, session)
+    document, window, pointer, report, notes = _cupel.fit(arguments, chat, policy, session)
     for note in notes:
         python_warnings.warn(note, CupelWarning, stacklevel=4)
+    listed = own if not isinstance(own, Mapping) else at(own, pointer or "")
+    if isinstance(listed, str):
+        listed = [listed]
     like = listed[0] if listed else None
     fitted: list[Any] = []
     for entry in window:
         if isinstance(entry, int):
-            if entry >= added:
-                fitted.append(listed[entry - added])
+            fitted.append(listed[entry])
         elif isinstance(entry, str):
             fitted.append(from_document(entry, like))
         else:
             index, texts = entry
-            if index >= added:
-                fitted.append(with_texts(listed[index - added], texts))
+            fitted.append(with_texts(listed[index], texts))
     request = None
-    if isinstance(messages, Mapping):
-        request = dict(messages)
-        key = message_key(request)
-        if key is not None:
-            request[key] = fitted
-    for entry in (*document["dropped"], *document["shortened"]):
-        entry["index"] -= added
-    for marker in document["markers"]:
-        marker["before"] -= added
-    kept = document["kept"]
+    if isinstance(own, Mapping):
+        is_list = not isinstance(at(own, pointer or ""), str)
+        request = with_list(own, pointer or "", fitted) if is_list else dict(own)
     return Fitted(
         messages=fitted,
         request=request,
-        kept=[index - added for index in kept if index >= added],
+        kept=document["kept"],
         dropped=document["dropped"],
         shortened=document["shortened"],
         markers=document["markers"],

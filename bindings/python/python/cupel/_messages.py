@@ -25,64 +25,69 @@ def as_document(message: Any) -> Any:
     return message
 
 
-def as_chat(
-    messages: Sequence[Any] | Mapping[str, Any],
+def as_input(data: Any) -> Any:
+    """Returns a chat, a list of items or a request as the engine reads it."""
+    if isinstance(data, Mapping):
+        return {
+            key: as_input(value)
+            if key == "messages" and isinstance(value, (list, tuple))
+            else value
+            for key, value in data.items()
+        }
+    return [as_document(message) for message in data]
+
+
+_LISTS = {"openai-responses": "input", "gemini": "contents"}
+"""The keys of the messages in requests, where they are not ``messages``."""
+
+
+def request_of(
+    messages: Sequence[Any],
     *,
-    model: str | None,
     tools: Sequence[Any] | None,
     system: Any,
-    shape: str | None,
-) -> tuple[Any, Sequence[Any], int]:
-    """Returns the chat as the engine reads it, its messages, and how many of those it adds in front."""
-    if isinstance(messages, Mapping):
-        request = dict(messages)
-        key = message_key(request)
-        listed: Sequence[Any] = request[key] if key else []
-        if tools is not None:
-            request["tools"] = list(tools)
-    else:
-        listed = messages if isinstance(messages, (list, tuple)) else list(messages)
-        is_responses = shape == "openai-responses"
-        key = {"openai-responses": "input", "gemini": "contents"}.get(shape or "", "messages")
-        request = {key: listed}
-        if tools is not None:
-            request["tools"] = list(tools)
-        if is_responses and system is not None:
-            request["instructions"], system = system, None
-    if key is None:
-        return request, [], 0
-    documents = [as_document(message) for message in listed]
-    added = 0
+    shape: str,
+) -> dict[str, Any]:
+    """Returns a request with messages, tools and a system prompt."""
+    request: dict[str, Any] = {_LISTS.get(shape, "messages"): messages}
+    if tools is not None:
+        request["tools"] = list(tools)
     if system is not None:
-        if shape in ("anthropic", "gemini", "bedrock") or "system" in request:
-            request["system"] = system
+        text = system.content if is_langchain(system) else system
+        if shape == "gemini" and isinstance(text, str):
+            request["systemInstruction"] = {"parts": [{"text": text}]}
+        elif shape == "openai-responses":
+            request["instructions"] = text
+        elif shape == "bedrock" and isinstance(text, str):
+            request["system"] = [{"text": text}]
         else:
-            first = listed[0] if listed else None
-            documents.insert(0, _system_document(system, langchain=is_langchain(first)))
-            added = 1
-    if not isinstance(messages, Mapping) and set(request) == {key} and key == "messages":
-        return documents, listed, added
-    request[key] = documents
-    if model is not None:
-        request.setdefault("model", model)
-    return request, listed, added
+            request["system"] = text
+    return request
 
 
-def _system_document(system: Any, *, langchain: bool) -> Any:
-    if not isinstance(system, str):
-        return as_document(system)
-    if langchain:
-        return {"type": "system", "data": {"type": "system", "content": system}}
-    return {"role": "system", "content": system}
+def at(document: Any, pointer: str) -> Any:
+    """Returns the value at a JSON pointer."""
+    for step in pointer.split("/")[1:]:
+        step = step.replace("~1", "/").replace("~0", "~")
+        document = document[int(step) if isinstance(document, (list, tuple)) else step]
+    return document
 
 
-def message_key(request: Mapping[str, Any]) -> str | None:
-    """Returns the key of the messages in a request."""
-    return next((key for key in ("messages", "input", "contents") if key in request), None)
+def with_list(document: Any, pointer: str, messages: list[Any]) -> Any:
+    """Returns a copy of a document with other messages. What is not changed is shared."""
+    first, _, rest = pointer[1:].partition("/")
+    if not pointer:
+        return messages
+    step: Any = first.replace("~1", "/").replace("~0", "~")
+    changed = copy.copy(document)
+    if isinstance(document, list):
+        step = int(step)
+    changed[step] = with_list(document[step], f"/{rest}" if rest else "", messages)
+    return changed
 
 
 def with_texts(message: Any, texts: Sequence[tuple[str, str]]) -> Any:
-    """Returns a copy of a message with other texts. What is not changed is shared with the message."""
+    """Returns a copy of a message with other texts. What is not changed is shared."""
     for path, text in texts:
         steps: list[str | int] = [
             name if name else int(index) for name, index in _STEP.findall(path)

@@ -162,12 +162,13 @@ impl Fit {
             let task = settings.task(source, Need::OneBudget)?;
             let run = task.run()?.without_times();
             let notes = task.header().notes();
-            return Ok(match task.fitted(&run) {
-                Some(fitted) => {
+            return Ok(match (&task.content, task.fitted(&run)) {
+                (Content::Chat { chat, .. }, Some(fitted)) => {
                     let document = task_document(&task, &fitted);
-                    FitAnswer::of_chat(document, fitted, notes)
+                    FitAnswer::of_chat(chat, document, fitted, notes)
                 }
-                None => FitAnswer {
+                _ => FitAnswer {
+                    list: task.list_pointer(),
                     document: described(&task, items_document(&task, &run)),
                     messages: kept(&task, &run)
                         .into_iter()
@@ -188,6 +189,7 @@ impl Fit {
         };
         let document = session_document(&task, &window);
         Ok(FitAnswer::of_chat(
+            &task.chat,
             document,
             window.fitted,
             task.header().notes(),
