@@ -78,7 +78,10 @@ pub(crate) fn frameworks(name: Option<&str>) -> Result<(), String> {
         .and_then(|python| install(&python, &wheel).map(|()| python));
         let install_seconds = start.elapsed().as_secs();
         let start = now();
-        let result = installed.and_then(|python| pytest(&python, &folder));
+        let result = installed.and_then(|python| {
+            pytest(&python, &folder)?;
+            check_adapter(&python, &name)
+        });
         let test_seconds = start.elapsed().as_secs();
         let verdict = if result.is_ok() { "ok" } else { "FAILED" };
         let _ = writeln!(
@@ -95,6 +98,18 @@ pub(crate) fn frameworks(name: Option<&str>) -> Result<(), String> {
         [] => Ok(()),
         _ => Err(format!("failed: {}", failed.join(", "))),
     }
+}
+
+/// Checks the types of an adapter, which needs its framework. Other environments have none.
+fn check_adapter(python: &Path, name: &str) -> Result<(), String> {
+    let adapter = package().join(format!("python/cupel/{name}.py"));
+    if !adapter.exists() {
+        return Ok(());
+    }
+    let mut mypy = Command::new(python);
+    mypy.args(["-m", "mypy", "--strict", "--follow-imports=silent"]);
+    mypy.args(["--module", &format!("cupel.{name}")]);
+    process::run(mypy.current_dir(package()), FAILED)
 }
 
 /// Builds the wheel of a release, installs it into a new environment and runs it there.
