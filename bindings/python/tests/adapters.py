@@ -1,0 +1,36 @@
+"""Checks that the tests of every framework share."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+PAGE = Path(__file__).parents[3] / "docs/frameworks.md"
+
+# More than the 8,000 tokens of the examples.
+OLD = "The sky over Rome is blue today. " * 2000
+QUESTION = "What is the weather in Bonn?"
+
+
+def run_example(section: str, names: dict[str, Any], block: int = 0) -> dict[str, Any]:
+    """Runs a Python block of a section of the page with the given names and returns all names."""
+    text = PAGE.read_text(encoding="utf-8")
+    found = re.search(rf"^## {re.escape(section)}\n(.*?)(?=^## |\Z)", text, re.M | re.S)
+    assert found, f"no section {section!r} in {PAGE}"
+    blocks = re.findall(r"^```python\n(.*?)^```$", found[1], re.M | re.S)
+    exec(compile(blocks[block], f"{PAGE.name}: {section}", "exec"), names)
+    return names
+
+
+def check_module(name: str) -> None:
+    """Runs the examples in the docstrings of a module, and mypy with the types of its framework."""
+    results = doctest.testmod(importlib.import_module(name))
+    assert results.attempted and not results.failed
+    mypy = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--module", name]
+    checked = subprocess.run(mypy, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
