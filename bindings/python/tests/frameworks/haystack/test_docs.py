@@ -1,0 +1,46 @@
+"""The example of docs/frameworks.md for Haystack."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from haystack import component
+from haystack.dataclasses import ChatMessage, ToolCall
+
+import adapters
+
+
+@component
+class Offline:
+    """Answers and remembers the messages that it was sent."""
+
+    def __init__(self) -> None:
+        self.seen: list[list[ChatMessage]] = []
+
+    @component.output_types(replies=list[ChatMessage])
+    def run(self, messages: list[ChatMessage]) -> dict[str, Any]:
+        self.seen.append(messages)
+        return {"replies": [ChatMessage.from_assistant("It is sunny.")]}
+
+
+def test_the_model_gets_the_window_of_the_history() -> None:
+    call = ToolCall(tool_name="weather", arguments={"city": "Rome"}, id="1")
+    history = [
+        ChatMessage.from_system("Be brief."),
+        ChatMessage.from_user("What is the weather in Rome?"),
+        ChatMessage.from_assistant(tool_calls=[call]),
+        ChatMessage.from_tool("sunny", origin=call),
+        ChatMessage.from_assistant(adapters.OLD),
+    ]
+    model = Offline()
+    names = adapters.run_example("Haystack", {"model": model, "history": history})
+    assert names["result"]["model"]["replies"][0].text == "It is sunny."
+    [sent] = model.seen
+    assert [message.role.value for message in sent] == [
+        "system",
+        "user",
+        "assistant",
+        "tool",
+        "user",
+    ]
+    assert sent[:4] == history[:4]
