@@ -58,19 +58,14 @@ impl DecisionColumns {
     /// Appends one row per item of a run, in the order of the input.
     pub(crate) fn append(&mut self, decisions: &Decisions<'_>) {
         for candidate in 0..decisions.items().len() {
+            let (rank, score) = (decisions.rank(candidate), decisions.score(candidate));
+            let place = (candidate, rank, score);
             let position = decisions.position(candidate);
-            self.index.append_value(number(candidate));
-            self.rank
-                .append_option(decisions.rank(candidate).map(number));
-            self.score.append_value(decisions.score(candidate));
-            self.position.append_option(position.map(number));
-            self.tokens.append_value(decisions.item(candidate).tokens());
+            let tokens = decisions.item(candidate).tokens();
             if let Some(reason) = decisions.inclusion(candidate) {
-                self.status.append_value("included");
-                self.reason.append_value(reason.name());
+                self.append_row(place, "included", reason.name(), position, tokens);
             } else if let Some(reason) = decisions.exclusion(candidate) {
-                self.status.append_value("excluded");
-                self.reason.append_value(reason.name());
+                self.append_row(place, "excluded", reason.name(), position, tokens);
             }
         }
     }

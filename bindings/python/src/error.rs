@@ -69,6 +69,13 @@ pub(crate) fn run(py: Python<'_>, error: &CupelError) -> PyErr {
     }
 }
 
+/// Returns the exception for a failed run of one of several requests. `place` names the request.
+pub(crate) fn run_at(py: Python<'_>, error: &CupelError, place: &str) -> PyErr {
+    let mut problem = run_problem(error).json()["error"].take();
+    problem["path"] = place.into();
+    exception(py, &problem, Some(error.code()), "")
+}
+
 /// Returns the exception for invalid data.
 pub(crate) fn config(py: Python<'_>, error: &ConfigError, root: &str) -> PyErr {
     let source = error.source();

@@ -103,15 +103,20 @@ fn read_policy(
     value: Option<&Bound<'_, PyAny>>,
     query: Option<&str>,
 ) -> PyResult<(Policy, String)> {
-    let (policy, name) = match value {
-        Some(value) => policy::read(value)?,
+    let (policy, name) = policy_or_default(value)?;
+    Ok((policy::with_query(policy, &name, query)?, name))
+}
+
+/// Returns the policy that an argument names, or the default for items, with its name.
+pub(crate) fn policy_or_default(value: Option<&Bound<'_, PyAny>>) -> PyResult<(Policy, String)> {
+    match value {
+        Some(value) => policy::read(value),
         None => {
             let policy = cupel_cli::find_policy(DEFAULT_POLICY);
             let policy = policy.map_err(|problem| PyRuntimeError::new_err(problem.to_string()))?;
-            (policy, DEFAULT_POLICY.to_owned())
+            Ok((policy, DEFAULT_POLICY.to_owned()))
         }
-    };
-    Ok((policy::with_query(policy, &name, query)?, name))
+    }
 }
 
 /// The result of `select`.

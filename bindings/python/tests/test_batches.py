@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import itertools
+import json
+import os
+import signal
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -26,6 +31,7 @@ from batch_data import (
     newest,
     random_requests,
 )
+from command import run
 
 
 def select(data: Any, *args: Any, **options: Any) -> pa.Table:
@@ -207,7 +213,7 @@ def test_a_log_without_texts_runs_with_a_policy_that_reads_none() -> None:
     table = pa.table({"request_id": [1, 1, 2], "tokens": [5, 6, 7]})
     result = select(table, 10, "chat")
     assert result["status"].to_pylist() == ["included", "excluded", "included"]
-    message = "missing column `content`: deduplication reads the texts"
+    message = "missing column `content`: deduplication of the policy reads the texts"
     with pytest.raises(ValueError, match=message):
         cupel.select_batches(table, 10, "newest")
     with pytest.raises(ValueError, match="missing column `content`"):
@@ -274,9 +280,9 @@ def test_queries_come_from_the_column_or_the_argument() -> None:
     )
     result = select(table, 4, "memory", query="cat").to_pylist()
     assert [row["status"] for row in result] == ["excluded", "included", "included", "excluded"]
-    with pytest.raises(ValueError, match='request "b": the policy needs a query'):
+    with pytest.raises(ValueError, match='request "b": the policy memory needs a query'):
         select(table, 4, "memory")
-    with pytest.raises(ValueError, match="the policy needs a query"):
+    with pytest.raises(ValueError, match="the policy memory needs a query"):
         cupel.select_batches(table.drop(["query"]), 4, "memory")
 
 
@@ -337,9 +343,10 @@ def test_an_invalid_request_is_named_or_reported(table: pa.Table, message: str) 
     with pytest.raises(pa.ArrowInvalid) as raised:
         select(table, 100)
     assert message in str(raised.value)
-    with pytest.raises(ValueError) as itself:
+    with pytest.raises(cupel.CupelError) as itself:
         list(cupel.select_batches(table, 100))
     assert str(itself.value).startswith(message)
+    assert isinstance(itself.value, cupel.OverBudgetError) == ("exceed available" in message)
 
     result = select(table, 100, errors="report").to_pylist()
     good = [row for row in result if row["request_id"] == "r1"]
@@ -512,3 +519,151 @@ def test_the_gil_is_free_while_the_engine_runs() -> None:
         done.set()
         thread.join()
     assert ticks > 5
+
+
+POLICY = {"scorer": {"type": "priority"}, "slicer": {"type": "rank"}, "deduplication": False}
+
+
+def prioritized(count: int) -> list[dict[str, Any]]:
+    """Returns requests as the command reads them; items have no timestamps."""
+    requests = []
+    for request in random_requests(9, count):
+        items = [
+            {"content": item["content"], "tokens": item["tokens"], "priority": at * 7 % 5}
+            for at, item in enumerate(request.items)
+        ]
+        requests.append({"items": items, "budget": {"max_tokens": request.budget}})
+    return requests
+
+
+def prioritized_table(requests: list[dict[str, Any]]) -> pa.Table:
+    return pa.table(
+        {
+            "request_id": range(len(requests)),
+            "items": [request["items"] for request in requests],
+            "budget": [request["budget"]["max_tokens"] for request in requests],
+        }
+    )
+
+
+@pytest.mark.parametrize("policy", [POLICY, cupel.Policy.from_dict(POLICY), "rag", None])
+def test_decisions_equal_those_of_select(policy: Any) -> None:
+    requests = prioritized(60)
+    result = select(prioritized_table(requests), policy=policy)
+    for number, request in enumerate(requests):
+        own = result.filter(pc.equal(result["request_id"], number)).drop(["request_id"])
+        single = cupel.select(request["items"], request["budget"], policy or "chat")
+        assert own.to_pylist() == single.report.to_arrow().to_pylist()
+
+
+def test_decisions_equal_those_of_the_command() -> None:
+    requests = prioritized(60)
+    lines = "\n".join(json.dumps({**request, "policy": POLICY}) for request in requests)
+    answers = run("batch", "-", stdin=lines).stdout.splitlines()
+    result = select(prioritized_table(requests), policy=POLICY)
+    assert len(answers) == len(requests)
+    for number, line in enumerate(answers):
+        answer = json.loads(line)
+        own = result.filter(pc.equal(result["request_id"], number)).to_pylist()
+        window = sorted((row for row in own if row["position"] is not None), key=in_window)
+        assert [row["index"] for row in window] == [it["index"] for it in answer["selected"]]
+        for entry in answer["included"] + answer["excluded"]:
+            row = own[entry["index"]]
+            assert (row["score"], row["reason"]) == (entry["score"], entry["reason"]["reason"])
+
+
+def in_window(row: dict[str, Any]) -> int:
+    return int(row["position"])
+
+
+def test_a_budget_may_be_a_string_a_dict_or_an_object() -> None:
+    table = pa.table({"request_id": [1, 1], "content": ["a", "b"], "tokens": [900, 200]})
+    for budget in ("1k", {"max_tokens": 1000}, cupel.Budget(1000), 1000):
+        assert select(table, budget)["status"].to_pylist().count("included") == 1
+    # A column replaces the limits and keeps the reserve.
+    table = table.append_column("budget", pa.array([1100, 1100]))
+    assert select(table, 5)["status"].to_pylist().count("included") == 2
+    reserved = cupel.Budget(5, output_reserve=5)
+    assert select(table, reserved)["status"].to_pylist().count("included") == 1
+
+
+def test_shorter_views_are_read_and_counted() -> None:
+    item = {
+        "content": "a long result",
+        "tokens": 100,
+        "future_relevance_hint": 0.9,
+        "views": [{"content": "short", "tokens": 10, "level": 50, "value": 0.5}],
+    }
+    table = pa.table({"request_id": [1], "items": [[item]]})
+    policy = {"scorer": {"type": "reflexive"}, "slicer": {"type": "choice"}}
+    [row] = select(table, 20, policy).to_pylist()
+    assert (row["status"], row["reason"], row["tokens"]) == ("included", "Shortened", 10)
+
+
+def test_python_strategies_run_on_all_threads_and_may_raise() -> None:
+    def length(items: Sequence[cupel.Item]) -> list[float]:
+        if any(item.content == "boom" for item in items):
+            raise LookupError("no score")
+        return [float(len(item.content)) for item in items]
+
+    table = pa.table(
+        {
+            "request_id": ["a", "b"],
+            "content": [["x", "xxx", "xx"], ["boom"]],
+            "tokens": [[1, 1, 1], [1]],
+        }
+    )
+    policy = cupel.Policy(length, "rank")
+    for threads in (1, 2):
+        rows = select(table, 2, policy, threads=threads, errors="report").to_pylist()
+        assert [row["rank"] for row in rows] == [2, 0, 1, None]
+        assert rows[3]["status"] == "error"
+        assert rows[3]["reason"] == 'request "b": LookupError: no score'
+        with pytest.raises(LookupError, match="no score") as raised:
+            list(cupel.select_batches(table, 2, policy, threads=threads))
+        assert raised.value.__notes__ == ['request "b"']
+
+
+def test_an_interruption_ends_the_stream_even_if_errors_are_reported() -> None:
+    def interrupted(items: Sequence[cupel.Item]) -> list[float]:
+        raise KeyboardInterrupt
+
+    table = pa.table({"request_id": [1], "content": ["a"]})
+    batches = cupel.select_batches(table, 5, cupel.Policy(interrupted), errors="report")
+    with pytest.raises(KeyboardInterrupt):
+        list(batches)
+
+
+def test_tokens_are_counted_by_model_or_encoding() -> None:
+    table = pa.table({"request_id": [1], "content": ["supercalifragilistic"]})
+
+    def tokens(**options: Any) -> int:
+        return int(select(table, 100, **options)["tokens"][0].as_py())
+
+    assert tokens(model="gpt-4") == tokens(encoding="cl100k")
+    assert tokens(model="gpt-4o") == tokens(encoding="o200k") == tokens()
+    assert tokens(encoding="heuristic") > 0
+    with pytest.raises(cupel.InvalidInputError, match="encoding: unknown encoding"):
+        cupel.select_batches(table, 100, encoding="utf9")
+    with pytest.raises(cupel.InvalidInputError, match="model: "):
+        cupel.select_batches(table, 100, model="gpt-17")
+
+
+def test_a_process_that_forked_gets_its_own_threads() -> None:
+    """Threads do not survive a fork: a child that waited for them would never end."""
+    table = as_lists(random_requests(1, 50))
+    whole = select(table, policy="newest")
+    child = os.fork()
+    if child == 0:
+        same = select(table, policy="newest").equals(whole)
+        os._exit(0 if same else 1)
+    for _ in range(600):
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            break
+        time.sleep(0.1)
+    else:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        pytest.fail("the child waits for threads")
+    assert os.waitstatus_to_exitcode(status) == 0

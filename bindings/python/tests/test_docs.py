@@ -65,7 +65,7 @@ def test_the_examples_of_a_docstring_run(name: str, monkeypatch: pytest.MonkeyPa
     assert results.attempted and not results.failed, output.getvalue()
 
 
-DOCUMENTS = ["README.md", "bindings/python/README.md", "docs/python.md"]
+DOCUMENTS = ["README.md", "bindings/python/README.md", "docs/python.md", "docs/replay.md"]
 
 
 def blocks(text: str) -> Iterator[tuple[str, str | None]]:

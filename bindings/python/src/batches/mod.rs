@@ -14,8 +14,8 @@ use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use cupel::Policy;
 use cupel::config::PolicyConfig;
-use cupel_chat::{Encoding, TokenCounter};
-use pyo3::exceptions::PyValueError;
+use cupel_chat::{Encoding, Heuristic, Model, TokenCounter};
+use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader, PySchema};
@@ -26,7 +26,9 @@ use self::layout::{Batch, Plan};
 use self::requests::{Requests, Segment};
 use self::run::{RequestError, Settings};
 use self::source::{Source, SourceError};
-use crate::{columns, threads};
+use crate::error::Fault;
+use crate::selection::policy_or_default;
+use crate::{budget, columns, threads};
 
 /// The items that one thread answers at a time, and the rows of a batch of the result. A request is never
 /// split.
@@ -37,61 +39,81 @@ const GATHERED_ITEMS: usize = 1 << 16;
 const WINDOW_CHUNKS: usize = 1 << 8;
 
 /// Runs a policy over every request of a table and returns the decisions as an Arrow stream.
+///
+/// `data` is a table, a record batch reader or any other object with the Arrow C stream (pyarrow, Polars, DuckDB,
+/// pandas), or an iterable of them. Its buffers are read in place; each content is copied once. It has the column
+/// `request_id`, the columns `budget` and `query` if they differ by request, and the fields of items as columns:
+/// `content`, `tokens` (counted if missing), `kind`, `source`, `priority`, `tags`, `metadata`, `timestamp` (with a
+/// time zone), `future_relevance_hint`, `pinned`, `original_tokens`, `views`. Other columns are ignored. There
+/// are three layouts: one row per request with a list per field; one row per request with a column `items`, a list of
+/// structs; or one row per item, where the rows of a request are contiguous.
+///
+/// Without `content`, deduplication and other strategies that read texts are refused, and every item is distinct.
+///
+/// The result has one row per item, in the order of the input: the request id, `index` (the position in the
+/// request), `rank`, `score`, `status` (`included` or `excluded`), `reason`, `position` (in the window) and
+/// `tokens` (those of its view if the item is shortened). Batches are pulled as the result is read, so that memory
+/// does not grow with the log, except for about 20 bytes per request in the layout with one row per item.
+///
+/// `errors="report"` makes an invalid request one row with the status `error` and the text as reason.
+/// `threads` limits the threads; all cores by default.
+///
+/// >>> import pyarrow as pa
+/// >>> log = pa.table({"request_id": ["a", "b"], "content": [["x", "y"], ["z"]], "tokens": [[3, 4], [5]]})
+/// >>> pa.table(cupel.select_batches(log, 6)).select(["request_id", "index", "status"]).to_pylist()[1:]
+/// [{'request_id': 'a', 'index': 1, 'status': 'excluded'}, {'request_id': 'b', 'index': 0, 'status': 'included'}]
 #[pyfunction]
-#[pyo3(signature = (data, budget=None, policy="chat", *, request_id="request_id", query=None, encoding=None, errors="raise", threads=None))]
+#[pyo3(signature = (data, budget=None, policy=None, *, request_id="request_id", query=None, model=None, encoding=None, errors="raise", threads=None))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+#[expect(
+    clippy::doc_link_with_quotes,
+    clippy::doc_markdown,
+    reason = "a docstring of Python"
+)]
 pub(crate) fn select_batches(
     data: &Bound<'_, PyAny>,
-    budget: Option<i64>,
-    policy: &str,
+    budget: Option<&Bound<'_, PyAny>>,
+    policy: Option<&Bound<'_, PyAny>>,
     request_id: &str,
     query: Option<String>,
+    model: Option<&str>,
     encoding: Option<&str>,
     errors: &str,
     threads: Option<usize>,
 ) -> PyResult<SelectedBatches> {
-    let invalid = |message: String| PyValueError::new_err(message);
-    let policy = Policy::preset(policy).map_err(|error| invalid(error.to_string()))?;
-    let budget = budget.map(cupel::ContextBudget::try_from).transpose();
-    let budget = budget.map_err(|error| invalid(error.to_string()))?;
-    let counter: Arc<dyn TokenCounter> = match encoding {
-        None => Arc::new(Encoding::O200k),
-        Some(name) => Arc::new(
-            name.parse::<Encoding>()
-                .map_err(|error| invalid(error.to_string()))?,
-        ),
-    };
+    let (policy, policy_name) = policy_or_default(policy)?;
+    let budget = budget.map(budget::read).transpose()?;
+    let counter = counter(model, encoding)?;
     let reports_errors = match errors {
         "raise" => false,
         "report" => true,
         other => {
-            return Err(invalid(format!(
-                "errors: expected \"raise\" or \"report\", got {other:?}"
-            )));
+            let message = format!("expected \"raise\" or \"report\", got {other:?}");
+            return Err(Fault::new("errors", message).into());
         }
     };
     if threads == Some(0) {
-        return Err(invalid("threads: expected at least 1, got 0".to_owned()));
+        return Err(Fault::new("threads", "expected at least 1, got 0").into());
     }
-    let pool = threads::pool(threads).map_err(|error| invalid(error.to_string()))?;
+    let pool = threads::pool(threads).map_err(|fault| Fault::new("threads", fault.to_string()))?;
     let source = Source::new(data)?;
-    let plan = source
-        .schema()
-        .map(|schema| Plan::new(&schema, request_id))
+    let plan = source.schema().map(|schema| Plan::new(&schema, request_id));
+    let plan = plan
         .transpose()
-        .map_err(invalid)?;
-    if let Some(plan) = &plan {
-        check(plan, &policy, budget.is_some(), query.is_some()).map_err(invalid)?;
-    }
+        .map_err(|message| Fault::new("data", message))?;
     let settings = Settings {
-        schema: result_schema(plan.as_ref(), request_id).map_err(invalid)?,
+        schema: result_schema(plan.as_ref(), request_id)?,
         needs_query: policy.needs_query(),
         policy,
+        policy_name,
         budget,
         query,
         counter,
         reports_errors,
     };
+    if let Some(plan) = &plan {
+        check(plan, &settings)?;
+    }
     Ok(SelectedBatches(Mutex::new(Some(Stream {
         source,
         plan,
@@ -106,20 +128,44 @@ pub(crate) fn select_batches(
     }))))
 }
 
+/// Returns what counts the tokens of items without them: an encoding, or that of a model.
+fn counter(model: Option<&str>, encoding: Option<&str>) -> PyResult<Arc<dyn TokenCounter>> {
+    let encoding = match (encoding, model) {
+        (Some("heuristic"), _) => None,
+        (Some(name), _) => {
+            let encoding = name.parse::<Encoding>();
+            Some(encoding.map_err(|fault| Fault::new("encoding", fault.to_string()))?)
+        }
+        (None, Some(name)) => {
+            let model = Model::find(name);
+            let model = model.map_err(|fault| Fault::new("model", fault.to_string()))?;
+            model.encoding
+        }
+        (None, None) => Some(Encoding::O200k),
+    };
+    Ok(match encoding {
+        Some(encoding) => Arc::new(encoding),
+        None => Arc::new(Heuristic),
+    })
+}
+
 /// Refuses what no request can be answered with.
-fn check(plan: &Plan, policy: &Policy, has_budget: bool, has_query: bool) -> Result<(), String> {
-    if !has_budget && !plan.has_budget {
-        return Err("missing budget; give budget= or a column `budget`".to_owned());
+fn check(plan: &Plan, settings: &Settings) -> Result<(), Fault> {
+    if settings.budget.is_none() && !plan.has_budget {
+        return Err(
+            Fault::new("", "missing budget").help("pass budget=8000, or add a column `budget`")
+        );
     }
-    if policy.needs_query() && !has_query && !plan.has_query {
-        return Err("the policy needs a query; give query= or a column `query`".to_owned());
+    if settings.needs_query && settings.query.is_none() && !plan.has_query {
+        let message = format!("the policy {} needs a query", settings.policy_name);
+        return Err(Fault::new("", message).help("pass query=\"...\", or add a column `query`"));
     }
     if !plan.has_content
-        && let Some(reader) = text_reader(policy)
+        && let Some(reader) = text_reader(&settings.policy)
     {
-        return Err(format!(
-            "missing column `content`: {reader} reads the texts; add them, or use a policy that does not"
-        ));
+        let message = format!("missing column `content`: {reader} of the policy reads the texts");
+        return Err(Fault::new("data", message)
+            .help("add the texts, or use a policy that does not read them"));
     }
     Ok(())
 }
@@ -146,16 +192,15 @@ fn text_reader(policy: &Policy) -> Option<String> {
     Some(format!("`{reader}`"))
 }
 
-fn result_schema(plan: Option<&Plan>, request_id: &str) -> Result<SchemaRef, String> {
+fn result_schema(plan: Option<&Plan>, request_id: &str) -> Result<SchemaRef, Fault> {
     let id = match plan {
         Some(plan) => Field::new(request_id, plan.id.data_type().clone(), true),
         None => Field::new(request_id, DataType::Null, true),
     };
     let columns = columns::fields();
     if columns.iter().any(|field| field.name() == request_id) {
-        return Err(format!(
-            "request_id: the result has a column `{request_id}` of its own; rename the request id"
-        ));
+        let message = format!("the result has a column `{request_id}` of its own");
+        return Err(Fault::new("request_id", message).help("rename the request id"));
     }
     let fields: Vec<Field> = std::iter::once(id).chain(columns).collect();
     Ok(Arc::new(Schema::new(fields)))
@@ -199,10 +244,12 @@ impl Failure {
         }
     }
 
-    fn into_exception(self) -> PyErr {
+    fn into_exception(self, py: Python<'_>) -> PyErr {
         match self {
             Self::Source(SourceError::Raised(error)) => error,
-            other => PyValueError::new_err(other.text()),
+            Self::Source(SourceError::Stream(text)) => PyOSError::new_err(text),
+            Self::Input(text) => Fault::new("data", text).into(),
+            Self::Request(error) => error.into_exception(py),
         }
     }
 }
@@ -350,7 +397,10 @@ impl RecordBatchReader for Exported {
     }
 }
 
-/// The decisions of `select_batches`: an Arrow stream, and an iterator of pyarrow record batches.
+/// The decisions of `select_batches`: an Arrow stream, and an iterator of pyarrow record batches. It can be read
+/// once.
+///
+/// An error raises its exception from the iterator. A consumer of the stream raises its own, with the same text.
 #[pyclass(module = "cupel", frozen)]
 pub(crate) struct SelectedBatches(Mutex<Option<Stream>>);
 
@@ -362,7 +412,9 @@ impl SelectedBatches {
 }
 
 fn consumed() -> PyErr {
-    PyValueError::new_err("the stream was already read; call select_batches again")
+    Fault::new("", "the stream was already read")
+        .help("call select_batches again")
+        .into()
 }
 
 #[pymethods]
@@ -398,9 +450,10 @@ impl SelectedBatches {
         let batch = py.detach(|| {
             self.with(|stream| {
                 let stream = stream.as_mut().ok_or_else(consumed)?;
-                stream.advance().map_err(Failure::into_exception)
+                Ok::<_, PyErr>(stream.advance())
             })
         })?;
+        let batch = batch.map_err(|failure| failure.into_exception(py))?;
         batch
             .map(|batch| PyRecordBatch::new(batch).into_pyarrow(py))
             .transpose()

@@ -11,13 +11,18 @@ use cupel::{
     ContextBudget, ContextItem, ContextKind, ContextSource, ContextView, CupelError, Policy,
 };
 use cupel_chat::TokenCounter;
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
 
 use super::layout::{Batch, CellError, named};
 use crate::columns::DecisionColumns;
+use crate::error::{self, Fault};
+use crate::strategy::take_raised;
 
 /// What every request is run with.
 pub(super) struct Settings {
     pub(super) policy: Policy,
+    pub(super) policy_name: String,
     pub(super) needs_query: bool,
     pub(super) budget: Option<ContextBudget>,
     pub(super) query: Option<String>,
@@ -30,29 +35,50 @@ pub(super) struct Settings {
 /// Why a request failed.
 #[derive(Debug)]
 pub(super) struct RequestError {
-    /// The name of the request: `request "r17"`.
-    pub(super) request: String,
-    /// The place in the request: `items[3].tokens`.
-    pub(super) path: Option<String>,
-    pub(super) item: Option<usize>,
-    pub(super) cause: Cause,
+    /// The request and the value at fault: `request "r17", items[3].tokens`.
+    place: String,
+    item: Option<usize>,
+    cause: Cause,
 }
 
 #[derive(Debug)]
-pub(super) enum Cause {
+enum Cause {
     Input(String),
     Run(CupelError),
+    /// What a Python strategy raised.
+    Raised(PyErr),
+}
+
+impl RequestError {
+    /// Returns the exception. What a strategy raised comes out as itself, with the request as a note.
+    pub(super) fn into_exception(self, py: Python<'_>) -> PyErr {
+        match self.cause {
+            Cause::Input(message) => Fault::new(self.place, message).into(),
+            Cause::Run(error) => error::run_at(py, &error, &self.place),
+            Cause::Raised(error) => {
+                // A note is a help, and an exception without it is still the right one.
+                let _ = error.value(py).call_method1("add_note", (self.place,));
+                error
+            }
+        }
+    }
+
+    /// Returns whether it may be a row of the result. An interruption such as Ctrl-C ends the stream.
+    fn is_reportable(&self) -> bool {
+        match &self.cause {
+            Cause::Raised(error) => Python::attach(|py| error.is_instance_of::<PyException>(py)),
+            _ => true,
+        }
+    }
 }
 
 impl std::fmt::Display for RequestError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.request)?;
-        if let Some(path) = &self.path {
-            write!(f, ", {path}")?;
-        }
+        write!(f, "{}: ", self.place)?;
         match &self.cause {
-            Cause::Input(message) => write!(f, ": {message}"),
-            Cause::Run(error) => write!(f, ": {error}"),
+            Cause::Input(message) => f.write_str(message),
+            Cause::Run(error) => error.fmt(f),
+            Cause::Raised(error) => error.fmt(f),
         }
     }
 }
@@ -85,7 +111,7 @@ impl From<CupelError> for Unnamed {
         Self {
             path: None,
             item: None,
-            cause: Cause::Run(error),
+            cause: take_raised().map_or(Cause::Run(error), Cause::Raised),
         }
     }
 }
@@ -127,13 +153,16 @@ impl Settings {
             let rows = match self.select(batch, request, &mut labels, &mut columns) {
                 Ok(rows) => rows,
                 Err(error) => {
+                    let request = named(batch.ids, row);
                     let error = RequestError {
-                        request: named(batch.ids, row),
-                        path: error.path,
+                        place: match error.path {
+                            Some(path) => format!("{request}, {path}"),
+                            None => request,
+                        },
                         item: error.item,
                         cause: error.cause,
                     };
-                    if !self.reports_errors {
+                    if !self.reports_errors || !error.is_reportable() {
                         return Err(error);
                     }
                     columns.append_error(error.item, &error.to_string());
@@ -169,7 +198,8 @@ impl Settings {
         };
         if self.needs_query {
             let query = batch.query(request)?.or(self.query.as_deref());
-            let query = query.ok_or("the policy needs a query and the request has none")?;
+            let query =
+                query.ok_or_else(|| format!("the policy {} needs a query", self.policy_name))?;
             let policy = self.policy.with_query(query);
             columns.append(&policy.decide(&items, budget)?);
         } else {
