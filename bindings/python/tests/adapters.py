@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).parents[3] / "docs/frameworks.md"
+PAGE = Path(__file__).parents[3] / "docs/python-frameworks.md"
 
 # More than the 8,000 tokens of the examples.
 OLD = "The sky over Rome is blue today. " * 2000

@@ -1,4 +1,4 @@
-"""The example of docs/frameworks.md for CrewAI."""
+"""The example of docs/python-frameworks.md for CrewAI."""
 
 from __future__ import annotations
 

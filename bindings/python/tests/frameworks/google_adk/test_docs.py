@@ -1,4 +1,4 @@
-"""The example of docs/frameworks.md for the Agent Development Kit."""
+"""The example of docs/python-frameworks.md for the Agent Development Kit."""
 
 from __future__ import annotations
 

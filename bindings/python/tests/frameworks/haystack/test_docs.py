@@ -1,4 +1,4 @@
-"""The example of docs/frameworks.md for Haystack."""
+"""The example of docs/python-frameworks.md for Haystack."""
 
 from __future__ import annotations
 

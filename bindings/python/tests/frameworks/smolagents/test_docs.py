@@ -1,4 +1,4 @@
-"""The example of docs/frameworks.md for smolagents."""
+"""The example of docs/python-frameworks.md for smolagents."""
 
 from __future__ import annotations
 
