@@ -117,7 +117,7 @@ def main() -> int:
         write(table, Path(directory))
         for _ in range(arguments.runs):
             for threads in (1, 2):
-                command = [program, directory, PRESET, str(BUDGET), str(threads), "1"]
+                command = [str(program), directory, PRESET, str(BUDGET), str(threads), "1"]
                 printed = subprocess.run(command, check=True, capture_output=True, text=True)
                 times = [float(line) for line in printed.stdout.split()]
                 times += [seconds(table, threads), seconds(by_row, threads)]

@@ -59,7 +59,8 @@ def newest(request: Request) -> list[Row]:
             return 0.0
         if len(times) == 1:
             return 1.0
-        return sum(time < item["timestamp"] for time in times) / (len(times) - 1)
+        older = sum(time < item["timestamp"] for time in times)
+        return float(older / (len(times) - 1))
 
     ranking = []
     duplicates = set()

@@ -435,7 +435,7 @@ def test_other_invalid_arguments() -> None:
     with pytest.raises(TypeError, match="data: expected a table"):
         cupel.select_batches([5], 10)
     with pytest.raises(ValueError, match='errors: expected "raise" or "report"'):
-        cupel.select_batches(table, 10, errors="ignore")
+        cupel.select_batches(table, 10, errors="ignore")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="threads: expected at least 1"):
         cupel.select_batches(table, 10, threads=0)
     with pytest.raises(ValueError, match="the result has a column `index` of its own"):

@@ -4,7 +4,7 @@ import datetime
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import GenericAlias
-from typing import Any, Generic, Literal, TypeAlias, TypeVar, final, overload
+from typing import Any, Generic, Literal, Self, TypeAlias, TypeVar, final, overload
 
 T = TypeVar("T")
 
@@ -235,7 +235,11 @@ def presets() -> list[str]: ...
 
 @final
 class SelectedBatches:
+    def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+    def __iter__(self) -> Self: ...
+    # A pyarrow.RecordBatch; pyarrow has no types.
+    def __next__(self) -> Any: ...
 
 def select_batches(
     data: object,
@@ -244,6 +248,7 @@ def select_batches(
     *,
     request_id: str = "request_id",
     query: str | None = None,
+    model: str | None = None,
     encoding: str | None = None,
     errors: Literal["raise", "report"] = "raise",
     threads: int | None = None,
