@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use cupel::config::{Document, Format};
-use cupel::{ContextItem, ContextItemBuilder, ContextKind, ContextSource};
+use cupel::{ContextItem, ContextItemBuilder, ContextKind, ContextSource, Decisions};
 use cupel_chat::{Encoding, TokenCounter as _};
 use pyo3::exceptions::PyIndexError;
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 
 use crate::error;
@@ -214,6 +215,7 @@ pub(crate) struct Candidates<'py> {
 
 enum Objects<'py> {
     List(Bound<'py, PyList>),
+    /// The items themselves, as `Item`.
     Prebuilt,
 }
 
@@ -261,31 +263,34 @@ impl<'py> Candidates<'py> {
         })
     }
 
-    /// Returns the caller's object at a position.
-    pub(crate) fn object(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyAny>> {
-        match &self.objects {
-            Objects::List(list) => list.get_item(index),
-            Objects::Prebuilt => Ok(Bound::new(py, Item(self.items[index].clone()))?.into_any()),
-        }
-    }
-
-    /// Returns the caller's object at a position with the content and tokens of a view.
-    pub(crate) fn shortened(
+    /// Returns the caller's objects in a window, shortened ones with the content and tokens of their view;
+    /// `None` if the caller has no other objects than the items.
+    pub(crate) fn window(
         &self,
         py: Python<'py>,
-        index: usize,
-        view: &ContextItem,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let object = self.object(py, index)?;
-        match object.cast::<PyDict>() {
-            Ok(fields) => {
-                let fields = fields.copy()?;
-                fields.set_item(intern!(py, "content"), view.content())?;
-                fields.set_item(intern!(py, "tokens"), view.tokens())?;
-                Ok(fields.into_any())
+        decisions: &Decisions<'_>,
+    ) -> PyResult<Option<Bound<'py, PyList>>> {
+        let Objects::List(list) = &self.objects else {
+            return Ok(None);
+        };
+        let objects = decisions.window().iter().map(|&index| {
+            let object = list.get_item(index)?;
+            match (decisions.view(index), object.cast::<PyDict>()) {
+                (None, _) => Ok(object),
+                (Some(_), Ok(fields)) => {
+                    let (fields, view) = (fields.copy()?, decisions.item(index));
+                    fields.set_item(intern!(py, "content"), view.content())?;
+                    fields.set_item(intern!(py, "tokens"), view.tokens())?;
+                    Ok(fields.into_any())
+                }
+                (Some(_), Err(_)) => {
+                    let item = Item(decisions.item(index).clone());
+                    Ok(Bound::new(py, item)?.into_any())
+                }
             }
-            Err(_) => Ok(Bound::new(py, Item(view.clone()))?.into_any()),
-        }
+        });
+        let objects: Vec<Bound<'py, PyAny>> = objects.collect::<PyResult<_>>()?;
+        PyList::new(py, objects).map(Some)
     }
 }
 
@@ -299,45 +304,68 @@ fn read_documents(list: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<ContextIt
     Ok(request.items)
 }
 
+/// The fields of an item, in the order of [`Values`].
+const FIELDS: [&str; 11] = [
+    "content",
+    "tokens",
+    "kind",
+    "source",
+    "priority",
+    "tags",
+    "metadata",
+    "timestamp",
+    "future_relevance_hint",
+    "pinned",
+    "original_tokens",
+];
+
+/// The values of the fields of an item.
+type Values<'py> = [Option<Bound<'py, PyAny>>; FIELDS.len()];
+
+/// Reads the values of the fields. Returns `None` for a key that is not a field.
+///
+/// Keys of dict literals are interned strings, which are compared by address: 2 ns instead of 20 ns per key.
+fn values<'py>(fields: &Bound<'py, PyDict>) -> Option<Values<'py>> {
+    static NAMES: PyOnceLock<[Py<PyString>; FIELDS.len()]> = PyOnceLock::new();
+    let py = fields.py();
+    let names = NAMES.get_or_init(py, || {
+        FIELDS.map(|name| PyString::intern(py, name).unbind())
+    });
+    let mut values: Values<'py> = Default::default();
+    for (key, value) in fields.iter() {
+        let same = names.iter().position(|name| name.is(&key));
+        let found = same.or_else(|| {
+            let key = key.cast::<PyString>().ok()?.to_str().ok()?;
+            FIELDS.iter().position(|name| *name == key)
+        });
+        values[found?] = Some(value);
+    }
+    Some(values)
+}
+
 /// Reads the fields of an item. Returns `None` for a field that needs a closer look.
 fn read_dict(fields: &Bound<'_, PyDict>) -> PyResult<Option<ContextItem>> {
-    let mut content = None;
-    let mut tokens = None;
-    let mut rest = false;
-    for (key, value) in fields.iter() {
-        let Ok(key) = key.cast::<PyString>() else {
-            return Ok(None);
-        };
-        match key.to_str()? {
-            "content" => content = Some(value),
-            "tokens" => tokens = Some(value),
-            _ => rest = true,
-        }
-    }
-    let Some(content) = content else {
+    let Some(values) = values(fields) else {
         return Ok(None);
     };
-    let Ok(content) = content.cast::<PyString>() else {
-        return Ok(None);
-    };
-    let Ok(text) = content.to_str() else {
+    let [content, tokens, rest @ ..] = values;
+    let text = content.as_ref().and_then(|it| it.cast::<PyString>().ok());
+    let Some(text) = text.and_then(|text| text.to_str().ok()) else {
         return Ok(None);
     };
     let tokens = match &tokens {
-        Some(tokens) => match integer(tokens) {
-            Some(tokens) => tokens,
-            None => return Ok(None),
-        },
-        None => Encoding::O200k.count(text),
+        Some(tokens) => integer(tokens),
+        None => Some(Encoding::O200k.count(text)),
+    };
+    let Some(tokens) = tokens else {
+        return Ok(None);
     };
     let mut builder = ContextItem::builder(text, tokens);
-    if rest {
-        for (key, value) in fields.iter() {
-            let key = key.cast::<PyString>()?;
-            match with_field(builder, key.to_str()?, &value)? {
-                Some(next) => builder = next,
-                None => return Ok(None),
-            }
+    for (name, value) in FIELDS[2..].iter().zip(rest) {
+        let Some(value) = value else { continue };
+        match with_field(builder, name, &value)? {
+            Some(next) => builder = next,
+            None => return Ok(None),
         }
     }
     Ok(builder.build().ok())
@@ -350,7 +378,6 @@ fn with_field(
     value: &Bound<'_, PyAny>,
 ) -> PyResult<Option<ContextItemBuilder>> {
     Ok(match name {
-        "content" | "tokens" => Some(builder),
         "kind" => label(value)
             .and_then(|name| ContextKind::new(name).ok())
             .map(|kind| builder.kind(kind)),
@@ -401,10 +428,43 @@ fn metadata(value: &Bound<'_, PyAny>) -> Option<HashMap<String, String>> {
 }
 
 fn time(value: &Bound<'_, PyAny>) -> PyResult<Option<DateTime<Utc>>> {
+    if let Some(time) = exact_time(value)? {
+        return Ok(Some(time));
+    }
     let text = match value.cast::<PyString>() {
         Ok(text) => text.to_str().ok().map(str::to_owned),
         Err(_) => rfc3339(value, "timestamp")?,
     };
     let time = text.and_then(|text| DateTime::parse_from_rfc3339(&text).ok());
     Ok(time.map(|time| time.with_timezone(&Utc)))
+}
+
+/// Returns the time of a `datetime` with a `timezone`: 0.3 us instead of 1.2 us through its text.
+fn exact_time(value: &Bound<'_, PyAny>) -> PyResult<Option<DateTime<Utc>>> {
+    static CLASSES: PyOnceLock<(Py<PyAny>, Py<PyAny>)> = PyOnceLock::new();
+    /// Seconds that a float holds to the microsecond: the years 1827 to 2112.
+    const EXACT: f64 = 4.5e9;
+    let py = value.py();
+    let (datetime, timezone) = CLASSES.get_or_try_init(py, || {
+        let module = py.import(intern!(py, "datetime"))?;
+        let class = |name| module.getattr(name).map(Bound::unbind);
+        Ok::<_, PyErr>((class("datetime")?, class("timezone")?))
+    })?;
+    if !value.get_type().is(datetime) {
+        return Ok(None);
+    }
+    if !value
+        .getattr(intern!(py, "tzinfo"))?
+        .get_type()
+        .is(timezone)
+    {
+        return Ok(None);
+    }
+    let seconds: f64 = value.call_method0(intern!(py, "timestamp"))?.extract()?;
+    if seconds.abs() > EXACT {
+        return Ok(None);
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "the number is in range")]
+    let micros = (seconds * 1e6).round() as i64;
+    Ok(DateTime::from_timestamp_micros(micros))
 }

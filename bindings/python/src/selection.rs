@@ -1,6 +1,6 @@
 //! `select`, its result and its report.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
@@ -17,7 +17,7 @@ use self_cell::self_cell;
 use serde_json::{Value, json};
 
 use crate::columns::{self, DecisionColumns};
-use crate::item::Candidates;
+use crate::item::{Candidates, Item};
 use crate::json::to_python;
 use crate::{budget, error, policy};
 
@@ -57,12 +57,9 @@ pub(crate) fn select(
     });
     let (owned, trace) = run.map_err(|fault| error::run(py, &fault))?;
     let decisions = owned.borrow_dependent();
-    let selected = PyList::empty(py);
-    for &index in decisions.window() {
-        selected.append(match decisions.view(index) {
-            None => candidates.object(py, index)?,
-            Some(_) => candidates.shortened(py, index, decisions.item(index))?,
-        })?;
+    let items = OnceLock::new();
+    if let Some(window) = candidates.window(py, decisions)? {
+        let _ = items.set(window.unbind());
     }
     let report = Report {
         run: Run::Select(owned),
@@ -74,7 +71,7 @@ pub(crate) fn select(
         },
     };
     Ok(Selection {
-        items: selected.unbind(),
+        items,
         report: Py::new(py, report)?,
     })
 }
@@ -122,16 +119,34 @@ pub(crate) fn policy_or_default(value: Option<&Bound<'_, PyAny>>) -> PyResult<(P
 /// The result of `select`.
 #[pyclass(frozen, module = "cupel")]
 pub(crate) struct Selection {
-    items: Py<PyList>,
+    /// The selected items; of prebuilt ones made when they are asked for.
+    items: OnceLock<Py<PyList>>,
     report: Py<Report>,
+}
+
+impl Selection {
+    fn list(&self, py: Python<'_>) -> PyResult<&Py<PyList>> {
+        if let Some(items) = self.items.get() {
+            return Ok(items);
+        }
+        let report = self.report.get();
+        let Run::Select(owned) = &report.run else {
+            return Err(PyRuntimeError::new_err("a selection has a run"));
+        };
+        let decisions = owned.borrow_dependent();
+        let window = decisions.window().iter();
+        let items = window.map(|&index| Item(decisions.item(index).clone()));
+        let items = PyList::new(py, items)?.unbind();
+        Ok(self.items.get_or_init(|| items))
+    }
 }
 
 #[pymethods]
 impl Selection {
     /// The selected items, in the order of the window.
     #[getter]
-    fn items(&self, py: Python<'_>) -> Py<PyList> {
-        self.items.clone_ref(py)
+    fn items(&self, py: Python<'_>) -> PyResult<Py<PyList>> {
+        Ok(self.list(py)?.clone_ref(py))
     }
 
     /// The positions of the selected items, in the order of the window.
@@ -152,16 +167,16 @@ impl Selection {
         self.report.clone_ref(py)
     }
 
-    fn __len__(&self, py: Python<'_>) -> usize {
-        self.items.bind(py).len()
+    fn __len__(&self) -> usize {
+        self.report.get().window().len()
     }
 
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        Ok(self.items.bind(py).as_any().try_iter()?.into_any())
+        Ok(self.list(py)?.bind(py).as_any().try_iter()?.into_any())
     }
 
-    fn __repr__(&self, py: Python<'_>) -> String {
-        let (kept, tokens) = (self.items.bind(py).len(), self.tokens());
+    fn __repr__(&self) -> String {
+        let (kept, tokens) = (self.__len__(), self.tokens());
         let all = self.report.get().rows();
         format!("<cupel.Selection: {kept} of {all} items, {tokens} tokens>")
     }

@@ -6,7 +6,7 @@ import os
 import warnings as python_warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypeAlias, TypedDict, TypeVar
+from typing import Any, Generic, Literal, TypeAlias, TypedDict, TypeVar, overload
 
 from cupel import _cupel
 from cupel._cupel import Policy, Report
@@ -181,8 +181,9 @@ def _fit(
     )
 
 
+@overload
 def fit(
-    messages: Sequence[M] | Mapping[str, Any],
+    messages: Mapping[str, Any],
     budget: int | str | None = None,
     *,
     model: str | None = None,
@@ -201,7 +202,50 @@ def fit(
     max_result: int | None = None,
     step: int | None = None,
     strict: bool = False,
-) -> Fitted[M]:
+) -> Fitted[dict[str, Any]]: ...
+@overload
+def fit(
+    messages: Sequence[M],
+    budget: int | str | None = None,
+    *,
+    model: str | None = None,
+    policy: PolicyLike | None = None,
+    query: str | None = None,
+    pin: str | int | Iterable[str | int] | None = None,
+    state: str | os.PathLike[str] | None = None,
+    tools: Sequence[Any] | None = None,
+    system: Any = None,
+    reserve: int | str | None = None,
+    shape: str | None = None,
+    encoding: str | None = None,
+    keep_task: bool | None = None,
+    shorten: Literal["off", "old", "all"] | None = None,
+    marker: str | None = None,
+    max_result: int | None = None,
+    step: int | None = None,
+    strict: bool = False,
+) -> Fitted[M]: ...
+def fit(
+    messages: Sequence[Any] | Mapping[str, Any],
+    budget: int | str | None = None,
+    *,
+    model: str | None = None,
+    policy: PolicyLike | None = None,
+    query: str | None = None,
+    pin: str | int | Iterable[str | int] | None = None,
+    state: str | os.PathLike[str] | None = None,
+    tools: Sequence[Any] | None = None,
+    system: Any = None,
+    reserve: int | str | None = None,
+    shape: str | None = None,
+    encoding: str | None = None,
+    keep_task: bool | None = None,
+    shorten: Literal["off", "old", "all"] | None = None,
+    marker: str | None = None,
+    max_result: int | None = None,
+    step: int | None = None,
+    strict: bool = False,
+) -> Fitted[Any]:
     """Fits a chat into a token budget.
 
     System messages, the task (the first user turn), the last user turn and the newest tool calls
@@ -305,14 +349,32 @@ class Fitter:
         """The decisions so far, as JSON."""
         return self._session.state()
 
+    @overload
     def fit(
         self,
-        messages: Sequence[M] | Mapping[str, Any],
+        messages: Mapping[str, Any],
         *,
         tools: Sequence[Any] | None = None,
         system: Any = None,
         query: str | None = None,
-    ) -> Fitted[M]:
+    ) -> Fitted[dict[str, Any]]: ...
+    @overload
+    def fit(
+        self,
+        messages: Sequence[M],
+        *,
+        tools: Sequence[Any] | None = None,
+        system: Any = None,
+        query: str | None = None,
+    ) -> Fitted[M]: ...
+    def fit(
+        self,
+        messages: Sequence[Any] | Mapping[str, Any],
+        *,
+        tools: Sequence[Any] | None = None,
+        system: Any = None,
+        query: str | None = None,
+    ) -> Fitted[Any]:
         """Fits the chat as it is now; see :func:`fit`."""
         options = self._options if query is None else {**self._options, "query": query}
         return _fit(
