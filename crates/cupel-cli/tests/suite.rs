@@ -7,6 +7,7 @@ mod chats;
 mod commands;
 mod conform;
 mod docs;
+mod embed;
 mod eval;
 mod evidence;
 mod layouts;
