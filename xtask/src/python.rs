@@ -135,10 +135,19 @@ pub(crate) fn wheel() -> Result<(), String> {
 /// Measures the overhead of the package over the engine, with a release build.
 pub(crate) fn bench() -> Result<(), String> {
     let python = tools()?;
-    install(&python, &build_wheel(&python, Build::Bench)?)?;
-    let mut bench = Command::new(&python);
-    bench.arg(package().join("bench/overhead.py"));
-    process::run(&mut bench, FAILED)
+    let wheel = build_wheel(&python, Build::Bench)?;
+    install(&python, &wheel)?;
+    let mut overhead = Command::new(&python);
+    overhead.arg(package().join("bench/overhead.py"));
+    process::run(&mut overhead, FAILED)?;
+    let python = environment(
+        &target().join("frameworks/langchain"),
+        &package().join("tests/frameworks/langchain/requirements.txt"),
+    )?;
+    install(&python, &wheel)?;
+    let mut trim = Command::new(&python);
+    trim.arg(package().join("bench/trim.py"));
+    process::run(&mut trim, FAILED)
 }
 
 /// Returns the interpreter of the environment with the build tools and the packages of the tests.

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import shutil
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,19 +20,14 @@ from langchain_core.messages import (
 from langchain_core.messages import trim_messages as original
 from langchain_openai import ChatOpenAI
 
+import adapters
 from cupel.langchain import trim_messages
-
-VOCABULARIES = "https://openaipublic.blob.core.windows.net/encodings/"
 
 
 @pytest.fixture(scope="module", autouse=True)
 def vocabularies(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Gives tiktoken the vocabulary files of the crate tiktoken-rs, so that it downloads none."""
     cache = tmp_path_factory.mktemp("tiktoken")
-    assets = next(iter(Path.home().glob(".cargo/registry/src/*/tiktoken-rs-*/assets")))
-    for name in ("o200k_base.tiktoken", "cl100k_base.tiktoken"):
-        key = hashlib.sha1((VOCABULARIES + name).encode()).hexdigest()
-        shutil.copy(assets / name, cache / key)
+    adapters.write_vocabularies(cache)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TIKTOKEN_CACHE_DIR", str(cache))
         yield
