@@ -142,6 +142,18 @@ pub(crate) fn fit<'py>(
     }
     let document = to_python(py, &answer.document)?;
     let (notes, list) = (answer.notes.clone(), answer.list.clone());
+    let mut arguments = arguments;
+    let is_session = session.is_some() || arguments.iter().any(|it| it.starts_with("--state"));
+    if is_session {
+        // The page explains one window: it knows no state, but the policy of sessions.
+        arguments.retain(|argument| !argument.starts_with("--state"));
+        if !arguments
+            .iter()
+            .any(|argument| argument.starts_with("--policy"))
+        {
+            arguments.push("--policy=session".to_owned());
+        }
+    }
     let report = Report::of_fit(answer, arguments, input, policy);
     Ok((document, messages, list, report, notes))
 }

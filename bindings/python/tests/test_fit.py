@@ -217,3 +217,13 @@ def test_the_types_of_messages_are_kept() -> None:
     assert isinstance(first, SystemMessage)
     params: list[openai.types.chat.ChatCompletionMessageParam] = [{"role": "user", "content": "Hi"}]
     assert cupel.fit(params, 100).messages[0] is params[0]
+
+
+def test_the_page_of_a_session_explains_its_policy(tmp_path: Path) -> None:
+    fitter = cupel.Fitter("2k")
+    pages = [
+        fitter.fit(SESSION).report.to_html(),
+        cupel.fit(SESSION, "2k", state=tmp_path / "state").report.to_html(),
+    ]
+    assert pages[0] == pages[1]
+    assert pages[0] == cupel.fit(SESSION, "2k", policy="session").report.to_html()

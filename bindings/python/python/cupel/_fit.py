@@ -138,7 +138,10 @@ def _fit(
         chat = request_of(chat, tools=tools, system=system, shape=shape)
     arguments = _arguments(budget, {**options, "shape": shape})
     policy = options.get("policy")
-    if policy is not None:
+    if isinstance(policy, (str, os.PathLike)):
+        arguments.append(f"--policy={os.fspath(policy)}")
+        policy = None
+    elif policy is not None:
         arguments.append("--policy=of the caller")
     if state is not None:
         arguments.append(f"--state={os.fspath(state)}")
