@@ -101,7 +101,7 @@ def seconds(table: pa.Table, threads: int) -> float:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--items", type=int, default=1_000_000)
     parser.add_argument("--requests", type=int, default=10_000)
     parser.add_argument("--runs", type=int, default=5)

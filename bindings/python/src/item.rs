@@ -11,7 +11,7 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyIterator, PyList, PyString, PyTuple, PyType};
 
 use crate::error;
 use crate::json::{NotFinite, rfc3339, to_json, to_python};
@@ -194,6 +194,11 @@ impl Items {
             .and_then(|index| self.0.get(index));
         item.map(|item| Item(item.clone()))
             .ok_or_else(|| PyIndexError::new_err("index out of range"))
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        let items = self.0.iter().map(|item| Item(item.clone()));
+        PyList::new(py, items)?.try_iter()
     }
 
     fn __repr__(&self) -> String {

@@ -167,12 +167,12 @@ RESULT = pa.schema(
 
 def serialized(result: pa.Table | list[Row]) -> bytes:
     """Returns a result as the bytes of an Arrow file, sorted by request and item."""
-    if isinstance(result, list):
-        result = pa.Table.from_pylist(result, schema=RESULT)
+    is_list = isinstance(result, list)
+    table: Any = pa.Table.from_pylist(result, schema=RESULT) if is_list else result
     # Engines have string types of their own.
-    result = result.select(RESULT.names).cast(RESULT).replace_schema_metadata()
-    result = result.sort_by([("request_id", "ascending"), ("index", "ascending")])
+    table = table.select(RESULT.names).cast(RESULT).replace_schema_metadata()
+    table = table.sort_by([("request_id", "ascending"), ("index", "ascending")])
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, RESULT) as writer:
-        writer.write_table(result.combine_chunks())
+        writer.write_table(table.combine_chunks())
     return bytes(sink.getvalue())

@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -43,6 +42,12 @@ def expected(requests: list[Request]) -> pa.Table:
     """The rows of the naive implementation."""
     rows = [row for request in requests for row in newest(request)]
     return pa.Table.from_pylist(rows, schema=RESULT)
+
+
+def rows_of(result: pa.Table, request: int) -> pa.Table:
+    """Returns the rows of one request."""
+    ids = result["request_id"].to_pylist()
+    return result.filter(pa.array([number == request for number in ids], pa.bool_()))
 
 
 def cut(table: pa.Table, at: list[int]) -> Iterator[pa.RecordBatch]:
@@ -551,7 +556,7 @@ def test_decisions_equal_those_of_select(policy: Any) -> None:
     requests = prioritized(60)
     result = select(prioritized_table(requests), policy=policy)
     for number, request in enumerate(requests):
-        own = result.filter(pc.equal(result["request_id"], number)).drop(["request_id"])
+        own = rows_of(result, number).drop(["request_id"])
         single = cupel.select(request["items"], request["budget"], policy or "chat")
         assert own.to_pylist() == single.report.to_arrow().to_pylist()
 
@@ -564,7 +569,7 @@ def test_decisions_equal_those_of_the_command() -> None:
     assert len(answers) == len(requests)
     for number, line in enumerate(answers):
         answer = json.loads(line)
-        own = result.filter(pc.equal(result["request_id"], number)).to_pylist()
+        own = rows_of(result, number).to_pylist()
         window = sorted((row for row in own if row["position"] is not None), key=in_window)
         assert [row["index"] for row in window] == [it["index"] for it in answer["selected"]]
         for entry in answer["included"] + answer["excluded"]:

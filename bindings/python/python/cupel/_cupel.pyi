@@ -6,18 +6,44 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import GenericAlias
 from typing import Any, Generic, Literal, Self, TypeAlias, TypeVar, final, overload
 
-T = TypeVar("T")
+__all__ = [
+    "Budget",
+    "Choice",
+    "Item",
+    "Items",
+    "Placer",
+    "Policy",
+    "Report",
+    "Scorer",
+    "SelectedBatches",
+    "Selection",
+    "Session",
+    "Slicer",
+    "_restore_policy",
+    "command",
+    "count_texts",
+    "dumps",
+    "fit",
+    "main",
+    "presets",
+    "select",
+    "select_batches",
+    "select_index",
+    "shape_of",
+]
 
-BudgetLike: TypeAlias = int | str | Mapping[str, Any] | Budget
-PolicyLike: TypeAlias = str | os.PathLike[str] | Mapping[str, Any] | Policy
-ScorerLike: TypeAlias = str | Mapping[str, Any] | Scorer | Callable[[list[Item]], Sequence[float]]
-SlicerLike: TypeAlias = (
+_T = TypeVar("_T")
+
+_BudgetLike: TypeAlias = int | str | Mapping[str, Any] | Budget
+_PolicyLike: TypeAlias = str | os.PathLike[str] | Mapping[str, Any] | Policy
+_ScorerLike: TypeAlias = str | Mapping[str, Any] | Scorer | Callable[[list[Item]], Sequence[float]]
+_SlicerLike: TypeAlias = (
     str
     | Mapping[str, Any]
     | Slicer
     | Callable[[list[tuple[Item, float]], Budget], Sequence[int] | Choice]
 )
-PlacerLike: TypeAlias = (
+_PlacerLike: TypeAlias = (
     str | Mapping[str, Any] | Placer | Callable[[list[tuple[Item, float]]], Sequence[int]]
 )
 
@@ -109,9 +135,9 @@ class Budget:
 class Policy:
     def __new__(
         cls,
-        scorer: ScorerLike,
-        slicer: SlicerLike | None = None,
-        placer: PlacerLike | None = None,
+        scorer: _ScorerLike,
+        slicer: _SlicerLike | None = None,
+        placer: _PlacerLike | None = None,
         *,
         deduplication: bool = True,
         overflow_strategy: str = "throw",
@@ -136,21 +162,21 @@ class Policy:
 @final
 class Scorer:
     @staticmethod
-    def from_dict(fields: ScorerLike) -> Scorer: ...
+    def from_dict(fields: _ScorerLike) -> Scorer: ...
     @staticmethod
-    def composite(entries: Sequence[tuple[ScorerLike, float]]) -> Scorer: ...
+    def composite(entries: Sequence[tuple[_ScorerLike, float]]) -> Scorer: ...
     def with_query(self, query: str) -> Scorer: ...
     def __call__(self, items: Items | Iterable[Item | Mapping[str, Any]]) -> list[float]: ...
 
 @final
 class Slicer:
     @staticmethod
-    def from_dict(fields: SlicerLike) -> Slicer: ...
+    def from_dict(fields: _SlicerLike) -> Slicer: ...
     def select(
-        self, scored: Iterable[tuple[Item | Mapping[str, Any], float]], budget: BudgetLike
+        self, scored: Iterable[tuple[Item | Mapping[str, Any], float]], budget: _BudgetLike
     ) -> Choice: ...
     def __call__(
-        self, scored: Iterable[tuple[Item | Mapping[str, Any], float]], budget: BudgetLike
+        self, scored: Iterable[tuple[Item | Mapping[str, Any], float]], budget: _BudgetLike
     ) -> list[int]: ...
 
 @final
@@ -172,13 +198,13 @@ class Choice:
 @final
 class Placer:
     @staticmethod
-    def from_dict(fields: PlacerLike) -> Placer: ...
+    def from_dict(fields: _PlacerLike) -> Placer: ...
     def __call__(self, scored: Iterable[tuple[Item | Mapping[str, Any], float]]) -> list[int]: ...
 
 @final
-class Selection(Generic[T]):
+class Selection(Generic[_T]):
     @property
-    def items(self) -> list[T]: ...
+    def items(self) -> list[_T]: ...
     @property
     def indices(self) -> list[int]: ...
     @property
@@ -186,10 +212,10 @@ class Selection(Generic[T]):
     @property
     def report(self) -> Report: ...
     def __len__(self) -> int: ...
-    def __iter__(self) -> Iterator[T]: ...
+    def __iter__(self) -> Iterator[_T]: ...
     def _repr_html_(self) -> str: ...
     @classmethod
-    def __class_getitem__(cls, item: Any, /) -> GenericAlias: ...
+    def __class_getitem__(cls, item: Any) -> GenericAlias: ...
 
 @final
 class Report:
@@ -209,25 +235,25 @@ class Report:
 @overload
 def select(
     items: Items,
-    budget: BudgetLike,
-    policy: PolicyLike | None = None,
+    budget: _BudgetLike,
+    policy: _PolicyLike | None = None,
     *,
     query: str | None = None,
     trace: bool = False,
 ) -> Selection[Item]: ...
 @overload
 def select(
-    items: Iterable[T],
-    budget: BudgetLike,
-    policy: PolicyLike | None = None,
+    items: Iterable[_T],
+    budget: _BudgetLike,
+    policy: _PolicyLike | None = None,
     *,
     query: str | None = None,
     trace: bool = False,
-) -> Selection[T]: ...
+) -> Selection[_T]: ...
 def select_index(
     items: Items | Iterable[Any],
-    budget: BudgetLike,
-    policy: PolicyLike | None = None,
+    budget: _BudgetLike,
+    policy: _PolicyLike | None = None,
     *,
     query: str | None = None,
 ) -> list[int]: ...
@@ -243,8 +269,8 @@ class SelectedBatches:
 
 def select_batches(
     data: object,
-    budget: BudgetLike | None = None,
-    policy: PolicyLike | None = None,
+    budget: _BudgetLike | None = None,
+    policy: _PolicyLike | None = None,
     *,
     request_id: str = "request_id",
     query: str | None = None,
@@ -257,7 +283,7 @@ def main(arguments: Sequence[str]) -> int: ...
 def command(
     arguments: Sequence[str],
     input: str | None = None,
-    policies: Mapping[str, PolicyLike] | None = None,
+    policies: Mapping[str, _PolicyLike] | None = None,
 ) -> Any: ...
 def dumps(value: object, path: str) -> str: ...
 
@@ -269,7 +295,7 @@ class Session:
 def fit(
     arguments: Sequence[str],
     chat: object,
-    policy: PolicyLike | None = None,
+    policy: _PolicyLike | None = None,
     session: Session | None = None,
 ) -> tuple[
     dict[str, Any],

@@ -14,7 +14,7 @@ from cupel._errors import InvalidInputError
 from cupel._messages import as_input, at, from_document, request_of, with_list, with_texts
 
 M = TypeVar("M")
-PolicyLike: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any] | Policy"
+PolicyLike: TypeAlias = str | os.PathLike[str] | Mapping[str, Any] | Policy
 
 
 class CupelWarning(UserWarning):
