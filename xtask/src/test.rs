@@ -12,6 +12,7 @@ enum Needs {
     Valgrind,
     Chromium,
     Clients,
+    Python,
 }
 
 impl Needs {
@@ -21,6 +22,7 @@ impl Needs {
             Self::Valgrind => Some("--no-bench"),
             Self::Chromium => Some("--no-browser"),
             Self::Clients => Some("--no-clients"),
+            Self::Python => Some("--no-python"),
         }
     }
 }
@@ -56,6 +58,7 @@ const STEPS: &[Step] = &[
     }),
     ("page", Needs::Chromium, crate::browser::test),
     ("clients", Needs::Clients, crate::clients::test),
+    ("python", Needs::Python, crate::python::test),
 ];
 
 const RELEASE_STEPS: &[Step] = &[

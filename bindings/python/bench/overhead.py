@@ -62,34 +62,33 @@ def main() -> int:
         verdict = "ok" if is_met else "MISSED"
         print(f"{name:34}  {microseconds:10.1f}  {ratio:5.2f}  {sign} {bar:<4}  {verdict}")
 
+    def compare(
+        form: str, call: Callable[[], object], policy: cupel.Policy, *, build: bool, bar: float
+    ) -> None:
+        engine: list[int] = []
+        times: list[int] = []
+        # In turns, so that both sides see the same load and the same caches.
+        for _ in range(ROUNDS):
+            engine.extend(engine_nanoseconds(prebuilt, BUDGET, policy, 1, build=build))
+            times.append(timed(call))
+        print(f"{'  engine':34}  {statistics.median(engine) / 1e3:10.1f}")
+        ratio = statistics.median(t / e for t, e in zip(times, engine, strict=True))
+        row(f"  select, {form}", statistics.median(times) / 1e3, ratio, bar, at_least=False)
+
     print(f"{ITEMS:,} items, medians of {ROUNDS} rounds\n")
     print(f"{'':34}  {'us per run':>10}  {'ratio':>5}  bar")
     for name in ("chat", "rag"):
         policy = cupel.Policy.preset(name)
-        calls: dict[str, tuple[Callable[[], object], float]] = {
-            "dicts": (partial(cupel.select, items, BUDGET, policy), 3.0),
-            "prebuilt items": (partial(cupel.select, prebuilt, BUDGET, policy), 1.2),
-        }
-        engine: list[int] = []
-        times: dict[str, list[int]] = {form: [] for form in calls}
-        for _ in range(ROUNDS):
-            engine.extend(engine_nanoseconds(prebuilt, BUDGET, policy, 1))
-            for form, (call, _) in calls.items():
-                times[form].append(timed(call))
-        base = statistics.median(engine)
-        print(f"{f'engine alone, policy {name}':34}  {base / 1e3:10.1f}")
-        for form, (_, bar) in calls.items():
-            ratio = statistics.median(t / e for t, e in zip(times[form], engine, strict=True))
-            row(
-                f"  select, {form}",
-                statistics.median(times[form]) / 1e3,
-                ratio,
-                bar,
-                at_least=False,
-            )
+        dicts = partial(cupel.select, items, BUDGET, policy)
+        again = partial(cupel.select, prebuilt, BUDGET, policy)
+        print(f"policy {name}, engine alone")
+        compare("prebuilt items", again, policy, build=False, bar=1.2)
+        compare("dicts", dicts, policy, build=False, bar=3.0)
+        print(f"policy {name}, engine that builds its items first")
+        compare("dicts", dicts, policy, build=True, bar=3.0)
 
-    policy = cupel.Policy("reflexive", {"type": "knapsack", "bucket_size": 10})
-    runs = 40
+    policy = cupel.Policy("reflexive", {"type": "knapsack", "bucket_size": 1})
+    runs = 20
 
     def batch(count: int) -> None:
         for _ in range(count):
