@@ -108,11 +108,6 @@ impl Cli {
         Self::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
     }
 
-    /// Parses the arguments of a program. Its errors need no help that fits a terminal.
-    pub(crate) fn parse_embedded(arguments: &[OsString]) -> Result<Self, clap::Error> {
-        Self::try_parse_from(arguments)
-    }
-
     /// Returns how the command writes.
     pub(crate) fn output_options(&self) -> OutputOptions {
         OutputOptions {
@@ -122,6 +117,19 @@ impl Cli {
             file: self.output.clone(),
         }
     }
+}
+
+/// The arguments of `cupel fit` alone. A program calls it often, and parsers of all subcommands take four times as
+/// long to build.
+#[derive(Debug, Parser)]
+#[command(name = "cupel fit")]
+pub(crate) struct FitLine {
+    #[command(flatten)]
+    pub(crate) fit: Fit,
+
+    /// The option that others conflict with
+    #[arg(long)]
+    json: bool,
 }
 
 /// Returns the command line. Its help groups the subcommands, and shows global options once.

@@ -5,11 +5,12 @@ use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
+use clap::Parser as _;
 use cupel::{ContextBudget, CupelError, Decisions, Policy, SelectionReport};
 use cupel_chat::{Chat, FitState, Fitted, FittedMessage, Fitter, InvalidState, SessionWindow};
 use serde_json::Value;
 
-use crate::args::{Cli, Command};
+use crate::args::{Cli, FitLine};
 use crate::budget::invalid;
 use crate::decision::Answer;
 use crate::failure::{Failure, Problem};
@@ -93,11 +94,14 @@ impl Call {
     ///
     /// The problem that the command reports.
     pub fn answer(self) -> Result<String, Box<Problem>> {
-        self.run(|command| {
-            let mut output = Output::in_memory();
-            command.run(&mut output)?;
-            Ok(output.into_answer())
-        })
+        self.run(
+            |arguments| Cli::try_parse_from(arguments),
+            |cli| {
+                let mut output = Output::in_memory();
+                cli.command.run(&mut output)?;
+                Ok(output.into_answer())
+            },
+        )
     }
 
     /// Runs `fit` and returns the messages of the window by position. With a session, its decisions are
@@ -107,17 +111,21 @@ impl Call {
     ///
     /// The problem that the command reports.
     pub fn fit(self, session: Option<&mut Session>) -> Result<FitAnswer, Box<Problem>> {
-        self.run(|command| match command {
-            Command::Fit(fit) => fit.answer(session),
-            _ => Err(Failure::internal("expected the subcommand fit")),
-        })
+        self.run(
+            |arguments| FitLine::try_parse_from(&arguments[1..]),
+            |line| line.fit.answer(session),
+        )
     }
 
-    fn run<T>(self, run: impl FnOnce(Command) -> Result<T, Failure>) -> Result<T, Box<Problem>> {
-        let cli = Cli::parse_embedded(&self.arguments)
-            .map_err(|error| Box::new(Problem::usage(&error.to_string())))?;
+    fn run<L, T>(
+        self,
+        parse: impl FnOnce(&[OsString]) -> Result<L, clap::Error>,
+        run: impl FnOnce(L) -> Result<T, Failure>,
+    ) -> Result<T, Box<Problem>> {
+        let line =
+            parse(&self.arguments).map_err(|error| Box::new(Problem::usage(&error.to_string())))?;
         SURROUNDINGS.set(self.surroundings);
-        let result = catch_unwind(AssertUnwindSafe(|| run(cli.command)));
+        let result = catch_unwind(AssertUnwindSafe(|| run(line)));
         SURROUNDINGS.take();
         let result = result.unwrap_or_else(|_| Err(Failure::internal("the command panicked")));
         result.map_err(told)
