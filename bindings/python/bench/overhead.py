@@ -88,7 +88,7 @@ def main() -> int:
         compare("dicts", dicts, policy, build=True, bar=3.0)
 
     policy = cupel.Policy("reflexive", {"type": "knapsack", "bucket_size": 1})
-    runs = 20
+    runs = 1_000
 
     def batch(count: int) -> None:
         for _ in range(count):
