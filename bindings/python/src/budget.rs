@@ -7,7 +7,7 @@ use cupel::{ContextBudget, ContextKind};
 use cupel_cli::parse_budget;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyInt, PyString, PyTuple, PyType};
+use pyo3::types::{PyBool, PyDict, PyString, PyTuple, PyType};
 
 use crate::error::{self, Fault};
 use crate::json::{NotFinite, described, to_json};
@@ -121,7 +121,8 @@ pub(crate) fn read(value: &Bound<'_, PyAny>) -> PyResult<ContextBudget> {
     if let Ok(budget) = value.cast::<Budget>() {
         return Ok(budget.get().0.clone());
     }
-    if value.is_instance_of::<PyInt>() && !value.is_instance_of::<PyBool>() {
+    let is_number = value.hasattr(intern!(py, "__index__"))?;
+    if is_number && !value.is_instance_of::<PyBool>() {
         let tokens = value.extract::<i64>();
         let tokens = tokens.map_err(|_| Fault::new("budget", "the number is too large"))?;
         return ContextBudget::try_from(tokens).map_err(|fault| error::run(py, &fault));

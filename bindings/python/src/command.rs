@@ -1,6 +1,7 @@
 //! The command in this process: `python -m cupel`, and its answers for `_commands.py` and `_fit.py`.
 
 use std::ffi::OsString;
+use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use cupel_chat::{Chat, Encoding, TokenCounter as _};
 use cupel_cli::{Call, WindowMessage};
@@ -54,8 +55,24 @@ pub(crate) fn dumps(value: &Bound<'_, PyAny>, path: &str) -> PyResult<String> {
 }
 
 /// Remembers the decisions of earlier turns.
-#[pyclass(module = "cupel._cupel")]
-pub(crate) struct Session(cupel_cli::Session);
+#[pyclass(frozen, module = "cupel._cupel")]
+pub(crate) struct Session(Mutex<cupel_cli::Session>);
+
+impl Session {
+    /// Returns the session, unless a window of it is being made: by another thread, or around a strategy that
+    /// asks for one.
+    fn lock(&self) -> PyResult<MutexGuard<'_, cupel_cli::Session>> {
+        match self.0.try_lock() {
+            Ok(session) => Ok(session),
+            Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => {
+                Err(Fault::new("", "this Fitter is fitting a chat already")
+                    .help("use one Fitter per conversation")
+                    .into())
+            }
+        }
+    }
+}
 
 #[pymethods]
 impl Session {
@@ -63,16 +80,16 @@ impl Session {
     #[pyo3(signature = (state=None))]
     fn new(state: Option<&str>) -> PyResult<Self> {
         match state {
-            None => Ok(Self(cupel_cli::Session::default())),
+            None => Ok(Self(Mutex::default())),
             Some(state) => cupel_cli::Session::resume(state)
-                .map(Self)
+                .map(|session| Self(Mutex::new(session)))
                 .map_err(|fault| Fault::new("state", fault.to_string()).into()),
         }
     }
 
     /// Returns the state as JSON.
-    fn state(&self) -> String {
-        self.0.state()
+    fn state(&self) -> PyResult<String> {
+        Ok(self.lock()?.state())
     }
 }
 
@@ -126,7 +143,7 @@ pub(crate) fn fit<'py>(
     }
     let answer = match session {
         Some(session) => {
-            let session = &mut session.borrow_mut().0;
+            let session = &mut *session.get().lock()?;
             py.detach(|| call.fit(Some(session)))
         }
         None => py.detach(|| call.fit(None)),

@@ -19,6 +19,9 @@ use pyo3::prelude::*;
 /// The engine of the package `cupel`.
 #[pymodule]
 mod _cupel {
+    #[expect(non_upper_case_globals, reason = "Python's name")]
+    #[pymodule_export]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
     #[pymodule_export]
     use super::batches::{SelectedBatches, select_batches};
     #[cfg(feature = "bench")]

@@ -11,7 +11,7 @@ use cupel::{
 use cupel_cli::{Call, FitAnswer, select_document};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyList, PyType};
+use pyo3::types::{PyCapsule, PyDict, PyList, PyType};
 use pyo3_arrow::PyTable;
 use self_cell::self_cell;
 use serde_json::{Value, json};
@@ -33,6 +33,17 @@ self_cell!(
 );
 
 /// Selects the items that fit a budget.
+///
+/// `items` are dicts, `Item` objects or prebuilt `Items`; `budget` is a number of tokens, a string such as
+/// `"8k"`, a dict or a `Budget`; `policy` is a preset, a file, a dict or a `Policy`, by default the preset
+/// `chat`. `query` is the question for policies that score by relevance. `trace=True` adds the events of the
+/// stages to the report.
+///
+/// >>> import cupel
+/// >>> items = [{"content": "old", "tokens": 60}, {"content": "new", "tokens": 30}]
+/// >>> selection = cupel.select(items, 50)
+/// >>> selection.items, selection.indices, selection.tokens
+/// ([{'content': 'new', 'tokens': 30}], [1], 30)
 #[pyfunction]
 #[pyo3(signature = (items, budget, policy=None, *, query=None, trace=false))]
 pub(crate) fn select(
@@ -334,6 +345,20 @@ fn append_fit(answer: &FitAnswer, columns: &mut DecisionColumns) {
     }
 }
 
+/// Returns entries of a report: position, score and reason.
+fn listed(py: Python<'_>, entries: Vec<(usize, f64, Value)>) -> PyResult<Bound<'_, PyList>> {
+    let list = PyList::empty(py);
+    for (index, score, reason) in entries {
+        let entry = PyDict::new(py);
+        entry.set_item("index", index)?;
+        // A score that is not finite is a float here, and a string in JSON.
+        entry.set_item("score", score)?;
+        entry.set_item("reason", to_python(py, &reason)?)?;
+        list.append(entry)?;
+    }
+    Ok(list)
+}
+
 #[pymethods]
 impl Report {
     /// Returns the report as the command prints it with `--json`.
@@ -372,39 +397,46 @@ impl Report {
 
     /// The candidates in the window, in its order: position, score and reason.
     #[getter]
-    fn included<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    fn included<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let entries = match &self.run {
-            Run::Select(_) => self.document(py)?["included"].take(),
+            Run::Select(owned) => {
+                let decisions = owned.borrow_dependent();
+                let window = decisions.window().iter();
+                let entries =
+                    window.map(|&it| (it, decisions.score(it), json!(decisions.inclusion(it))));
+                entries.collect::<Vec<_>>()
+            }
             Run::Fit(answer) => {
-                let kept = positions(&answer.document["kept"]);
-                let entries = kept.iter().zip(&answer.report.included);
-                let entries = entries.map(|(index, entry)| {
-                    json!({ "index": index, "score": entry.score, "reason": entry.reason })
-                });
+                let kept = positions(&answer.document["kept"]).into_iter();
+                let entries = kept.zip(&answer.report.included);
+                let entries = entries.map(|(it, entry)| (it, entry.score, json!(entry.reason)));
                 entries.collect()
             }
         };
-        to_python(py, &entries)
+        listed(py, entries)
     }
 
     /// The other candidates: position, score and reason.
     #[getter]
-    fn excluded<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    fn excluded<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let entries = match &self.run {
-            Run::Select(_) => self.document(py)?["excluded"].take(),
+            Run::Select(owned) => {
+                let decisions = owned.borrow_dependent();
+                let excluded = decisions.excluded().into_iter();
+                let entries =
+                    excluded.map(|it| (it, decisions.score(it), json!(decisions.exclusion(it))));
+                entries.collect::<Vec<_>>()
+            }
             Run::Fit(answer) => {
                 let dropped = answer.document["dropped"].as_array().into_iter().flatten();
-                let dropped = dropped.map(|entry| {
-                    let index = entry["index"]
-                        .as_u64()
-                        .and_then(|it| usize::try_from(it).ok());
-                    let score = index.and_then(|index| answer.scores.get(index));
-                    json!({ "index": index, "score": score, "reason": entry["reason"] })
+                let entries = dropped.filter_map(|entry| {
+                    let index = usize::try_from(entry["index"].as_u64()?).ok()?;
+                    Some((index, *answer.scores.get(index)?, entry["reason"].clone()))
                 });
-                dropped.collect()
+                entries.collect()
             }
         };
-        to_python(py, &entries)
+        listed(py, entries)
     }
 
     /// Returns the page of `cupel explain --html`.

@@ -144,14 +144,7 @@ impl Scorer for Callable {
         Python::attach(|py| -> PyResult<Vec<f64>> {
             let list = PyList::new(py, items.iter().map(|item| Item(item.clone())))?;
             let scores = self.callable.bind(py).call1((list,))?;
-            let scores: Vec<f64> = scores.extract().map_err(|_| {
-                let got = described(&scores);
-                let message = format!(
-                    "the scorer {} must return a sequence of floats, got {got}",
-                    self.name
-                );
-                Fault::new("scorer", message)
-            })?;
+            let scores: Vec<f64> = extracted(&scores, "scorer", &self.name, "float")?;
             if scores.len() != items.len() {
                 let (name, got, expected) = (&self.name, scores.len(), items.len());
                 let message =
@@ -343,11 +336,31 @@ fn pairs(
 }
 
 fn positions(returned: &Bound<'_, PyAny>, role: &str, name: &str) -> PyResult<Vec<usize>> {
-    returned.extract().map_err(|_| {
-        let got = described(returned);
-        let message = format!("the {role} {name} must return a sequence of positions, got {got}");
-        Fault::new(role, message).into()
-    })
+    extracted(returned, role, name, "position")
+}
+
+/// Returns the numbers that a Python strategy returned. The error names the first that is not one.
+fn extracted<'py, T: FromPyObjectOwned<'py>>(
+    returned: &Bound<'py, PyAny>,
+    role: &str,
+    name: &str,
+    expected: &str,
+) -> PyResult<Vec<T>> {
+    let got = described(returned);
+    let fault = |what: String| Fault::new(role, format!("the {role} {name} returned {what}"));
+    let Ok(values) = returned.try_iter() else {
+        return Err(fault(format!("{got}, expected a sequence of {expected}s")).into());
+    };
+    let values = values.enumerate().map(|(at, value)| {
+        let value = value?;
+        value.extract().map_err(|_| {
+            let value = value
+                .repr()
+                .map_or_else(|_| got.clone(), |it| it.to_string());
+            fault(format!("{value} at {at}, expected a {expected}")).into()
+        })
+    });
+    values.collect()
 }
 
 impl Slicer for Callable {

@@ -86,3 +86,21 @@ def test_the_module_is_the_command(arguments: list[str]) -> None:
     assert ran.returncode == expected.returncode
     assert ran.stdout == expected.stdout
     assert ran.stderr == expected.stderr
+
+
+def test_evaluate_takes_policies_of_any_form() -> None:
+    questions = (ROOT / "examples/questions.jsonl").read_text(encoding="utf-8").splitlines()
+    transcripts = [json.loads(line) for line in questions]
+    preset = cupel.Policy.preset("memory")
+    forms: list[Any] = ["memory", preset, preset.to_dict()]
+    found = cupel.evaluate(transcripts, policies=forms[:1], budgets=[200])["results"][0]
+    for form in forms[1:]:
+        other = cupel.evaluate(transcripts, policies=[form], budgets=[200])["results"][0]
+        assert {**other, "policy": "memory"} == found
+    with pytest.raises(cupel.InvalidInputError, match="no transcripts"):
+        cupel.evaluate([], policies=["memory"], budgets=[200])
+
+
+def test_an_unknown_option_is_a_type_error() -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'html'"):
+        cupel.explain(REQUEST, html="page.html")

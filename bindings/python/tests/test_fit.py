@@ -227,3 +227,40 @@ def test_the_page_of_a_session_explains_its_policy(tmp_path: Path) -> None:
     ]
     assert pages[0] == pages[1]
     assert pages[0] == cupel.fit(SESSION, "2k", policy="session").report.to_html()
+
+
+def test_a_strategy_that_uses_its_own_fitter_is_an_error() -> None:
+    fitter = cupel.Fitter("2k", policy=cupel.Policy(lambda items: [len(fitter.state)] * len(items)))
+    with pytest.raises(cupel.InvalidInputError, match="fitting a chat already"):
+        fitter.fit(SESSION)
+    assert fitter.state
+
+
+def test_a_budget_may_be_an_object_a_dict_or_a_string() -> None:
+    expected = cupel.fit(SESSION, 2_000).kept
+    for budget in ("2k", {"max_tokens": 2_000}, cupel.Budget(2_000)):
+        assert cupel.fit(SESSION, budget).kept == expected
+    reserved = cupel.fit(SESSION, cupel.Budget(2_500, output_reserve=500))
+    assert reserved.budget == 2_000
+
+
+def test_an_empty_list_pins_nothing() -> None:
+    assert cupel.fit(SESSION, "2k", pin=[]).kept == cupel.fit(SESSION, "2k").kept
+
+
+@pytest.mark.parametrize("message", [("user", "hi"), ["hi"], "hi", None, 5], ids=repr)
+def test_what_is_not_a_message_is_named(message: Any) -> None:
+    with pytest.raises(cupel.InvalidInputError, match="expected a message") as raised:
+        cupel.fit([{"role": "user", "content": "hi"}, message], "1k")
+    assert raised.value.path == "[1]"
+
+
+def test_what_is_not_a_list_is_refused() -> None:
+    for value in (None, 5, "hello"):
+        with pytest.raises(cupel.InvalidInputError, match="expected a list of messages"):
+            cupel.fit(value, "1k")  # type: ignore[call-overload]
+
+
+def test_keep_task_is_a_truth_value() -> None:
+    with pytest.raises(cupel.InvalidInputError, match="True or False"):
+        cupel.fit(SESSION, "2k", keep_task="no")  # type: ignore[call-overload]

@@ -154,3 +154,24 @@ def test_an_unknown_name_is_refused_with_a_suggestion() -> None:
 def test_a_policy_with_a_callable_cannot_be_written() -> None:
     with pytest.raises(cupel.CupelError):
         cupel.Policy(length).to_dict()
+
+
+def test_the_error_names_the_element_that_is_not_a_number() -> None:
+    items = [cupel.Item("a", 1), cupel.Item("b", 1)]
+    with pytest.raises(cupel.CupelError, match="returned 'x' at 1, expected a float"):
+        cupel.select(items, 5, cupel.Policy(lambda items: [0.5, "x"]))  # type: ignore[list-item, return-value]
+    with pytest.raises(cupel.CupelError, match="returned -1 at 0, expected a position"):
+        cupel.select(items, 5, cupel.Policy("recency", lambda scored, budget: [-1]))
+
+
+def test_a_score_that_is_not_finite_is_a_float_in_the_report() -> None:
+    policy = cupel.Policy(lambda items: [float("inf")] * len(items))
+    (entry,) = cupel.select([cupel.Item("a", 1)], 5, policy).report.included
+    assert entry["score"] == float("inf")
+
+
+def test_a_pipeline_of_a_policy_takes_nothing_else() -> None:
+    policy = cupel.Policy("recency")
+    assert cupel.Pipeline({"scorer": {"type": "recency"}}).policy == policy
+    with pytest.raises(TypeError, match="a Policy has its slicer"):
+        cupel.Pipeline(policy, "rank")

@@ -197,11 +197,16 @@ pub(crate) fn position(text: &str) -> Result<usize, &'static str> {
 pub(crate) enum Named {
     Preset(&'static Preset),
     File(Source),
+    /// A policy of the program that embeds the command.
+    Given(Policy),
 }
 
 impl Named {
     /// Finds the preset or the file of that name.
     pub(crate) fn find(name: &str) -> Result<Self, Failure> {
+        if let Some(policy) = embed::policy(name) {
+            return Ok(Self::Given(policy));
+        }
         let path = Path::new(name);
         let unknown = match preset(name) {
             Ok(preset) => return Ok(Self::Preset(preset)),
@@ -226,6 +231,9 @@ impl Named {
         match self {
             Self::Preset(preset) => Ok(preset.config().clone()),
             Self::File(source) => source.policy(),
+            Self::Given(policy) => {
+                PolicyConfig::of(policy).map_err(|error| Failure::input(error.message().to_owned()))
+            }
         }
     }
 }

@@ -7,7 +7,8 @@ from typing import Any
 
 from cupel import _cupel
 from cupel._cupel import Policy
-from cupel._fit import PolicyLike
+from cupel._errors import InvalidInputError
+from cupel._fit import BudgetLike, PolicyLike, _limits
 from cupel._messages import as_input
 
 
@@ -16,13 +17,27 @@ def _text(data: Any) -> str:
     return _cupel.dumps(as_input(data), "data")
 
 
-def _options(options: Mapping[str, Any]) -> list[str]:
+_OPTIONS = frozenset(
+    "at encoding factor keep_task margin marker max_result model pin query reserve shape shorten"
+    " slot step strict target".split()
+)
+"""The options of the command that every function takes."""
+
+
+def _options(own: Mapping[str, Any], options: Mapping[str, Any] | None = None) -> list[str]:
+    options = options or {}
+    for name in options.keys() - _OPTIONS:
+        raise TypeError(f"unexpected keyword argument {name!r}")
     arguments = []
-    for name, value in options.items():
+    for name, value in {**own, **options}.items():
+        if name == "keep_task" and value is False:
+            arguments.append("--no-keep-task")
         if value is None or value is False:
             continue
         flag = f"--{name.replace('_', '-')}"
-        if value is True:
+        if name == "budget" and not isinstance(value, (list, tuple)):
+            arguments.extend(_limits(value))
+        elif value is True:
             arguments.append(flag)
         elif isinstance(value, Mapping):
             arguments.extend(f"{flag}={key}={entry}" for key, entry in value.items())
@@ -62,7 +77,7 @@ def _ask(
 
 def explain(
     data: Any,
-    budget: int | str | None = None,
+    budget: BudgetLike | None = None,
     *,
     policy: PolicyLike | None = None,
     item: int | None = None,
@@ -79,7 +94,7 @@ def explain(
     >>> [(candidate["index"], candidate["included"]) for candidate in answer["candidates"]]
     [(1, True), (0, False)]
     """
-    arguments = _options({"budget": budget, "item": item, **options})
+    arguments = _options({"budget": budget, "item": item}, options)
     answer: dict[str, Any] = _ask("explain", data, arguments, policy)
     return answer
 
@@ -100,7 +115,7 @@ def sweep(
     >>> [(step["from"], step["included"]) for step in answer["steps"]]
     [(0, 0), (10, 1), (30, 2)]
     """
-    arguments = _options({"from": start, "to": stop, **options})
+    arguments = _options({"from": start, "to": stop}, options)
     answer: dict[str, Any] = _ask("sweep", data, arguments, policy)
     return answer
 
@@ -120,13 +135,13 @@ def min_budget(
     >>> cupel.min_budget(items, item=1, policy="chat")["items"][0]["min_budget"]
     30
     """
-    arguments = _options({"item": item, "ceiling": ceiling, **options})
+    arguments = _options({"item": item, "ceiling": ceiling}, options)
     return _ask("min-budget", data, arguments, policy)
 
 
 def compare(
     data: Any,
-    budget: int | str | None = None,
+    budget: BudgetLike | None = None,
     *,
     policies: Sequence[PolicyLike],
     **options: Any,
@@ -140,7 +155,7 @@ def compare(
     [[0, 1], [0, 1]]
     """
     names, attached = _policies(policies)
-    arguments = _options({"budget": budget, **options})
+    arguments = _options({"budget": budget}, options)
     line = ["compare", "-", *arguments, *(f"--policy={name}" for name in names)]
     answer: dict[str, Any] = _cupel.command(line, _text(data), attached)
     return answer
@@ -163,30 +178,33 @@ def search(
     0
     """
     names, attached = _policies([] if policy is None else [policy])
-    arguments = _options({"top": top, "scorer": scorer, **options})
+    arguments = _options({"top": top, "scorer": scorer}, options)
     line = ["search", *arguments, *(f"--policy={name}" for name in names), "--", "-", query]
     answer: dict[str, Any] = _cupel.command(line, _text(data), attached)
     return answer
 
 
 def evaluate(
-    transcripts: Iterable[Mapping[str, Any]],
+    transcripts: Iterable[Mapping[str, Any]] | Mapping[str, Any],
     *,
-    policies: Sequence[str] | None = None,
-    budgets: Sequence[int | str] | None = None,
-    **options: Any,
+    policies: Sequence[PolicyLike],
+    budgets: Sequence[int | str],
 ) -> dict[str, Any]:
     """Measures how much of the evidence of questions is kept.
 
     A transcript is ``{"items": [...], "questions": [{"query": "...", "evidence": [3, 4]}]}``;
     ``evidence`` has positions in ``items``.
     """
+    listed = [transcripts] if isinstance(transcripts, Mapping) else list(transcripts)
+    if not listed:
+        raise InvalidInputError("there are no transcripts")
     text = "\n".join(
         _cupel.dumps(transcript, f"transcripts[{position}]")
-        for position, transcript in enumerate(transcripts)
+        for position, transcript in enumerate(listed)
     )
-    arguments = _options({"policy": policies, "budget": budgets, **options})
-    answer: dict[str, Any] = _cupel.command(["eval", *arguments, "-"], text)
+    names, attached = _policies(policies)
+    arguments = _options({"policy": names, "budget": list(budgets)})
+    answer: dict[str, Any] = _cupel.command(["eval", *arguments, "-"], text, attached)
     return answer
 
 

@@ -47,6 +47,8 @@ _PlacerLike: TypeAlias = (
     str | Mapping[str, Any] | Placer | Callable[[list[tuple[Item, float]]], Sequence[int]]
 )
 
+__version__: str
+
 @final
 class Item:
     def __new__(

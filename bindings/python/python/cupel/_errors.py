@@ -78,12 +78,15 @@ def _restore(kind: type[CupelError], message: str, state: dict[str, Any]) -> Cup
 _KINDS: dict[int, type[CupelError]] = {1: OverBudgetError, 2: InvalidInputError, 3: InternalError}
 
 
-_OPTION = re.compile(r"--([a-z][a-z-]*)(?: [A-Z|]+\b)?")
+_OPTION = re.compile(r"--([a-z][a-z-]*)(?: (?=[\w'\"]))?")
+# What the command adds about its own help.
+_USAGE = re.compile(r"(?:Usage: .*|For more information.*)$", re.DOTALL)
 
 
 def _keywords(text: str | None) -> str | None:
     """Returns a text with the command's options as keyword arguments, such as ``shape=``."""
-    return text and _OPTION.sub(lambda match: match[1].replace("-", "_") + "=", text)
+    text = _USAGE.sub("", text or "").strip()
+    return _OPTION.sub(lambda match: match[1].replace("-", "_") + "=", text) or None
 
 
 def from_problem(problem: dict[str, Any], *, code: str | None, root: str) -> CupelError:

@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeAlias, TypedDict, TypeVar, overload
 
 from cupel import _cupel
-from cupel._cupel import Policy, Report
+from cupel._cupel import Budget, Policy, Report
 from cupel._errors import InvalidInputError
 from cupel._messages import as_input, at, from_document, request_of, with_list, with_texts
 
 M = TypeVar("M")
 PolicyLike: TypeAlias = str | os.PathLike[str] | Mapping[str, Any] | Policy
+
+BudgetLike: TypeAlias = "int | str | Mapping[str, Any] | Budget"
 
 
 class CupelWarning(UserWarning):
@@ -63,8 +65,8 @@ class Fitted(Generic[M]):
     """The tokens that the window may have."""
     shape: str
     """The format of the chat, such as ``openai``."""
-    counter: str
-    """The name of the token counter."""
+    counter: str | None
+    """The name of the token counter; None if the tokens are given."""
     estimated: bool
     """Whether the token counts are estimates."""
     report: Report = field(repr=False)
@@ -76,6 +78,21 @@ class Fitted(Generic[M]):
 
     def _repr_html_(self) -> str:
         return self.report._repr_html_()
+
+
+def _limits(budget: int | str | Mapping[str, Any] | Budget) -> list[str]:
+    """Returns a budget as options of the command."""
+    if isinstance(budget, Mapping):
+        budget = Budget.from_dict(budget)
+    if not isinstance(budget, Budget):
+        return [f"--budget={budget}"]
+    return [
+        f"--budget={budget.max_tokens}",
+        f"--target={budget.target_tokens}",
+        f"--reserve={budget.output_reserve}",
+        f"--margin={budget.estimation_safety_margin_percent}",
+        *(f"--slot={kind}={tokens}" for kind, tokens in budget.reserved_slots.items()),
+    ]
 
 
 def _pins(pin: str | int | Iterable[str | int]) -> str:
@@ -97,20 +114,22 @@ _FLAGS = {
 }
 
 
-def _arguments(budget: int | str | None, options: Mapping[str, Any]) -> list[str]:
+def _arguments(budget: BudgetLike | None, options: Mapping[str, Any]) -> list[str]:
     """Returns the arguments of ``cupel fit``."""
     arguments = ["-"]
     if budget is not None:
-        arguments.append(f"--budget={budget}")
+        arguments.extend(_limits(budget))
     for name, flag in _FLAGS.items():
         value = options.get(name)
         if value is not None:
             arguments.append(f"{flag}={value}")
     pin = options.get("pin")
-    if pin is not None:
-        arguments.append(f"--pin={_pins(pin)}")
+    if pin is not None and (pins := _pins(pin)):
+        arguments.append(f"--pin={pins}")
     keep_task = options.get("keep_task")
     if keep_task is not None:
+        if not isinstance(keep_task, bool):
+            raise InvalidInputError(f"expected True or False, got {keep_task!r}", path="keep_task")
         arguments.append("--keep-task" if keep_task else "--no-keep-task")
     if options.get("strict"):
         arguments.append("--strict")
@@ -119,7 +138,7 @@ def _arguments(budget: int | str | None, options: Mapping[str, Any]) -> list[str
 
 def _fit(
     messages: Sequence[M] | Mapping[str, Any],
-    budget: int | str | None,
+    budget: BudgetLike | None,
     *,
     tools: Sequence[Any] | None,
     system: Any,
@@ -187,7 +206,7 @@ def _fit(
 @overload
 def fit(
     messages: Mapping[str, Any],
-    budget: int | str | None = None,
+    budget: BudgetLike | None = None,
     *,
     model: str | None = None,
     policy: PolicyLike | None = None,
@@ -209,7 +228,7 @@ def fit(
 @overload
 def fit(
     messages: Sequence[M],
-    budget: int | str | None = None,
+    budget: BudgetLike | None = None,
     *,
     model: str | None = None,
     policy: PolicyLike | None = None,
@@ -230,7 +249,7 @@ def fit(
 ) -> Fitted[M]: ...
 def fit(
     messages: Sequence[Any] | Mapping[str, Any],
-    budget: int | str | None = None,
+    budget: BudgetLike | None = None,
     *,
     model: str | None = None,
     policy: PolicyLike | None = None,
@@ -269,7 +288,7 @@ def fit(
         state: A file that remembers the decisions, so that a prompt cache can reuse the prefix.
         tools: Tool definitions that are sent with the messages. They are counted.
         system: The system prompt, if the messages do not contain it. It is counted.
-        reserve: Tokens for the answer.
+        reserve: Tokens for the answer. Default: the limit of the request if there is no budget.
         shape: The format of the chat, such as ``"anthropic"``. Detected by default.
         encoding: The token counter, such as ``"o200k"``. Default: the model's.
         keep_task: Whether the first user turn always stays.
@@ -333,7 +352,7 @@ class Fitter:
 
     def __init__(
         self,
-        budget: int | str | None = None,
+        budget: BudgetLike | None = None,
         *,
         state: str | None = None,
         **options: Any,

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from cupel._errors import InvalidInputError
+
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 
 
@@ -18,8 +20,11 @@ def is_langchain(message: object) -> bool:
     return messages is not None and isinstance(message, messages.BaseMessage)
 
 
-def as_document(message: Any) -> Any:
+def as_document(message: Any, path: str = "messages") -> Any:
     """Returns a message as the engine reads it; the extension dumps models itself."""
+    if message is None or isinstance(message, (str, bytes, int, float, list, tuple)):
+        kind = type(message).__name__
+        raise InvalidInputError(f"expected a message or an item, got {kind}", path=path)
     if is_langchain(message):
         return {"type": message.type, "data": message.model_dump(mode="json", exclude_unset=True)}
     return message
@@ -34,7 +39,11 @@ def as_input(data: Any) -> Any:
             else value
             for key, value in data.items()
         }
-    return [as_document(message) for message in data]
+    if isinstance(data, (str, bytes)) or not hasattr(data, "__iter__"):
+        kind = type(data).__name__
+        message = f"expected a list of messages or items, or a request, got {kind}"
+        raise InvalidInputError(message)
+    return [as_document(message, f"[{position}]") for position, message in enumerate(data)]
 
 
 _LISTS = {"openai-responses": "input", "gemini": "contents"}
@@ -79,9 +88,11 @@ def with_list(document: Any, pointer: str, messages: list[Any]) -> Any:
     if not pointer:
         return messages
     step: Any = first.replace("~1", "/").replace("~0", "~")
-    changed = copy.copy(document)
-    if isinstance(document, list):
-        step = int(step)
+    changed: Any
+    if isinstance(document, Mapping):
+        changed = dict(document)
+    else:
+        changed, step = list(document), int(step)
     changed[step] = with_list(document[step], f"/{rest}" if rest else "", messages)
     return changed
 

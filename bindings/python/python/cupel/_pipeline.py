@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from cupel import _cupel
@@ -35,7 +35,12 @@ class Pipeline:
         overflow_strategy: str = "throw",
     ) -> None:
         """Builds the pipeline from strategies, or from a :class:`Policy`."""
+        if isinstance(scorer, Mapping) and "scorer" in scorer:
+            scorer = Policy.from_dict(scorer)
         if isinstance(scorer, Policy):
+            given = (slicer, placer, deduplication, overflow_strategy)
+            if given != (None, None, True, "throw"):
+                raise TypeError("a Policy has its slicer, placer and settings")
             self.policy = scorer
         else:
             self.policy = Policy(

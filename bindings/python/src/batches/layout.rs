@@ -198,7 +198,7 @@ fn is_spelling(name: &str, field: &str) -> bool {
         let letters: String = letters.collect();
         letters.strip_suffix('s').unwrap_or(&letters).to_owned()
     };
-    letters(name) == letters(field)
+    letters(name) == letters(field) || cupel::config::nearest_name(name, [field]).is_some()
 }
 
 fn list(names: &[&str]) -> String {

@@ -170,7 +170,7 @@ impl Check {
                 name => Named::find(name),
             };
             let faults = match named {
-                Ok(Named::Preset(_)) => Vec::new(),
+                Ok(Named::Preset(_) | Named::Given(_)) => Vec::new(),
                 Ok(Named::File(source)) => source.policy_faults(),
                 Err(failure) => vec![failure],
             };
