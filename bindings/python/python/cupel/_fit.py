@@ -147,7 +147,10 @@ def _fit(
     options: Mapping[str, Any],
 ) -> Fitted[M]:
     shape = options.get("shape")
-    own = messages if isinstance(messages, (Mapping, list, tuple)) else list(messages)
+    is_known = isinstance(messages, (Mapping, list, tuple, str)) or not hasattr(
+        messages, "__iter__"
+    )
+    own: Any = messages if is_known else list(messages)
     chat = as_input(own)
     if tools is not None or system is not None:
         if isinstance(chat, dict):

@@ -118,6 +118,7 @@ def trim_messages(
     results from the trimmed messages, and applies `start_on` and `end_on` to the remaining
     ones. Defaults to `False`, which gives the results of `langchain-core`.
 
+    >>> from cupel.langchain import trim_messages
     >>> from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
     >>> call = {"name": "weather", "args": {"city": "Bonn"}, "id": "1"}
     >>> chat = [
@@ -311,6 +312,8 @@ def _without_torn_pairs(messages: list[BaseMessage], options: dict[str, Any]) ->
     """Removes calls without results and results without calls, then applies the bounds again."""
     system = messages[:1] if options["include_system"] and _starts_with_system(messages) else []
     rest = messages[len(system) :]
+    if len(_whole_pairs(rest)) == len(rest):
+        return messages
     while True:
         kept = _whole_pairs(rest)
         _pop_until(kept, options["end_on"])
