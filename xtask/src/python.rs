@@ -137,17 +137,21 @@ pub(crate) fn bench() -> Result<(), String> {
     let python = tools()?;
     let wheel = build_wheel(&python, Build::Bench)?;
     install(&python, &wheel)?;
-    let mut overhead = Command::new(&python);
-    overhead.arg(package().join("bench/overhead.py"));
-    process::run(&mut overhead, FAILED)?;
+    let run = |python: &Path, name: &str| {
+        let mut bench = Command::new(python);
+        bench.arg(package().join("bench").join(name));
+        bench.env("CARGO_TARGET_DIR", target());
+        process::run(bench.env("PYO3_PYTHON", python), FAILED)
+    };
+    let overhead = run(&python, "overhead.py");
+    let batches = run(&python, "batches.py");
     let python = environment(
         &target().join("frameworks/langchain"),
         &package().join("tests/frameworks/langchain/requirements.txt"),
     )?;
     install(&python, &wheel)?;
-    let mut trim = Command::new(&python);
-    trim.arg(package().join("bench/trim.py"));
-    process::run(&mut trim, FAILED)
+    // A missed limit does not stop the others.
+    overhead.and(batches).and(run(&python, "trim.py"))
 }
 
 /// Returns the interpreter of the environment with the build tools and the packages of the tests.
