@@ -31,7 +31,7 @@ fn prepare() -> Result<PathBuf, String> {
     std::fs::create_dir_all(&pages).map_err(|error| format!("{}: {error}", pages.display()))?;
     node(&["ci", "--no-audit", "--no-fund"], &pages)?;
     // The features of the other tests, so that nothing is built twice.
-    let test = "test --quiet --workspace --all-features --bin cupel pages_and_expectations_for_the_browser_are_written";
+    let test = "test --quiet --workspace --all-features --lib pages_and_expectations_for_the_browser_are_written";
     let mut cargo = process::cargo(test.split(' '));
     process::run(
         cargo.env("CUPEL_PAGES", &pages),
