@@ -256,9 +256,10 @@ def test_what_is_not_a_message_is_named(message: Any) -> None:
 
 
 def test_what_is_not_a_list_is_refused() -> None:
-    for value in (None, 5, "hello"):
+    values: list[Any] = [None, 5, "hello"]
+    for value in values:
         with pytest.raises(cupel.InvalidInputError, match="expected a list of messages"):
-            cupel.fit(value, "1k")  # type: ignore[call-overload]
+            cupel.fit(value, "1k")
 
 
 def test_keep_task_is_a_truth_value() -> None:

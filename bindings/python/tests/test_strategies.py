@@ -159,7 +159,8 @@ def test_a_policy_with_a_callable_cannot_be_written() -> None:
 def test_the_error_names_the_element_that_is_not_a_number() -> None:
     items = [cupel.Item("a", 1), cupel.Item("b", 1)]
     with pytest.raises(cupel.CupelError, match="returned 'x' at 1, expected a float"):
-        cupel.select(items, 5, cupel.Policy(lambda items: [0.5, "x"]))  # type: ignore[list-item, return-value]
+        scores: Any = [0.5, "x"]
+        cupel.select(items, 5, cupel.Policy(lambda items: scores))
     with pytest.raises(cupel.CupelError, match="returned -1 at 0, expected a position"):
         cupel.select(items, 5, cupel.Policy("recency", lambda scored, budget: [-1]))
 

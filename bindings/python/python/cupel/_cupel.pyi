@@ -7,6 +7,7 @@ from types import GenericAlias
 from typing import Any, Generic, Literal, Self, TypeAlias, TypeVar, final, overload
 
 __all__ = [
+    "__version__",
     "Budget",
     "Choice",
     "Item",

@@ -16,7 +16,7 @@ from cupel._messages import as_input, at, from_document, request_of, with_list, 
 M = TypeVar("M")
 PolicyLike: TypeAlias = str | os.PathLike[str] | Mapping[str, Any] | Policy
 
-BudgetLike: TypeAlias = "int | str | Mapping[str, Any] | Budget"
+BudgetLike: TypeAlias = int | str | Mapping[str, Any] | Budget
 
 
 class CupelWarning(UserWarning):
