@@ -124,9 +124,10 @@ impl Call {
     ) -> Result<T, Box<Problem>> {
         let line =
             parse(&self.arguments).map_err(|error| Box::new(Problem::usage(&error.to_string())))?;
-        SURROUNDINGS.set(self.surroundings);
+        // A strategy of the program may call again.
+        let outer = SURROUNDINGS.replace(self.surroundings);
         let result = catch_unwind(AssertUnwindSafe(|| run(line)));
-        SURROUNDINGS.take();
+        SURROUNDINGS.set(outer);
         let result = result.unwrap_or_else(|_| Err(Failure::internal("the command panicked")));
         result.map_err(told)
     }
