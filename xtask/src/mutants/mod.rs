@@ -17,6 +17,8 @@ mod tree;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
+use std::sync::Mutex;
+use std::thread::ScopedJoinHandle;
 use std::time::Instant;
 
 use crate::{process, read, read_toml, root};
@@ -47,17 +49,38 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
     println!("{} tests traced: {:.0?}", suite.len(), start.elapsed());
 
     let mut outcomes = Outcomes::default();
+    let mut switched = Vec::new();
     let mut alone = Vec::new();
     for mutant in &mutants {
         if unviable.contains(&mutant.id) {
             outcomes.add(mutant, Verdict::Unviable);
         } else if let Some(function) = schemata.function_of(mutant) {
-            outcomes.add(mutant, suite.run_reaching(function, mutant.id)?);
+            switched.push((mutant, function));
         } else {
             alone.push(mutant);
         }
     }
+    let queue = Mutex::new(switched.into_iter());
+    let shared = Mutex::new(&mut outcomes);
+    let next = || queue.lock().ok()?.next();
+    let work = || -> Result<(), String> {
+        while let Some((mutant, function)) = next() {
+            let verdict = suite.run_reaching(function, mutant.id)?;
+            let mut outcomes = shared.lock().map_err(|error| error.to_string())?;
+            outcomes.add(mutant, verdict);
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
+        let mut ends = workers.into_iter().map(ScopedJoinHandle::join);
+        ends.try_for_each(|end| end.map_err(|_| "a worker panicked")?)
+    })?;
     println!("{} mutants with a build of their own", alone.len());
+    if !alone.is_empty() {
+        tree.write_originals(&schemata)?;
+    }
     for mutant in alone {
         let verdict = tree.with_mutant(&schemata, mutant, || suite.run_all())?;
         outcomes.add(mutant, verdict);

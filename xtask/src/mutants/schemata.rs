@@ -106,20 +106,25 @@ impl Schemata {
         }
     }
 
-    /// Returns the rewritten source of a file. `built_in` is a mutant that needs a build of its own.
-    pub(super) fn source(&self, name: &str, built_in: Option<&Mutant>) -> (String, Vec<Ranges>) {
+    /// Returns the source of a file.
+    pub(super) fn original(&self, name: &str) -> &str {
+        &self.files[name].source
+    }
+
+    /// Returns the source of a file with one mutant, which needs a build of its own.
+    pub(super) fn with_mutant(&self, mutant: &Mutant) -> String {
+        let source = self.original(&mutant.file);
+        mutated(source, 0..source.len(), mutant)
+    }
+
+    /// Returns the rewritten source of a file.
+    pub(super) fn source(&self, name: &str) -> (String, Vec<Ranges>) {
         let file = &self.files[name];
         let mut text = String::with_capacity(16 * file.source.len());
         let mut all = Vec::new();
         let mut at = 0;
-        let copy = |text: &mut String, to: Range<usize>| match built_in {
-            Some(mutant) if to.start <= mutant.span.start && mutant.span.end <= to.end => {
-                text.push_str(&mutated(&file.source, to, mutant));
-            }
-            _ => text.push_str(&file.source[to]),
-        };
         for function in &file.functions {
-            copy(&mut text, at..function.body.start);
+            text.push_str(&file.source[at..function.body.start]);
             let first = text.len();
             let id = function.id;
             let _ = writeln!(text, "{{ match crate::schemata::active({id}) {{");
@@ -131,7 +136,7 @@ impl Schemata {
                 ranges.push((mutant.id, from..text.len()));
             }
             text.push_str("_ => ");
-            copy(&mut text, function.body.clone());
+            text.push_str(&file.source[function.body.clone()]);
             text.push_str("\n} }");
             all.push(Ranges {
                 function: function.id,
@@ -140,7 +145,7 @@ impl Schemata {
             });
             at = function.body.end;
         }
-        copy(&mut text, at..file.source.len());
+        text.push_str(&file.source[at..]);
         (text, all)
     }
 }
@@ -271,7 +276,7 @@ mod tests {
 
     #[test]
     fn a_body_has_one_arm_per_mutant_and_the_original_last() {
-        let (source, ranges) = schemata().source("a.rs", None);
+        let (source, ranges) = schemata().source("a.rs");
         assert_eq!(
             source,
             "const A: u8 = 1 + 2;\nfn f(a: [u8; 2]) -> u8 { match crate::schemata::active(7) {\n\
@@ -289,17 +294,17 @@ mod tests {
     fn a_removed_mutant_has_no_arm() {
         let mut schemata = schemata();
         schemata.remove(&BTreeSet::from([3]), &BTreeSet::new());
-        assert!(!schemata.source("a.rs", None).0.contains("3 =>"));
+        assert!(!schemata.source("a.rs").0.contains("3 =>"));
         assert_eq!(schemata.function_of(&mutant(2, 1, "-")), Some(7));
         assert_eq!(schemata.function_of(&mutant(3, 1, "*")), None);
         schemata.remove(&BTreeSet::new(), &BTreeSet::from([7]));
-        assert_eq!(schemata.source("a.rs", None).0, SOURCE);
+        assert_eq!(schemata.source("a.rs").0, SOURCE);
     }
 
     #[test]
     fn a_constant_is_mutated_in_a_build_of_its_own() {
-        let (source, _) = schemata().source("a.rs", Some(&mutant(1, 0, "*")));
-        assert!(source.starts_with("const A: u8 = 1 * 2;\nfn f(a: [u8; 2]) -> u8 { match"));
+        let source = schemata().with_mutant(&mutant(1, 0, "*"));
+        assert_eq!(source, SOURCE.replace("1 + 2", "1 * 2"));
     }
 
     #[test]

@@ -82,7 +82,7 @@ impl Tree {
         loop {
             let mut ranges = BTreeMap::new();
             for file in schemata.files() {
-                let (source, ranges_of_file) = schemata.source(file, None);
+                let (source, ranges_of_file) = schemata.source(file);
                 write(&self.root.join(file), &source)?;
                 ranges.insert(file.to_owned(), ranges_of_file);
             }
@@ -127,7 +127,13 @@ impl Tree {
         Ok(is_built.then_some(executables))
     }
 
-    /// Builds the tests with one mutant and runs `test`, or returns that it is unviable.
+    /// Writes the files without schemata, which a build of one mutant does not need.
+    pub(super) fn write_originals(&self, schemata: &Schemata) -> Result<(), String> {
+        let mut files = schemata.files();
+        files.try_for_each(|file| write(&self.root.join(file), schemata.original(file)))
+    }
+
+    /// Builds the tests with one mutant in the originals and runs `test`, or returns that it is unviable.
     pub(super) fn with_mutant(
         &self,
         schemata: &Schemata,
@@ -135,12 +141,12 @@ impl Tree {
         test: impl FnOnce() -> Result<Verdict, String>,
     ) -> Result<Verdict, String> {
         let path = self.root.join(&mutant.file);
-        write(&path, &schemata.source(&mutant.file, Some(mutant)).0)?;
+        write(&path, &schemata.with_mutant(mutant))?;
         let verdict = match self.build()? {
             Some(_) => test(),
             None => Ok(Verdict::Unviable),
         };
-        write(&path, &schemata.source(&mutant.file, None).0)?;
+        write(&path, schemata.original(&mutant.file))?;
         verdict
     }
 
