@@ -12,6 +12,7 @@ use crate::{budget, error, policy};
 /// building the items from their fields, as a caller in Rust does.
 #[pyfunction]
 #[pyo3(signature = (items, budget, policy, runs, *, build=false))]
+#[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 pub(crate) fn engine_nanoseconds(
     py: Python<'_>,
     items: &Bound<'_, Items>,

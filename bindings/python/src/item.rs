@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use cupel::config::{Document, Format};
-use cupel::{ContextItem, ContextItemBuilder, ContextKind, ContextSource, Decisions};
+use cupel::{ContextItem, ContextKind, ContextSource, Decisions};
 use cupel_chat::{Encoding, TokenCounter as _};
 use pyo3::exceptions::PyIndexError;
 use pyo3::intern;
@@ -75,7 +75,7 @@ impl Item {
     /// Builds an item from its fields.
     #[staticmethod]
     fn from_dict(fields: &Bound<'_, PyDict>) -> PyResult<Self> {
-        match read_dict(fields)? {
+        match DictReader::default().read(fields)? {
             Some(item) => Ok(Self(item)),
             None => {
                 let list = PyList::new(fields.py(), [fields])?;
@@ -245,11 +245,12 @@ impl<'py> Candidates<'py> {
             }
         };
         let mut items = Vec::with_capacity(list.len());
+        let mut reader = DictReader::default();
         for object in list.iter() {
             let item = match object.cast::<Item>() {
                 Ok(item) => Some(item.get().0.clone()),
                 Err(_) => match object.cast::<PyDict>() {
-                    Ok(fields) => read_dict(fields)?,
+                    Ok(fields) => reader.read(fields)?,
                     Err(_) => None,
                 },
             };
@@ -348,59 +349,103 @@ fn values<'py>(fields: &Bound<'py, PyDict>) -> Option<Values<'py>> {
     Some(values)
 }
 
-/// Reads the fields of an item. Returns `None` for a field that needs a closer look.
-fn read_dict(fields: &Bound<'_, PyDict>) -> PyResult<Option<ContextItem>> {
-    let Some(values) = values(fields) else {
-        return Ok(None);
-    };
-    let [content, tokens, rest @ ..] = values;
-    let text = content.as_ref().and_then(|it| it.cast::<PyString>().ok());
-    let Some(text) = text.and_then(|text| text.to_str().ok()) else {
-        return Ok(None);
-    };
-    let tokens = match &tokens {
-        Some(tokens) => integer(tokens),
-        None => Some(Encoding::O200k.count(text)),
-    };
-    let Some(tokens) = tokens else {
-        return Ok(None);
-    };
-    let mut builder = ContextItem::builder(text, tokens);
-    for (name, value) in FIELDS[2..].iter().zip(rest) {
-        let Some(value) = value else { continue };
-        match with_field(builder, name, &value)? {
-            Some(next) => builder = next,
-            None => return Ok(None),
-        }
-    }
-    Ok(builder.build().ok())
+/// Reads items from dicts.
+#[derive(Default)]
+struct DictReader<'py> {
+    kinds: Names<'py, ContextKind>,
+    sources: Names<'py, ContextSource>,
 }
 
-/// Sets one field. Returns `None` if the value needs a closer look.
-fn with_field(
-    builder: ContextItemBuilder,
-    name: &str,
-    value: &Bound<'_, PyAny>,
-) -> PyResult<Option<ContextItemBuilder>> {
-    Ok(match name {
-        "kind" => label(value)
-            .and_then(|name| ContextKind::new(name).ok())
-            .map(|kind| builder.kind(kind)),
-        "source" => label(value)
-            .and_then(|name| ContextSource::new(name).ok())
-            .map(|source| builder.source(source)),
-        "priority" => integer(value).map(|priority| builder.priority(priority)),
-        "tags" => strings(value).map(|tags| builder.tags(tags)),
-        "metadata" => metadata(value).map(|metadata| builder.metadata(metadata)),
-        "timestamp" => time(value)?.map(|time| builder.timestamp(time)),
-        "future_relevance_hint" => float(value).map(|hint| builder.future_relevance_hint(hint)),
-        "pinned" => {
-            let pinned = value.cast::<PyBool>().ok();
-            pinned.map(|pinned| builder.pinned(pinned.is_true()))
+/// A dict that is not read here.
+enum Unread {
+    /// A field needs a closer look, or is invalid.
+    Unusual,
+    Raised(PyErr),
+}
+
+impl From<PyErr> for Unread {
+    fn from(error: PyErr) -> Self {
+        Self::Raised(error)
+    }
+}
+
+impl<'py> DictReader<'py> {
+    /// Reads the fields of an item. Returns `None` for a field that needs a closer look.
+    fn read(&mut self, fields: &Bound<'py, PyDict>) -> PyResult<Option<ContextItem>> {
+        match self.item(fields) {
+            Ok(item) => Ok(Some(item)),
+            Err(Unread::Unusual) => Ok(None),
+            Err(Unread::Raised(error)) => Err(error),
         }
-        "original_tokens" => integer(value).map(|tokens| builder.original_tokens(tokens)),
-        _ => None,
-    })
+    }
+
+    fn item(&mut self, fields: &Bound<'py, PyDict>) -> Result<ContextItem, Unread> {
+        let values = values(fields).ok_or(Unread::Unusual)?;
+        let [
+            content,
+            tokens,
+            kind,
+            source,
+            priority,
+            tags,
+            metadata,
+            timestamp,
+            future_relevance_hint,
+            pinned,
+            original_tokens,
+        ] = &values;
+        let content = content.as_ref().and_then(text).ok_or(Unread::Unusual)?;
+        let tokens = match tokens {
+            Some(tokens) => integer(tokens).ok_or(Unread::Unusual)?,
+            None => Encoding::O200k.count(content),
+        };
+        let mut builder = ContextItem::builder(content, tokens);
+        macro_rules! set {
+            ($($field:ident: $read:expr;)*) => {
+                $(if let Some(value) = $field {
+                    builder = builder.$field($read(value).ok_or(Unread::Unusual)?);
+                })*
+            };
+        }
+        set! {
+            kind: |name| self.kinds.get(name, |name| ContextKind::new(name).ok());
+            source: |name| self.sources.get(name, |name| ContextSource::new(name).ok());
+            priority: integer;
+            tags: strings;
+            metadata: self::metadata;
+            future_relevance_hint: float;
+            pinned: boolean;
+            original_tokens: integer;
+        }
+        if let Some(value) = timestamp {
+            builder = builder.timestamp(time(value)?.ok_or(Unread::Unusual)?);
+        }
+        builder.build().map_err(|_| Unread::Unusual)
+    }
+}
+
+/// The names of a list of items by the string that holds them. Lists repeat a few, as the same objects.
+struct Names<'py, T>(Vec<(Bound<'py, PyAny>, T)>);
+
+impl<T> Default for Names<'_, T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'py, T: Clone> Names<'py, T> {
+    const CAPACITY: usize = 8;
+
+    fn get(&mut self, name: &Bound<'py, PyAny>, new: impl Fn(&str) -> Option<T>) -> Option<T> {
+        if let Some((_, known)) = self.0.iter().find(|(object, _)| object.is(name)) {
+            return Some(known.clone());
+        }
+        let value = new(text(name)?)?;
+        if self.0.len() < Self::CAPACITY {
+            self.0.push((name.clone(), value.clone()));
+        }
+        Some(value)
+    }
 }
 
 fn integer(value: &Bound<'_, PyAny>) -> Option<i64> {
@@ -414,9 +459,16 @@ fn float(value: &Bound<'_, PyAny>) -> Option<f64> {
     value.cast_exact::<PyInt>().ok()?.extract().ok()
 }
 
+fn boolean(value: &Bound<'_, PyAny>) -> Option<bool> {
+    Some(value.cast::<PyBool>().ok()?.is_true())
+}
+
+fn text<'a>(value: &'a Bound<'_, PyAny>) -> Option<&'a str> {
+    value.cast::<PyString>().ok()?.to_str().ok()
+}
+
 fn label(value: &Bound<'_, PyAny>) -> Option<String> {
-    let text = value.cast::<PyString>().ok()?.to_str().ok()?;
-    Some(text.to_owned())
+    text(value).map(str::to_owned)
 }
 
 fn strings(value: &Bound<'_, PyAny>) -> Option<Vec<String>> {
@@ -444,32 +496,38 @@ fn time(value: &Bound<'_, PyAny>) -> PyResult<Option<DateTime<Utc>>> {
     Ok(time.map(|time| time.with_timezone(&Utc)))
 }
 
-/// Returns the time of a `datetime` with a `timezone`: 0.3 us instead of 1.2 us through its text.
+/// Returns the time of a `datetime` with a `timezone`: 0.2 us instead of 1.2 us through its text.
 fn exact_time(value: &Bound<'_, PyAny>) -> PyResult<Option<DateTime<Utc>>> {
-    static CLASSES: PyOnceLock<(Py<PyAny>, Py<PyAny>)> = PyOnceLock::new();
-    /// Seconds that a float holds to the microsecond: the years 1827 to 2112.
-    const EXACT: f64 = 4.5e9;
+    struct Names {
+        datetime: Py<PyAny>,
+        timezone: Py<PyAny>,
+        epoch: Py<PyAny>,
+    }
+    static NAMES: PyOnceLock<Names> = PyOnceLock::new();
     let py = value.py();
-    let (datetime, timezone) = CLASSES.get_or_try_init(py, || {
+    let names = NAMES.get_or_try_init(py, || {
         let module = py.import(intern!(py, "datetime"))?;
-        let class = |name| module.getattr(name).map(Bound::unbind);
-        Ok::<_, PyErr>((class("datetime")?, class("timezone")?))
+        let (datetime, timezone) = (module.getattr("datetime")?, module.getattr("timezone")?);
+        let epoch = datetime.call_method1("fromtimestamp", (0, timezone.getattr("utc")?))?;
+        Ok::<_, PyErr>(Names {
+            datetime: datetime.unbind(),
+            timezone: timezone.unbind(),
+            epoch: epoch.unbind(),
+        })
     })?;
-    if !value.get_type().is(datetime) {
+    if !value.get_type().is(&names.datetime) {
         return Ok(None);
     }
-    if !value
-        .getattr(intern!(py, "tzinfo"))?
-        .get_type()
-        .is(timezone)
-    {
+    let zone = value.getattr(intern!(py, "tzinfo"))?;
+    if !zone.get_type().is(&names.timezone) {
         return Ok(None);
     }
-    let seconds: f64 = value.call_method0(intern!(py, "timestamp"))?.extract()?;
-    if seconds.abs() > EXACT {
-        return Ok(None);
-    }
-    #[expect(clippy::cast_possible_truncation, reason = "the number is in range")]
-    let micros = (seconds * 1e6).round() as i64;
-    Ok(DateTime::from_timestamp_micros(micros))
+    let since = value.sub(&names.epoch)?;
+    let days: i64 = since.getattr(intern!(py, "days"))?.extract()?;
+    let seconds: i64 = since.getattr(intern!(py, "seconds"))?.extract()?;
+    let micros: u32 = since.getattr(intern!(py, "microseconds"))?.extract()?;
+    Ok(DateTime::from_timestamp(
+        days * 86_400 + seconds,
+        micros * 1_000,
+    ))
 }

@@ -59,6 +59,17 @@ def test_items_are_a_sequence() -> None:
         prebuilt[3]
 
 
+def test_every_item_of_a_list_keeps_its_own_kind_and_source() -> None:
+    names = [f"name{at}" for at in range(20)] * 2
+    documents: list[Json] = [
+        {"content": "text", "tokens": 1, "kind": kind, "source": source}
+        for kind, source in zip(names, reversed(names), strict=True)
+    ]
+    prebuilt = cupel.Items(documents)
+    assert [item.kind for item in prebuilt] == names
+    assert [item.source for item in prebuilt] == names[::-1]
+
+
 NAIVE = datetime(2026, 3, 2, 9, 0)
 
 
