@@ -7,10 +7,10 @@ use cupel::{ContextBudget, ContextKind};
 use cupel_cli::parse_budget;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyString, PyTuple, PyType};
+use pyo3::types::{PyBool, PyDict, PyString, PyTuple};
 
 use crate::error::{self, Fault};
-use crate::json::{NotFinite, described, to_json};
+use crate::json::{NotFinite, described, reduced, text, to_json};
 
 /// The limits of a run.
 #[pyclass(frozen, eq, module = "cupel", name = "Budget")]
@@ -99,8 +99,7 @@ impl Budget {
         &self,
         py: Python<'py>,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
-        let from_dict = PyType::new::<Self>(py).getattr(intern!(py, "from_dict"))?;
-        Ok((from_dict, PyTuple::new(py, [self.to_dict(py)?])?))
+        reduced::<Self>(self.to_dict(py)?.into_any())
     }
 
     /// Builds a budget from its fields, as in a request document.
@@ -117,6 +116,14 @@ impl Budget {
 
 /// Reads a budget: a number, a string such as `8k`, a dict or a `Budget`.
 pub(crate) fn read(value: &Bound<'_, PyAny>) -> PyResult<ContextBudget> {
+    read_within(value, None)
+}
+
+/// Reads a budget that may be a share of a context window.
+pub(crate) fn read_within(
+    value: &Bound<'_, PyAny>,
+    window: Option<i64>,
+) -> PyResult<ContextBudget> {
     let py = value.py();
     if let Ok(budget) = value.cast::<Budget>() {
         return Ok(budget.get().0.clone());
@@ -127,8 +134,8 @@ pub(crate) fn read(value: &Bound<'_, PyAny>) -> PyResult<ContextBudget> {
         let tokens = tokens.map_err(|_| Fault::new("budget", "the number is too large"))?;
         return ContextBudget::try_from(tokens).map_err(|fault| error::run(py, &fault));
     }
-    if let Ok(text) = value.cast::<PyString>() {
-        let budget = parse_budget(text.to_str()?);
+    if let Ok(value) = value.cast::<PyString>() {
+        let budget = parse_budget(text(value, "budget")?, window);
         return budget.map_err(|problem| error::problem(py, &problem, "budget"));
     }
     if value.is_instance_of::<PyDict>() {

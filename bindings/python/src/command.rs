@@ -6,12 +6,13 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 use cupel_chat::{Chat, Encoding, TokenCounter as _};
 use cupel_cli::{Call, WindowMessage};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyDict, PyList, PyString};
 
 use crate::error::{self, Fault};
-use crate::json::{NotFinite, to_json, to_python};
+use crate::json::{NotFinite, text, to_json, to_python};
 use crate::policy;
 use crate::selection::Report;
+use crate::strategy::{keep_raised, take_raised};
 
 /// The name of the caller's policy in a call.
 pub(crate) const POLICY: &str = "of the caller";
@@ -20,6 +21,17 @@ pub(crate) const POLICY: &str = "of the caller";
 #[pyfunction]
 pub(crate) fn main(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
     py.detach(|| cupel_cli::main(arguments))
+}
+
+/// Returns whether a signal handler raised, such as that of Ctrl-C. The exception is kept.
+fn is_interrupted() -> bool {
+    Python::attach(|py| match py.check_signals() {
+        Ok(()) => false,
+        Err(raised) => {
+            keep_raised(raised);
+            true
+        }
+    })
 }
 
 /// Runs a subcommand. `input` is what `-` reads, `policies` are the policies by name. Returns what it prints
@@ -41,11 +53,23 @@ pub(crate) fn command<'py>(
         let name: String = name.extract()?;
         call = call.policy(name, policy::read(&value)?.0);
     }
+    let call = call.stopped_by(is_interrupted);
     let answer = py.detach(|| call.answer());
+    if let Some(raised) = take_raised() {
+        return Err(raised);
+    }
     let answer = answer.map_err(|problem| error::problem(py, &problem, root))?;
     let answer = serde_json::from_str(&answer)
         .map_err(|fault| Fault::new("", format!("the answer is not JSON: {fault}")))?;
     to_python(py, &answer)
+}
+
+/// Checks the arguments of `cupel fit`, without the subcommand.
+#[pyfunction]
+pub(crate) fn check_fit(py: Python<'_>, arguments: Vec<String>) -> PyResult<()> {
+    let line = ["fit".to_owned()].into_iter().chain(arguments);
+    let checked = Call::new(line).check_fit();
+    checked.map_err(|problem| error::problem(py, &problem, ""))
 }
 
 /// Writes a value as JSON. `path` names it in errors.
@@ -78,10 +102,10 @@ impl Session {
 impl Session {
     #[new]
     #[pyo3(signature = (state=None))]
-    fn new(state: Option<&str>) -> PyResult<Self> {
+    fn new(state: Option<&Bound<'_, PyString>>) -> PyResult<Self> {
         match state {
             None => Ok(Self(Mutex::default())),
-            Some(state) => cupel_cli::Session::resume(state)
+            Some(state) => cupel_cli::Session::resume(text(state, "state")?)
                 .map(|session| Self(Mutex::new(session)))
                 .map_err(|fault| Fault::new("state", fault.to_string()).into()),
         }

@@ -78,27 +78,17 @@ pub(crate) fn run_at(py: Python<'_>, error: &CupelError, place: &str) -> PyErr {
 
 /// Returns the exception for invalid data.
 pub(crate) fn config(py: Python<'_>, error: &ConfigError, root: &str) -> PyErr {
-    let source = error.source();
-    let source = source.and_then(|source| source.downcast_ref::<CupelError>());
-    let path = error.path();
-    let code = match path.strip_prefix("policy.").unwrap_or(&path) {
-        _ if source.is_some() => source.map(CupelError::code),
-        path if path.starts_with("scorer") => Some("ScorerConfig"),
-        path if path.starts_with("slicer") => Some("SlicerConfig"),
-        path if path.starts_with("budget") => Some("InvalidBudget"),
-        _ => None,
-    };
     let help = error
         .suggestion()
         .map(|name| format!("did you mean `{name}`?"));
-    let error = serde_json::json!({
+    let problem = serde_json::json!({
         "message": error.message(),
-        "path": path,
+        "path": error.path(),
         "help": help,
-        "cause": source.map(ToString::to_string),
+        "cause": error.source().map(ToString::to_string),
         "exit_code": 2,
     });
-    exception(py, &error, code, root)
+    exception(py, &problem, error.code(), root)
 }
 
 fn exception(py: Python<'_>, error: &serde_json::Value, code: Option<&str>, root: &str) -> PyErr {

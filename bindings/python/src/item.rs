@@ -3,18 +3,20 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, Datelike as _, SecondsFormat, Utc};
 use cupel::config::{Document, Format};
 use cupel::{ContextItem, ContextKind, ContextSource, Decisions};
 use cupel_chat::{Encoding, TokenCounter as _};
-use pyo3::exceptions::PyIndexError;
+use pyo3::exceptions::{PyIndexError, PyOverflowError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyIterator, PyList, PyString, PyTuple, PyType};
+use pyo3::types::{
+    PyBool, PyDict, PyFloat, PyInt, PyIterator, PyList, PySlice, PyString, PyTuple, PyType,
+};
 
-use crate::error;
-use crate::json::{NotFinite, rfc3339, to_json, to_python};
+use crate::json::{NotFinite, reduced, rfc3339, to_json, to_python};
+use crate::{callback, error};
 
 /// A candidate for the context window.
 #[pyclass(frozen, eq, hash, module = "cupel", name = "Item")]
@@ -32,7 +34,7 @@ impl std::hash::Hash for Item {
 impl Item {
     #[new]
     #[pyo3(signature = (content, tokens=None, *, kind=None, source=None, priority=None, tags=None, metadata=None,
-        timestamp=None, future_relevance_hint=None, pinned=false, original_tokens=None))]
+        timestamp=None, future_relevance_hint=None, pinned=false, original_tokens=None, views=None))]
     #[expect(clippy::too_many_arguments, reason = "one per field")]
     fn new<'py>(
         py: Python<'py>,
@@ -47,6 +49,7 @@ impl Item {
         future_relevance_hint: Option<Bound<'py, PyAny>>,
         pinned: bool,
         original_tokens: Option<Bound<'py, PyAny>>,
+        views: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Self> {
         let fields = PyDict::new(py);
         fields.set_item("content", content)?;
@@ -60,6 +63,7 @@ impl Item {
             ("timestamp", timestamp),
             ("future_relevance_hint", future_relevance_hint),
             ("original_tokens", original_tokens),
+            ("views", views),
         ];
         for (name, value) in optional {
             if let Some(value) = value {
@@ -133,6 +137,13 @@ impl Item {
         };
         let datetime = py.import(intern!(py, "datetime"))?;
         let datetime = datetime.getattr(intern!(py, "datetime"))?;
+        if !(1..=9999).contains(&time.year()) {
+            let time = time.to_rfc3339_opts(SecondsFormat::AutoSi, true);
+            let message = format!(
+                "timestamp: {time} is outside of the years 1 to 9999 of datetime; use to_dict()[\"timestamp\"]"
+            );
+            return Err(PyOverflowError::new_err(message));
+        }
         let time = datetime.call_method1(intern!(py, "fromisoformat"), (time.to_rfc3339(),));
         time.map(Some)
     }
@@ -152,6 +163,15 @@ impl Item {
         self.0.original_tokens()
     }
 
+    /// The shorter forms.
+    #[getter]
+    fn views<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(
+            py,
+            &serde_json::to_value(self.0.views()).unwrap_or_default(),
+        )
+    }
+
     fn __repr__(&self) -> String {
         const SHOWN: usize = 60;
         let mut content: String = self.0.content().chars().take(SHOWN).collect();
@@ -166,14 +186,29 @@ impl Item {
         &self,
         py: Python<'py>,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
-        let from_dict = PyType::new::<Self>(py).getattr(intern!(py, "from_dict"))?;
-        Ok((from_dict, PyTuple::new(py, [self.to_dict(py)?])?))
+        reduced::<Self>(self.to_dict(py)?)
     }
 }
 
-/// An immutable sequence of items, the fastest input of `select`.
-#[pyclass(frozen, sequence, module = "cupel", name = "Items")]
+/// An immutable sequence of items, the fastest input of `select`. A slice of it is `Items` too.
+#[pyclass(frozen, eq, hash, sequence, module = "cupel", name = "Items")]
+#[derive(PartialEq)]
 pub(crate) struct Items(pub(crate) Arc<Vec<ContextItem>>);
+
+impl std::hash::Hash for Items {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        for item in &*self.0 {
+            Item(item.clone()).hash(state);
+        }
+    }
+}
+
+impl Items {
+    /// Returns a list of the items.
+    fn list<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        PyList::new(py, self.0.iter().map(|item| Item(item.clone())))
+    }
+}
 
 #[pymethods]
 impl Items {
@@ -186,19 +221,57 @@ impl Items {
         self.0.len()
     }
 
-    fn __getitem__(&self, index: isize) -> PyResult<Item> {
-        let length = self.0.len().cast_signed();
+    fn __getitem__<'py>(&self, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let (py, length) = (index.py(), self.0.len().cast_signed());
+        if let Ok(slice) = index.cast::<PySlice>() {
+            let bounds = slice.indices(length)?;
+            let positions = (0..bounds.slicelength)
+                .map(|at| bounds.start + at.cast_signed() * bounds.step)
+                .filter_map(|at| self.0.get(at.cast_unsigned()).cloned());
+            let items = Self(Arc::new(positions.collect()));
+            return Ok(Bound::new(py, items)?.into_any());
+        }
+        let index: isize = index.extract()?;
         let index = if index < 0 { index + length } else { index };
         let item = usize::try_from(index)
             .ok()
             .and_then(|index| self.0.get(index));
-        item.map(|item| Item(item.clone()))
-            .ok_or_else(|| PyIndexError::new_err("index out of range"))
+        let item = item.ok_or_else(|| PyIndexError::new_err("index out of range"))?;
+        Ok(Bound::new(py, Item(item.clone()))?.into_any())
+    }
+
+    fn __contains__(&self, item: &Bound<'_, PyAny>) -> bool {
+        let item = item.cast::<Item>();
+        item.is_ok_and(|item| self.0.contains(&item.get().0))
     }
 
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
-        let items = self.0.iter().map(|item| Item(item.clone()));
-        PyList::new(py, items)?.try_iter()
+        self.list(py)?.try_iter()
+    }
+
+    fn __reversed__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.list(py)?.call_method0(intern!(py, "__reversed__"))
+    }
+
+    /// Returns the first position of an item, as `list.index` does.
+    #[pyo3(signature = (item, start=0, stop=isize::MAX, /))]
+    fn index<'py>(
+        &self,
+        item: &Bound<'py, PyAny>,
+        start: isize,
+        stop: isize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let items = self.list(item.py())?;
+        items.call_method1("index", (item, start, stop))
+    }
+
+    /// Returns how often an item occurs.
+    #[pyo3(signature = (item, /))]
+    fn count(&self, item: &Bound<'_, PyAny>) -> usize {
+        let Ok(item) = item.cast::<Item>() else {
+            return 0;
+        };
+        self.0.iter().filter(|own| **own == item.get().0).count()
     }
 
     fn __repr__(&self) -> String {
@@ -241,7 +314,12 @@ impl<'py> Candidates<'py> {
                     let message = format!("expected a list of items, got {got}");
                     return Err(error::Fault::new("items", message).into());
                 }
-                PyList::new(value.py(), value.try_iter()?.collect::<PyResult<Vec<_>>>()?)?
+                let items = value.try_iter().map_err(|_| {
+                    let got = crate::json::described(value);
+                    error::Fault::new("items", format!("expected a list of items, got {got}"))
+                })?;
+                let items = callback::run(|| items.collect::<PyResult<Vec<_>>>());
+                PyList::new(value.py(), items?)?
             }
         };
         let mut items = Vec::with_capacity(list.len());

@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 
+use pyo3::PyTypeInfo;
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{
-    PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PySequence, PyString, PyTuple,
+    PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PySequence, PyString, PyTuple, PyType,
 };
 use serde_json::Value;
 
@@ -92,13 +93,9 @@ impl Writer {
         Ok(())
     }
 
-    fn string(&mut self, text: &Bound<'_, PyString>) -> PyResult<()> {
-        let Ok(text) = text.to_str() else {
-            return Err(Fault::new(&self.path, "a surrogate is not text")
-                .help("decode bytes with errors=\"replace\"")
-                .into());
-        };
-        self.text.push_str(&Value::from(text).to_string());
+    fn string(&mut self, value: &Bound<'_, PyString>) -> PyResult<()> {
+        let text = Value::from(text(value, &self.path)?).to_string();
+        self.text.push_str(&text);
         Ok(())
     }
 
@@ -187,6 +184,23 @@ impl Writer {
         let message = format!("expected a value of JSON, got {}", described(value));
         Err(Fault::new(&self.path, message).into())
     }
+}
+
+/// Returns the text of a string. `path` names it in errors.
+pub(crate) fn text<'a>(value: &'a Bound<'_, PyString>, path: &str) -> PyResult<&'a str> {
+    value.to_str().map_err(|_| {
+        let fault = Fault::new(path, "a lone surrogate is not text");
+        fault.help("decode bytes with errors=\"replace\"").into()
+    })
+}
+
+/// Returns what `pickle` calls to make an object again: `from_dict` of its class with its fields.
+pub(crate) fn reduced<T: PyTypeInfo>(
+    fields: Bound<'_, PyAny>,
+) -> PyResult<(Bound<'_, PyAny>, Bound<'_, PyTuple>)> {
+    let py = fields.py();
+    let from_dict = PyType::new::<T>(py).getattr(intern!(py, "from_dict"))?;
+    Ok((from_dict, PyTuple::new(py, [fields])?))
 }
 
 /// Returns a time as RFC 3339, or `None` for a value that is no `datetime`. A time without a timezone is an

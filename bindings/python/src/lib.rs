@@ -4,6 +4,7 @@ mod batches;
 #[cfg(feature = "bench")]
 mod bench;
 mod budget;
+mod callback;
 mod columns;
 mod command;
 mod error;
@@ -30,7 +31,7 @@ mod _cupel {
     #[pymodule_export]
     use super::budget::Budget;
     #[pymodule_export]
-    use super::command::{Session, command, count_texts, dumps, fit, main, shape_of};
+    use super::command::{Session, check_fit, command, count_texts, dumps, fit, main, shape_of};
     #[pymodule_export]
     use super::item::{Item, Items};
     #[pymodule_export]
@@ -39,4 +40,13 @@ mod _cupel {
     use super::selection::{Report, Selection, select, select_index};
     #[pymodule_export]
     use super::strategy::{Choice, PyPlacer, PyScorer, PySlicer};
+
+    use pyo3::prelude::*;
+    use pyo3::types::PySequence;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        PySequence::register::<Items>(module.py())?;
+        PySequence::register::<Selection>(module.py())
+    }
 }

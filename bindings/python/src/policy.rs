@@ -1,16 +1,16 @@
 //! Policies: the class `Policy`, and policies from names, files and dicts.
 
+use std::ffi::CString;
 use std::path::PathBuf;
 
 use cupel::config::{Document, Format, PolicyConfig, presets};
 use cupel::{OverflowStrategy, Policy};
 use cupel_cli::find_policy;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
 use crate::error::{self, Fault};
-use crate::json::{NotFinite, described, to_json, to_python};
+use crate::json::{NotFinite, described, reduced, text, to_json, to_python};
 use crate::strategy;
 
 /// How a window is chosen: a scorer, a slicer, a placer and settings.
@@ -31,7 +31,7 @@ pub(crate) fn read(value: &Bound<'_, PyAny>) -> PyResult<(Policy, String)> {
         return Ok((policy.policy.clone(), policy.name.clone()));
     }
     if let Ok(name) = value.cast::<PyString>() {
-        let name = name.to_str()?;
+        let name = text(name, "policy")?;
         let policy = find_policy(name).map_err(|problem| error::problem(py, &problem, ""))?;
         return Ok((policy, name.to_owned()));
     }
@@ -50,15 +50,33 @@ pub(crate) fn read(value: &Bound<'_, PyAny>) -> PyResult<(Policy, String)> {
 
 /// Returns the policy for a query. Items have no other query, so a policy that needs one and has none is an
 /// error.
-pub(crate) fn with_query(policy: Policy, name: &str, query: Option<&str>) -> PyResult<Policy> {
+pub(crate) fn with_query(
+    policy: Policy,
+    name: &str,
+    query: Option<&Bound<'_, PyString>>,
+) -> PyResult<Policy> {
     match query {
-        Some(query) => Ok(policy.with_query(query)),
+        Some(query) => {
+            warn_of_unread_query(query.py(), &policy, name)?;
+            Ok(policy.with_query(text(query, "query")?))
+        }
         None if policy.needs_query() => {
             let message = format!("the policy {name} needs a query");
             Err(Fault::new("", message).help("pass query=\"...\"").into())
         }
         None => Ok(policy),
     }
+}
+
+/// Warns if a query has no effect, as the command does.
+pub(crate) fn warn_of_unread_query(py: Python<'_>, policy: &Policy, name: &str) -> PyResult<()> {
+    if policy.needs_query() {
+        return Ok(());
+    }
+    let message = format!("query= has no effect: no scorer of the policy {name} reads it");
+    let category = py.import("cupel._errors")?.getattr("CupelWarning")?;
+    let message = CString::new(message.replace('\0', " ")).unwrap_or_default();
+    PyErr::warn(py, &category, &message, 1)
 }
 
 /// Returns the names of the presets.
@@ -118,7 +136,8 @@ impl PyPolicy {
 
     /// Returns a preset.
     #[staticmethod]
-    fn preset(py: Python<'_>, name: &str) -> PyResult<Self> {
+    fn preset(py: Python<'_>, name: &Bound<'_, PyString>) -> PyResult<Self> {
+        let name = text(name, "name")?;
         let policy = Policy::preset(name).map_err(|fault| error::config(py, &fault, "policy"))?;
         Ok(Self::data(policy, name))
     }
@@ -162,8 +181,9 @@ impl PyPolicy {
     }
 
     /// Returns this policy for a question.
-    fn with_query(&self, query: &str) -> Self {
-        Self::data(self.policy.with_query(query), &self.name)
+    fn with_query(&self, query: &Bound<'_, PyString>) -> PyResult<Self> {
+        let policy = self.policy.with_query(text(query, "query")?);
+        Ok(Self::data(policy, &self.name))
     }
 
     /// Whether a scorer needs a question.
@@ -194,12 +214,8 @@ impl PyPolicy {
         &self,
         py: Python<'py>,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
-        let class = PyType::new::<Self>(py);
         match (self.to_dict(py), &self.arguments) {
-            (Ok(fields), _) => {
-                let from_dict = class.getattr(intern!(py, "from_dict"))?;
-                Ok((from_dict, PyTuple::new(py, [fields])?))
-            }
+            (Ok(fields), _) => reduced::<Self>(fields),
             (Err(_), Some((arguments, options))) => {
                 let restore = py.import("cupel._cupel")?.getattr("_restore_policy")?;
                 let arguments = arguments.bind(py).clone().into_any();

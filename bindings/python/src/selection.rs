@@ -9,9 +9,9 @@ use cupel::{
     TraceDetailLevel,
 };
 use cupel_cli::{Call, FitAnswer, select_document};
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyList, PyType};
+use pyo3::types::{PyCapsule, PyDict, PyList, PyString, PyType};
 use pyo3_arrow::PyTable;
 use self_cell::self_cell;
 use serde_json::{Value, json};
@@ -51,7 +51,7 @@ pub(crate) fn select(
     items: &Bound<'_, PyAny>,
     budget: &Bound<'_, PyAny>,
     policy: Option<&Bound<'_, PyAny>>,
-    query: Option<&str>,
+    query: Option<&Bound<'_, PyString>>,
     trace: bool,
 ) -> PyResult<Selection> {
     let (policy, name) = read_policy(policy, query)?;
@@ -95,7 +95,7 @@ pub(crate) fn select_index(
     items: &Bound<'_, PyAny>,
     budget: &Bound<'_, PyAny>,
     policy: Option<&Bound<'_, PyAny>>,
-    query: Option<&str>,
+    query: Option<&Bound<'_, PyString>>,
 ) -> PyResult<Vec<usize>> {
     let (policy, _) = read_policy(policy, query)?;
     let budget = budget::read(budget)?;
@@ -109,7 +109,7 @@ const DEFAULT_POLICY: &str = "chat";
 
 fn read_policy(
     value: Option<&Bound<'_, PyAny>>,
-    query: Option<&str>,
+    query: Option<&Bound<'_, PyString>>,
 ) -> PyResult<(Policy, String)> {
     let (policy, name) = policy_or_default(value)?;
     Ok((policy::with_query(policy, &name, query)?, name))
@@ -127,8 +127,8 @@ pub(crate) fn policy_or_default(value: Option<&Bound<'_, PyAny>>) -> PyResult<(P
     }
 }
 
-/// The result of `select`.
-#[pyclass(frozen, module = "cupel")]
+/// The result of `select`: a sequence of the selected items, in the order of the window.
+#[pyclass(frozen, sequence, module = "cupel")]
 pub(crate) struct Selection {
     /// The selected items; of prebuilt ones made when they are asked for.
     items: OnceLock<Py<PyList>>,
@@ -182,8 +182,42 @@ impl Selection {
         self.report.get().window().len()
     }
 
+    fn __getitem__<'py>(&self, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.list(index.py())?
+            .bind(index.py())
+            .as_any()
+            .get_item(index)
+    }
+
+    fn __contains__(&self, item: &Bound<'_, PyAny>) -> PyResult<bool> {
+        self.list(item.py())?.bind(item.py()).contains(item)
+    }
+
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         Ok(self.list(py)?.bind(py).as_any().try_iter()?.into_any())
+    }
+
+    fn __reversed__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.list(py)?.bind(py).call_method0("__reversed__")
+    }
+
+    /// Returns the first position of an item in the window, as `list.index` does.
+    #[pyo3(signature = (item, start=0, stop=isize::MAX, /))]
+    fn index<'py>(
+        &self,
+        item: &Bound<'py, PyAny>,
+        start: isize,
+        stop: isize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let items = self.list(item.py())?.bind(item.py());
+        items.call_method1("index", (item, start, stop))
+    }
+
+    /// Returns how often an item is in the window.
+    #[pyo3(signature = (item, /))]
+    fn count<'py>(&self, item: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let items = self.list(item.py())?.bind(item.py());
+        items.call_method1("count", (item,))
     }
 
     fn __repr__(&self) -> String {
@@ -197,6 +231,13 @@ impl Selection {
         self.report.get().repr_html(py)
     }
 
+    fn __reduce__(_this: &Bound<'_, Self>) -> PyResult<()> {
+        Err(PyTypeError::new_err(
+            "a Selection cannot be pickled; pickle selection.items, selection.indices or \
+             selection.report.to_dict()",
+        ))
+    }
+
     #[classmethod]
     fn __class_getitem__<'py>(
         class: &Bound<'py, PyType>,
@@ -207,7 +248,8 @@ impl Selection {
     }
 }
 
-/// Why each candidate of a run is in or out.
+/// Why each candidate of a run is in or out. It is not iterable: `included` and `excluded` are lists, and
+/// `to_arrow()` is a table with one row per candidate.
 #[pyclass(frozen, module = "cupel")]
 pub(crate) struct Report {
     run: Run,
@@ -499,5 +541,11 @@ impl Report {
         let (all, used) = (self.rows(), self.tokens_used());
         let kept = self.window().len();
         format!("<cupel.Report: {kept} of {all} included, {used} tokens>")
+    }
+
+    fn __reduce__(_this: &Bound<'_, Self>) -> PyResult<()> {
+        Err(PyTypeError::new_err(
+            "a Report cannot be pickled; pickle report.to_dict() or report.to_arrow()",
+        ))
     }
 }

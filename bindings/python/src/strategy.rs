@@ -8,13 +8,15 @@ use cupel::{
     CompositeScorer, ContextBudget, ContextItem, CountRequirementShortfall, CupelError,
     ExclusionReason, Placer, Query, Refusal, ScoredItem, ScoredRef, Scorer, Selection, Slicer,
 };
+use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
 use crate::budget::{self, Budget};
+use crate::callback;
 use crate::error::{self, Fault};
 use crate::item::{Candidates, Item};
-use crate::json::{NotFinite, described, to_json, to_python};
+use crate::json::{NotFinite, described, text, to_json, to_python};
 
 thread_local! {
     /// What a Python strategy raised in the run on this thread.
@@ -26,9 +28,14 @@ pub(crate) fn take_raised() -> Option<PyErr> {
     RAISED.take()
 }
 
+/// Keeps an exception until the run on this thread has ended.
+pub(crate) fn keep_raised(raised: PyErr) {
+    RAISED.set(Some(raised));
+}
+
 /// Keeps an exception until the run has ended, and returns an error that ends it.
 fn raised(raised: PyErr) -> CupelError {
-    RAISED.set(Some(raised));
+    keep_raised(raised);
     CupelError::PipelineConfig("a strategy raised an exception".to_owned())
 }
 
@@ -36,7 +43,7 @@ fn raised(raised: PyErr) -> CupelError {
 fn document(role: &str, value: &Bound<'_, PyAny>) -> PyResult<PolicyConfig> {
     let py = value.py();
     let strategy = match value.cast::<PyString>() {
-        Ok(name) => serde_json::json!({ "type": name.to_str()? }).to_string(),
+        Ok(name) => serde_json::json!({ "type": text(name, role)? }).to_string(),
         Err(_) => to_json(value, role, NotFinite::Text)?,
     };
     let json = match role {
@@ -95,9 +102,9 @@ impl PyScorer {
     }
 
     /// Returns this scorer for a question.
-    fn with_query(&self, query: &str) -> Self {
-        let asked = self.0.with_query(&Query::from(query));
-        Self(asked.unwrap_or_else(|| Arc::clone(&self.0)))
+    fn with_query(&self, query: &Bound<'_, PyString>) -> PyResult<Self> {
+        let asked = self.0.with_query(&Query::from(text(query, "query")?));
+        Ok(Self(asked.unwrap_or_else(|| Arc::clone(&self.0))))
     }
 
     fn __call__(&self, py: Python<'_>, items: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
@@ -127,6 +134,14 @@ impl Callable {
             name: name.unwrap_or_else(|| described(callable)),
         }
     }
+
+    fn call<'py>(
+        &self,
+        py: Python<'py>,
+        arguments: impl PyCallArgs<'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        callback::run(|| self.callable.bind(py).call1(arguments))
+    }
 }
 
 impl Scorer for Callable {
@@ -143,7 +158,7 @@ impl Scorer for Callable {
     fn score_all(&self, items: &[ContextItem]) -> Result<Vec<f64>, CupelError> {
         Python::attach(|py| -> PyResult<Vec<f64>> {
             let list = PyList::new(py, items.iter().map(|item| Item(item.clone())))?;
-            let scores = self.callable.bind(py).call1((list,))?;
+            let scores = self.call(py, (list,))?;
             let scores: Vec<f64> = extracted(&scores, "scorer", &self.name, "float")?;
             if scores.len() != items.len() {
                 let (name, got, expected) = (&self.name, scores.len(), items.len());
@@ -379,10 +394,7 @@ impl Slicer for Callable {
     ) -> Result<Selection, CupelError> {
         Python::attach(|py| -> PyResult<Selection> {
             let scored = pairs(py, ranked.iter().map(|it| (it.item.clone(), it.score)))?;
-            let returned = self
-                .callable
-                .bind(py)
-                .call1((scored, Budget(budget.clone())))?;
+            let returned = self.call(py, (scored, Budget(budget.clone())))?;
             let selection = match returned.cast::<Choice>() {
                 Ok(choice) => choice.get().0.clone(),
                 Err(_) => Selection::keep(positions(&returned, "slicer", &self.name)?),
@@ -469,7 +481,7 @@ impl Placer for Callable {
     fn arrange(&self, items: &[ScoredRef<'_>]) -> Result<Vec<usize>, CupelError> {
         Python::attach(|py| -> PyResult<Vec<usize>> {
             let scored = pairs(py, items.iter().map(|it| (it.item.clone(), it.score)))?;
-            let returned = self.callable.bind(py).call1((scored,))?;
+            let returned = self.call(py, (scored,))?;
             let order = positions(&returned, "placer", &self.name)?;
             check(&order, items.len(), "placer", &self.name)?;
             if order.len() != items.len() {

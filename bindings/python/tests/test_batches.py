@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -441,12 +442,101 @@ def test_other_invalid_arguments() -> None:
         cupel.select_batches([5], 10)
     with pytest.raises(ValueError, match='errors: expected "raise" or "report"'):
         cupel.select_batches(table, 10, errors="ignore")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="threads: expected at least 1"):
-        cupel.select_batches(table, 10, threads=0)
+    for threads in (0, -1, 2**70):
+        with pytest.raises(ValueError, match=f"threads: expected 1 to [0-9]+, got {threads}"):
+            cupel.select_batches(table, 10, threads=threads)
+    with pytest.raises(TypeError, match="threads: expected an integer, got str"):
+        cupel.select_batches(table, 10, threads="2")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="query: a lone surrogate"):
+        cupel.select_batches(table, 10, "memory", query="\ud800")
+    with pytest.warns(cupel.CupelWarning, match="query= has no effect"):
+        cupel.select_batches(table, 10, "newest", query="a")
     with pytest.raises(ValueError, match="the result has a column `index` of its own"):
         cupel.select_batches(table.rename_columns(["index", "content"]), 10, request_id="index")
     with pytest.raises(ValueError, match="column `request_id`: row 1 of a batch is null"):
         select(pa.table({"request_id": [1, None], "content": ["a", "b"]}), 10)
+
+
+def test_a_budget_may_be_a_share_of_the_window_of_the_model() -> None:
+    table = pa.table({"request_id": [1, 2], "content": ["a", "b"], "tokens": [64_000, 64_001]})
+    # The window of gpt-4o has 128,000 tokens.
+    rows = select(table, "50%", model="gpt-4o").to_pylist()
+    assert [row["status"] for row in rows] == ["included", "excluded"]
+    with pytest.raises(ValueError, match="budget: invalid budget `50%`: a share needs a model"):
+        cupel.select_batches(table, "50%")
+
+
+def test_tokens_may_be_decimals() -> None:
+    tokens = pa.array([Decimal(3), None, Decimal(5)], pa.decimal128(38, 2))
+    table = pa.table({"request_id": [1, 1, 1], "content": list("abc"), "tokens": tokens})
+    assert select(table, 100)["tokens"].to_pylist() == [3, 1, 5]
+    for value in ("3.50", "1e20"):
+        tokens = pa.array([Decimal(value)], pa.decimal128(38, 2))
+        table = pa.table({"request_id": [1], "content": ["a"], "tokens": tokens})
+        with pytest.raises(ValueError, match=r"items\[0\].tokens: expected an integer of 64 bits"):
+            list(cupel.select_batches(table, 100))
+
+
+def test_timestamps_may_be_strings() -> None:
+    times = ["2026-03-02T09:00:00Z", "2026-03-02T10:30:00.5+02:00", None]
+    table = pa.table({"request_id": [1, 1, 1], "content": list("abc"), "timestamp": times})
+    ranks = select(table, 100, cupel.Policy("recency"))["rank"].to_pylist()
+    assert ranks == [0, 1, 2]
+    for text in ("2026-03-02T09:00:00", "yesterday"):
+        table = pa.table({"request_id": [1], "content": ["a"], "timestamp": [text]})
+        with pytest.raises(ValueError, match=r"items\[0\].timestamp: expected a time with a zone"):
+            list(cupel.select_batches(table, 100))
+
+
+def test_a_generator_or_a_strategy_may_select_batches() -> None:
+    """PyO3 would use the interpreter without the lock, which pyarrow releases."""
+    table = pa.table({"request_id": [1, 2], "content": [["a", "b"], ["c"]]})
+    whole = select(table, 100)
+
+    def nested() -> Iterator[pa.Table]:
+        assert pa.table(cupel.select_batches(iter([table]), 100)).equals(whole)
+        assert pa.Table.from_batches(list(cupel.select_batches(table, 100))).equals(whole)
+        yield table
+        assert select(table, 100).equals(whole)
+
+    def score(items: Sequence[cupel.Item]) -> list[float]:
+        assert select(table, 100).equals(whole)
+        return [1.0] * len(items)
+
+    assert select(nested(), 100).equals(whole)
+    assert list(cupel.select_batches(nested(), 100))
+    assert select(table, 100, cupel.Policy(score)).num_rows == 3
+    assert cupel.select_index((item.as_py() for item in items_of(table)), 100) == [0, 1, 2]
+
+
+def items_of(table: pa.Table) -> pa.Array:
+    """Returns the items of a table after a selection of its requests."""
+    ids = select(table, 100)["index"]
+    return pa.array([{"content": f"item {at}", "tokens": 1} for at in range(len(ids))])
+
+
+def test_a_stream_from_outside_of_a_generator_is_not_read_in_it() -> None:
+    table = pa.table({"request_id": [1], "content": ["a"]})
+    reader = pa.RecordBatchReader.from_stream(cupel.select_batches(table, 100))
+
+    def items() -> Iterator[dict[str, Any]]:
+        yield {"content": "a", "tokens": reader.read_all().num_rows}
+
+    with pytest.raises(ValueError, match=r"iterate over select_batches\(\) instead"):
+        cupel.select(items(), 10)
+
+
+def test_a_stream_is_not_read_inside_of_itself() -> None:
+    table = pa.table({"request_id": [1], "content": ["a"]})
+    streams: list[cupel.SelectedBatches] = []
+
+    def endless() -> Iterator[pa.Table]:
+        yield table
+        next(streams[0])
+
+    streams.append(cupel.select_batches(endless(), 100))
+    with pytest.raises(ValueError, match="the stream is being read already"):
+        list(streams[0])
 
 
 def test_a_stream_is_read_once() -> None:

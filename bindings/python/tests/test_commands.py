@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import signal
+import time
 from typing import Any
 
 import pytest
 
 import cupel
 from command import ROOT, run
+from cupel import _cupel
 
 FILE = "examples/request.json"
 REQUEST = json.loads((ROOT / FILE).read_text(encoding="utf-8"))
@@ -104,3 +107,54 @@ def test_evaluate_takes_policies_of_any_form() -> None:
 def test_an_unknown_option_is_a_type_error() -> None:
     with pytest.raises(TypeError, match="unexpected keyword argument 'html'"):
         cupel.explain(REQUEST, html="page.html")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'budget'"):
+        cupel.sweep(REQUEST, budget=5)
+
+
+def slow_request() -> dict[str, Any]:
+    """Returns a request whose slicer is run at each of some 180,000 budgets."""
+    slicer: dict[str, Any] = {"type": "greedy"}
+    for depth in range(50):
+        quotas = [{"kind": "Document", "require": depth % 7, "cap": 90}]
+        slicer = {"type": "quota", "quotas": quotas, "inner": slicer}
+    items = [
+        {
+            "content": f"passage {at}",
+            "tokens": 40 + at * 37 % 101,
+            "kind": "Document" if at % 3 else "Message",
+            "future_relevance_hint": at * 7_919 % 1_000 / 1_000,
+        }
+        for at in range(2_000)
+    ]
+    return {"items": items, "policy": {"scorer": {"type": "reflexive"}, "slicer": slicer}}
+
+
+def slow_transcripts() -> list[dict[str, Any]]:
+    items = [{"content": f"passage {at} of some", "tokens": 5} for at in range(1_000)]
+    questions = [{"query": f"passage {at}", "evidence": [at]} for at in range(400)]
+    return [{"items": items, "questions": questions}] * 200
+
+
+@pytest.mark.parametrize("name", ["sweep", "min_budget", "evaluate"])
+def test_ctrl_c_ends_a_long_call(name: str) -> None:
+    if name == "evaluate":
+        lines = "\n".join(map(json.dumps, slow_transcripts()))
+        arguments = ["eval", "--policy=memory", "--budget=1000", "-"]
+    else:
+        lines = json.dumps(slow_request())
+        arguments = [name.replace("_", "-"), "-"]
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 1)
+    start = time.monotonic()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            _cupel.command(arguments, lines)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    # To the end each takes more than a minute.
+    assert time.monotonic() - start < 30

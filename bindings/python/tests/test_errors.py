@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -78,7 +79,82 @@ def test_an_unknown_preset_has_the_text_of_the_command() -> None:
     with pytest.raises(cupel.InvalidInputError) as raised:
         cupel.select([], 9, "rga")
     assert raised.value.message == expected["message"]
-    assert raised.value.help == expected["help"]
+    assert raised.value.help == expected["help"].replace("cupel policy list", "cupel.presets()")
+
+
+CHAT: list[Json] = [{"role": "user", "content": "What is 2 + 2?"}]
+# Calls whose errors name options of the command, with the text of the exception.
+OPTIONS: list[tuple[Callable[[], object], str]] = [
+    (lambda: cupel.fit(CHAT, "1,000"), "budget: invalid budget `1,000`: "),
+    (lambda: cupel.select([], "50%"), "budget: invalid budget `50%`: "),
+    (lambda: cupel.fit(CHAT, "50%"), 'budget="50%": a percentage needs a model'),
+    (lambda: cupel.fit(CHAT, 100, reserve=200), "reserve=200 exceeds the budget of 100"),
+    (lambda: cupel.fit(CHAT, 100, step=0), "invalid value '0' for step: "),
+    (
+        lambda: cupel.fit(CHAT, 100, policy="newest", keep_task=True),
+        "keep_task= needs a policy with the slicer `ladder`",
+    ),
+    (lambda: cupel.sweep(PINNED, start=9, stop=5), "start=9 is greater than stop=5"),
+    (lambda: cupel.explain(PINNED, 5, item=7), "item=7 is out of range"),
+    (lambda: cupel.search(PINNED, "a", scorer="bm25"), 'scorer="bm25": '),
+    (lambda: cupel.compare(PINNED, 5, policies=["rag"]), "policies: expected two or more, got 1"),
+    (lambda: cupel.evaluate({}, policies=[], budgets=[5]), "policies: expected one or more"),
+    (lambda: cupel.evaluate({}, policies=["rag"], budgets=[]), "budgets: expected one or more"),
+]
+
+
+@pytest.mark.parametrize(("call", "text"), OPTIONS, ids=[text for _, text in OPTIONS])
+def test_an_error_names_arguments_instead_of_options(call: Callable[[], object], text: str) -> None:
+    with pytest.raises(cupel.InvalidInputError) as raised:
+        call()
+    assert str(raised.value).startswith(text)
+    assert "--" not in str(raised.value)
+
+
+SURROGATE = "\ud800"
+TEXTS: list[tuple[str, Callable[[], object]]] = [
+    ("data", lambda: cupel.count(SURROGATE)),
+    ("model", lambda: cupel.count("a", model=SURROGATE)),
+    ("query", lambda: cupel.search(PINNED, SURROGATE)),
+    ("query", lambda: cupel.explain(PINNED, 100, query=SURROGATE)),
+    ("policy", lambda: cupel.explain(PINNED, 100, policy=SURROGATE)),
+    ("messages[0].content", lambda: cupel.fit([{"role": "user", "content": SURROGATE}], 9)),
+    ("budget", lambda: cupel.fit(CHAT, SURROGATE)),
+    ("marker", lambda: cupel.fit(CHAT, 9, marker=SURROGATE)),
+    ("pin", lambda: cupel.fit(CHAT, 9, pin=[SURROGATE])),
+    ("state", lambda: cupel.fit(CHAT, 9, state=SURROGATE)),
+    ("state", lambda: cupel.Fitter(9, state=SURROGATE)),
+    ("items[0].content", lambda: cupel.select([{"content": SURROGATE, "tokens": 1}], 9)),
+    ("query", lambda: cupel.select(PINNED, 100, "memory", query=SURROGATE)),
+    ("policy", lambda: cupel.select(PINNED, 100, SURROGATE)),
+    ("budget", lambda: cupel.select(PINNED, SURROGATE)),
+    ("scorer", lambda: cupel.Policy(SURROGATE)),
+    ("name", lambda: cupel.Policy.preset(SURROGATE)),
+]
+
+
+@pytest.mark.parametrize(
+    ("path", "call"), TEXTS, ids=[f"{n}-{p}" for n, (p, _) in enumerate(TEXTS)]
+)
+def test_a_lone_surrogate_is_refused_with_its_path(path: str, call: Callable[[], object]) -> None:
+    with pytest.raises(cupel.InvalidInputError, match="lone surrogate") as raised:
+        call()
+    assert raised.value.path == path
+    assert raised.value.help == 'decode bytes with errors="replace"'
+
+
+def test_an_argument_of_another_type_is_named() -> None:
+    values: list[Any] = [None, 5, b"text"]
+    for value in values:
+        with pytest.raises(cupel.InvalidInputError, match="^data: expected a text, a list of"):
+            cupel.count(value)
+        with pytest.raises(cupel.InvalidInputError, match="^query: expected a text to search for"):
+            cupel.search(PINNED, value)
+    with pytest.raises(cupel.InvalidInputError, match="^query: expected a text to search for"):
+        cupel.search(PINNED, "")
+    for value in values[:2]:
+        with pytest.raises(cupel.InvalidInputError, match="^items: expected a list of items"):
+            cupel.select(value, 9)
 
 
 def test_a_chat_that_does_not_fit_lists_what_must_stay() -> None:

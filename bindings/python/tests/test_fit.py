@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import pickle
 import random
 from pathlib import Path
 from typing import Any
@@ -229,6 +230,46 @@ def test_the_page_of_a_session_explains_its_policy(tmp_path: Path) -> None:
     assert pages[0] == cupel.fit(SESSION, "2k", policy="session").report.to_html()
 
 
+def test_a_fitter_checks_its_options() -> None:
+    faults: list[tuple[dict[str, Any], str]] = [
+        ({"budget": "abc"}, r"^budget: invalid budget `abc`"),
+        ({"budget": {"max": 1}}, r"^budget"),
+        ({"budget": 100, "reserve": "x"}, r"^reserve: "),
+        ({"budget": 100, "shorten": "some"}, r"invalid value 'some' for shorten "),
+        ({"budget": 100, "policy": "agnet"}, r"agnet"),
+        ({"budget": 100, "policy": "newest", "marker": "[cut]"}, r"^marker= needs a policy"),
+    ]
+    for options, text in faults:
+        with pytest.raises(cupel.InvalidInputError, match=text):
+            cupel.Fitter(**options)
+    # The model of a request may come later.
+    cupel.Fitter("50%")
+
+
+def test_a_session_of_no_messages_is_refused() -> None:
+    for messages, got in [([], "an empty list"), ([{"content": "a"}], "a list of items")]:
+        with pytest.raises(cupel.InvalidInputError) as raised:
+            cupel.Fitter(100).fit(messages)
+        assert str(raised.value) == f"a session needs a chat, and this is {got}"
+
+
+def test_a_pickled_fitter_goes_on() -> None:
+    fitter = cupel.Fitter("2k", model="gpt-4o", policy=cupel.Policy.preset("session"))
+    fitter.fit(SESSION["messages"][:30])
+    again = pickle.loads(pickle.dumps(fitter))
+    assert again.state == fitter.state
+    found, expected = again.fit(SESSION["messages"]), fitter.fit(SESSION["messages"])
+    assert (found.kept, found.reuse) == (expected.kept, expected.reuse)
+    assert found.reuse is not None
+
+
+def test_messages_of_langchain_are_not_mixed_with_others() -> None:
+    mixed: list[Any] = [*langchain_messages(), {"role": "user", "content": "Hello!"}]
+    with pytest.raises(cupel.InvalidInputError, match="expected a LangChain message") as raised:
+        cupel.fit(mixed, "1k")
+    assert raised.value.path == f"messages[{len(mixed) - 1}]"
+
+
 def test_a_strategy_that_uses_its_own_fitter_is_an_error() -> None:
     fitter = cupel.Fitter("2k", policy=cupel.Policy(lambda items: [len(fitter.state)] * len(items)))
     with pytest.raises(cupel.InvalidInputError, match="fitting a chat already"):
@@ -252,7 +293,7 @@ def test_an_empty_list_pins_nothing() -> None:
 def test_what_is_not_a_message_is_named(message: Any) -> None:
     with pytest.raises(cupel.InvalidInputError, match="expected a message") as raised:
         cupel.fit([{"role": "user", "content": "hi"}, message], "1k")
-    assert raised.value.path == "[1]"
+    assert raised.value.path == "messages[1]"
 
 
 def test_what_is_not_a_list_is_refused() -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 import cupel
 from strategies import Json, items
@@ -55,8 +57,65 @@ def test_items_are_a_sequence() -> None:
     assert prebuilt[0] == cupel.Item("a", 1)
     assert prebuilt[-1] == cupel.Item("c", 1)
     assert [item.content for item in prebuilt] == ["a", "b", "c"]
-    with pytest.raises(IndexError):
-        prebuilt[3]
+    assert isinstance(prebuilt, Sequence)
+    for index in (3, -4):
+        with pytest.raises(IndexError):
+            prebuilt[index]
+    with pytest.raises(TypeError):
+        prebuilt["a"]  # type: ignore[call-overload]
+
+
+@given(st.lists(items(), max_size=6), st.slices(8), st.integers(-8, 8), st.integers(-8, 8))
+def test_items_answer_as_a_list_does(
+    documents: list[Json], part: slice, start: int, stop: int
+) -> None:
+    expected = [cupel.Item(**document) for document in documents]
+    prebuilt = cupel.Items(documents)
+    assert list(prebuilt) == expected
+    assert list(prebuilt[part]) == expected[part]
+    assert prebuilt[part] == cupel.Items(expected[part])
+    assert list(reversed(prebuilt)) == expected[::-1]
+    for item in [*expected, cupel.Item("another", 1), "text"]:
+        assert (item in prebuilt) == (item in expected)
+        assert prebuilt.count(item) == expected.count(item)  # type: ignore[arg-type]
+        try:
+            position = expected.index(item, start, stop)  # type: ignore[arg-type]
+        except ValueError:
+            with pytest.raises(ValueError):
+                prebuilt.index(item, start, stop)
+        else:
+            assert prebuilt.index(item, start, stop) == position
+
+
+def test_items_are_a_value() -> None:
+    documents: list[Json] = [{"content": text, "tokens": 1} for text in "abc"]
+    prebuilt = cupel.Items(documents)
+    assert prebuilt == cupel.Items(documents) != cupel.Items(documents[:2])
+    assert hash(prebuilt) == hash(cupel.Items(documents))
+    assert pickle.loads(pickle.dumps(prebuilt)) == prebuilt
+    assert prebuilt != list(prebuilt)
+
+
+def test_an_item_has_views() -> None:
+    views: list[Json] = [{"content": "short", "tokens": 10, "level": 50, "value": 0.5}]
+    item = cupel.Item("a long text", 100, future_relevance_hint=1.0, views=views)
+    assert item.views == views
+    assert item == cupel.Item.from_dict(item.to_dict())
+    assert pickle.loads(pickle.dumps(item)).views == views
+    assert cupel.Item("text", 1).views == []
+    policy = cupel.Policy("reflexive", "choice")
+    [kept] = cupel.select([item], 20, policy)
+    assert (kept.content, kept.tokens, kept.original_tokens) == ("short", 10, 100)
+    with pytest.raises(cupel.InvalidInputError, match="views"):
+        cupel.Item("a", 1, views=[{"content": "too long", "tokens": 2}])
+
+
+@pytest.mark.parametrize("time", ["9999-12-31T23:59:59-01:00", "0000-01-01T00:00:00Z"])
+def test_a_time_that_datetime_does_not_have_is_in_the_dict(time: str) -> None:
+    item = cupel.Item("text", 1, timestamp=time)
+    with pytest.raises(OverflowError, match=r"years 1 to 9999 .* to_dict"):
+        item.timestamp  # noqa: B018
+    assert item.to_dict()["timestamp"].endswith("Z")
 
 
 def test_every_item_of_a_list_keeps_its_own_kind_and_source() -> None:

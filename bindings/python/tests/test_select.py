@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -110,6 +113,53 @@ def test_a_query_is_for_policies_that_need_one() -> None:
         cupel.select(turns, 10, "memory")
     policy = cupel.Policy.preset("memory").with_query("bicycles")
     assert cupel.select_index(turns, 10, policy) == [1]
+
+
+def test_a_query_without_effect_is_a_warning() -> None:
+    text = "query= has no effect: no scorer of the policy chat reads it"
+    with pytest.warns(cupel.CupelWarning, match=text) as warned:
+        cupel.select(ITEMS, 40, query="keys")
+    assert warned[0].filename == __file__
+    with pytest.warns(cupel.CupelWarning, match=text):
+        cupel.select_index(ITEMS, 40, query="keys")
+    with pytest.warns(cupel.CupelWarning, match="no effect"):
+        cupel.Pipeline("recency").run(ITEMS, 40, query="keys")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cupel.select(ITEMS, 40, "memory", query="keys")
+
+
+def test_a_selection_is_a_sequence_of_the_selected_items() -> None:
+    selection = cupel.select(ITEMS, 40, cupel.Policy("reflexive", "greedy", "u-shaped"))
+    assert isinstance(selection, Sequence)
+    assert selection[0] is ITEMS[0] and selection[-1] is ITEMS[1]
+    assert selection[1:] == [ITEMS[2], ITEMS[1]]
+    assert list(reversed(selection)) == [ITEMS[1], ITEMS[2], ITEMS[0]]
+    assert ITEMS[1] in selection and ITEMS[3] not in selection
+    assert selection.index(ITEMS[1]) == 2
+    assert selection.count(ITEMS[3]) == 0
+    with pytest.raises(IndexError):
+        selection[3]
+    prebuilt = cupel.select(cupel.Items(ITEMS), 40, "rag")
+    assert prebuilt[0] == cupel.Item(**ITEMS[0])
+
+
+def test_a_report_is_not_iterable() -> None:
+    report: Any = cupel.select(ITEMS, 40).report
+    with pytest.raises(TypeError, match="'cupel.Report' object is not iterable"):
+        iter(report)
+
+
+def test_an_answer_that_cannot_be_pickled_says_what_can() -> None:
+    selection = cupel.select(ITEMS, 40)
+    fitted = cupel.fit([{"role": "user", "content": "Hello!"}], 100)
+    for answer, advice in [
+        (selection, r"selection\.report\.to_dict\(\)"),
+        (selection.report, r"report\.to_dict\(\)"),
+        (fitted, r"report\.to_dict\(\)"),
+    ]:
+        with pytest.raises(TypeError, match=f"cannot be pickled; pickle .*{advice}"):
+            pickle.dumps(answer)
 
 
 def test_an_empty_list_gives_an_empty_window() -> None:

@@ -192,6 +192,20 @@ impl BudgetArgs {
         Ok(RunBudget { budget, origin })
     }
 
+    /// Parses the limits before there is an input. A percentage needs the window of its model later.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        const ANY_WINDOW: Option<i64> = Some(1_000_000);
+        if let Some(text) = &self.budget {
+            parse_budget(text, ANY_WINDOW).map_err(|error| invalid("--budget", &error))?;
+        }
+        for (flag, text) in [("--target", &self.target), ("--reserve", &self.reserve)] {
+            if let Some(text) = text {
+                parse_tokens(text, ANY_WINDOW).map_err(|error| invalid(flag, &error))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the context window of a known model. A percentage of an unknown one is an error.
     fn window(&self, model: Option<&str>) -> Result<Option<i64>, Failure> {
         let amounts = [

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::Arc;
 
 use clap::Parser as _;
 use cupel::{ContextBudget, CupelError, Decisions, Policy, SelectionReport};
@@ -37,12 +38,23 @@ pub struct Call {
 }
 
 /// What a call gets from its program instead of the process.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Surroundings {
     /// The text of standard input, and its name in answers.
     input: Option<(String, String)>,
     /// Policies by name.
     policies: Vec<(String, Policy)>,
+    /// Returns whether the call is to stop.
+    is_stopped: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
+}
+
+impl std::fmt::Debug for Surroundings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Surroundings")
+            .field("input", &self.input)
+            .field("policies", &self.policies)
+            .finish_non_exhaustive()
+    }
 }
 
 thread_local! {
@@ -65,6 +77,13 @@ pub(crate) fn policy(name: &str) -> Option<Policy> {
     })
 }
 
+/// Returns whether the program stops the call.
+pub(crate) fn is_stopped() -> bool {
+    // Not called inside of the borrow: it may make another call.
+    let is_stopped = SURROUNDINGS.with_borrow(|it| it.is_stopped.clone());
+    is_stopped.is_some_and(|is_stopped| is_stopped())
+}
+
 impl Call {
     /// Creates a call of a subcommand.
     pub fn new<A: Into<OsString>>(arguments: impl IntoIterator<Item = A>) -> Self {
@@ -85,6 +104,13 @@ impl Call {
     /// presets and files.
     pub fn policy(mut self, name: impl Into<String>, policy: Policy) -> Self {
         self.surroundings.policies.push((name.into(), policy));
+        self
+    }
+
+    /// Stops `sweep`, `min-budget` and `eval` once `is_stopped` returns `true`. It is called about every 50 ms, in
+    /// the thread of the call. A stopped search over budgets answers for those up to that point; `eval` fails.
+    pub fn stopped_by(mut self, is_stopped: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        self.surroundings.is_stopped = Some(Arc::new(is_stopped));
         self
     }
 
@@ -117,6 +143,18 @@ impl Call {
         )
     }
 
+    /// Checks the arguments of `fit` without an input.
+    ///
+    /// # Errors
+    ///
+    /// The problem that the command reports.
+    pub fn check_fit(self) -> Result<(), Box<Problem>> {
+        self.run(
+            |arguments| FitLine::try_parse_from(&arguments[1..]),
+            |line| line.fit.check(),
+        )
+    }
+
     fn run<L, T>(
         self,
         parse: impl FnOnce(&[OsString]) -> Result<L, clap::Error>,
@@ -143,13 +181,13 @@ pub fn find_policy(name: &str) -> Result<Policy, Box<Problem>> {
     Ok(found.policy)
 }
 
-/// Parses a budget such as `8k`.
+/// Parses a budget such as `8k`, or `50%` of the context window of a model.
 ///
 /// # Errors
 ///
 /// The problem that the command reports.
-pub fn parse_budget(text: &str) -> Result<ContextBudget, Box<Problem>> {
-    let tokens = cupel_chat::parse_budget(text, None);
+pub fn parse_budget(text: &str, window: Option<i64>) -> Result<ContextBudget, Box<Problem>> {
+    let tokens = cupel_chat::parse_budget(text, window);
     let tokens = tokens.map_err(|error| told(invalid("--budget", &error)))?;
     ContextBudget::try_from(tokens).map_err(|error| run_problem(&error))
 }

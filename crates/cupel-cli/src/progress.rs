@@ -18,6 +18,9 @@ const FIRST_ESTIMATE: Duration = Duration::from_millis(500);
 /// The time between two updates of the terminal.
 const UPDATE: Duration = Duration::from_millis(200);
 
+/// The time between two questions to the program that embeds the command.
+const STOP_CHECK: Duration = Duration::from_millis(50);
+
 /// A line on the terminal that is written again and again. A short command writes none.
 pub(crate) struct Meter {
     /// Whether anything is written.
@@ -54,6 +57,28 @@ impl Meter {
     }
 }
 
+/// Asks the program that embeds the command whether to stop.
+pub(crate) struct StopCheck {
+    next: Instant,
+}
+
+impl StopCheck {
+    pub(crate) fn new() -> Self {
+        Self {
+            next: now() + STOP_CHECK,
+        }
+    }
+
+    /// Returns whether the program stops the command. It is asked if the last time is [`STOP_CHECK`] ago.
+    pub(crate) fn is_due_and_stopped(&mut self) -> bool {
+        if now() < self.next {
+            return false;
+        }
+        self.next = now() + STOP_CHECK;
+        crate::embed::is_stopped()
+    }
+}
+
 /// Observes a search. A short one writes nothing.
 pub(crate) struct Progress<'o> {
     output: &'o mut Output,
@@ -62,6 +87,7 @@ pub(crate) struct Progress<'o> {
     one_by_one: bool,
     /// Set by Ctrl-C, once a long search is announced.
     interrupted: Option<Arc<AtomicBool>>,
+    stop: StopCheck,
     /// The budget at which Ctrl-C stopped the search.
     stopped_at: Option<i64>,
 }
@@ -74,6 +100,7 @@ impl<'o> Progress<'o> {
             started: now(),
             one_by_one: false,
             interrupted: None,
+            stop: StopCheck::new(),
             stopped_at: None,
         }
     }
@@ -83,6 +110,10 @@ impl<'o> Progress<'o> {
         if progress.one_by_one && !self.one_by_one {
             self.one_by_one = true;
             self.started = now();
+        }
+        if self.stop.is_due_and_stopped() {
+            self.stopped_at = Some(progress.reached);
+            return ControlFlow::Break(());
         }
         let elapsed = now() - self.started;
         let left = time_left(elapsed, progress.fraction());

@@ -152,6 +152,12 @@ impl TaskArgs {
     pub(crate) fn settings(&self) -> Result<Settings<'_>, Failure> {
         Settings::new(&self.input.settings, &self.policy, &self.trimming)
     }
+
+    /// Checks the settings before there is an input.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        self.input.settings.budget.check()?;
+        self.settings()?.chat_policy(true).map(|_| ())
+    }
 }
 
 impl ItemsArgs {
@@ -373,11 +379,16 @@ impl<'a> Settings<'a> {
             chat: args,
         } = self.args;
         let classified = Classified::of(&source, &args.read);
-        let Input::Chat(chat) = Input::read(&source, &classified, &args.read, &|_| 0)? else {
-            return Err(Failure::input(
-                "--state and --summarize apply to chats, and this is a list of items",
-            )
-            .at(source.whole()));
+        let chat = match Input::read(&source, &classified, &args.read, &|_| 0)? {
+            Input::Chat(chat) => chat,
+            Input::Items { request, .. } => {
+                let got = match &request.items[..] {
+                    [] => "an empty list",
+                    _ => "a list of items",
+                };
+                let message = format!("a session needs a chat, and this is {got}");
+                return Err(Failure::input(message).at(source.whole()));
+            }
         };
         let model = budget.model.as_deref().or(chat.model());
         let RunBudget { budget, origin } = budget

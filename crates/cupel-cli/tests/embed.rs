@@ -5,6 +5,7 @@ use cupel_cli::{Call, Session, WindowMessage};
 use serde_json::Value;
 
 use crate::sandbox::{Sandbox, example};
+use crate::streams::slow_request;
 
 fn session() -> String {
     let path = example("agent-session.json");
@@ -121,4 +122,38 @@ fn a_session_remembers_its_windows() {
     let mut resumed = Session::resume(&session.state()).unwrap();
     assert_eq!(fit(&mut resumed)["reuse"]["share"], 1.0);
     assert!(Session::resume("{}").is_err());
+}
+
+#[test]
+fn a_program_stops_a_search_over_budgets() {
+    let request = String::from_utf8(slow_request()).unwrap();
+    for command in ["sweep", "min-budget"] {
+        let call = Call::new([command, "-"]).input("items", &*request);
+        let answer = call.stopped_by(|| true).answer().unwrap();
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        assert!(answer["stopped_at"].is_i64(), "{command}");
+        assert_eq!(answer["exact"], false);
+    }
+}
+
+#[test]
+fn the_arguments_of_fit_are_checked_without_a_chat() {
+    let check = |arguments: &[&str]| {
+        let line = ["fit", "-"].iter().chain(arguments).copied();
+        Call::new(line).check_fit()
+    };
+    check(&["--budget", "50%", "--reserve", "0", "--target", "8k"]).unwrap();
+    check(&[]).unwrap();
+    for (arguments, named) in [
+        (&["--budget", "abc"][..], "--budget"),
+        (&["--budget", "0"], "--budget"),
+        (&["--target", "8,000"], "--target"),
+        (&["--reserve", "x"], "--reserve"),
+        (&["--shorten", "some"], "--shorten"),
+        (&["--policy", "agnet"], "agnet"),
+        (&["--policy", "newest", "--marker", "[cut]"], "--marker"),
+    ] {
+        let problem = check(arguments).unwrap_err().to_string();
+        assert!(problem.contains(named), "{arguments:?}: {problem}");
+    }
 }

@@ -77,8 +77,7 @@ fn a_closed_pipe_is_not_an_error() {
 }
 
 /// Returns a request with 2,000 items and quotas nested 50 deep: the slicer is run at each budget.
-#[cfg(unix)]
-fn slow_request() -> Vec<u8> {
+pub(super) fn slow_request() -> Vec<u8> {
     use serde_json::json;
     let mut slicer = json!({"type": "greedy"});
     for depth in 0..50 {

@@ -34,8 +34,14 @@ from cupel._cupel import (
     select_batches,
     select_index,
 )
-from cupel._errors import CupelError, InternalError, InvalidInputError, OverBudgetError
-from cupel._fit import CupelWarning, FitOptions, Fitted, Fitter, fit
+from cupel._errors import (
+    CupelError,
+    CupelWarning,
+    InternalError,
+    InvalidInputError,
+    OverBudgetError,
+)
+from cupel._fit import FitOptions, Fitted, Fitter, fit
 from cupel._pipeline import Pipeline
 
 __all__ = [

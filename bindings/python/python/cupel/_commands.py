@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cupel import _cupel
 from cupel._cupel import Policy
-from cupel._errors import InvalidInputError
+from cupel._errors import InvalidInputError, text_of
 from cupel._fit import BudgetLike, PolicyLike, _limits
 from cupel._messages import as_input
 
@@ -40,11 +41,12 @@ def _options(own: Mapping[str, Any], options: Mapping[str, Any] | None = None) -
         elif value is True:
             arguments.append(flag)
         elif isinstance(value, Mapping):
-            arguments.extend(f"{flag}={key}={entry}" for key, entry in value.items())
+            slots = (f"{key}={entry}" for key, entry in value.items())
+            arguments.extend(f"{flag}={text_of(slot, name)}" for slot in slots)
         elif isinstance(value, (list, tuple)):
-            arguments.append(f"{flag}={','.join(map(str, value))}")
+            arguments.append(f"{flag}={text_of(','.join(map(str, value)), name)}")
         else:
-            arguments.append(f"{flag}={value}")
+            arguments.append(f"{flag}={text_of(value, name)}")
     return arguments
 
 
@@ -53,8 +55,8 @@ def _policies(given: Iterable[PolicyLike]) -> tuple[list[str], dict[str, Any]]:
     names: list[str] = []
     attached: dict[str, Any] = {}
     for policy in given:
-        if isinstance(policy, str):
-            names.append(policy)
+        if isinstance(policy, (str, os.PathLike)):
+            names.append(text_of(os.fspath(policy), "policy"))
             continue
         name = policy.name if isinstance(policy, Policy) else f"policy {len(names) + 1}"
         if name in names:
@@ -155,6 +157,8 @@ def compare(
     [[0, 1], [0, 1]]
     """
     names, attached = _policies(policies)
+    if len(names) < 2:
+        raise InvalidInputError(f"expected two or more, got {len(names)}", path="policies")
     arguments = _options({"budget": budget}, options)
     line = ["compare", "-", *arguments, *(f"--policy={name}" for name in names)]
     answer: dict[str, Any] = _cupel.command(line, _text(data), attached)
@@ -177,9 +181,13 @@ def search(
     >>> cupel.search(items, "Where are my keys?")["passages"][0]["index"]
     0
     """
+    if not isinstance(query, str) or not query:
+        got = repr(query) if isinstance(query, str) else type(query).__name__
+        raise InvalidInputError(f"expected a text to search for, got {got}", path="query")
     names, attached = _policies([] if policy is None else [policy])
     arguments = _options({"top": top, "scorer": scorer}, options)
-    line = ["search", *arguments, *(f"--policy={name}" for name in names), "--", "-", query]
+    arguments += [*(f"--policy={name}" for name in names), "--", "-", text_of(query, "query")]
+    line = ["search", *arguments]
     answer: dict[str, Any] = _cupel.command(line, _text(data), attached)
     return answer
 
@@ -197,7 +205,10 @@ def evaluate(
     """
     listed = [transcripts] if isinstance(transcripts, Mapping) else list(transcripts)
     if not listed:
-        raise InvalidInputError("there are no transcripts")
+        raise InvalidInputError("there are no transcripts", path="transcripts")
+    for name, given in {"policies": policies, "budgets": budgets}.items():
+        if not given:
+            raise InvalidInputError("expected one or more", path=name)
     text = "\n".join(
         _cupel.dumps(transcript, f"transcripts[{position}]")
         for position, transcript in enumerate(listed)
@@ -227,9 +238,14 @@ def count(data: Any, *, model: str | None = None, encoding: str | None = None) -
             encoding = "o200k"
     arguments = _options({"model": model, "encoding": encoding})
     if isinstance(data, str):
+        text_of(data, "data")
         if not data.strip():
             return sum(_cupel.count_texts([data], encoding or "o200k"))
         answer = _cupel.command(["count", "-", "--text", *arguments], data)
+    elif isinstance(data, bytes) or not hasattr(data, "__iter__"):
+        kind = type(data).__name__
+        message = f"expected a text, a list of messages or items, or a request, got {kind}"
+        raise InvalidInputError(message, path="data")
     else:
         answer = _cupel.command(["count", "-", *arguments], _text(data))
     (total,) = answer["total"].values()

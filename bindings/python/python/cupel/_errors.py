@@ -6,6 +6,10 @@ import re
 from typing import Any
 
 
+class CupelWarning(UserWarning):
+    """A setting without effect, or a guess such as an estimated token count."""
+
+
 class CupelError(Exception):
     """The base of all errors of this package. Its text is the command's.
 
@@ -78,15 +82,44 @@ def _restore(kind: type[CupelError], message: str, state: dict[str, Any]) -> Cup
 _KINDS: dict[int, type[CupelError]] = {1: OverBudgetError, 2: InvalidInputError, 3: InternalError}
 
 
-_OPTION = re.compile(r"--([a-z][a-z-]*)(?: (?=[\w'\"]))?")
+_NAMES = {"from": "start", "to": "stop", "no-keep-task": "keep_task"}
+"""The arguments whose names are not those of the command's options."""
+
+# An option at the beginning, which is the path of the fault: `--budget: invalid budget ...`.
+_PLACE = re.compile(r"--([a-z][a-z-]*): ")
+# An option in the words of clap: `'--step <TOKENS>'`.
+_QUOTED = re.compile(r"'--([a-z][a-z-]*)(?: <[^>]*>)?'")
+# An option with its value.
+_OPTION = re.compile(r"--([a-z][a-z-]*)(?: (?!(?:and|has|is|keeps|needs|or)\b)([\w/][^\s,;:]*))?")
 # What the command adds about its own help.
-_USAGE = re.compile(r"(?:Usage: .*|For more information.*)$", re.DOTALL)
+_USAGE = re.compile(r"^tip: |(?:Usage: .*|For more information.*)$", re.DOTALL)
 
 
-def _keywords(text: str | None) -> str | None:
+def _name(match: re.Match[str]) -> str:
+    return _NAMES.get(match[1], match[1].replace("-", "_"))
+
+
+def _keyword(match: re.Match[str]) -> str:
+    name, value = _name(match), match[2] or ""
+    is_number = not value or value.isdecimal()
+    return f"{name}={value}" if is_number else f'{name}="{value}"'
+
+
+def keywords(text: str) -> str:
     """Returns a text with the command's options as keyword arguments, such as ``shape=``."""
-    text = _USAGE.sub("", text or "").strip()
-    return _OPTION.sub(lambda match: match[1].replace("-", "_") + "=", text) or None
+    text = _USAGE.sub("", text).strip().replace("`cupel policy list`", "`cupel.presets()`")
+    return _OPTION.sub(_keyword, _QUOTED.sub(_name, text))
+
+
+def text_of(value: object, path: str) -> str:
+    """Returns a value as text for the command."""
+    text = str(value)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        message, help = "a lone surrogate is not text", 'decode bytes with errors="replace"'
+        raise InvalidInputError(message, path=path, help=help) from None
+    return text
 
 
 def from_problem(problem: dict[str, Any], *, code: str | None, root: str) -> CupelError:
@@ -94,21 +127,23 @@ def from_problem(problem: dict[str, Any], *, code: str | None, root: str) -> Cup
 
     ``root`` is the name of the argument that the problem's path is in.
     """
-    path = problem.get("path") or ""
+    path, message = problem.get("path") or "", problem["message"]
+    if place := _PLACE.match(message):
+        path, root, message = _name(place), "", message[place.end() :]
     is_absolute = not root or path.startswith(root)
     dot = "" if path.startswith("[") else "."
     joined = path if is_absolute else f"{root}{dot}{path}"
     exit_code = problem["exit_code"]
     error = _KINDS.get(exit_code, CupelError)(
-        problem["message"],
+        keywords(message),
         path=joined if path else None,
         details=tuple(problem.get("details") or ()),
-        help=_keywords(problem.get("help")),
+        help=keywords(problem.get("help") or "") or None,
         code=code,
         exit_code=exit_code,
     )
     error.cause = problem.get("cause")
-    if not root:
+    if not root and not place:
         # The input of a named argument is a value in memory, not a file.
         error.file, error.line, error.column = map(problem.get, ("file", "line", "column"))
     return error

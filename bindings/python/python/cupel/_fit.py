@@ -10,17 +10,13 @@ from typing import Any, Generic, Literal, TypeAlias, TypedDict, TypeVar, overloa
 
 from cupel import _cupel
 from cupel._cupel import Budget, Policy, Report
-from cupel._errors import InvalidInputError
+from cupel._errors import CupelWarning, InvalidInputError, keywords, text_of
 from cupel._messages import as_input, at, from_document, request_of, with_list, with_texts
 
 M = TypeVar("M")
 PolicyLike: TypeAlias = str | os.PathLike[str] | Mapping[str, Any] | Policy
 
 BudgetLike: TypeAlias = int | str | Mapping[str, Any] | Budget
-
-
-class CupelWarning(UserWarning):
-    """A setting without effect, or a guess such as an estimated token count."""
 
 
 class FitOptions(TypedDict, total=False):
@@ -85,7 +81,7 @@ def _limits(budget: int | str | Mapping[str, Any] | Budget) -> list[str]:
     if isinstance(budget, Mapping):
         budget = Budget.from_dict(budget)
     if not isinstance(budget, Budget):
-        return [f"--budget={budget}"]
+        return [f"--budget={text_of(budget, 'budget')}"]
     return [
         f"--budget={budget.max_tokens}",
         f"--target={budget.target_tokens}",
@@ -122,10 +118,10 @@ def _arguments(budget: BudgetLike | None, options: Mapping[str, Any]) -> list[st
     for name, flag in _FLAGS.items():
         value = options.get(name)
         if value is not None:
-            arguments.append(f"{flag}={value}")
+            arguments.append(f"{flag}={text_of(value, name)}")
     pin = options.get("pin")
     if pin is not None and (pins := _pins(pin)):
-        arguments.append(f"--pin={pins}")
+        arguments.append(f"--pin={text_of(pins, 'pin')}")
     keep_task = options.get("keep_task")
     if keep_task is not None:
         if not isinstance(keep_task, bool):
@@ -133,6 +129,9 @@ def _arguments(budget: BudgetLike | None, options: Mapping[str, Any]) -> list[st
         arguments.append("--keep-task" if keep_task else "--no-keep-task")
     if options.get("strict"):
         arguments.append("--strict")
+    policy = options.get("policy")
+    if isinstance(policy, (str, os.PathLike)):
+        arguments.append(f"--policy={text_of(os.fspath(policy), 'policy')}")
     return arguments
 
 
@@ -151,7 +150,7 @@ def _fit(
         messages, "__iter__"
     )
     own: Any = messages if is_known else list(messages)
-    chat = as_input(own)
+    chat = as_input(own, "messages")
     if tools is not None or system is not None:
         if isinstance(chat, dict):
             message = "tools and system are fields of the request"
@@ -161,15 +160,14 @@ def _fit(
     arguments = _arguments(budget, {**options, "shape": shape})
     policy = options.get("policy")
     if isinstance(policy, (str, os.PathLike)):
-        arguments.append(f"--policy={os.fspath(policy)}")
         policy = None
     elif policy is not None:
         arguments.append("--policy=of the caller")
     if state is not None:
-        arguments.append(f"--state={os.fspath(state)}")
+        arguments.append(f"--state={text_of(os.fspath(state), 'state')}")
     document, window, pointer, report, notes = _cupel.fit(arguments, chat, policy, session)
     for note in notes:
-        python_warnings.warn(note, CupelWarning, stacklevel=4)
+        python_warnings.warn(keywords(note), CupelWarning, stacklevel=4)
     listed = own if not isinstance(own, Mapping) else at(own, pointer or "")
     if isinstance(listed, str):
         listed = [listed]
@@ -365,6 +363,7 @@ class Fitter:
         if unknown:
             name = sorted(unknown)[0]
             raise TypeError(f"Fitter() got an unexpected keyword argument '{name}'")
+        _cupel.check_fit(_arguments(budget, options))
         self._session = _cupel.Session(state)
         self._budget = budget
         self._options = options
@@ -373,6 +372,12 @@ class Fitter:
     def state(self) -> str:
         """The decisions so far, as JSON."""
         return self._session.state()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"budget": self._budget, "state": self.state, "options": self._options}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["budget"], state=state["state"], **state["options"])  # type: ignore[misc]
 
     @overload
     def fit(
@@ -413,4 +418,4 @@ class Fitter:
         )
 
 
-__all__ = ["CupelWarning", "FitOptions", "Fitted", "Fitter", "PolicyLike", "fit"]
+__all__ = ["FitOptions", "Fitted", "Fitter", "PolicyLike", "fit"]

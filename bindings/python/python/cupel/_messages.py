@@ -30,11 +30,11 @@ def as_document(message: Any, path: str = "messages") -> Any:
     return message
 
 
-def as_input(data: Any) -> Any:
+def as_input(data: Any, path: str = "data") -> Any:
     """Returns a chat, a list of items or a request as the engine reads it."""
     if isinstance(data, Mapping):
         return {
-            key: as_input(value)
+            key: as_input(value, f"{path}.messages")
             if key == "messages" and isinstance(value, (list, tuple))
             else value
             for key, value in data.items()
@@ -42,8 +42,18 @@ def as_input(data: Any) -> Any:
     if isinstance(data, (str, bytes)) or not hasattr(data, "__iter__"):
         kind = type(data).__name__
         message = f"expected a list of messages or items, or a request, got {kind}"
-        raise InvalidInputError(message)
-    return [as_document(message, f"[{position}]") for position, message in enumerate(data)]
+        raise InvalidInputError(message, path=path)
+    listed = list(data)
+    if any(map(is_langchain, listed)):
+        for position, message in enumerate(listed):
+            if not is_langchain(message):
+                kind = type(message).__name__
+                raise InvalidInputError(
+                    f"expected a LangChain message as the others are, got {kind}",
+                    path=f"{path}[{position}]",
+                    help="convert all with langchain_core.messages.convert_to_messages",
+                )
+    return [as_document(message, f"{path}[{position}]") for position, message in enumerate(listed)]
 
 
 _LISTS = {"openai-responses": "input", "gemini": "contents"}

@@ -369,7 +369,11 @@ impl<'a> Batch<'a> {
             priority: find.column("priority", "integers", integers)?,
             tags: find.column("tags", "lists of strings", string_lists)?,
             metadata: find.column("metadata", "maps or structs of strings", string_maps)?,
-            timestamp: find.column("timestamp", "timestamps with a time zone", timestamps)?,
+            timestamp: find.column(
+                "timestamp",
+                "timestamps with a time zone, or strings such as 2026-03-02T09:00:00Z",
+                timestamps,
+            )?,
             hint: find.column("future_relevance_hint", "numbers", numbers)?,
             pinned: find.column("pinned", "booleans", booleans)?,
             original_tokens: find.column("original_tokens", "integers", integers)?,

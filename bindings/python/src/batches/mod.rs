@@ -8,16 +8,16 @@ mod values;
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
-use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use cupel::Policy;
 use cupel::config::PolicyConfig;
 use cupel_chat::{Encoding, Heuristic, Model, TokenCounter};
-use pyo3::exceptions::PyOSError;
+use pyo3::exceptions::{PyOSError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
+use pyo3::types::{PyCapsule, PyString};
 use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader, PySchema};
 use rayon::ThreadPool;
 use rayon::prelude::*;
@@ -27,8 +27,10 @@ use self::requests::{Requests, Segment};
 use self::run::{RequestError, Settings};
 use self::source::{Source, SourceError};
 use crate::error::Fault;
+use crate::json::{described, text};
+use crate::policy::warn_of_unread_query;
 use crate::selection::policy_or_default;
-use crate::{budget, columns, threads};
+use crate::{budget, callback, columns, threads};
 
 /// The items that one thread answers at a time, and the rows of a batch of the result. A request is never
 /// split.
@@ -75,14 +77,23 @@ pub(crate) fn select_batches(
     budget: Option<&Bound<'_, PyAny>>,
     policy: Option<&Bound<'_, PyAny>>,
     request_id: &str,
-    query: Option<String>,
-    model: Option<&str>,
-    encoding: Option<&str>,
+    query: Option<&Bound<'_, PyString>>,
+    model: Option<&Bound<'_, PyString>>,
+    encoding: Option<&Bound<'_, PyString>>,
     errors: &str,
-    threads: Option<usize>,
+    threads: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<SelectedBatches> {
     let (policy, policy_name) = policy_or_default(policy)?;
-    let budget = budget.map(budget::read).transpose()?;
+    if let Some(query) = query {
+        warn_of_unread_query(query.py(), &policy, &policy_name)?;
+    }
+    let query = query.map(|query| text(query, "query")).transpose()?;
+    let model = model.map(|model| text(model, "model")).transpose()?;
+    let encoding = encoding.map(|name| text(name, "encoding")).transpose()?;
+    let window = model.and_then(|name| Model::find(name).ok());
+    let window = window.map(|model| model.window);
+    let budget = budget.map(|budget| budget::read_within(budget, window));
+    let budget = budget.transpose()?;
     let counter = counter(model, encoding)?;
     let reports_errors = match errors {
         "raise" => false,
@@ -92,9 +103,7 @@ pub(crate) fn select_batches(
             return Err(Fault::new("errors", message).into());
         }
     };
-    if threads == Some(0) {
-        return Err(Fault::new("threads", "expected at least 1, got 0").into());
-    }
+    let threads = threads.map(thread_count).transpose()?;
     let pool = threads::pool(threads).map_err(|fault| Fault::new("threads", fault.to_string()))?;
     let source = Source::new(data)?;
     let plan = source.schema().map(|schema| Plan::new(&schema, request_id));
@@ -107,14 +116,15 @@ pub(crate) fn select_batches(
         policy,
         policy_name,
         budget,
-        query,
+        query: query.map(str::to_owned),
         counter,
         reports_errors,
     };
     if let Some(plan) = &plan {
         check(plan, &settings)?;
     }
-    Ok(SelectedBatches(Mutex::new(Some(Stream {
+    let schema = settings.schema.clone();
+    let stream = Stream {
         source,
         plan,
         settings,
@@ -125,7 +135,24 @@ pub(crate) fn select_batches(
         ready: VecDeque::new(),
         failure: None,
         is_at_end: false,
-    }))))
+    };
+    Ok(SelectedBatches {
+        schema,
+        stream: Mutex::new(Some(stream)),
+    })
+}
+
+/// Reads a number of threads.
+fn thread_count(threads: &Bound<'_, PyAny>) -> PyResult<usize> {
+    let most = rayon::max_num_threads();
+    match threads.extract::<usize>() {
+        Ok(count) if (1..=most).contains(&count) => Ok(count),
+        Err(error) if error.is_instance_of::<PyTypeError>(threads.py()) => {
+            let message = format!("threads: expected an integer, got {}", described(threads));
+            Err(PyTypeError::new_err(message))
+        }
+        _ => Err(Fault::new("threads", format!("expected 1 to {most}, got {threads}")).into()),
+    }
 }
 
 /// Returns what counts the tokens of items without them: an encoding, or that of a model.
@@ -276,6 +303,11 @@ impl Stream {
         }
     }
 
+    /// Returns all batches. The calling thread must have released the GIL.
+    fn rest(&mut self) -> Result<Vec<RecordBatch>, Failure> {
+        std::iter::from_fn(|| self.advance().transpose()).collect()
+    }
+
     /// Pulls batches until there is enough to do for all cores.
     fn gather(&mut self) {
         self.segments.clear();
@@ -379,6 +411,11 @@ impl Iterator for Exported {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        if callback::is_running() {
+            let message = "a stream that was opened outside of a generator or a strategy cannot be read in it; \
+                           iterate over select_batches() instead";
+            return Some(Err(ArrowError::InvalidArgumentError(message.to_owned())));
+        }
         // The consumer may hold the GIL, which the threads of a Python strategy need.
         let next = Python::attach(|py| {
             if let Err(error) = py.check_signals() {
@@ -402,12 +439,25 @@ impl RecordBatchReader for Exported {
 ///
 /// An error raises its exception from the iterator. A consumer of the stream raises its own, with the same text.
 #[pyclass(module = "cupel", frozen)]
-pub(crate) struct SelectedBatches(Mutex<Option<Stream>>);
+pub(crate) struct SelectedBatches {
+    schema: SchemaRef,
+    /// `None` once it is exported.
+    stream: Mutex<Option<Stream>>,
+}
 
 impl SelectedBatches {
-    fn with<R>(&self, use_stream: impl FnOnce(&mut Option<Stream>) -> R) -> R {
-        let mut stream = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        use_stream(&mut stream)
+    /// Returns the stream, unless it is being read: by another thread, or around the generator or the strategy
+    /// that asks for it.
+    fn lock(&self) -> PyResult<MutexGuard<'_, Option<Stream>>> {
+        match self.stream.try_lock() {
+            Ok(stream) => Ok(stream),
+            Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => {
+                Err(Fault::new("", "the stream is being read already")
+                    .help("read it in one thread, and not in its own generator or strategy")
+                    .into())
+            }
+        }
     }
 }
 
@@ -421,11 +471,7 @@ fn consumed() -> PyErr {
 impl SelectedBatches {
     /// Returns the schema as an Arrow C schema.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let schema = self.with(|stream| {
-            let stream = stream.as_ref().ok_or_else(consumed)?;
-            Ok::<_, PyErr>(stream.settings.schema.clone())
-        })?;
-        let schema = PySchema::new(schema).into_pyobject(py)?;
+        let schema = PySchema::new(self.schema.clone()).into_pyobject(py)?;
         schema.call_method0("__arrow_c_schema__")
     }
 
@@ -436,8 +482,17 @@ impl SelectedBatches {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyCapsule>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let stream = self.with(Option::take).ok_or_else(consumed)?;
-        let reader = PyRecordBatchReader::new(Box::new(Exported(stream))).into_pyobject(py)?;
+        let mut stream = self.lock()?.take().ok_or_else(consumed)?;
+        let reader: Box<dyn RecordBatchReader + Send> = if callback::is_running() {
+            // A consumer releases the GIL behind the back of PyO3, which takes this thread for attached.
+            let batches = callback::detach(py, || stream.rest());
+            let batches = batches.map_err(|failure| failure.into_exception(py))?;
+            let batches = batches.into_iter().map(Ok);
+            Box::new(RecordBatchIterator::new(batches, self.schema.clone()))
+        } else {
+            Box::new(Exported(stream))
+        };
+        let reader = PyRecordBatchReader::new(reader).into_pyobject(py)?;
         reader.call_method1("__arrow_c_stream__", (requested_schema,))
     }
 
@@ -447,12 +502,9 @@ impl SelectedBatches {
 
     /// Returns the next record batch of pyarrow.
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let batch = py.detach(|| {
-            self.with(|stream| {
-                let stream = stream.as_mut().ok_or_else(consumed)?;
-                Ok::<_, PyErr>(stream.advance())
-            })
-        })?;
+        let mut stream = self.lock()?;
+        let stream = stream.as_mut().ok_or_else(consumed)?;
+        let batch = callback::detach(py, || stream.advance());
         let batch = batch.map_err(|failure| failure.into_exception(py))?;
         batch
             .map(|batch| PyRecordBatch::new(batch).into_pyarrow(py))

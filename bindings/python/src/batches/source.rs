@@ -7,6 +7,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyIterator;
 use pyo3_arrow::input::AnyRecordBatch;
 
+use crate::callback;
+
 /// Why no batch came.
 pub(super) enum SourceError {
     /// The text of an Arrow stream.
@@ -47,7 +49,7 @@ impl Source {
     /// Opens the next object of the iterable.
     fn advance(&mut self, py: Python<'_>) -> PyResult<()> {
         let next = match &self.rest {
-            Some(rest) => rest.bind(py).clone().next().transpose()?,
+            Some(rest) => callback::run(|| rest.bind(py).clone().next()).transpose()?,
             None => None,
         };
         self.reader = match next {

@@ -2,9 +2,9 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
-    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type,
-    UInt32Type, UInt64Type,
+    Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, OffsetSizeTrait};
 use arrow_schema::{DataType, TimeUnit};
@@ -79,7 +79,8 @@ pub(super) fn strings(array: &dyn Array) -> Option<Values<'_, &str>> {
     })
 }
 
-/// Reads integers of any width, and floats that are integers: pandas writes integers with gaps as floats.
+/// Reads integers of any width, and floats and decimals that are integers: pandas writes integers with gaps as
+/// floats, and a sum in SQL is a decimal.
 pub(super) fn integers(array: &dyn Array) -> Option<Values<'_, i64>> {
     macro_rules! integers {
         ($type:ty) => {{
@@ -110,6 +111,20 @@ pub(super) fn integers(array: &dyn Array) -> Option<Values<'_, i64>> {
         }
         DataType::Float32 => whole!(Float32Type),
         DataType::Float64 => whole!(Float64Type),
+        DataType::Decimal128(_, scale) => {
+            let values = array.as_primitive::<Decimal128Type>();
+            let unit = 10_i128.checked_pow(u32::try_from(*scale).ok()?)?;
+            nullable(array, move |row| {
+                let value = values.value(row);
+                let whole = i64::try_from(value / unit)
+                    .ok()
+                    .filter(|_| value % unit == 0);
+                whole.ok_or_else(|| {
+                    let value = values.value_as_string(row);
+                    format!("expected an integer of 64 bits, got {value}")
+                })
+            })
+        }
         DataType::Dictionary(..) => return decoded(array, integers),
         DataType::Null => absent(),
         _ => return None,
@@ -158,7 +173,7 @@ pub(super) fn booleans(array: &dyn Array) -> Option<Values<'_, bool>> {
     })
 }
 
-/// Reads timestamps with a time zone, of any unit.
+/// Reads timestamps with a time zone, of any unit, and strings in the form of RFC 3339.
 pub(super) fn timestamps(array: &dyn Array) -> Option<Values<'_, DateTime<Utc>>> {
     let out_of_range = |value: i64| format!("{value} is out of range");
     macro_rules! timestamps {
@@ -188,7 +203,18 @@ pub(super) fn timestamps(array: &dyn Array) -> Option<Values<'_, DateTime<Utc>>>
             ))
         }
         DataType::Null => absent(),
-        _ => return None,
+        _ => {
+            let texts = strings(array)?;
+            Box::new(move |row| texts(row)?.map(rfc3339).transpose())
+        }
+    })
+}
+
+/// Parses a time of RFC 3339.
+fn rfc3339(text: &str) -> Result<DateTime<Utc>, String> {
+    let time = DateTime::parse_from_rfc3339(text);
+    time.map(|time| time.with_timezone(&Utc)).map_err(|_| {
+        format!("expected a time with a zone such as 2026-03-02T09:00:00Z, got {text:?}")
     })
 }
 

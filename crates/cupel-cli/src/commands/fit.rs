@@ -154,6 +154,11 @@ impl Fit {
         Ok(())
     }
 
+    /// Checks the command line before there is an input.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        self.task.check()
+    }
+
     /// Fits one chat or list of items for a program, which has the messages.
     pub(crate) fn answer(self, session: Option<&mut Session>) -> Result<FitAnswer, Failure> {
         let source = self.task.source()?;

@@ -40,22 +40,11 @@ impl From<CupelError> for Failed {
 /// An invalid document.
 impl From<ConfigError> for Failed {
     fn from(error: ConfigError) -> Self {
-        let source = error
-            .source()
-            .and_then(|source| source.downcast_ref::<CupelError>());
-        match source {
-            Some(source) => Self::new(source.code(), &source.to_string(), true),
-            None => {
-                let path = error.path();
-                let code = match path.strip_prefix("policy.").unwrap_or(&path) {
-                    path if path.starts_with("scorer") => "ScorerConfig",
-                    path if path.starts_with("slicer") => "SlicerConfig",
-                    path if path.starts_with("budget") => "InvalidBudget",
-                    _ => "Document",
-                };
-                Self::new(code, &error.to_string(), true)
-            }
-        }
+        let message = match error.source() {
+            Some(source) => source.to_string(),
+            None => error.to_string(),
+        };
+        Self::new(error.code().unwrap_or("Document"), &message, true)
     }
 }
 

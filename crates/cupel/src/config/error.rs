@@ -194,6 +194,23 @@ impl ConfigError {
         self.0.suggestion.as_deref()
     }
 
+    /// Returns [`CupelError::code`] of the constructor that refused a value, otherwise the code for the strategy
+    /// or the budget that the path is in; `None` for other parts of a document.
+    pub fn code(&self) -> Option<&'static str> {
+        if let Some(source) = &self.0.source {
+            return Some(source.code());
+        }
+        let path = self.path();
+        let path = path.strip_prefix("policy.").unwrap_or(&path);
+        let codes = [
+            ("scorer", "ScorerConfig"),
+            ("slicer", "SlicerConfig"),
+            ("budget", "InvalidBudget"),
+        ];
+        let code = codes.into_iter().find(|(part, _)| path.starts_with(part));
+        code.map(|(_, code)| code)
+    }
+
     /// Returns the position in the text; `None` for errors of data without a text.
     pub fn position(&self) -> Option<&Position> {
         self.0.position.as_ref()

@@ -733,3 +733,30 @@ fn positions_count_characters_and_spans_count_bytes() {
     assert_eq!((position.line, position.column), (1, 17));
     assert_eq!(&text[position.span.clone()], "\"nam\"");
 }
+
+#[test]
+fn an_error_has_the_code_of_the_part_that_it_is_in() {
+    let code = |text: &str| {
+        let request = Document::parse(text, Json).and_then(|document| document.request());
+        request.unwrap_err().code()
+    };
+    let policy = |part: &str| format!(r#"{{"items": [], "policy": {{{part}}}}}"#);
+    assert_eq!(
+        code(&policy(r#""scorer": {"type": "recncy"}"#)),
+        Some("ScorerConfig")
+    );
+    let slicer = policy(r#""scorer": {"type": "recency"}, "slicer": {"type": "greddy"}"#);
+    assert_eq!(code(&slicer), Some("SlicerConfig"));
+    assert_eq!(
+        code(r#"{"items": [], "budget": {"max": 9}}"#),
+        Some("InvalidBudget")
+    );
+    // The code of the constructor.
+    let budget = r#"{"items": [], "budget": {"max_tokens": 9, "target_tokens": 10}}"#;
+    assert_eq!(code(budget), Some("InvalidBudget"));
+    assert_eq!(
+        code(r#"[{"content": "", "tokens": 1}]"#),
+        Some("EmptyContent")
+    );
+    assert_eq!(code(r#"[{"content": "a", "tokens": "x"}]"#), None);
+}

@@ -75,13 +75,12 @@ fn read(document: &RawValue) -> Result<PolicyConfig, model::Failure> {
 }
 
 fn failure(error: &ConfigError) -> model::Failure {
-    let source = std::error::Error::source(error);
-    let source = source.and_then(|source| source.downcast_ref::<cupel::CupelError>());
-    let (code, message) = match source {
-        Some(error) => (error.code(), error.to_string()),
-        None if error.path().starts_with("scorer") => ("ScorerConfig", error.to_string()),
-        None if error.path().starts_with("slicer") => ("SlicerConfig", error.to_string()),
-        None => panic!("{error}"),
+    let message = match std::error::Error::source(error) {
+        Some(source) => source.to_string(),
+        None => error.to_string(),
+    };
+    let Some(code) = error.code() else {
+        panic!("{error}");
     };
     model::Failure {
         at_construction: true,
