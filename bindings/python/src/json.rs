@@ -11,6 +11,7 @@ use pyo3::types::{
 };
 use serde_json::Value;
 
+use crate::callback;
 use crate::error::Fault;
 
 /// How a number that JSON does not have is written.
@@ -77,7 +78,7 @@ impl Writer {
         } else if let Ok(list) = value.cast::<PyTuple>() {
             return self.nested(|it| it.elements(list.iter()));
         } else {
-            return self.nested(|it| it.object(value));
+            return self.nested(|it| callback::run(|| it.object(value)));
         }
         Ok(())
     }

@@ -1,6 +1,5 @@
 //! Policies: the class `Policy`, and policies from names, files and dicts.
 
-use std::ffi::CString;
 use std::path::PathBuf;
 
 use cupel::config::{Document, Format, PolicyConfig, presets};
@@ -74,9 +73,8 @@ pub(crate) fn warn_of_unread_query(py: Python<'_>, policy: &Policy, name: &str) 
         return Ok(());
     }
     let message = format!("query= has no effect: no scorer of the policy {name} reads it");
-    let category = py.import("cupel._errors")?.getattr("CupelWarning")?;
-    let message = CString::new(message.replace('\0', " ")).unwrap_or_default();
-    PyErr::warn(py, &category, &message, 1)
+    let errors = py.import("cupel._errors")?;
+    errors.call_method1("warn", (message,)).map(drop)
 }
 
 /// Returns the names of the presets.

@@ -206,11 +206,14 @@ struct Scored<'py> {
 impl<'py> Scored<'py> {
     fn read(value: &Bound<'py, PyAny>) -> PyResult<Self> {
         let (items, scores) = (PyList::empty(value.py()), PyList::empty(value.py()));
-        for pair in value.try_iter()? {
-            let (item, score): (Bound<'py, PyAny>, Bound<'py, PyAny>) = pair?.extract()?;
-            items.append(item)?;
-            scores.append(score)?;
-        }
+        callback::run(|| {
+            for pair in value.try_iter()? {
+                let (item, score): (Bound<'py, PyAny>, Bound<'py, PyAny>) = pair?.extract()?;
+                items.append(item)?;
+                scores.append(score)?;
+            }
+            PyResult::Ok(())
+        })?;
         Ok(Self {
             items: Candidates::read(items.as_any())?,
             scores: scores.extract()?,

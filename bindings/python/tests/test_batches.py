@@ -503,7 +503,18 @@ def test_a_generator_or_a_strategy_may_select_batches() -> None:
         assert select(table, 100).equals(whole)
         return [1.0] * len(items)
 
+    class Lazy:
+        def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+            assert select(table, 100).equals(whole)
+            return table.__arrow_c_stream__(requested_schema)
+
+        def to_dict(self) -> dict[str, Any]:
+            return {"content": "a", "tokens": select(table, 100).num_rows}
+
     assert select(nested(), 100).equals(whole)
+    assert select(Lazy(), 100).equals(whole)
+    assert select([Lazy()], 100).equals(whole)
+    assert cupel.select([Lazy()], 100).tokens == 3
     assert list(cupel.select_batches(nested(), 100))
     assert select(table, 100, cupel.Policy(score)).num_rows == 3
     assert cupel.select_index((item.as_py() for item in items_of(table)), 100) == [0, 1, 2]

@@ -246,6 +246,17 @@ def test_a_fitter_checks_its_options() -> None:
     cupel.Fitter("50%")
 
 
+def test_a_note_is_a_warning_at_the_line_of_the_caller() -> None:
+    chat = [{"role": "user", "content": "Hello!"}]
+    text = "query= has no effect: no scorer of the policy agent reads it"
+    with pytest.warns(cupel.CupelWarning, match=text) as warned:
+        cupel.fit(chat, 100, query="Hello?")
+    assert warned[0].filename == __file__
+    with pytest.warns(cupel.CupelWarning, match="query= has no effect") as warned:
+        cupel.Fitter(100).fit(chat, query="Hello?")
+    assert warned[0].filename == __file__
+
+
 def test_a_session_of_no_messages_is_refused() -> None:
     for messages, got in [([], "an empty list"), ([{"content": "a"}], "a list of items")]:
         with pytest.raises(cupel.InvalidInputError) as raised:

@@ -122,8 +122,9 @@ def test_a_query_without_effect_is_a_warning() -> None:
     assert warned[0].filename == __file__
     with pytest.warns(cupel.CupelWarning, match=text):
         cupel.select_index(ITEMS, 40, query="keys")
-    with pytest.warns(cupel.CupelWarning, match="no effect"):
+    with pytest.warns(cupel.CupelWarning, match="no effect") as warned:
         cupel.Pipeline("recency").run(ITEMS, 40, query="keys")
+    assert warned[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         cupel.select(ITEMS, 40, "memory", query="keys")

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import re
+import sys
+import warnings
 from typing import Any
 
 
 class CupelWarning(UserWarning):
     """A setting without effect, or a guess such as an estimated token count."""
+
+
+def warn(text: str) -> None:
+    """Warns at the line outside of this package that made the call."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == "cupel":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, CupelWarning, stacklevel=level)
 
 
 class CupelError(Exception):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import warnings as python_warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeAlias, TypedDict, TypeVar, overload
 
 from cupel import _cupel
 from cupel._cupel import Budget, Policy, Report
-from cupel._errors import CupelWarning, InvalidInputError, keywords, text_of
+from cupel._errors import InvalidInputError, keywords, text_of, warn
 from cupel._messages import as_input, at, from_document, request_of, with_list, with_texts
 
 M = TypeVar("M")
@@ -167,7 +166,7 @@ def _fit(
         arguments.append(f"--state={text_of(os.fspath(state), 'state')}")
     document, window, pointer, report, notes = _cupel.fit(arguments, chat, policy, session)
     for note in notes:
-        python_warnings.warn(keywords(note), CupelWarning, stacklevel=4)
+        warn(keywords(note))
     listed = own if not isinstance(own, Mapping) else at(own, pointer or "")
     if isinstance(listed, str):
         listed = [listed]

@@ -79,7 +79,7 @@ fn is_arrow(data: &Bound<'_, PyAny>) -> PyResult<bool> {
 }
 
 fn open(data: &Bound<'_, PyAny>) -> PyResult<Reader> {
-    data.extract::<AnyRecordBatch>()?.into_reader()
+    callback::run(|| data.extract::<AnyRecordBatch>()?.into_reader())
 }
 
 fn expected(data: &Bound<'_, PyAny>) -> PyErr {
