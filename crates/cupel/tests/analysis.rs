@@ -1,6 +1,7 @@
 //! Budget simulation, the sweep, policy sensitivity, explanations, figures about reports.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use cupel::*;
 use cupel_conformance::model::{self, Task};
@@ -859,6 +860,12 @@ fn figures_about_a_report_are_functions_and_methods() {
     let empty = pipeline(GreedySlice).dry_run(&[], &nothing).unwrap();
     assert_eq!(empty.budget_utilization(&nothing), 0.0);
     assert_eq!(empty.timestamp_coverage(), 0.0);
+
+    let entry = QuotaEntry::new(ContextKind::memory(), 10.0, 50.0).unwrap();
+    let quotas = QuotaSlice::new(vec![entry], GreedySlice).unwrap();
+    let rows = report.quota_utilization(&quotas, &wide);
+    assert_eq!(rows.len(), 1);
+    assert_eq!(rows, quota_utilization(&report, &quotas, &wide));
 }
 
 #[test]
@@ -1213,4 +1220,93 @@ fn an_explanation_names_the_items_that_are_in_instead() {
     ];
     let why = pipeline(slicer.unwrap()).explain(&kinds, &budget(99), 2);
     assert_eq!(why.unwrap().displaced_by, [0]);
+}
+
+#[test]
+fn an_explanation_names_the_similar_item_that_is_in() {
+    // The first item fills the window alone and is not similar; the third is similar to the second.
+    let text = "the parcel for order 81 left the branch on monday morning";
+    let items = [
+        item("an invoice of the carrier", 5, 0.9),
+        item(text, 10, 0.8),
+        item(&format!("{text} again"), 11, 0.7),
+    ];
+    let slicer = NearDuplicateSlice::new(GreedySlice);
+    let why = pipeline(slicer).explain(&items, &budget(99), 2).unwrap();
+    assert!(matches!(
+        why.decision,
+        Decision::Excluded {
+            reason: ExclusionReason::NearDuplicate { .. },
+            ..
+        }
+    ));
+    assert_eq!(why.displaced_by, [1]);
+}
+
+#[test]
+fn an_explanation_of_an_included_item_has_its_place_from_one() {
+    let items = [item("first", 5, 0.9), item("second", 5, 0.8)];
+    let why = pipeline(GreedySlice).explain(&items, &budget(99), 1);
+    let why = why.unwrap().to_string();
+    assert!(why.contains("included at place 2 of the window"), "{why}");
+}
+
+#[test]
+fn a_record_has_its_order_before_placing_and_its_rule() {
+    let pinned = item("rules", 1, 0.0).to_builder().pinned(true);
+    let items = [
+        item("low", 5, 0.1),
+        item("high", 5, 0.9),
+        pinned.build().unwrap(),
+        item("middle", 5, 0.5),
+        item("left out", 500, 0.7),
+    ];
+    let check = |placer: Arc<dyn Placer>, expected: [usize; 4]| {
+        let policy = Policy::builder()
+            .scorer(ReflexiveScorer)
+            .slicer(GreedySlice)
+            .placer(placer)
+            .build()
+            .unwrap();
+        let decisions = policy.decide(&items, &budget(100)).unwrap();
+        assert_eq!(decisions.window(), expected);
+        assert_eq!(decisions.merged(), [2, 1, 3, 0]);
+        let rule = decisions.placement_rule().unwrap();
+        assert_eq!(rule.order(|candidate| candidate != 4), expected);
+        let text = format!("{decisions:?}");
+        let expected = format!("Decisions {{ window: {expected:?}, excluded: [(4, ");
+        assert!(text.starts_with(&expected), "{text}");
+    };
+    check(Arc::new(ChronologicalPlacer), [2, 1, 3, 0]);
+    // Pinned items score 1.0: the best at both ends, the worst in the middle.
+    check(Arc::new(UShapedPlacer), [2, 3, 0, 1]);
+}
+
+#[test]
+fn many_runs_are_single_runs_in_order() {
+    let policy = pipeline(GreedySlice).policy().clone();
+    let items = [item("a", 2, 0.5), item("b", 3, 0.9)];
+    let budgets = [budget(1), budget(9), budget(3)];
+    let decisions = policy.decide_each(&items, &budgets).unwrap();
+    let windows: Vec<_> = decisions.iter().map(|run| run.window().to_vec()).collect();
+    assert_eq!(windows, [vec![], vec![1, 0], vec![1]]);
+    let requests = budgets.each_ref().map(|budget| (&items[..], budget));
+    let windows = policy.run_many(&requests).into_iter().map(Result::unwrap);
+    let windows: Vec<usize> = windows.map(|window| window.len()).collect();
+    assert_eq!(windows, [0, 2, 1]);
+}
+
+#[test]
+fn the_times_of_the_stages_are_milliseconds_within_the_run() {
+    let items = [item("a", 2, 0.5)];
+    let start = std::time::Instant::now();
+    let mut collector = DiagnosticTraceCollector::new(TraceDetailLevel::Stage);
+    let pipeline = pipeline(GreedySlice);
+    pipeline
+        .run_traced(&items, &budget(9), &mut collector)
+        .unwrap();
+    let whole = start.elapsed().as_secs_f64() * 1e3;
+    let report = collector.into_report();
+    let stages: f64 = report.events.iter().map(|event| event.duration_ms).sum();
+    assert!(0.0 < stages && stages <= whole, "{stages} of {whole}");
 }

@@ -274,3 +274,12 @@ mod table {
         assert!(error.contains("cannot read missing.safetensors"), "{error}");
     }
 }
+
+#[cfg(feature = "serde")]
+#[test]
+fn a_scorer_is_data_unless_it_has_vectors_of_its_own() {
+    let scorer = EmbeddingScorer::new([1.0, 0.0]).unwrap();
+    assert!(scorer.to_config().is_ok());
+    let scorer = scorer.with_vectors([("text", vec![0.5, 0.5])]).unwrap();
+    assert!(scorer.to_config().is_err());
+}

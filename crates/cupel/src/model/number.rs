@@ -47,6 +47,7 @@ mod tests {
             time(0, 0),
             time(0, 1),
             time(59, 999_999_999),
+            time(59, 1_000_000_000),
             time(59, 1_500_000_000),
             time(60, 500_000_000),
             time(9_223_372_036, 854_775_807),
@@ -55,7 +56,7 @@ mod tests {
         let numbers = times.map(inline_time);
         let is_inline = numbers.map(|number| number < OUT_OF_LINE);
         let expected = [
-            true, true, true, true, true, true, false, true, false, false,
+            true, true, true, true, true, true, false, false, true, false, false,
         ];
         assert_eq!(is_inline, expected);
         let inline = numbers.iter().filter(|number| **number < OUT_OF_LINE);

@@ -14,7 +14,7 @@ use crate::{ContextBudget, CupelError, OverflowStrategy, ScoredRef};
 pub(super) struct Merge<'m> {
     pub(super) kept: Cow<'m, [usize]>,
     dropped: Vec<(usize, Cause)>,
-    /// The tokens left of the limit.
+    /// The tokens left of the limit after truncation.
     left: i64,
     /// The tokens above the limit, if the strategy accepted them.
     pub(super) tokens_over: Option<i64>,
@@ -40,7 +40,7 @@ pub(super) fn merge<'m>(
     let mut merge = Merge {
         kept: merged.into(),
         dropped: Vec::new(),
-        left: saturate(-over),
+        left: 0,
         tokens_over: None,
     };
     if over > 0 {

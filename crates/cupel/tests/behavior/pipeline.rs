@@ -171,6 +171,17 @@ fn a_clone_shares_the_overflow_observer() {
         .run(&[item("a", 10)], &budget(7))
         .unwrap();
     assert_eq!(seen.take(), [1, 3]);
+
+    let observer = seen.clone();
+    let pipeline = Pipeline::builder()
+        .scorer(ReflexiveScorer)
+        .slicer(everything())
+        .placer(ChronologicalPlacer)
+        .overflow_strategy(OverflowStrategy::Proceed)
+        .on_overflow(move |event| observer.push(event.tokens_over_budget))
+        .build();
+    pipeline.unwrap().run(&[item("a", 10)], &budget(5)).unwrap();
+    assert_eq!(seen.take(), [5]);
 }
 
 // proves: GEN-7, GEN-8, SCORE-5

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use cupel::{
-    CompositeScorer, ContextItem, CupelError, DecayCurve, DecayScorer, FrequencyScorer,
-    FusionMethod, FusionScorer, KindScorer, MetadataKeyScorer, MetadataTrustScorer, PriorityScorer,
-    ProductScorer, RecencyScorer, ReflexiveScorer, ScaledScorer, Scorer, SystemTimeProvider,
-    TagComparison, TagScorer, TimeProvider,
+    CompositeScorer, ContextItem, CupelError, DecayCurve, DecayScorer, EmbeddingScorer,
+    FrequencyScorer, FusionMethod, FusionScorer, KindScorer, MetadataKeyScorer,
+    MetadataTrustScorer, PriorityScorer, ProductScorer, Query, RecencyScorer, ReflexiveScorer,
+    ScaledScorer, Scorer, SystemTimeProvider, TagComparison, TagScorer, TimeProvider,
 };
 
 use super::{
@@ -552,4 +552,97 @@ fn weights_at_the_end_of_the_range_are_refused_as_a_sum_and_taken_one_by_one() {
     assert_eq!(composite.build().unwrap_err().code(), "ScorerConfig");
     let none = KindScorer::new(HashMap::new()).unwrap();
     assert_eq!(none.score(&item("x", 1), &[]), 0.0);
+}
+
+#[test]
+fn the_age_is_exact_where_the_clock_is_out_of_the_range_of_nanoseconds() {
+    // 64-bit nanoseconds end in 2262: the clock is in 2286, the item in 2255.
+    let (now, age) = (10_000_000_000, 1_000_000_000);
+    let time = |seconds| DateTime::from_timestamp(seconds, 0).unwrap();
+    let old = ContextItem::builder("old", 1).timestamp(time(now - age));
+    let old = [old.build().unwrap()];
+    for (window, expected) in [(age, 0.0), (age + 1, 1.0)] {
+        let curve = DecayCurve::window(TimeDelta::seconds(window)).unwrap();
+        let scorer = DecayScorer::with_curve(time(now), curve).unwrap();
+        assert_eq!(scorer.score_all(&old).unwrap(), [expected]);
+    }
+}
+
+#[test]
+fn the_parts_of_a_sum_have_normalized_weights() {
+    let scorers: Vec<(Box<dyn Scorer>, f64)> = vec![
+        (Box::new(ReflexiveScorer), 3.0),
+        (Box::new(PriorityScorer), 1.0),
+    ];
+    let scorer = FusionScorer::new(FusionMethod::Sum, scorers).unwrap();
+    let items = [hinted("a", 1, 0.5), hinted("b", 1, 0.25)];
+    let parts = scorer.explain_all(&items).unwrap();
+    let weights: Vec<_> = parts[1].parts.iter().map(|part| part.weight).collect();
+    assert_eq!(weights, [Some(0.75), Some(0.25)]);
+    // Half of the largest hint, three quarters of the weight; no priority.
+    assert_eq!(parts[1].score, 0.5 * 0.75);
+    assert_eq!(parts[1].parts[0].contribution, Some(0.5 * 0.75));
+}
+
+#[test]
+fn the_largest_score_of_a_sum_is_one_even_if_it_is_infinite() {
+    let scores = |item: &ContextItem, _: &[ContextItem]| match item.content() {
+        "all" => f64::INFINITY,
+        _ => 1.0,
+    };
+    let scorers: Vec<(Box<dyn Scorer>, f64)> = vec![(Box::new(score_by(scores)), 1.0)];
+    let scorer = FusionScorer::new(FusionMethod::Sum, scorers).unwrap();
+    let items = [item("all", 1), item("one", 1)];
+    assert_eq!(scorer.score_all(&items).unwrap(), [1.0, 0.0]);
+}
+
+#[test]
+fn combined_scorers_pass_a_query_on() {
+    struct Asks(Option<String>);
+
+    impl Scorer for Asks {
+        fn score(&self, item: &ContextItem, _all_items: &[ContextItem]) -> f64 {
+            let is_asked_for = self.0.as_deref() == Some(item.content());
+            f64::from(u8::from(is_asked_for))
+        }
+
+        fn with_query(&self, query: &Query) -> Option<Arc<dyn Scorer>> {
+            let needs_one = self.0.is_none();
+            needs_one.then(|| Arc::new(Self(Some(query.text()))) as Arc<dyn Scorer>)
+        }
+    }
+
+    let asks = || -> Box<dyn Scorer> { Box::new(Asks(None)) };
+    let combined: [Box<dyn Scorer>; 4] = [
+        Box::new(ProductScorer::new(vec![asks()]).unwrap()),
+        Box::new(CompositeScorer::new(vec![(asks(), 1.0)]).unwrap()),
+        Box::new(FusionScorer::new(FusionMethod::Sum, vec![(asks(), 1.0)]).unwrap()),
+        Box::new(ProductScorer::new(vec![Box::new(ScaledScorer::new(Asks(None)))]).unwrap()),
+    ];
+    let items = [item("keys", 1), item("doors", 1)];
+    for scorer in combined {
+        let scorer = scorer.with_query(&Query::from("doors")).unwrap();
+        assert_eq!(scorer.score_all(&items).unwrap(), [0.0, 1.0]);
+        // It has a query now.
+        assert!(scorer.with_query(&Query::from("keys")).is_none());
+    }
+}
+
+#[test]
+fn debug_output_names_the_scorer_and_its_weights() {
+    let entries = || -> Vec<(Box<dyn Scorer>, f64)> { vec![(Box::new(RecencyScorer), 2.0)] };
+    let builder = CompositeScorer::builder().add(RecencyScorer, 2.0);
+    assert_eq!(
+        format!("{builder:?}"),
+        "CompositeScorerBuilder { weights: [2.0] }"
+    );
+    let fusion = FusionScorer::new(FusionMethod::Shares, entries()).unwrap();
+    assert_eq!(
+        format!("{fusion:?}"),
+        "FusionScorer { method: Shares, weights: [2.0], .. }"
+    );
+    let product = ProductScorer::new(vec![Box::new(RecencyScorer)]).unwrap();
+    assert_eq!(format!("{product:?}"), "ProductScorer { num_scorers: 1 }");
+    let embedding = EmbeddingScorer::new([1.0]).unwrap();
+    assert_eq!(format!("{embedding:?}"), "EmbeddingScorer");
 }

@@ -1,11 +1,12 @@
 //! `cupel::model`: items, kinds, sources, budgets.
 
+use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, TimeZone, Utc};
 use cupel::{
     ContextBudget, ContextItem, ContextItemBuilder, ContextKind, ContextSource, CupelError,
-    OverflowStrategy, ParseContextKindError, ScoredItem,
+    OverflowStrategy, ParseContextKindError, Query, ScoredItem,
 };
 
 use super::{budget, check_text, hinted, item, kind};
@@ -493,4 +494,58 @@ fn reserved_slots_are_found_under_any_case() {
         budget,
         ContextBudget::new(100, 80, 0, slots("MEMORY"), 0.0).unwrap()
     );
+}
+
+// proves: ENUM-9
+#[test]
+fn sources_have_their_names_and_order_ignoring_case() {
+    let names = [
+        (ContextSource::chat(), "Chat"),
+        (ContextSource::tool(), "Tool"),
+        (ContextSource::rag(), "Rag"),
+        (ContextSource::from_static("Mail"), "Mail"),
+    ];
+    for (source, name) in names {
+        assert_eq!(source.as_str(), name);
+    }
+    let upper = ContextSource::new("MAIL").unwrap();
+    let mail = ContextSource::from_static("mail");
+    assert_eq!(upper.partial_cmp(&mail), Some(Ordering::Equal));
+    assert_eq!(
+        upper.partial_cmp(&ContextSource::tool()),
+        Some(Ordering::Less)
+    );
+}
+
+#[test]
+fn the_error_of_a_kind_has_its_input() {
+    assert_eq!(ContextKind::try_from("\t").unwrap_err().input(), "\t");
+}
+
+#[test]
+fn debug_output_names_the_fields() {
+    let slots = HashMap::from([(kind("Memory"), 30)]);
+    let budget = ContextBudget::new(100, 80, 10, slots, 12.5).unwrap();
+    assert_eq!(
+        format!("{budget:?}"),
+        "ContextBudget { max_tokens: 100, target_tokens: 80, output_reserve: 10, \
+         reserved_slots: {ContextKind(\"Memory\"): 30}, estimation_safety_margin_percent: 12.5 }"
+    );
+    let builder = ContextItemBuilder::new("some text", 3).priority(7);
+    let text = format!("{builder:?}");
+    assert!(text.starts_with("ContextItemBuilder {"), "{text}");
+    assert!(text.contains("some text") && text.contains("7"), "{text}");
+}
+
+#[test]
+fn a_query_has_the_texts_with_a_positive_finite_weight() {
+    let query = Query::new("keys")
+        .and("none", 0.0)
+        .and("negative", -1.0)
+        .and("infinite", f64::INFINITY)
+        .and("unknown", f64::NAN)
+        .and("doors", 0.5);
+    let texts: Vec<_> = query.texts().collect();
+    assert_eq!(texts, [("keys", 1.0), ("doors", 0.5)]);
+    assert_eq!(query.text(), "keys\ndoors");
 }

@@ -322,3 +322,35 @@ impl Pipeline {
         Ok(sweep.finish(exact))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_forms_of_an_item_fill_its_intervals() {
+        let view = |from, to, view| ViewInterval { from, to, view };
+        let forms = |intervals: &[(i64, i64)], views: &[ViewInterval]| {
+            let (intervals, views) = (intervals.to_vec(), views.to_vec());
+            ItemIntervals {
+                index: 0,
+                intervals,
+                views,
+            }
+            .forms()
+        };
+        assert_eq!(forms(&[(5, 9)], &[]), [(5, 9, None)]);
+        assert_eq!(forms(&[(5, 9)], &[view(5, 9, 0)]), [(5, 9, Some(0))]);
+        // In full, then two views, then in full again; a second interval without views.
+        assert_eq!(
+            forms(&[(2, 20), (30, 31)], &[view(4, 6, 1), view(7, 7, 0)]),
+            [
+                (2, 3, None),
+                (4, 6, Some(1)),
+                (7, 7, Some(0)),
+                (8, 20, None),
+                (30, 31, None)
+            ]
+        );
+    }
+}
