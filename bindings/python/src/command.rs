@@ -54,11 +54,14 @@ pub(crate) fn command<'py>(
         call = call.policy(name, policy::read(&value)?.0);
     }
     let call = call.stopped_by(is_interrupted);
-    let answer = py.detach(|| call.answer());
+    let answer = py.detach(|| call.answer_with_warnings());
     if let Some(raised) = take_raised() {
         return Err(raised);
     }
-    let answer = answer.map_err(|problem| error::problem(py, &problem, root))?;
+    let (answer, warnings) = answer.map_err(|problem| error::problem(py, &problem, root))?;
+    for warning in warnings {
+        error::warn(py, &warning)?;
+    }
     let answer = serde_json::from_str(&answer)
         .map_err(|fault| Fault::new("", format!("the answer is not JSON: {fault}")))?;
     to_python(py, &answer)

@@ -91,6 +91,12 @@ pub(crate) fn config(py: Python<'_>, error: &ConfigError, root: &str) -> PyErr {
     exception(py, &problem, error.code(), root)
 }
 
+/// Warns of a setting without effect.
+pub(crate) fn warn(py: Python<'_>, message: &str) -> PyResult<()> {
+    let errors = py.import("cupel._errors")?;
+    errors.call_method1("warn", (message,)).map(drop)
+}
+
 fn exception(py: Python<'_>, error: &serde_json::Value, code: Option<&str>, root: &str) -> PyErr {
     static MAKE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let raise = || {

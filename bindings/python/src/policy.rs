@@ -72,9 +72,8 @@ pub(crate) fn warn_of_unread_query(py: Python<'_>, policy: &Policy, name: &str) 
     if policy.needs_query() {
         return Ok(());
     }
-    let message = format!("query= has no effect: no scorer of the policy {name} reads it");
-    let errors = py.import("cupel._errors")?;
-    errors.call_method1("warn", (message,)).map(drop)
+    let message = format!("--query has no effect: no scorer of the policy {name} reads it");
+    error::warn(py, &message)
 }
 
 /// Returns the names of the presets.

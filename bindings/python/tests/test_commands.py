@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -109,6 +110,27 @@ def test_an_unknown_option_is_a_type_error() -> None:
         cupel.explain(REQUEST, html="page.html")
     with pytest.raises(TypeError, match="unexpected keyword argument 'budget'"):
         cupel.sweep(REQUEST, budget=5)
+
+
+def test_a_query_without_effect_is_a_warning() -> None:
+    calls: list[Callable[[], object]] = [
+        lambda: cupel.explain(REQUEST, policy="rag", query="keys"),
+        lambda: cupel.explain(REQUEST, policy="rag", query="keys", item=0),
+        lambda: cupel.sweep(REQUEST, policy="rag", query="keys"),
+        lambda: cupel.min_budget(REQUEST, policy="rag", query="keys"),
+        lambda: cupel.compare(REQUEST, policies=["rag", "chat"], query="keys"),
+    ]
+    for call in calls:
+        with pytest.warns(cupel.CupelWarning, match="^query= has no effect: no scorer") as warned:
+            call()
+        assert [warning.filename for warning in warned] == [__file__]
+    with pytest.warns(cupel.CupelWarning, match="recency does not read the question"):
+        cupel.search(REQUEST, "keys", scorer="recency")
+
+
+def test_one_policy_is_compared_with_that_of_the_request() -> None:
+    expected = answer("compare", FILE, "--policy", "rag")
+    assert cupel.compare(REQUEST, policies=["rag"]) == expected
 
 
 def slow_request() -> dict[str, Any]:

@@ -97,7 +97,10 @@ OPTIONS: list[tuple[Callable[[], object], str]] = [
     (lambda: cupel.sweep(PINNED, start=9, stop=5), "start=9 is greater than stop=5"),
     (lambda: cupel.explain(PINNED, 5, item=7), "item=7 is out of range"),
     (lambda: cupel.search(PINNED, "a", scorer="bm25"), 'scorer="bm25": '),
-    (lambda: cupel.compare(PINNED, 5, policies=["rag"]), "policies: expected two or more, got 1"),
+    (
+        lambda: cupel.compare(PINNED, 5, policies=["rag"]),
+        'there is only one policy to compare\nhelp: name two or more: policies=["chat", "rag"]',
+    ),
     (lambda: cupel.evaluate({}, policies=[], budgets=[5]), "policies: expected one or more"),
     (lambda: cupel.evaluate({}, policies=["rag"], budgets=[]), "budgets: expected one or more"),
 ]

@@ -120,6 +120,15 @@ impl Call {
     ///
     /// The problem that the command reports.
     pub fn answer(self) -> Result<String, Box<Problem>> {
+        self.answer_with_warnings().map(|(answer, _)| answer)
+    }
+
+    /// Runs the subcommand and returns what [`Call::answer`] does, and the warnings: settings without effect.
+    ///
+    /// # Errors
+    ///
+    /// The problem that the command reports.
+    pub fn answer_with_warnings(self) -> Result<(String, Vec<String>), Box<Problem>> {
         self.run(
             |arguments| Cli::try_parse_from(arguments),
             |cli| {

@@ -80,6 +80,8 @@ pub(crate) struct Output {
     quiet: bool,
     /// The answer so far, if it does not go to standard output.
     answer: Option<(Target, String)>,
+    /// The warnings for the program that embeds the command.
+    warnings: Vec<String>,
 }
 
 /// Where an answer goes that does not go to standard output.
@@ -105,6 +107,7 @@ impl Output {
             json: options.json,
             quiet: options.quiet,
             answer: file.map(|path| (Target::File(path), String::new())),
+            warnings: Vec::new(),
         }
     }
 
@@ -120,9 +123,15 @@ impl Output {
         }
     }
 
-    /// Returns the answer that was kept in memory.
-    pub(crate) fn into_answer(self) -> String {
-        self.answer.map(|(_, answer)| answer).unwrap_or_default()
+    /// Returns the answer that was kept in memory, and the warnings.
+    pub(crate) fn into_answer(self) -> (String, Vec<String>) {
+        let answer = self.answer.map(|(_, answer)| answer);
+        (answer.unwrap_or_default(), self.warnings)
+    }
+
+    /// Whether settings without effect are warnings. Answers as JSON on standard output come alone.
+    pub(crate) fn has_warnings(&self) -> bool {
+        !self.json || self.is_in_memory()
     }
 
     /// Whether the answer goes to the program that embeds the command.
@@ -228,6 +237,9 @@ impl Output {
 
     /// Writes a warning to standard error.
     pub(crate) fn warn(&mut self, text: impl fmt::Display) {
+        if self.is_in_memory() {
+            self.warnings.push(text.to_string());
+        }
         let warning = style::WARNING;
         self.note(format_args!("{warning}warning{warning:#}: {text}"));
     }

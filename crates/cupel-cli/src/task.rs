@@ -737,7 +737,7 @@ impl Task {
 
     /// Writes the warnings about the settings, for a command without a summary.
     pub(crate) fn warn(&self, output: &mut Output) {
-        if !output.is_json() {
+        if output.has_warnings() {
             self.warnings
                 .iter()
                 .for_each(|warning| output.warn(warning));

@@ -157,3 +157,22 @@ fn the_arguments_of_fit_are_checked_without_a_chat() {
         assert!(problem.contains(named), "{arguments:?}: {problem}");
     }
 }
+
+#[test]
+fn a_setting_without_effect_is_a_warning() {
+    let items = r#"[{"content": "a", "tokens": 1}]"#;
+    for arguments in [
+        &["explain", "-", "--budget", "9"][..],
+        &["sweep", "-"],
+        &["min-budget", "-"],
+    ] {
+        let warnings = |query: &[&'static str]| {
+            let line = [arguments, &["--policy", "rag"], query].concat();
+            let call = Call::new(line).input("items", items);
+            call.answer_with_warnings().unwrap().1
+        };
+        let expected = "--query has no effect: no scorer of the policy rag reads it";
+        assert_eq!(warnings(&["--query", "a"]), [expected], "{arguments:?}");
+        assert!(warnings(&[]).is_empty(), "{arguments:?}");
+    }
+}

@@ -157,8 +157,8 @@ def compare(
     [[0, 1], [0, 1]]
     """
     names, attached = _policies(policies)
-    if len(names) < 2:
-        raise InvalidInputError(f"expected two or more, got {len(names)}", path="policies")
+    if not names:
+        raise InvalidInputError("expected one or more", path="policies")
     arguments = _options({"budget": budget}, options)
     line = ["compare", "-", *arguments, *(f"--policy={name}" for name in names)]
     answer: dict[str, Any] = _cupel.command(line, _text(data), attached)

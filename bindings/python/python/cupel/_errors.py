@@ -13,11 +13,11 @@ class CupelWarning(UserWarning):
 
 
 def warn(text: str) -> None:
-    """Warns at the line outside of this package that made the call."""
+    """Warns with a text of the command, at the line outside of this package that made the call."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == "cupel":
         level, frame = level + 1, frame.f_back
-    warnings.warn(text, CupelWarning, stacklevel=level)
+    warnings.warn(keywords(text), CupelWarning, stacklevel=level)
 
 
 class CupelError(Exception):
@@ -99,6 +99,7 @@ _NAMES = {"from": "start", "to": "stop", "no-keep-task": "keep_task"}
 _PLACE = re.compile(r"--([a-z][a-z-]*): ")
 # An option in the words of clap: `'--step <TOKENS>'`.
 _QUOTED = re.compile(r"'--([a-z][a-z-]*)(?: <[^>]*>)?'")
+_POLICIES = re.compile(r"--policy ([\w-]+) --policy ([\w-]+)")
 # An option with its value.
 _OPTION = re.compile(r"--([a-z][a-z-]*)(?: (?!(?:and|has|is|keeps|needs|or)\b)([\w/][^\s,;:]*))?")
 # What the command adds about its own help.
@@ -118,6 +119,7 @@ def _keyword(match: re.Match[str]) -> str:
 def keywords(text: str) -> str:
     """Returns a text with the command's options as keyword arguments, such as ``shape=``."""
     text = _USAGE.sub("", text).strip().replace("`cupel policy list`", "`cupel.presets()`")
+    text = _POLICIES.sub(r'policies=["\1", "\2"]', text)
     return _OPTION.sub(_keyword, _QUOTED.sub(_name, text))
 
 

@@ -9,7 +9,7 @@ from typing import Any, Generic, Literal, TypeAlias, TypedDict, TypeVar, overloa
 
 from cupel import _cupel
 from cupel._cupel import Budget, Policy, Report
-from cupel._errors import InvalidInputError, keywords, text_of, warn
+from cupel._errors import InvalidInputError, text_of, warn
 from cupel._messages import as_input, at, from_document, request_of, with_list, with_texts
 
 M = TypeVar("M")
@@ -166,7 +166,7 @@ def _fit(
         arguments.append(f"--state={text_of(os.fspath(state), 'state')}")
     document, window, pointer, report, notes = _cupel.fit(arguments, chat, policy, session)
     for note in notes:
-        warn(keywords(note))
+        warn(note)
     listed = own if not isinstance(own, Mapping) else at(own, pointer or "")
     if isinstance(listed, str):
         listed = [listed]

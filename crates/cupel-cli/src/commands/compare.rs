@@ -50,7 +50,7 @@ impl Compare {
                 .help(format!("name two or more: {others}")));
         }
         if let Some(warning) = self.input.unread_query(&policies)
-            && !output.is_json()
+            && output.has_warnings()
         {
             output.warn(warning);
         }

@@ -51,6 +51,10 @@ Examples:
 impl Explain {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
         let task = self.task.load(Need::Budget)?;
+        // On a terminal they are below the table.
+        if output.is_in_memory() {
+            task.warn(output);
+        }
         if let Some(index) = self.item {
             return one(&task, index, output);
         }
