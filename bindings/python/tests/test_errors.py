@@ -82,6 +82,10 @@ def test_an_unknown_preset_has_the_text_of_the_command() -> None:
     assert raised.value.help == expected["help"].replace("cupel policy list", "cupel.presets()")
 
 
+def equal_scores(items: list[cupel.Item]) -> list[float]:
+    return [1.0] * len(items)
+
+
 CHAT: list[Json] = [{"role": "user", "content": "What is 2 + 2?"}]
 # Calls whose errors name options of the command, with the text of the exception.
 OPTIONS: list[tuple[Callable[[], object], str]] = [
@@ -100,6 +104,10 @@ OPTIONS: list[tuple[Callable[[], object], str]] = [
     (
         lambda: cupel.compare(PINNED, 5, policies=["rag"]),
         'there is only one policy to compare\nhelp: name two or more: policies=["chat", "rag"]',
+    ),
+    (
+        lambda: cupel.Policy(equal_scores).to_dict(),
+        "policy.scorer: equal_scores cannot be written as data; only built-in strategies can",
     ),
     (lambda: cupel.evaluate({}, policies=[], budgets=[5]), "policies: expected one or more"),
     (lambda: cupel.evaluate({}, policies=["rag"], budgets=[]), "budgets: expected one or more"),

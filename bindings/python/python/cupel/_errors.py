@@ -95,6 +95,12 @@ _KINDS: dict[int, type[CupelError]] = {1: OverBudgetError, 2: InvalidInputError,
 _NAMES = {"from": "start", "to": "stop", "no-keep-task": "keep_task"}
 """The arguments whose names are not those of the command's options."""
 
+_PHRASES = {
+    "`cupel policy list`": "`cupel.presets()`",
+    "the strategies in cupel::config::registry": "built-in strategies",
+}
+"""What the command and the library call otherwise."""
+
 # An option at the beginning, which is the path of the fault: `--budget: invalid budget ...`.
 _PLACE = re.compile(r"--([a-z][a-z-]*): ")
 # An option in the words of clap: `'--step <TOKENS>'`.
@@ -118,7 +124,9 @@ def _keyword(match: re.Match[str]) -> str:
 
 def keywords(text: str) -> str:
     """Returns a text with the command's options as keyword arguments, such as ``shape=``."""
-    text = _USAGE.sub("", text).strip().replace("`cupel policy list`", "`cupel.presets()`")
+    text = _USAGE.sub("", text).strip()
+    for told, said in _PHRASES.items():
+        text = text.replace(told, said)
     text = _POLICIES.sub(r'policies=["\1", "\2"]', text)
     return _OPTION.sub(_keyword, _QUOTED.sub(_name, text))
 
