@@ -1297,6 +1297,10 @@ fn many_runs_are_single_runs_in_order() {
 }
 
 #[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the clock that stages are timed by"
+)]
 fn the_times_of_the_stages_are_milliseconds_within_the_run() {
     let items = [item("a", 2, 0.5)];
     let start = std::time::Instant::now();

@@ -258,11 +258,79 @@ fn a_sweep_is_one_run_per_budget() {
             let mut window = decisions.window().to_vec();
             window.sort_unstable();
             prop_assert_eq!(sweep.selection_at(target), window, "at {}", target);
-            for candidate in 0..items.len() {
+            let mut total = 0.0;
+            for (candidate, item) in items.iter().enumerate() {
                 let view = decisions.view(candidate);
                 prop_assert_eq!(sweep.view_at(candidate, target), view, "at {}", target);
+                if decisions.position(candidate).is_some() {
+                    let value = view.map_or(1.0, |view| item.views()[view].value().unwrap());
+                    total += decisions.score(candidate) * value;
+                }
+            }
+            let mut steps = sweep.steps.iter();
+            let step = steps.find(|step| (step.from..=step.to).contains(&target));
+            let swept = step.unwrap().total_score;
+            prop_assert!(
+                (swept - total).abs() < 1e-9,
+                "{swept} for {total} at {target}"
+            );
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn least_budgets_are_those_of_the_sweep() {
+    run((items(), 0_i64..60), |(items, ceiling)| {
+        let hinted = |scored: &ScoredItem| {
+            let item = scored.item.to_builder();
+            item.future_relevance_hint(scored.score).build().unwrap()
+        };
+        let items: Vec<_> = items.iter().map(hinted).collect();
+        let pipeline = pipeline(ChoiceSlice::new());
+        let sweep = pipeline.sweep(&items, &budget(0), 0..=60).unwrap();
+        let least = pipeline.min_budgets(&items, &budget(0), ceiling).unwrap();
+        for candidate in 0..items.len() {
+            let within = |budget: &i64| *budget <= ceiling;
+            let any_form = sweep.min_budget(candidate).filter(within);
+            prop_assert_eq!(least.budgets[candidate], any_form);
+            let in_full = sweep.min_budget_in_full(candidate).filter(within);
+            prop_assert_eq!(least.in_full[candidate], in_full);
+            let why = pipeline
+                .explain(&items, &budget(ceiling), candidate)
+                .unwrap();
+            if let Some(first) = why.in_full_at {
+                let is_full = |at: i64| {
+                    let is_in = sweep.selection_at(at).contains(&candidate);
+                    is_in && sweep.view_at(candidate, at).is_none()
+                };
+                prop_assert_eq!((ceiling..=60).find(|at| is_full(*at)), Some(first));
             }
         }
         Ok(())
     });
+}
+
+#[test]
+fn a_score_too_large_for_the_exact_sum_counts_with_the_value_of_its_view() {
+    struct Huge;
+
+    impl Scorer for Huge {
+        fn score(&self, _item: &ContextItem, _all_items: &[ContextItem]) -> f64 {
+            4e9
+        }
+    }
+
+    let item = ContextItem::builder("item", 10).view(ContextView::new("view", 4).with_value(0.25));
+    let pipeline = Pipeline::new(Huge, ChoiceSlice::new(), ChronologicalPlacer);
+    let sweep = pipeline.sweep(&[item.build().unwrap()], &budget(0), 0..=10);
+    let steps = sweep.unwrap().steps;
+    let total = |at: i64| {
+        steps
+            .iter()
+            .rfind(|step| step.from <= at)
+            .map(|step| step.total_score)
+    };
+    let totals = [3, 4, 9, 10].map(total);
+    assert_eq!(totals, [0.0, 1e9, 1e9, 4e9].map(Some));
 }

@@ -182,7 +182,8 @@ mod table {
             }
             sum
         };
-        let scorer = EmbeddingScorer::from_table(table);
+        let table = std::sync::Arc::new(table);
+        let scorer = EmbeddingScorer::from_table(table.clone());
         assert!(scorer.score_all(&items).is_err(), "there is no query yet");
         let scorer = scorer.with_query(&query.into()).unwrap();
         assert!(scorer.with_query(&query.into()).is_none());
@@ -194,6 +195,29 @@ mod table {
             assert_eq!(alone.to_bits(), scores[index].to_bits());
         }
         assert_eq!(scores[3], 0.0);
+
+        // Of several texts each counts with its weight, however many words it has.
+        let weighted = |query: &str, weight: f64| {
+            let total: f64 = counts(query)
+                .iter()
+                .map(|(&at, count)| count * idf(at))
+                .sum();
+            mean(query)
+                .into_iter()
+                .map(move |number| weight * number / total)
+        };
+        let long = "sky sky sky blue";
+        let both = weighted(query, 1.0).zip(weighted(long, 0.5));
+        let both: Vec<f64> = both.map(|(one, other)| one + other).collect();
+        let scorer = EmbeddingScorer::from_table(table.clone());
+        let scorer = scorer
+            .with_query(&Query::from(query).and(long, 0.5))
+            .unwrap();
+        let scores = scorer.score_all(&items).unwrap();
+        for (index, text) in texts.iter().enumerate() {
+            let expected = cosine(&both, &mean(text));
+            assert!((scores[index] - expected).abs() < 1e-9, "{text}");
+        }
     }
 
     #[test]

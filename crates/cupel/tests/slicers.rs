@@ -358,7 +358,26 @@ fn a_sweep_with_many_steps_can_be_watched() {
         std::ops::ControlFlow::Continue(())
     });
     assert_eq!(sweep.unwrap().steps.len(), 5_001);
-    assert!(seen[0] > 0 && seen[0] < 5_000, "{seen:?}");
+    // The first 4,095 budgets are complete when the next step begins.
+    assert_eq!(seen, [4_094]);
+}
+
+#[test]
+fn a_search_for_many_least_budgets_can_be_watched() {
+    let items: Vec<ContextItem> = (0..5_000)
+        .map(|number| ContextItem::builder(number.to_string(), 1).build().unwrap())
+        .collect();
+    let pipeline = pipeline(Box::new(LadderSlice::new(vec![LadderStep::Drop])));
+    let mut seen = Vec::new();
+    let least = pipeline.min_budgets_observed(&items, &budget(100), 5_000, 40, |progress| {
+        seen.push((progress.reached, progress.one_by_one));
+        std::ops::ControlFlow::Continue(())
+    });
+    let mut budgets = least.unwrap().budgets;
+    budgets.sort_unstable();
+    assert_eq!(budgets, (1..=5_000).map(Some).collect::<Vec<_>>());
+    // Once in 4,096 changes: one at a budget of 0, and one per budget from there on.
+    assert_eq!(seen, [(4_095, false)]);
 }
 
 #[test]
@@ -405,6 +424,7 @@ fn a_sweep_can_be_watched_and_stopped() {
     };
     for last in [10, 30, 49] {
         let stopped = stop_at(last);
+        assert!(stopped.exact);
         assert_eq!(stopped.steps.last().unwrap().to, last);
         for budget in 10..=last {
             assert_eq!(stopped.selection_at(budget), sweep.selection_at(budget));

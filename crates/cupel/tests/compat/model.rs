@@ -534,7 +534,7 @@ fn debug_output_names_the_fields() {
     let builder = ContextItemBuilder::new("some text", 3).priority(7);
     let text = format!("{builder:?}");
     assert!(text.starts_with("ContextItemBuilder {"), "{text}");
-    assert!(text.contains("some text") && text.contains("7"), "{text}");
+    assert!(text.contains("some text") && text.contains('7'), "{text}");
 }
 
 #[test]

@@ -237,7 +237,10 @@ impl<'s, 'a> SweepBuilder<'s, 'a> {
         let item = &self.prepared.items()[index];
         let view = view.and_then(|view| item.views().get(view));
         let tokens = view.map_or(item.tokens(), ContextView::tokens);
-        let score = multiples(self.prepared.score(index) * value).unwrap_or(0);
+        let full = self.prepared.score(index);
+        // A score that is not part of the sum is not part of it as a view either.
+        let score = multiples(full).and_then(|_| multiples(full * value));
+        let score = score.unwrap_or(0);
         self.window.tokens += i128::from(tokens) - i128::from(candidate.tokens);
         self.window.score += score - candidate.score;
         (candidate.tokens, candidate.score) = (tokens, score);
@@ -366,6 +369,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{UNITS, to_score};
+
+    #[test]
+    fn a_sum_just_above_halfway_is_rounded_up() {
+        // Between 2 and its successor, of which 2^13 multiples are one: 3/4 and a little more.
+        let sum = (2 << 64) + 3 * (1 << 11) + 1;
+        assert_eq!(to_score(sum), 2.0_f64.next_up());
+    }
 
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
