@@ -6,6 +6,9 @@
 //! first, until one fails; tests of more than 3 s of processor time are skipped. A mutant that survives
 //! fails the command, unless `accepted.toml` lists it with a reason.
 //!
+//! `--switched` runs the mutants of this build, `--alone` the few that need a build each: constants, and
+//! functions that return an opaque type.
+//!
 //! Properties have 10 random cases. `CUPEL_CASES=100 cargo xtask mutants --missed` runs the survivors again
 //! with more.
 
@@ -79,6 +82,8 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
     })?;
     println!("{} mutants with a build of their own", alone.len());
     if !alone.is_empty() {
+        // The builds take hours; what is known so far is kept.
+        outcomes.write()?;
         tree.write_originals(&schemata)?;
     }
     for mutant in alone {
@@ -96,6 +101,8 @@ enum Choice<'a> {
     Only(&'a str),
     /// So many at random, of those that need no build of their own.
     Sample(usize),
+    /// Those that need a build of their own, or those that need none.
+    Alone(bool),
     /// Those that the last run missed.
     Missed,
 }
@@ -105,6 +112,8 @@ impl<'a> Choice<'a> {
         match arguments {
             [] => Ok(Self::All),
             ["--only", text] => Ok(Self::Only(text)),
+            ["--alone"] => Ok(Self::Alone(true)),
+            ["--switched"] => Ok(Self::Alone(false)),
             ["--missed"] => Ok(Self::Missed),
             ["--sample", count] => {
                 let count = count.parse();
@@ -113,7 +122,7 @@ impl<'a> Choice<'a> {
                 ))
             }
             _ => Err(
-                "expected `--only TEXT`, a part of a mutant's name, `--sample COUNT` or `--missed`"
+                "expected `--only TEXT`, a part of a mutant's name, `--sample COUNT`, `--switched`, `--alone` or `--missed`"
                     .into(),
             ),
         }
@@ -129,6 +138,7 @@ impl<'a> Choice<'a> {
                 mutants.sort_by_cached_key(|mutant| seed.hash_one(mutant.id));
                 mutants.truncate(count);
             }
+            Self::Alone(is_alone) => mutants.retain(|mutant| mutant.has_schemata() != is_alone),
             Self::Missed => {
                 let missed = read(&list_of(Verdict::Missed))?;
                 let missed: BTreeSet<&str> = missed.lines().collect();
