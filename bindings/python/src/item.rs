@@ -576,31 +576,31 @@ fn time(value: &Bound<'_, PyAny>) -> PyResult<Option<DateTime<Utc>>> {
 
 /// Returns the time of a `datetime` with a `timezone`: 0.2 us instead of 1.2 us through its text.
 fn exact_time(value: &Bound<'_, PyAny>) -> PyResult<Option<DateTime<Utc>>> {
-    struct Names {
+    struct Datetime {
         datetime: Py<PyAny>,
         timezone: Py<PyAny>,
         epoch: Py<PyAny>,
     }
-    static NAMES: PyOnceLock<Names> = PyOnceLock::new();
+    static MODULE: PyOnceLock<Datetime> = PyOnceLock::new();
     let py = value.py();
-    let names = NAMES.get_or_try_init(py, || {
+    let module = MODULE.get_or_try_init(py, || {
         let module = py.import(intern!(py, "datetime"))?;
         let (datetime, timezone) = (module.getattr("datetime")?, module.getattr("timezone")?);
         let epoch = datetime.call_method1("fromtimestamp", (0, timezone.getattr("utc")?))?;
-        Ok::<_, PyErr>(Names {
+        Ok::<_, PyErr>(Datetime {
             datetime: datetime.unbind(),
             timezone: timezone.unbind(),
             epoch: epoch.unbind(),
         })
     })?;
-    if !value.get_type().is(&names.datetime) {
+    if !value.get_type().is(&module.datetime) {
         return Ok(None);
     }
     let zone = value.getattr(intern!(py, "tzinfo"))?;
-    if !zone.get_type().is(&names.timezone) {
+    if !zone.get_type().is(&module.timezone) {
         return Ok(None);
     }
-    let since = value.sub(&names.epoch)?;
+    let since = value.sub(&module.epoch)?;
     let days: i64 = since.getattr(intern!(py, "days"))?.extract()?;
     let seconds: i64 = since.getattr(intern!(py, "seconds"))?.extract()?;
     let micros: u32 = since.getattr(intern!(py, "microseconds"))?.extract()?;

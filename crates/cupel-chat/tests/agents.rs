@@ -727,7 +727,8 @@ fn check_windows(shape: Shape, messages: &[Value], policy: &Policy) -> Result<()
 #[test]
 fn windows_are_valid_monotone_and_keep_the_newest_step_in_every_format() {
     let config = Config {
-        cases: testing::cases(24),
+        // A case is hundreds of fits: one in ten of the cases that are asked for.
+        cases: testing::cases(240).div_ceil(10),
         failure_persistence: None,
         max_shrink_iters: 100,
         ..Config::default()

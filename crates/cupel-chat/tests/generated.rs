@@ -309,8 +309,10 @@ fn strict(policy: &Policy) -> Policy {
 }
 
 fn check(cases: u32, counter: &dyn TokenCounter, policies: &[Policy]) {
+    // A case is hundreds of fits: one in ten of the cases that are asked for.
+    let cases = testing::cases(10 * cases).div_ceil(10);
     let config = Config {
-        cases: testing::cases(cases),
+        cases,
         failure_persistence: None,
         ..Config::default()
     };

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -47,8 +47,15 @@ pub(super) struct TestSuite {
     tests: Vec<Test>,
 }
 
+/// A test executable. Tests read files relative to the directory of their package.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Binary {
+    pub(super) path: PathBuf,
+    pub(super) package: PathBuf,
+}
+
 struct Test {
-    binary: PathBuf,
+    binary: Binary,
     name: String,
     time: Duration,
     reached: BTreeSet<usize>,
@@ -56,11 +63,12 @@ struct Test {
 
 impl TestSuite {
     /// Runs every test alone on the original code, and records its time and the functions it reaches.
-    pub(super) fn trace(binaries: &[PathBuf]) -> Result<Self, String> {
+    pub(super) fn trace(binaries: &[Binary]) -> Result<Self, String> {
         let mut tests = Vec::new();
         let reached = directory().join("reached.txt");
         for binary in binaries {
-            let list = process::output(Command::new(binary).args(["--list", "--format=terse"]))?;
+            let list =
+                process::output(Command::new(&binary.path).args(["--list", "--format=terse"]))?;
             for name in list.lines().filter_map(|line| line.strip_suffix(": test")) {
                 super::write(&reached, "")?;
                 let mut command = command(binary, &[name], SLOW * cases().div_ceil(10));
@@ -117,14 +125,14 @@ fn run(mut tests: &[&Test], mutant: u32) -> Result<Verdict, String> {
         };
         let count = tests.iter().take_while(fits).count().max(1);
         let (batch, rest) = tests.split_at(count);
-        let binaries: BTreeSet<&Path> = batch.iter().map(|test| test.binary.as_path()).collect();
+        let binaries: BTreeSet<&Binary> = batch.iter().map(|test| &test.binary).collect();
         for binary in binaries {
-            let batch = batch.iter().filter(|test| test.binary == binary);
+            let batch = batch.iter().filter(|test| test.binary == *binary);
             let time: Duration = batch.clone().map(|test| test.time).sum();
             let names: Vec<&str> = batch.map(|test| test.name.as_str()).collect();
             let mut command = command(binary, &names, 5 * time.as_secs() + 3);
             let status = command.env("CUPEL_MUTANT", mutant.to_string()).status();
-            let status = status.map_err(|error| format!("{}: {error}", binary.display()))?;
+            let status = status.map_err(|error| format!("{}: {error}", binary.path.display()))?;
             match (status.code(), status.signal()) {
                 (Some(0), _) => {}
                 // SIGKILL and SIGXCPU; 124 is the exit code of `timeout`.
@@ -140,10 +148,11 @@ fn run(mut tests: &[&Test], mutant: u32) -> Result<Verdict, String> {
 
 /// Returns a command that runs tests, with limits for a mutant that does not terminate: processor time in
 /// seconds, and 4 GB of memory.
-fn command(binary: &Path, tests: &[&str], limit: u64) -> Command {
+fn command(binary: &Binary, tests: &[&str], limit: u64) -> Command {
     let mut command = Command::new("timeout");
     let limits = format!("ulimit -t {limit}; ulimit -v 4000000; exec \"$@\"");
-    command.args(["900", "sh", "-c", &limits, "sh"]).arg(binary);
+    command.args(["900", "sh", "-c", &limits, "sh"]);
+    command.arg(&binary.path).current_dir(&binary.package);
     command.args(["--exact", "--test-threads=1"]).args(tests);
     command.env("CUPEL_CASES", cases().to_string());
     // A failure is not made smaller.

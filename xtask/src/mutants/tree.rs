@@ -1,14 +1,14 @@
 //! A copy of the repository with the mutants in it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::UNIX_EPOCH;
 
 use serde_json::Value;
 
 use super::list::Mutant;
-use super::runner::Verdict;
+use super::runner::{Binary, Verdict};
 use super::schemata::{MODULE, Place, Ranges, Schemata};
 use super::{directory, write};
 use crate::process::{self, cargo};
@@ -117,14 +117,19 @@ impl Tree {
         }
     }
 
-    /// Builds the tests and returns their executables; `None` if they do not compile.
-    pub(super) fn build(&self) -> Result<Option<Vec<PathBuf>>, String> {
+    /// Builds the tests and returns their executables, each with the directory of its package; `None` if they do
+    /// not compile.
+    pub(super) fn build(&self) -> Result<Option<Vec<Binary>>, String> {
         let (is_built, messages) = self.cargo("test", &["--no-run", "--lib", "--test=suite"])?;
-        let executables = messages
-            .iter()
-            .filter_map(|message| message["executable"].as_str());
-        let executables: Vec<PathBuf> = executables.map(PathBuf::from).collect();
-        Ok(is_built.then_some(executables))
+        let binary = |message: &Value| {
+            let manifest = Path::new(message["manifest_path"].as_str()?);
+            Some(Binary {
+                path: message["executable"].as_str()?.into(),
+                package: manifest.parent()?.to_owned(),
+            })
+        };
+        let binaries = messages.iter().filter_map(binary);
+        Ok(is_built.then(|| binaries.collect()))
     }
 
     /// Writes the files without schemata, which a build of one mutant does not need.
