@@ -14,7 +14,7 @@ pub(super) type VisitTerm<'v> = dyn FnMut(&str, &mut [f64]) + 'v;
 pub(super) struct Method<'a> {
     pub(super) near: Near,
     pub(super) wide: Wide,
-    /// The parts of the conversation that do not influence each other.
+    /// The parts of the conversation that do not influence each other. Every item is in one.
     pub(super) sections: Vec<Range<usize>>,
     pub(super) boosts: Option<Boosts<'a>>,
 }
@@ -216,8 +216,7 @@ impl Method<'_> {
         let at = self
             .sections
             .partition_point(|section| section.end <= place);
-        let section = self.sections.get(at).cloned();
-        let section = section.unwrap_or(place..place + 1);
+        let section = &self.sections[at];
         let Near { forward, backward } = self.near;
         let walk = |places: &mut dyn Iterator<Item = usize>, decay: f64| {
             let mut best = (term.matches[place], place);
