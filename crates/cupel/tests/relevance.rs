@@ -236,7 +236,9 @@ fn assert_close(scores: &[f64], expected: &[f64]) -> Result<(), TestCaseError> {
 /// The parts of every score add up to it, and its own score equals that of the batch.
 fn check_parts(scorer: &dyn Scorer, items: &[ContextItem]) -> Result<(), TestCaseError> {
     let scores = scorer.score_all(items).unwrap();
-    for (index, part) in scorer.explain_all(items).unwrap().into_iter().enumerate() {
+    let parts = scorer.explain_all(items).unwrap();
+    prop_assert_eq!(parts.len(), items.len());
+    for (index, part) in parts.into_iter().enumerate() {
         prop_assert_eq!(part.score.to_bits(), scores[index].to_bits());
         prop_assert_eq!(
             scorer.score(&items[index], items).to_bits(),
@@ -310,38 +312,239 @@ fn neighbors_of_words_equal_the_method() {
     check_cases(&case(), check);
 }
 
+fn check_conversation(case: &Case) -> Result<(), TestCaseError> {
+    let items = case.items();
+    let (near, wide) = case.kernels();
+    let scorer = ConversationScorer::new(case.query());
+    let scorer = scorer.with_neighbors(near, wide, case.sessions).unwrap();
+    let (weight, decay, power) = case.wide;
+    let parameters = Parameters {
+        near: Some(case.near),
+        wide: Some((weight, decay, i32::try_from(power).unwrap())),
+        has_question_rules: true,
+        ..BM25
+    };
+    assert_close(
+        &run_scores(scorer.clone(), &items),
+        &case.expected(parameters),
+    )?;
+    check_parts(&scorer, &items)
+}
+
 #[test]
 fn conversation_equals_the_method() {
-    let check = |case: Case| {
-        let items = case.items();
-        let (near, wide) = case.kernels();
-        let scorer = ConversationScorer::new(case.query());
-        let scorer = scorer.with_neighbors(near, wide, case.sessions).unwrap();
-        let (weight, decay, power) = case.wide;
-        let parameters = Parameters {
-            near: Some(case.near),
-            wide: Some((weight, decay, i32::try_from(power).unwrap())),
-            has_question_rules: true,
-            ..BM25
-        };
-        assert_close(
-            &run_scores(scorer.clone(), &items),
-            &case.expected(parameters),
-        )?;
-        check_parts(&scorer, &items)
+    check_cases(&case(), |case| check_conversation(&case));
+}
+
+/// Conversations that reach every rule, with each kernel on and off.
+#[test]
+fn conversations_by_hand_equal_the_method() {
+    let name = |length: usize| format!("Ada {}: The key.", "x".repeat(length - 4));
+    let (longest_name, longer_name) = (name(40), name(41));
+    let times = [
+        "The key of 1999.",
+        "The key of 2999.",
+        "The 22nd key.",
+        "The best key.",
+        "The th key.",
+        "The key on Monday.",
+        "Seven keys.",
+    ];
+    let speakers = [&*longest_name, &*longer_name, "Ben: The key.", "It rains."];
+    // Stems of more than 15 bytes.
+    let long_words = [
+        "An electroencephalograph and otorhinolaryngology.",
+        "Otorhinolaryngology without an electroencephalograph.",
+        "It rains.",
+        "Electroencephalographs.",
+    ];
+    let cyrillic = ["ПриветМир и ключ", "Мир", "Привет", "Ключ"];
+    let conversations: [(&[&str], &str); 6] = [
+        (&times, "When did I lose the key?"),
+        (&times, "How many keys are there?"),
+        (&times, "Summarize the discussion of the best key."),
+        (&speakers, "Where is the key of Ada?"),
+        (&long_words, "electroencephalograph otorhinolaryngology"),
+        (&cyrillic, "мир"),
+    ];
+    for (texts, query) in conversations {
+        for near in [(0.0, 0.0), (0.5, 0.0), (0.0, 0.5), (0.6, 0.4)] {
+            for weight in [0.0, 0.5] {
+                let turn = |text: &&str| Turn {
+                    text: (*text).to_owned(),
+                    speaker: None,
+                    session: None,
+                    is_query: false,
+                };
+                let case = Case {
+                    turns: texts.iter().map(turn).collect(),
+                    query: vec![(query.to_owned(), 1.0)],
+                    near,
+                    wide: (weight, 0.5, 2),
+                    sessions: false,
+                    pinned: vec![false; texts.len()],
+                    is_timed: false,
+                };
+                if let Err(error) = check_conversation(&case) {
+                    panic!("{query} {near:?} {weight}: {error}");
+                }
+            }
+        }
+    }
+}
+
+fn items_of<const N: usize>(texts: [&str; N]) -> [ContextItem; N] {
+    texts.map(|text| ContextItem::builder(text, 1).build().unwrap())
+}
+
+#[test]
+fn explanations_list_terms_boosts_and_the_wider_conversation() {
+    let items = items_of([
+        "Ada: Seven keys on Monday.",
+        "Ben: I buy bread.",
+        "It rains on Monday.",
+    ]);
+    let near = Near {
+        forward: 0.0,
+        backward: 0.0,
     };
-    check_cases(&case(), check);
+    let wide = Wide {
+        weight: 0.5,
+        decay: 0.5,
+        power: 1,
+    };
+    let scorer = ConversationScorer::new("How many keys, and when did Ada buy them?");
+    let scorer = scorer.with_neighbors(near, wide, false).unwrap();
+    let explained = scorer.explain_all(&items).unwrap();
+    let parts = explained.iter().map(|part| &part.parts);
+    let names = parts.map(|parts| parts.iter().map(|part| &*part.scorer).collect());
+    let names: Vec<Vec<&str>> = names.collect();
+    assert_eq!(
+        names,
+        [
+            &[
+                "term \"keys\"",
+                "term \"ada\"",
+                "mentions a time",
+                "mentions a number",
+                "speaker is named in the query",
+                "matches in the wider conversation",
+            ][..],
+            &["term \"buy\"", "matches in the wider conversation"],
+            &["matches in the wider conversation"],
+        ]
+    );
+    let scores = |item: usize| explained[item].parts.iter().map(|part| part.score);
+    let (first, second) = (scores(0).collect::<Vec<_>>(), scores(1).collect::<Vec<_>>());
+    let terms = first[0] + first[1];
+    // The factors are 1.3, 1.3 and 1.5.
+    let boosts = [0.3, 1.3 * 0.3, 1.3 * 1.3 * 0.5].map(|share| share * terms);
+    assert_close(&first[2..5], &boosts).unwrap();
+    // Each step of distance halves what a match adds to the wide sum.
+    let match_share = second[0] / first[..5].iter().sum::<f64>();
+    let sums = [
+        1.0 + match_share / 2.0,
+        match_share + 0.5,
+        match_share / 2.0 + 0.25,
+    ];
+    let expected = sums.map(|sum| first[5] * sum / sums[0]);
+    let found: Vec<f64> = (0..3).filter_map(|item| scores(item).next_back()).collect();
+    assert_close(&found, &expected).unwrap();
+}
+
+/// The item with the largest match around `place`: itself, else one before, else one after; the nearest of several.
+fn largest_around(matches: &[f64], place: usize, near: Near) -> (usize, f64) {
+    let mut largest = (place, matches[place]);
+    let before = (0..place).rev().map(|source| (source, near.forward));
+    let after = (place + 1..matches.len()).map(|source| (source, near.backward));
+    for (source, decay) in before.chain(after) {
+        let distance = i32::try_from(source.abs_diff(place)).unwrap();
+        let faded = matches[source] * decay.powi(distance);
+        if faded > largest.1 {
+            largest = (source, faded);
+        }
+    }
+    largest
+}
+
+/// All lists of five matches of 0, 1, 2 or 4. Powers of two are exact, and many are equal after they faded.
+#[test]
+fn explanations_name_the_item_that_a_match_is_from() {
+    let off = Wide {
+        weight: 0.0,
+        decay: 0.0,
+        power: 1,
+    };
+    for (forward, backward) in [(0.5, 0.5), (0.5, 0.25), (0.25, 1.0)] {
+        let near = Near { forward, backward };
+        let scorer = NeighborScorer::new(Raw).with_near(near).unwrap();
+        let scorer = scorer.with_wide(off).unwrap();
+        for list in 0..4_usize.pow(5) {
+            let matches: Vec<f64> = (0..5)
+                .map(|place| [0.0, 1.0, 2.0, 4.0][list >> (2 * place) & 3])
+                .collect();
+            let items: Vec<ContextItem> = matches.iter().copied().map(hinted).collect();
+            let top = matches.iter().copied().fold(0.0, f64::max);
+            for (place, part) in scorer.explain_all(&items).unwrap().iter().enumerate() {
+                let (source, largest) = largest_around(&matches, place, near);
+                let name = match (source.abs_diff(place), source < place) {
+                    (0, _) => "Raw".to_owned(),
+                    (1, true) => "Raw, 1 item before".to_owned(),
+                    (1, false) => "Raw, 1 item after".to_owned(),
+                    (distance, true) => format!("Raw, {distance} items before"),
+                    (distance, false) => format!("Raw, {distance} items after"),
+                };
+                let found: Vec<(&str, f64)> = part
+                    .parts
+                    .iter()
+                    .map(|part| (&*part.scorer, part.score))
+                    .collect();
+                let expected = (largest > 0.0).then_some((&*name, largest / top));
+                assert_eq!(
+                    found,
+                    Vec::from_iter(expected),
+                    "{matches:?} {place} {near:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn k1_sets_how_fast_repetitions_saturate() {
+    let items = items_of(["key", "key key"]);
+    // Without k1 a repetition adds nothing; the larger k1, the more it adds, up to as much as the first match.
+    for (k1, expected) in [(0.0, 1.0), (1.0, 0.75), (1e200, 0.5)] {
+        let scorer = RelevanceScorer::new("key").with_parameters(k1, 0.0);
+        let scores = scorer.unwrap().score_all(&items).unwrap();
+        assert_close(&scores, &[expected, 1.0]).unwrap();
+    }
+}
+
+#[test]
+fn scorers_show_their_parameters() {
+    let shown = [
+        (
+            format!("{:?}", RelevanceScorer::new("key")),
+            "RelevanceScorer { query: Some(",
+        ),
+        (
+            format!("{:?}", NeighborScorer::new(ReflexiveScorer)),
+            "NeighborScorer { inner: ReflexiveScorer, ",
+        ),
+        (
+            format!("{:?}", ConversationScorer::without_query()),
+            "ConversationScorer { query: None, ",
+        ),
+    ];
+    for (text, start) in shown {
+        assert!(text.starts_with(start), "{text}");
+    }
 }
 
 #[test]
 fn neighbors_of_other_scores_fade() {
-    let hint = |hint| {
-        ContextItem::builder("x", 1)
-            .future_relevance_hint(hint)
-            .build()
-            .unwrap()
-    };
-    let items = [0.0, 0.0, 1.0, 0.0, 0.0].map(hint);
+    let items = [0.0, 0.0, 1.0, 0.0, 0.0].map(hinted);
     let scorer = NeighborScorer::new(ReflexiveScorer);
     let scorer = scorer
         .with_near(Near {
@@ -366,7 +569,7 @@ fn neighbors_of_other_scores_fade() {
 
 #[test]
 fn a_query_reaches_nested_scorers_and_leaves_others_alone() {
-    let items = ["red", "green", "blue"].map(|text| ContextItem::builder(text, 1).build().unwrap());
+    let items = items_of(["red", "green", "blue"]);
     let nested = CompositeScorer::builder()
         .add(
             ScaledScorer::new(NeighborScorer::new(RelevanceScorer::without_query())),
@@ -398,7 +601,7 @@ fn copies_for_other_queries_score_like_new_scorers() {
         ["the red door", "a green door"],
         ["a blue key", "the red key"],
     ]
-    .map(|texts| texts.map(|text| ContextItem::builder(text, 1).build().unwrap()));
+    .map(items_of);
     for query in ["red", "key", "green door"] {
         for items in &lists {
             let copy: Arc<dyn Scorer> = scorer.with_query(&Query::from(query)).unwrap();
@@ -517,6 +720,23 @@ impl Scorer for Raw {
     }
 }
 
+fn hinted(hint: f64) -> ContextItem {
+    let item = ContextItem::builder("x", 1).future_relevance_hint(hint);
+    item.build().unwrap()
+}
+
+#[test]
+fn large_boosts_stay_in_range() {
+    let items = items_of(["Ada: The key.", "Ben: The key, the key."]);
+    let rules = QuestionRules {
+        speaker_boost: 1e200,
+        ..QuestionRules::default()
+    };
+    let scorer = ConversationScorer::new("the key of Ada").with_rules(rules);
+    let scores = scorer.unwrap().score_all(&items).unwrap();
+    assert_close(&scores, &[1.0, 0.0]).unwrap();
+}
+
 #[test]
 fn large_weights_and_infinite_scores_stay_in_range() {
     let items: Vec<ContextItem> = (0..100)
@@ -529,11 +749,7 @@ fn large_weights_and_infinite_scores_stay_in_range() {
     let query = Query::default().and("key 7", 1e308).and("key 8", 1e-308);
     let scores = RelevanceScorer::new(query).score_all(&items).unwrap();
     assert_eq!(scores[7], 1.0);
-    let hint = |hint| {
-        let item = ContextItem::builder("x", 1).future_relevance_hint(hint);
-        item.build().unwrap()
-    };
-    let items = [f64::NAN, f64::INFINITY, -1.0, 0.5].map(hint);
+    let items = [f64::NAN, f64::INFINITY, -1.0, 0.5].map(hinted);
     let off = Near {
         forward: 0.0,
         backward: 0.0,
@@ -551,19 +767,20 @@ fn large_weights_and_infinite_scores_stay_in_range() {
 
 #[test]
 fn of_a_query_as_long_as_a_file_the_rarest_terms_count() {
-    let common = (0..200)
-        .map(|word| format!("common{word}"))
-        .collect::<Vec<_>>()
-        .join(" ");
-    let texts = (0..50).map(|index| match index {
-        7 => format!("{common} zyzzyva"),
-        _ => common.clone(),
-    });
-    let items = texts.map(|text| ContextItem::builder(text, 1).build().unwrap());
-    let items: Vec<ContextItem> = items.collect();
-    let part = RelevanceScorer::new(format!("{common} zyzzyva"))
-        .explain(&items, 7)
-        .unwrap();
-    assert_eq!((part.score, part.parts.len()), (1.0, 128));
-    assert_eq!(part.parts[0].scorer, "term \"zyzzyva\"");
+    for (common_words, expected) in [(127, "common0"), (200, "zyzzyva")] {
+        let words = (0..common_words).map(|word| format!("common{word}"));
+        let common = words.collect::<Vec<_>>().join(" ");
+        let texts = (0..50).map(|index| match index {
+            7 => format!("{common} zyzzyva"),
+            _ => common.clone(),
+        });
+        let items = texts.map(|text| ContextItem::builder(text, 1).build().unwrap());
+        let items: Vec<ContextItem> = items.collect();
+        let part = RelevanceScorer::new(format!("{common} zyzzyva"))
+            .explain(&items, 7)
+            .unwrap();
+        assert_eq!((part.score, part.parts.len()), (1.0, 128));
+        // 128 terms keep the order of the query; of more than that the rarest is first.
+        assert_eq!(part.parts[0].scorer, format!("term \"{expected}\""));
+    }
 }

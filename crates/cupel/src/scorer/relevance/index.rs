@@ -352,3 +352,29 @@ impl SharedIndex {
         self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_indexes_of_the_last_16_lists_are_shared() {
+        let item = |number: usize| ContextItem::builder(format!("key {number}"), 1).build();
+        let items: Vec<ContextItem> = (0..20).filter_map(|number| item(number).ok()).collect();
+        let shared = SharedIndex::default();
+        let of = |length: usize| shared.of(&items[..length], Language::English);
+        let indexes: Vec<Arc<Index>> = (0..=20).map(of).collect();
+        for (length, index) in indexes.iter().enumerate().rev() {
+            assert_eq!(index.len(), length);
+            assert_eq!(Arc::ptr_eq(&of(length), index), length > 4, "{length}");
+        }
+    }
+
+    #[test]
+    fn an_index_is_not_shared_between_languages() {
+        let items = [ContextItem::builder("keys", 1).build()].map(Result::unwrap);
+        let shared = SharedIndex::default();
+        assert!(shared.of(&items, Language::English).term("key").is_some());
+        assert!(shared.of(&items, Language::Other).term("key").is_none());
+    }
+}

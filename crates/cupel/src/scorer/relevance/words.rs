@@ -227,6 +227,7 @@ mod tests {
             ("5.", &["5"]),
             ("OK", &["ok"]),
             ("Zürich", &["zurich"]),
+            ("ПриветМир", &["привет", "мир", "приветмир"]),
         ] {
             assert_eq!(words(text), expected, "{text}");
         }
