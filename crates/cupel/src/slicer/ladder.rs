@@ -190,8 +190,7 @@ impl LadderSlice {
         let tokens = states.tokens.iter();
         for tokens in tokens.filter_map(|&tokens| i64::try_from(tokens).ok()) {
             let shares = [1.0, self.shorten_to, self.drop_to];
-            let fits_from = shares.map(|share| least_with_mark(share, tokens, last));
-            breakpoints.extend(fits_from.into_iter().flatten());
+            breakpoints.extend(shares.map(|share| least_with_mark(share, tokens, last)));
         }
         breakpoints.retain(|target| (first..=last).contains(target));
         breakpoints
@@ -224,12 +223,10 @@ impl LadderSlice {
     }
 }
 
-/// Returns the least target from `tokens` to `last` whose share is at least `tokens`.
-fn least_with_mark(share: f64, tokens: i64, last: i64) -> Option<i64> {
+/// Returns the least target whose share is at least `tokens`. If that is above `last`, so may be the
+/// result, or it is `last`.
+fn least_with_mark(share: f64, tokens: i64, last: i64) -> i64 {
     let (mut low, mut high) = (tokens.max(0), last);
-    if high < low || mark(share, high) < tokens {
-        return None;
-    }
     while low < high {
         let middle = low + (high - low) / 2;
         if mark(share, middle) >= tokens {
@@ -238,7 +235,7 @@ fn least_with_mark(share: f64, tokens: i64, last: i64) -> Option<i64> {
             low = middle + 1;
         }
     }
-    Some(low)
+    low
 }
 
 /// Returns a share of the target, rounded down.

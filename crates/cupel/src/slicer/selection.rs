@@ -196,9 +196,8 @@ impl Selection {
         ranked: &[ScoredRef<'_>],
         items: &[ContextItem],
     ) -> Result<Self, CupelError> {
-        let matched = match_handles(ranked, items, StrategyRole::Slicer);
-        if matched.is_ok() || ranked.iter().all(|scored| scored.item.views().is_empty()) {
-            return matched.map(Self::keep);
+        if let Ok(kept) = match_handles(ranked, items, StrategyRole::Slicer) {
+            return Ok(Self::keep(kept));
         }
         let offered: HashSet<usize> = ranked.iter().map(|s| s.item.identity()).collect();
         let mut views = ViewFinder::new(ranked);

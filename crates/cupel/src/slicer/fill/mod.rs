@@ -112,7 +112,7 @@ impl<O: FillOrder> BuiltinSlicer for O {
             if tokens < 0 {
                 return None;
             }
-            if visit < wanted && tokens > 0 {
+            if visit < wanted {
                 before.push(visit);
             }
         }

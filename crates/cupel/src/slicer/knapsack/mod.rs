@@ -266,7 +266,7 @@ impl BuiltinSlicer for KnapsackSlice {
         let (free, candidates) = split(ranked);
         let capacity = budget.target_tokens() / self.bucket_size;
         let mut selection = Selection::keep(free);
-        if candidates > 0 && capacity > 0 {
+        if capacity > 0 {
             self.check_cells(candidates, capacity)?;
             let rows = self.rows(ranked, capacity);
             let chosen = search::solve(rows, capacity, self.memory());
