@@ -151,6 +151,19 @@ fn too_many_states_are_an_error() {
     assert_eq!(sweep.steps[0].error, None);
 }
 
+#[cfg(feature = "serde")]
+#[test]
+fn a_document_has_the_limit_unless_it_is_the_default() {
+    use cupel::config::SlicerConfig;
+
+    let limited = ChoiceSlice::new().with_state_limit(7).unwrap();
+    for (slicer, state_limit) in [(ChoiceSlice::new(), None), (limited, Some(7))] {
+        let config = SlicerConfig::Choice { state_limit };
+        assert_eq!(slicer.to_config().unwrap(), config);
+        assert_eq!(config.build().unwrap().to_config().unwrap(), config);
+    }
+}
+
 fn pipeline(slicer: impl Slicer + 'static) -> Pipeline {
     Pipeline::builder()
         .scorer(ReflexiveScorer)

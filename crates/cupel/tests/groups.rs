@@ -343,8 +343,13 @@ fn a_group_has_the_best_the_mean_or_the_sum_of_its_scores() {
         (GroupScore::Sum, vec!["e", "f", "g"]),
     ];
     for (score, expected) in rows {
-        let window = run(&items, GroupSlice::new(GreedySlice).with_score(score), 12);
-        assert_eq!(window[..expected.len()], expected, "{score:?}");
+        let groups = GroupSlice::new(GreedySlice).with_score(score);
+        let shares = QuotaSlice::new(Vec::new(), groups.clone()).unwrap();
+        let slicers: [Box<dyn Slicer>; 2] = [Box::new(groups), Box::new(shares)];
+        for slicer in slicers {
+            let window = run(&items, slicer, 12);
+            assert_eq!(window[..expected.len()], expected, "{score:?}");
+        }
     }
 }
 
@@ -392,6 +397,43 @@ fn a_group_counts_as_one_item_of_its_largest_members_kind() {
             format!("not call 2: {cap}"),
             format!("not result 2: {cap}"),
         ]
+    );
+}
+
+#[test]
+fn a_count_of_groups_that_falls_short_is_reported() {
+    let items = [
+        member("a", 5, 0.9, "1"),
+        member("b", 5, 0.8, "1"),
+        member("c", 5, 0.7, "2"),
+    ];
+    let items = items.map(|item| item.build().unwrap());
+    let three = CountQuotaEntry::new(ContextKind::message(), 3, 5).unwrap();
+    let counts = CountQuotaSlice::new(vec![three], GreedySlice, ScarcityBehavior::Degrade).unwrap();
+    let pipeline = Pipeline::new(
+        ReflexiveScorer,
+        GroupSlice::new(counts),
+        ChronologicalPlacer,
+    );
+    let report = pipeline.dry_run(&items, &budget(100)).unwrap();
+    let shortfalls = report.count_requirement_shortfalls.iter();
+    let counts = shortfalls.map(|it| (it.required_count, it.satisfied_count));
+    assert_eq!(counts.collect::<Vec<_>>(), [(3, 2)]);
+}
+
+#[test]
+fn a_sweep_over_groups_has_the_errors_of_the_inner_slicer() {
+    let items = [member("a", 4, 0.9, "g"), member("b", 6, 0.1, "g")];
+    let items = items.map(|item| item.build().unwrap());
+    // Without steps, everything has to fit.
+    let slicer = GroupSlice::new(LadderSlice::new(Vec::new()));
+    let pipeline = Pipeline::new(ReflexiveScorer, slicer, ChronologicalPlacer);
+    let sweep = pipeline.sweep(&items, &budget(0), 0..=12).unwrap();
+    let steps = sweep.steps.iter();
+    let steps = steps.map(|step| (step.from, step.to, step.included, step.error));
+    assert_eq!(
+        steps.collect::<Vec<_>>(),
+        [(0, 9, 0, Some("MandatoryExceedsBudget")), (10, 12, 2, None)]
     );
 }
 

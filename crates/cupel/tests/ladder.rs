@@ -1,5 +1,9 @@
 //! The slicer that shortens first and drops second.
 
+use std::ops::ControlFlow;
+
+use chrono::DateTime;
+use cupel::slicer::{SweepVisitor, ViewChange};
 use cupel::*;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -65,6 +69,7 @@ fn a_level_caps_all_items_of_the_kind_at_once() {
     let items = [
         result(500, &[(400, 380), (100, 90)]).build().unwrap(),
         result(300, &[(400, 290), (100, 80)]).build().unwrap(),
+        result(400, &[(400, 390), (100, 70)]).build().unwrap(),
         result(200, &[]).build().unwrap(),
         ContextItem::builder("message", 50)
             .view(ContextView::new("short", 5))
@@ -76,21 +81,65 @@ fn a_level_caps_all_items_of_the_kind_at_once() {
         &slicer,
         &items,
         &[
-            (1050, &[Some(500), Some(300), Some(200), Some(50)]),
-            // The second item is below the cap as it is.
-            (1049, &[Some(380), Some(300), Some(200), Some(50)]),
-            (930, &[Some(380), Some(300), Some(200), Some(50)]),
-            (929, &[Some(90), Some(80), Some(200), Some(50)]),
-            (420, &[Some(90), Some(80), Some(200), Some(50)]),
+            (
+                1450,
+                &[Some(500), Some(300), Some(400), Some(200), Some(50)],
+            ),
+            // The second item is below the cap as it is, and the third at the cap.
+            (
+                1449,
+                &[Some(380), Some(300), Some(400), Some(200), Some(50)],
+            ),
+            (
+                1330,
+                &[Some(380), Some(300), Some(400), Some(200), Some(50)],
+            ),
+            (1329, &[Some(90), Some(80), Some(70), Some(200), Some(50)]),
+            (490, &[Some(90), Some(80), Some(70), Some(200), Some(50)]),
         ],
     );
     assert_eq!(
-        select(&slicer, &ranked(&items), 419).unwrap_err(),
+        select(&slicer, &ranked(&items), 489).unwrap_err(),
         CupelError::MandatoryExceedsBudget {
-            needed_tokens: 420,
-            available: 419
+            needed_tokens: 490,
+            available: 489
         }
     );
+}
+
+#[test]
+fn a_newer_result_of_the_same_call_caps_the_older_ones() {
+    let of_call = |call: &str, seconds| {
+        let item = result(100, &[(50, 50), (20, 20)]);
+        let item = item.timestamp(DateTime::from_timestamp(seconds, 0).unwrap());
+        item.meta(NearDuplicateSlice::CALL, call)
+    };
+    let items = [
+        of_call("f", 2),
+        of_call("f", 3),
+        of_call("f", 1).meta(LadderSlice::MANDATORY, ""),
+        of_call("g", 1),
+        result(100, &[(50, 50), (20, 20)]),
+        // Of one time: the later position is newer.
+        of_call("h", 5),
+        of_call("h", 5),
+    ];
+    let items = items.map(|item| item.build().unwrap());
+    let levels = vec![50, 20];
+    let slicer = LadderSlice::new(vec![LadderStep::Supersede { levels }]);
+    let capped = |tokens| [tokens, 100, 100, 100, 100, tokens, 100].map(Some);
+    check(
+        &slicer,
+        &items,
+        &[
+            (700, &capped(100)),
+            (699, &capped(50)),
+            (600, &capped(50)),
+            (599, &capped(20)),
+            (540, &capped(20)),
+        ],
+    );
+    assert!(select(&slicer, &ranked(&items), 539).is_err());
 }
 
 #[test]
@@ -257,6 +306,16 @@ fn low_water_marks_shorten_and_drop_further_than_needed() {
         let slicer = LadderSlice::new(Vec::new()).with_marks(shorten_to, drop_to);
         assert_eq!(slicer.unwrap_err().code(), "SlicerConfig");
     }
+}
+
+#[test]
+fn a_mark_of_one_is_the_target_above_2_to_the_53() {
+    // The nearest float is 2^53, which leaves no room for the view.
+    let target = (1 << 53) + 1;
+    let item = result(1 << 60, &[(1, target)]).build().unwrap();
+    let slicer = LadderSlice::new(vec![LadderStep::shorten(tool(), [1]), LadderStep::Drop]);
+    let rows: [(i64, &[Option<i64>]); 2] = [(target, &[Some(target)]), (target - 1, &[None])];
+    check(&slicer, &[item], &rows);
 }
 
 #[test]
@@ -702,71 +761,128 @@ fn any_marks() -> impl Strategy<Value = (f64, f64)> {
     prop_oneof![Just((1.0, 1.0)), marks]
 }
 
-#[test]
-fn a_sweep_is_one_run_per_budget() {
+/// Compares a sweep with one run per budget.
+fn check_sweep(case: &Case, one_by_one: bool) -> Result<(), TestCaseError> {
     let budgets = ContextBudget::builder(90)
         .target_tokens(80)
         .output_reserve(14);
     let budgets = budgets.build().unwrap();
-    run((cases(any_marks()), any::<bool>()), |(case, one_by_one)| {
-        let items = candidates(&case);
-        let pipeline = if one_by_one {
-            pipeline(QuotaSlice::new(Vec::new(), case.slicer.clone()).unwrap())
-        } else {
-            pipeline(case.slicer.clone())
+    let items = candidates(case);
+    let pipeline = if one_by_one {
+        pipeline(QuotaSlice::new(Vec::new(), case.slicer.clone()).unwrap())
+    } else {
+        pipeline(case.slicer.clone())
+    };
+    let sweep = pipeline.sweep(&items, &budgets, 0..=260).unwrap();
+    prop_assert!(sweep.exact);
+    let mut at = sweep.steps.iter();
+    let mut step = at.next().unwrap();
+    let mut windows = 0;
+    let mut last = None;
+    for target in 0..=260 {
+        if target > step.to {
+            step = at.next().unwrap();
+        }
+        let budget = ContextBudget::builder(target + 10)
+            .target_tokens(target)
+            .output_reserve(14)
+            .build();
+        let run = budget.and_then(|budget| pipeline.decide(&items, &budget));
+        let window = match run {
+            Err(error) => {
+                prop_assert_eq!(step.error, Some(error.code()));
+                prop_assert!(sweep.selection_at(target).is_empty());
+                Err(error.code())
+            }
+            Ok(decisions) => {
+                prop_assert_eq!(step.error, None, "at {}", target);
+                let mut window = decisions.window().to_vec();
+                window.sort_unstable();
+                prop_assert_eq!(&sweep.selection_at(target), &window);
+                let views: Vec<_> = (0..items.len()).map(|c| decisions.view(c)).collect();
+                for (candidate, view) in views.iter().enumerate() {
+                    prop_assert_eq!(sweep.view_at(candidate, target), *view);
+                }
+                prop_assert_eq!(step.tokens_used, decisions.tokens_used());
+                prop_assert_eq!(step.included, window.len());
+                prop_assert_eq!(step.shortened, views.iter().flatten().count());
+                Ok((window, views))
+            }
         };
-        let sweep = pipeline.sweep(&items, &budgets, 0..=260).unwrap();
-        prop_assert!(sweep.exact);
-        let mut at = sweep.steps.iter();
-        let mut step = at.next().unwrap();
-        let mut windows = 0;
-        let mut last = None;
-        for target in 0..=260 {
-            if target > step.to {
-                step = at.next().unwrap();
-            }
-            let budget = ContextBudget::builder(target + 10)
-                .target_tokens(target)
-                .output_reserve(14)
-                .build();
-            let run = budget.and_then(|budget| pipeline.decide(&items, &budget));
-            let window = match run {
-                Err(error) => {
-                    prop_assert_eq!(step.error, Some(error.code()));
-                    prop_assert!(sweep.selection_at(target).is_empty());
-                    Err(error.code())
-                }
-                Ok(decisions) => {
-                    prop_assert_eq!(step.error, None, "at {}", target);
-                    let mut window = decisions.window().to_vec();
-                    window.sort_unstable();
-                    prop_assert_eq!(&sweep.selection_at(target), &window);
-                    let views: Vec<_> = (0..items.len()).map(|c| decisions.view(c)).collect();
-                    for (candidate, view) in views.iter().enumerate() {
-                        prop_assert_eq!(sweep.view_at(candidate, target), *view);
-                    }
-                    prop_assert_eq!(step.tokens_used, decisions.tokens_used());
-                    prop_assert_eq!(step.included, window.len());
-                    prop_assert_eq!(step.shortened, views.iter().flatten().count());
-                    Ok((window, views))
-                }
-            };
-            if last.as_ref() != Some(&window) {
-                windows += 1;
-                last = Some(window);
-            }
+        if last.as_ref() != Some(&window) {
+            windows += 1;
+            last = Some(window);
         }
-        // A step ends only where the window changes.
-        prop_assert_eq!(sweep.steps.len(), windows);
+    }
+    // A step ends only where the window changes.
+    prop_assert_eq!(sweep.steps.len(), windows);
 
-        let least = pipeline.min_budgets(&items, &budgets, 260).unwrap();
-        for candidate in 0..items.len() {
-            prop_assert_eq!(least.budgets[candidate], sweep.min_budget(candidate));
-            let in_full = sweep.min_budget_in_full(candidate);
-            prop_assert_eq!(least.in_full[candidate], in_full);
-        }
-        Ok(())
+    let least = pipeline.min_budgets(&items, &budgets, 260).unwrap();
+    for candidate in 0..items.len() {
+        prop_assert_eq!(least.budgets[candidate], sweep.min_budget(candidate));
+        let in_full = sweep.min_budget_in_full(candidate);
+        prop_assert_eq!(least.in_full[candidate], in_full);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_sweep_is_one_run_per_budget() {
+    run((cases(any_marks()), any::<bool>()), |(case, one_by_one)| {
+        check_sweep(&case, one_by_one)
     });
+}
+
+#[test]
+fn a_sweep_changes_where_a_state_fits_a_mark() {
+    // Three items of 20 tokens fit 80 % of 75.
+    let item = result(100, &[(50, 50), (20, 20)]).build().unwrap();
+    let slicer = LadderSlice::new(vec![
+        LadderStep::shorten(tool(), [50, 20]),
+        LadderStep::Drop,
+    ]);
+    let case = Case {
+        slicer: slicer.with_marks(0.5, 0.8).unwrap(),
+        items: ranked(&[item.clone(), item.clone(), item]),
+    };
+    check_sweep(&case, false).unwrap();
+}
+
+/// Collects the changes of a sweep: target, ranks and views.
+#[derive(Default)]
+struct Changes(Vec<(i64, Vec<u32>, Vec<ViewChange>)>);
+
+impl SweepVisitor for Changes {
+    fn change(&mut self, target: i64, ranks: &[u32], views: &[ViewChange]) -> ControlFlow<()> {
+        self.0.push((target, ranks.to_vec(), views.to_vec()));
+        ControlFlow::Continue(())
+    }
+
+    fn fail(&mut self, target: i64, error: CupelError) {
+        panic!("{target}: {error}");
+    }
+}
+
+#[test]
+fn a_sweep_names_the_form_of_items_that_change_it() {
+    let items = [
+        result(100, &[(50, 50)]).build().unwrap(),
+        result(30, &[]).build().unwrap(),
+    ];
+    let slicer = LadderSlice::new(vec![LadderStep::shorten(tool(), [50]), LadderStep::Drop]);
+    let list = ranked(&items);
+    let mut changes = Changes::default();
+    let builtin = slicer.builtin().unwrap();
+    let flow = builtin.sweep(&ScoredRef::from_list(&list), 1..=200, &mut changes);
+    assert_eq!(flow, Some(ControlFlow::Continue(())));
+    let expected = [
+        (1, vec![], vec![]),
+        (50, vec![0], vec![(0, Some(0))]),
+        // In full: an item that enters is.
+        (80, vec![1], vec![]),
+        (130, vec![], vec![(0, None)]),
+    ];
+    assert_eq!(changes.0, expected);
 }
 
 #[test]

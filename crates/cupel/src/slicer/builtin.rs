@@ -237,3 +237,110 @@ pub(super) fn select_in(
         None => slicer.select(ranked, budget),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{DensitySlice, GreedySlice, GroupSlice, KnapsackSlice, RankSlice};
+
+    /// Tokens, score and group; an empty name is none.
+    type Row = (i64, f64, &'static str);
+
+    /// Free items, ties, and groups of three, two and one.
+    const ROWS: [Row; 9] = [
+        (7, 0.5, ""),
+        (0, 0.1, "a"),
+        (3, 0.9, "a"),
+        (5, 0.9, ""),
+        (0, 0.0, ""),
+        (4, 0.2, "b"),
+        (2, 0.5, "b"),
+        (6, 0.7, "a"),
+        (3, 0.9, "c"),
+    ];
+
+    /// Compares the shortcuts of a slicer with its choices. Returns whether it has `select_unsorted`,
+    /// `prepare` and `least_targets`.
+    fn check(slicer: &dyn Slicer, rows: &[Row]) -> [bool; 3] {
+        let item = |&(tokens, _, group): &Row| {
+            let item = ContextItem::builder("x", tokens);
+            let item = match group {
+                "" => item,
+                name => item.meta(GroupSlice::KEY, name),
+            };
+            item.build().unwrap()
+        };
+        // The first candidate is not listed.
+        let all = || std::iter::once(&(1, 1.0, "")).chain(rows);
+        let items: Vec<ContextItem> = all().map(item).collect();
+        let scores: Vec<f64> = all().map(|(_, score, _)| *score).collect();
+        let positions: Vec<u32> = (1..).take(rows.len()).collect();
+        let list = Unsorted::new(&items, &scores, &positions);
+        let mut ranking: Vec<usize> = (0..rows.len()).collect();
+        ranking.sort_by(|&a, &b| rows[b].1.total_cmp(&rows[a].1));
+        let ranked: Vec<ScoredRef<'_>> = ranking.iter().map(|&index| list.get(index)).collect();
+
+        let builtin = slicer.builtin().unwrap();
+        let limits = |target| ContextBudget::with_target(target, target).unwrap();
+        let last = 40;
+        let choices = (0..=last).map(|target| {
+            let selection = slicer.select(&ranked, &limits(target)).unwrap();
+            let mut kept: Vec<usize> = selection.kept().iter().map(|&r| ranking[r]).collect();
+            kept.sort_unstable();
+            kept
+        });
+        let choices: Vec<Vec<usize>> = choices.collect();
+        let unsorted = (0..).zip(&choices).map(|(target, kept)| {
+            let mut chosen = builtin.select_unsorted(&list, &limits(target))?;
+            chosen.sort_unstable();
+            assert_eq!(chosen, *kept, "at {target}");
+            Some(())
+        });
+        let prepared = (0..rows.len()).map(|index| {
+            let is_chosen = builtin.prepare(&list, index)?;
+            for (target, kept) in (0..).zip(&choices) {
+                let is_kept = kept.contains(&index);
+                assert_eq!(is_chosen(&limits(target)), is_kept, "{index} at {target}");
+            }
+            Some(())
+        });
+        let least = [0, 1, 9, last].map(|last| {
+            let least = builtin.least_targets(&ranked, last)?;
+            let expected = ranking.iter().map(|index| {
+                let mut targets = (1..=last).zip(&choices[1..]);
+                targets.find(|(_, kept)| kept.contains(index)).map(|t| t.0)
+            });
+            assert_eq!(least, expected.collect::<Vec<_>>(), "up to {last}");
+            Some(())
+        });
+        [
+            unsorted.collect::<Option<()>>().is_some(),
+            prepared.collect::<Option<()>>().is_some(),
+            least.into_iter().collect::<Option<()>>().is_some(),
+        ]
+    }
+
+    #[test]
+    fn shortcuts_agree_with_the_choice() {
+        let group = |inner: Box<dyn Slicer>| Box::new(GroupSlice::new(inner)) as Box<dyn Slicer>;
+        let alone = ROWS.map(|(tokens, score, _)| (tokens, score, ""));
+        let [all, ranked_only, none] = [[true; 3], [false, true, true], [false; 3]];
+        let fills: [fn() -> Box<dyn Slicer>; 3] = [
+            || Box::new(GreedySlice),
+            || Box::new(RankSlice),
+            || Box::new(DensitySlice::new(0.5).unwrap()),
+        ];
+        for fill in fills {
+            assert_eq!(check(&fill(), &alone), all);
+            assert_eq!(check(&group(fill()), &alone), all);
+            assert_eq!(check(&group(fill()), &ROWS), ranked_only);
+            // An item that frees tokens.
+            let mut rows = alone;
+            rows[5].0 = -4;
+            assert_eq!(check(&fill(), &rows), none);
+        }
+        let knapsack = KnapsackSlice::new(1).unwrap();
+        assert_eq!(check(&knapsack, &alone), none);
+        assert_eq!(check(&group(Box::new(knapsack)), &ROWS), none);
+    }
+}

@@ -312,6 +312,20 @@ impl QuotaSlice {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::GreedySlice;
+
+    // proves: QUOTA-10, QUOTA-11
+    #[test]
+    fn a_kind_whose_cap_is_its_share_has_no_part_in_the_rest() {
+        let (memory, message) = (ContextKind::memory(), ContextKind::message());
+        let half = QuotaEntry::new(memory.clone(), 50.0, 50.0).unwrap();
+        let slicer = QuotaSlice::new(vec![half], GreedySlice).unwrap();
+        // Half of the target is left for the messages, whatever the mass of the memory.
+        for mass in [-100, 0, 100] {
+            let masses = [(&memory, mass), (&message, 100)];
+            assert_eq!(slicer.distribute(&masses, 100), [(50, 50), (50, 100)]);
+        }
+    }
 
     // proves: R068, QUOTA-11
     #[test]

@@ -181,3 +181,38 @@ impl<'s> SimilarTexts<'s> {
         best
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Finds the last of the texts among the others, by single words.
+    fn find(texts: &[&str], threshold: f64) -> Option<(usize, f64)> {
+        let shingles = Shingles::new(texts.iter().copied(), 1);
+        let mut others = SimilarTexts::new(&shingles, threshold);
+        let last = texts.len() - 1;
+        (0..last).for_each(|text| others.insert(text));
+        others.find(last, |_| true)
+    }
+
+    #[test]
+    fn the_most_similar_text_is_found_the_first_on_a_tie() {
+        let texts = ["a b c x", "a b c d", "d c b a", "a b", "a b c d"];
+        assert_eq!(find(&texts, 0.5), Some((1, 1.0)));
+        let texts = ["a b c x", "a b c y", "a b c d"];
+        assert_eq!(find(&texts, 0.5), Some((0, 0.6)));
+        assert_eq!(find(&texts, 0.7), None);
+    }
+
+    #[test]
+    fn a_text_of_exactly_the_threshold_is_found() {
+        // The rarest half of the words of one text is not in the other.
+        assert_eq!(find(&["a b c d", "c d"], 0.5), Some((0, 0.5)));
+        assert_eq!(find(&["c d", "a b c d"], 0.5), Some((0, 0.5)));
+    }
+
+    #[test]
+    fn an_ideograph_is_a_word() {
+        assert_eq!(find(&["漢字", "字漢"], 0.5), Some((0, 1.0)));
+    }
+}
