@@ -70,7 +70,7 @@ fn naive(
 #[test]
 fn choices_equal_naive_maximal_marginal_relevance() {
     let mut random = Random::new(31);
-    for _ in 0..cases(3_000) {
+    for _ in 0..100 * cases(30) {
         let count = random.within(0..=16);
         let item = |_| {
             let length = random.within(1..=5);

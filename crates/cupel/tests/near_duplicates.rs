@@ -192,8 +192,7 @@ fn choices_equal_those_of_the_naive_implementation() {
         || Box::new(GroupSlice::new(GreedySlice)),
     ];
     let mut dropped = 0;
-    // Ten lists per case.
-    for round in 0..10 * cases(300) {
+    for round in 0..100 * cases(30) {
         let items = candidates(&mut random, round % 2 == 1);
         let mut ranking: Vec<usize> = (0..items.len()).collect();
         let hint = |index: &usize| items[*index].future_relevance_hint().unwrap();

@@ -240,6 +240,8 @@ pub(super) fn select_in(
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::{DensitySlice, GreedySlice, GroupSlice, KnapsackSlice, RankSlice};
 
@@ -259,9 +261,33 @@ mod tests {
         (3, 0.9, "c"),
     ];
 
+    /// Collects the choices of a sweep by target.
+    #[derive(Default)]
+    struct Choices {
+        chosen: BTreeSet<u32>,
+        changes: Vec<(i64, BTreeSet<u32>)>,
+    }
+
+    impl SweepVisitor for Choices {
+        fn change(&mut self, target: i64, ranks: &[u32], views: &[ViewChange]) -> ControlFlow<()> {
+            assert!(views.is_empty());
+            for rank in ranks {
+                if !self.chosen.remove(rank) {
+                    self.chosen.insert(*rank);
+                }
+            }
+            self.changes.push((target, self.chosen.clone()));
+            ControlFlow::Continue(())
+        }
+
+        fn fail(&mut self, target: i64, error: CupelError) {
+            panic!("{target}: {error}");
+        }
+    }
+
     /// Compares the shortcuts of a slicer with its choices. Returns whether it has `select_unsorted`,
-    /// `prepare` and `least_targets`.
-    fn check(slicer: &dyn Slicer, rows: &[Row]) -> [bool; 3] {
+    /// `prepare`, `least_targets` and `sweep`.
+    fn check(slicer: &dyn Slicer, rows: &[Row]) -> [bool; 4] {
         let item = |&(tokens, _, group): &Row| {
             let item = ContextItem::builder("x", tokens);
             let item = match group {
@@ -313,10 +339,29 @@ mod tests {
             assert_eq!(least, expected.collect::<Vec<_>>(), "up to {last}");
             Some(())
         });
+        let ranges = (0..=last).flat_map(|from| (from..=last).map(move |to| (from, to)));
+        let swept = ranges.map(|(from, to)| {
+            let mut sweep = Choices::default();
+            let _ = builtin.sweep(&ranked, from..=to, &mut sweep)?;
+            for (target, kept) in (0..)
+                .zip(&choices)
+                .filter(|(at, _)| (from..=to).contains(at))
+            {
+                let change = sweep.changes.iter().rfind(|(at, _)| *at <= target);
+                let chosen = change.into_iter().flat_map(|(_, chosen)| chosen);
+                let mut chosen: Vec<usize> = chosen.map(|&r| ranking[r as usize]).collect();
+                chosen.sort_unstable();
+                assert_eq!(chosen, *kept, "at {target} of {from} to {to}");
+            }
+            let mut targets = sweep.changes.iter().map(|(target, _)| *target);
+            assert!(targets.clone().is_sorted() && targets.all(|at| (from..=to).contains(&at)));
+            Some(())
+        });
         [
             unsorted.collect::<Option<()>>().is_some(),
             prepared.collect::<Option<()>>().is_some(),
             least.into_iter().collect::<Option<()>>().is_some(),
+            swept.collect::<Option<()>>().is_some(),
         ]
     }
 
@@ -324,7 +369,8 @@ mod tests {
     fn shortcuts_agree_with_the_choice() {
         let group = |inner: Box<dyn Slicer>| Box::new(GroupSlice::new(inner)) as Box<dyn Slicer>;
         let alone = ROWS.map(|(tokens, score, _)| (tokens, score, ""));
-        let [all, ranked_only, none] = [[true; 3], [false, true, true], [false; 3]];
+        let (all, none) = ([true; 4], [false; 4]);
+        let (ranked_only, sweep_only) = ([false, true, true, true], [false, false, false, true]);
         let fills: [fn() -> Box<dyn Slicer>; 3] = [
             || Box::new(GreedySlice),
             || Box::new(RankSlice),
@@ -340,7 +386,7 @@ mod tests {
             assert_eq!(check(&fill(), &rows), none);
         }
         let knapsack = KnapsackSlice::new(1).unwrap();
-        assert_eq!(check(&knapsack, &alone), none);
-        assert_eq!(check(&group(Box::new(knapsack)), &ROWS), none);
+        assert_eq!(check(&knapsack, &alone), sweep_only);
+        assert_eq!(check(&group(Box::new(knapsack)), &ROWS), sweep_only);
     }
 }

@@ -240,6 +240,11 @@ mod tests {
             }
         };
         check(&almost.collect::<Vec<_>>());
+        // Each score is just beyond the span of the histogram that has the one before.
+        let far =
+            [1023, 1007, 975, 911, 783, 527, 15, -1009].map(|exponent| 2.0_f64.powi(exponent));
+        let far = far.into_iter().chain([f64::MIN]).map(|score| (1, score));
+        check(&far.collect::<Vec<_>>());
         for length in [0, 1, 2, 40, 300, 5_000] {
             for tokens in tokens {
                 for score in scores {

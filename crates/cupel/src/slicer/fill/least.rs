@@ -148,8 +148,10 @@ mod tests {
     #[test]
     fn the_least_targets_of_many_items_are_those_of_one_item_at_a_time() {
         let mut random = Random::new(8);
-        for largest in [3, 100, 1 << 20] {
+        for largest in [1, 3, 100, 1 << 20] {
             let mut tokens = vec![1 << 40];
+            // These split the rooms of the others in the middle of a block.
+            tokens.extend((0..20).map(|_| random.within(1..=2_000)));
             tokens.extend((0..3 * Rooms::BLOCK).map(|_| random.within(1..=largest)));
             let least = least_targets(&tokens, i64::MAX);
             for (item, least) in least.into_iter().enumerate() {
