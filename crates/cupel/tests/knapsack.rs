@@ -280,11 +280,10 @@ fn sort(items: &mut [(i64, f64)]) {
     });
 }
 
-/// Compares a way to choose with the literal one on random problems.
+/// Compares a way to choose with the literal one on random problems, 200 per case.
 fn check(default_cases: u32, seed: u64, choice: impl Fn(&Problem) -> Vec<usize>) {
-    let cases = cases(default_cases);
     let mut random = Random::new(seed);
-    for _ in 0..cases {
+    for _ in 0..200 * cases(default_cases) {
         let problem = random.problem();
         let is_wrong = |problem: &Problem| choice(problem) != problem.literal_choice();
         if is_wrong(&problem) {
@@ -298,7 +297,7 @@ fn check(default_cases: u32, seed: u64, choice: impl Fn(&Problem) -> Vec<usize>)
 // proves: KNAP-3, KNAP-4, KNAP-6, KNAP-7, KNAP-8, KNAP-9, KNAP-10, KNAP-11, KNAP-12, R009, R010, R061, R063
 #[test]
 fn choices_are_those_of_the_literal_table() {
-    check(40_000, 1, Problem::choice);
+    check(200, 1, Problem::choice);
 }
 
 /// Three items of 1 to 3 tokens and values of 1 to 4 in any order, with every target.
@@ -343,7 +342,7 @@ fn choice_within_least_memory(problem: &Problem) -> Vec<usize> {
 // proves: KNAP-9, KNAP-11, KNAP-18
 #[test]
 fn choices_within_little_memory_are_those_of_the_literal_table() {
-    check(10_000, 2, choice_within_least_memory);
+    check(50, 2, choice_within_least_memory);
 }
 
 // proves: KNAP-9, KNAP-11
