@@ -321,6 +321,20 @@ fn choices_of_all_small_problems_are_those_of_the_literal_table() {
     }
 }
 
+/// The core grows from 32 rows to four times as many and a few more: to all of them, or almost all.
+// proves: KNAP-9, KNAP-11
+#[test]
+fn choices_from_about_as_many_items_as_the_second_core_has() {
+    let mut random = Random::new(3);
+    for count in 130..=150 {
+        for class in Class::ALL {
+            let weights = random.weights(count, 40);
+            let problem = random.problem_of(class, weights);
+            assert_eq!(problem.choice(), problem.literal_choice(), "{problem:?}");
+        }
+    }
+}
+
 /// The choice with no more memory than it takes.
 fn choice_within_least_memory(problem: &Problem) -> Vec<usize> {
     let mut bytes = 256;

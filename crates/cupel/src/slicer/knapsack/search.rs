@@ -220,3 +220,37 @@ impl<'a> CoreSearch<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use cupel_conformance::testing::Random;
+
+    use super::*;
+
+    /// A keep table of 100 rows and 2,001 capacities takes 25 kB, a checkpoint 8 kB at least.
+    #[test]
+    fn a_table_that_does_not_fit_is_solved_with_checkpoints() {
+        let mut random = Random::new(7);
+        let rows: Vec<Row> = (0..100)
+            .map(|rank| Row {
+                rank,
+                weight: random.within(1..=100),
+                value: random.within(1..=1_000),
+            })
+            .collect();
+        let capacity = 2_000;
+        let expected = solve_full_table(&rows, capacity, 1 << 30).unwrap();
+        let least = (1_usize..).map(|kilobytes| kilobytes << 10);
+        let mut solved = least.map(|memory| solve_full_table(&rows, capacity, memory));
+        let (failed, first) = solved
+            .by_ref()
+            .enumerate()
+            .find_map(|(failed, solved)| Some((failed, solved.ok()?)))
+            .unwrap();
+        assert!(failed < 50, "{failed} kB");
+        assert_eq!(first, expected);
+        for solved in solved.take(20) {
+            assert_eq!(solved.unwrap(), expected);
+        }
+    }
+}

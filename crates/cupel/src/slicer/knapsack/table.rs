@@ -6,6 +6,7 @@ use super::lane::{LANES, Lane, is_kept};
 use super::program::Span;
 
 /// The memory limit is exceeded.
+#[derive(Debug)]
 pub(super) struct TooLarge {
     /// The number of bytes over the limit.
     pub(super) missing: usize,
