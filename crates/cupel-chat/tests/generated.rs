@@ -411,7 +411,8 @@ fn check_sweep(shape: Shape, messages: &[Value], policy: &Policy) -> Result<(), 
 #[test]
 fn the_sweep_of_a_chat_equals_one_fit_per_budget() {
     let config = Config {
-        cases: testing::cases(20),
+        // A case is hundreds of fits: one in ten of the cases that are asked for.
+        cases: testing::cases(200).div_ceil(10),
         failure_persistence: None,
         max_shrink_iters: 200,
         ..Config::default()

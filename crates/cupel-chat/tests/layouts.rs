@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use cupel::ContextBudget;
+use cupel::{ContextBudget, CupelError};
 use cupel_chat::{
-    Chat, Chats, Encoding, Heuristic, Message, Role, Shape, default_policy, newest_policy,
+    Chat, Chats, Encoding, FitError, FittedMessage, Heuristic, Message, Role, Shape,
+    default_policy, newest_policy,
 };
 use cupel_conformance::testing;
 use proptest::collection::vec;
@@ -717,4 +718,39 @@ fn a_row_of_training_data_with_a_system_prompt_is_sharegpt() {
     ]});
     let chat = Chat::parse(&row.to_string(), None).unwrap();
     assert_eq!(chat.shape(), Shape::ShareGpt);
+}
+
+#[test]
+fn a_chat_has_the_pointer_of_its_list() {
+    let user = r#"{"role": "user", "content": "hi"}"#;
+    let pointer = |text: &str| {
+        let chat = Chat::parse(text, None).unwrap();
+        chat.list_pointer().map(str::to_owned)
+    };
+    assert_eq!(pointer(&format!("[{user}]")).as_deref(), Some(""));
+    let request = format!(r#"{{"model": "m", "messages": [{user}]}}"#);
+    assert_eq!(pointer(&request).as_deref(), Some("/messages"));
+    let answer = r#"{"role": "assistant", "content": "hello"}"#;
+    assert_eq!(pointer(&format!("{user}\n{answer}\n")), None);
+}
+
+#[test]
+fn the_error_of_a_policy_is_the_source() {
+    let error = FitError::Policy(CupelError::EmptyContent);
+    let source = std::error::Error::source(&error).map(ToString::to_string);
+    assert_eq!(source, Some(CupelError::EmptyContent.to_string()));
+    let error = FitError::NoUserTurn(Shape::Anthropic);
+    assert!(std::error::Error::source(&error).is_none());
+}
+
+#[test]
+fn a_message_without_a_shorter_text_is_the_original() {
+    let chat = r#"[{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]"#;
+    let chat = Chat::parse(chat, None).unwrap();
+    let budget = ContextBudget::with_target(1_000, 1_000).unwrap();
+    let fitted = chat.fit(&default_policy(), &budget, &Encoding::O200k);
+    assert_eq!(
+        fitted.unwrap().messages(),
+        [FittedMessage::Original(0), FittedMessage::Original(1)]
+    );
 }
