@@ -1194,6 +1194,14 @@ fn an_explanation_names_the_items_that_are_in_instead() {
     assert!(explain(&items, 1).displaced_by.is_empty());
     assert!(!explain(&items, 1).to_string().contains("displaced"));
 
+    // Those that rank above are not in its place.
+    let middle = [
+        item("top", 5, 1.0),
+        item("large", 100, 0.9),
+        item("last", 5, 0.1),
+    ];
+    assert_eq!(explain(&middle, 1).displaced_by, [2]);
+
     // A duplicate: the copy that stays.
     let copies = [
         item("same", 10, 0.1),
