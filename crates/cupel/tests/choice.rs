@@ -233,7 +233,7 @@ fn run<T: std::fmt::Debug>(
     check: impl Fn(T) -> Result<(), TestCaseError>,
 ) {
     let config = Config {
-        cases: cupel_conformance::testing::cases(2_000),
+        cases: 20 * cupel_conformance::testing::cases(100),
         failure_persistence: None,
         ..Config::default()
     };
