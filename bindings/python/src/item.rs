@@ -576,18 +576,18 @@ fn time(value: &Bound<'_, PyAny>) -> PyResult<Option<DateTime<Utc>>> {
 
 /// Returns the time of a `datetime` with a `timezone`: 0.2 us instead of 1.2 us through its text.
 fn exact_time(value: &Bound<'_, PyAny>) -> PyResult<Option<DateTime<Utc>>> {
-    struct Datetime {
+    struct Module {
         datetime: Py<PyAny>,
         timezone: Py<PyAny>,
         epoch: Py<PyAny>,
     }
-    static MODULE: PyOnceLock<Datetime> = PyOnceLock::new();
+    static MODULE: PyOnceLock<Module> = PyOnceLock::new();
     let py = value.py();
     let module = MODULE.get_or_try_init(py, || {
         let module = py.import(intern!(py, "datetime"))?;
         let (datetime, timezone) = (module.getattr("datetime")?, module.getattr("timezone")?);
         let epoch = datetime.call_method1("fromtimestamp", (0, timezone.getattr("utc")?))?;
-        Ok::<_, PyErr>(Datetime {
+        Ok::<_, PyErr>(Module {
             datetime: datetime.unbind(),
             timezone: timezone.unbind(),
             epoch: epoch.unbind(),
