@@ -228,6 +228,15 @@ fn items() -> impl Strategy<Value = Vec<ScoredItem>> {
     vec(item, 0..6)
 }
 
+/// The items with their scores as hints.
+fn hinted(items: &[ScoredItem]) -> Vec<ContextItem> {
+    let hinted = |scored: &ScoredItem| {
+        let item = scored.item.to_builder();
+        item.future_relevance_hint(scored.score).build().unwrap()
+    };
+    items.iter().map(hinted).collect()
+}
+
 fn run<T: std::fmt::Debug>(
     cases: impl Strategy<Value = T>,
     check: impl Fn(T) -> Result<(), TestCaseError>,
@@ -253,11 +262,7 @@ fn the_choice_is_that_of_brute_force() {
 #[test]
 fn a_sweep_is_one_run_per_budget() {
     run((items(), 0_i64..30), |(items, first)| {
-        let hinted = |scored: &ScoredItem| {
-            let item = scored.item.to_builder();
-            item.future_relevance_hint(scored.score).build().unwrap()
-        };
-        let mut items: Vec<_> = items.iter().map(hinted).collect();
+        let mut items = hinted(&items);
         let pinned = ContextItem::builder("pinned", 4).pinned(true);
         items.push(pinned.build().unwrap());
         let pipeline = pipeline(ChoiceSlice::new());
@@ -295,11 +300,7 @@ fn a_sweep_is_one_run_per_budget() {
 #[test]
 fn least_budgets_are_those_of_the_sweep() {
     run((items(), 0_i64..60), |(items, ceiling)| {
-        let hinted = |scored: &ScoredItem| {
-            let item = scored.item.to_builder();
-            item.future_relevance_hint(scored.score).build().unwrap()
-        };
-        let items: Vec<_> = items.iter().map(hinted).collect();
+        let items = hinted(&items);
         let pipeline = pipeline(ChoiceSlice::new());
         let sweep = pipeline.sweep(&items, &budget(0), 0..=60).unwrap();
         let least = pipeline.min_budgets(&items, &budget(0), ceiling).unwrap();
