@@ -32,6 +32,12 @@ function check(name, page, body, options) {
   });
 }
 
+/** Opens a summary, and waits until its content is drawn: the page makes that in an event after the click. */
+async function openSummary(summary, content) {
+  await summary.click();
+  await content.first().waitFor();
+}
+
 /** What the page shows, after it has drawn. */
 function shown(page) {
   return page.evaluate(async () => {
@@ -119,6 +125,7 @@ for (const name of cases) {
       await shown(page);
       assert.equal(await width(), 360, tab);
       for (const row of (await page.locator(`#panel-${tab} summary`).all()).slice(0, 8)) await row.click();
+      await shown(page);
       assert.equal(await width(), 360, `${tab} with texts open`);
     }
   }, PHONE);
@@ -259,7 +266,7 @@ check('a gap of the transcript opens and says why', 'agent-session', async (page
   const gap = page.locator('#transcript .gap');
   assert.equal(await gap.count(), 1);
   assert.match(await gap.locator('summary').first().textContent(), new RegExp(`^${omitted} messages left out`));
-  await gap.locator('summary').first().click();
+  await openSummary(gap.locator('summary').first(), gap.locator('[data-index]'));
   const isOut = (index) => !run.window.includes(index);
   const listed = await gap.locator('[data-index]').evaluateAll((rows) => rows.map((row) => Number(row.dataset.index)));
   assert.deepEqual(listed, [...Array(expected.count).keys()].filter(isOut));
@@ -297,6 +304,7 @@ check('a call and its results are one card', 'agent-session', async (page) => {
   const card = (list) => page.locator(`#${list} > .card`, { has: page.locator('[data-index="19"]') });
   for (const list of ['transcript', 'window']) {
     await page.click(`#tab-${list}`);
+    await shown(page);
     const members = await card(list).locator('[data-index]').evaluateAll((rows) => rows.map((row) => row.dataset.index));
     assert.deepEqual(members, ['19', '20', '21', '22'], list);
     assert.deepEqual(await card(list).locator('.tool').allTextContents(), ['edit_file', 'edit_file', 'edit_file']);
@@ -370,13 +378,13 @@ check('all filters are in view on a phone', 'agent-session', async (page) => {
 
 check('matches of the search are highlighted', 'agent-session', async (page) => {
   const marked = () => page.evaluate(() => [...(CSS.highlights.get('match') ?? [])].map(String));
+  const waitForMatches = (some) => page.waitForFunction((some) => (CSS.highlights.get('match')?.size ?? 0) > 0 === some, some);
   await page.fill('#search', 'Git_Show');
-  await page.waitForTimeout(100);
+  await waitForMatches(true);
   const texts = await marked();
-  assert(texts.length > 0 && texts.every((text) => text.toLowerCase() === 'git_show'), texts.join());
+  assert(texts.every((text) => text.toLowerCase() === 'git_show'), texts.join());
   await page.fill('#search', '');
-  await page.waitForTimeout(100);
-  assert.deepEqual(await marked(), []);
+  await waitForMatches(false);
 });
 
 check('everything is reached by the Tab key, in reading order', 'incident', async (page, expected) => {
@@ -444,6 +452,7 @@ for (const [name, options] of [
 ]) {
   check(`${name}: axe finds no fault (${JSON.stringify(options)})`, name, async (page) => {
     for (const summary of (await page.locator('main summary').all()).slice(0, 12)) await summary.click();
+    await shown(page);
     await page.evaluate(axe);
     const { violations } = await page.evaluate(() => globalThis.axe.run());
     const faults = violations.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(' | ')}`);
@@ -466,8 +475,9 @@ check('the search finds texts whatever their case', 'incident', async (page) => 
 check('the search finds calls in the transcript', 'agent-session', async (page) => {
   await page.fill('#search', 'git_show');
   await shown(page);
-  await page.locator('#transcript .gap summary').first().click();
-  assert.deepEqual(await page.locator('#transcript .gap .call b').allTextContents(), ['git_show']);
+  const calls = page.locator('#transcript .gap .call b');
+  await openSummary(page.locator('#transcript .gap summary').first(), calls);
+  assert.deepEqual(await calls.allTextContents(), ['git_show']);
 });
 
 check('an item opens by keyboard, with its text and the parts of its score', 'incident', async (page) => {
@@ -482,8 +492,9 @@ check('an item opens by keyboard, with its text and the parts of its score', 'in
   // The newest message: hint 1.0 times 3/6, newest times 2/6, kind of least weight.
   const newest = page.locator('#window [data-index="27"]');
   assert.equal(await newest.locator('.score').textContent(), '0.833');
-  await newest.locator('summary').click();
-  assert.deepEqual(await newest.locator('.parts tbody tr').allInnerTexts(), [
+  const parts = newest.locator('.parts tbody tr');
+  await openSummary(newest.locator('summary'), parts);
+  assert.deepEqual(await parts.allInnerTexts(), [
     'Composite\t0.833\t\t',
     'Reflexive\t1.000\t× 0.50\t0.500',
     'Recency\t1.000\t× 0.33\t0.333',
