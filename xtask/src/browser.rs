@@ -27,7 +27,7 @@ pub(crate) fn screenshots() -> Result<(), String> {
 /// Installs Chromium and the packages of the test. Writes the pages and the expected results.
 fn prepare() -> Result<PathBuf, String> {
     install_chromium()?;
-    let pages = root().join("target/browser");
+    let pages = crate::target().join("browser");
     std::fs::create_dir_all(&pages).map_err(|error| format!("{}: {error}", pages.display()))?;
     node(&["ci", "--no-audit", "--no-fund"], &pages)?;
     // The features of the other tests, so that nothing is built twice.

@@ -10,7 +10,7 @@ const BUDGETS: [&str; 5] = ["700", "1000", "1500", "2500", "100000"];
 
 /// Fits every chat in `examples/shapes` to every budget, and parses the results.
 pub(crate) fn test() -> Result<(), String> {
-    let target = root().join("target/clients");
+    let target = crate::target().join("clients");
     let fitted = target.join("fitted");
     let python = python::environment(&target.join("python"), &folder().join("requirements.txt"))?;
     let node = target.join("node");
@@ -33,9 +33,7 @@ fn folder() -> PathBuf {
 /// Writes each chat at each budget as `FORMAT.BUDGET.json`.
 fn fit(fitted: &Path) -> Result<(), String> {
     create(fitted)?;
-    // The features of the other tests, so that nothing is built twice.
-    let build = "build --quiet --workspace --all-features --bin cupel";
-    process::run(&mut process::cargo(build.split(' ')), "it does not build")?;
+    let command = process::built("--bin cupel", "debug/cupel")?;
     let examples = root().join("examples/shapes");
     let files = std::fs::read_dir(&examples);
     let files = files.map_err(|error| format!("{}: {error}", examples.display()))?;
@@ -43,7 +41,7 @@ fn fit(fitted: &Path) -> Result<(), String> {
         let path = file.map_err(|error| error.to_string())?.path();
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         for budget in BUDGETS {
-            let mut cupel = Command::new(root().join("target/debug/cupel"));
+            let mut cupel = Command::new(&command);
             cupel.args(["fit", "--budget", budget]).arg(&path);
             let output = process::output(&mut cupel)?;
             let result = fitted.join(format!("{name}.{budget}.json"));

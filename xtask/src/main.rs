@@ -31,7 +31,8 @@ Commands:
   release       Tests each feature alone, the packed crates and the minimum Rust version
   package       Packs every crate, then builds and tests the packed crates
   fuzz          Runs every fuzz target for SECONDS each: SECONDS
-  mutants       Tests the tests with mutated code: [--only TEXT | --sample COUNT | --missed]
+  mutants       Tests the tests with mutated code:
+                [--only TEXT | --sample COUNT | --switched | --alone | --missed]
   browser       Tests the pages of `cupel explain --html` in Chromium
   clients       Parses fitted chats with the types of the providers' clients
   python        Builds and tests the Python package
@@ -86,6 +87,12 @@ fn main() -> ExitCode {
 fn root() -> PathBuf {
     let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
     xtask.parent().unwrap_or(xtask).to_owned()
+}
+
+/// Returns cargo's target directory, which all workspaces of the repository share.
+fn target() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR");
+    target.map_or_else(|| root().join("target"), PathBuf::from)
 }
 
 fn read(path: &Path) -> Result<String, String> {

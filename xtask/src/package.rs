@@ -8,13 +8,13 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::process::{self, cargo};
-use crate::{crates, read_toml, root, test};
+use crate::{crates, read_toml, root, target, test};
 
 pub(crate) fn run() -> Result<(), String> {
     let pack = "package --workspace --exclude xtask --no-verify --allow-dirty --quiet";
     process::run(&mut cargo(pack.split(' ')), "see the messages above")?;
 
-    let workspace = root().join("target/package-test");
+    let workspace = target().join("package-test");
     let fault = |error| format!("{}: {error}", workspace.display());
     if workspace.exists() {
         std::fs::remove_dir_all(&workspace).map_err(fault)?;
@@ -29,7 +29,7 @@ pub(crate) fn run() -> Result<(), String> {
     tests
         .arg("--manifest-path")
         .arg(workspace.join("Cargo.toml"));
-    tests.arg("--target-dir").arg(root().join("target"));
+    tests.arg("--target-dir").arg(target());
     tests.env("CUPEL_CASES", test::FEW_CASES);
     process::run(
         &mut tests,
@@ -47,7 +47,7 @@ fn unpack(workspace: &Path) -> Result<String, String> {
         let packed = format!("{}-{}", field("name"), field("version"));
         let mut tar = Command::new("tar");
         tar.arg("-xzf")
-            .arg(root().join(format!("target/package/{packed}.crate")));
+            .arg(target().join(format!("package/{packed}.crate")));
         process::run(tar.arg("-C").arg(workspace), "install tar")?;
         let _ = write!(members, "{packed:?}, ");
         let _ = writeln!(patches, "{} = {{ path = {packed:?} }}", field("name"));

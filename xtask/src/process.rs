@@ -1,6 +1,6 @@
 //! Runs other programs.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Returns a command for the cargo that started this one, in the root of the repository.
@@ -30,6 +30,14 @@ pub(crate) fn run(command: &mut Command, hint: &str) -> Result<(), String> {
         Ok(status) => Err(format!("`{line}`: {status}; {hint}")),
         Err(error) => Err(format!("`{line}`: {error}; {hint}")),
     }
+}
+
+/// Builds a program of the workspace and returns its path, which is given relative to cargo's target directory. It
+/// has the features of the tests, so that nothing is built twice.
+pub(crate) fn built(program: &str, path: &str) -> Result<PathBuf, String> {
+    let build = format!("build --quiet --workspace --all-features {program}");
+    run(&mut cargo(build.split(' ')), "see the messages above")?;
+    Ok(crate::target().join(path))
 }
 
 /// Returns whether a program starts and succeeds, without its output.

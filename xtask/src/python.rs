@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use crate::{entries, process, root};
+use crate::{entries, process, root, target};
 
 /// The hint for a command that shows its own errors.
 const FAILED: &str = "see the messages above";
@@ -244,16 +244,9 @@ fn pytest(python: &Path, folder: &Path) -> Result<(), String> {
     let mut pytest = Command::new(python);
     pytest.args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"]);
     pytest.arg(folder).current_dir(package());
-    pytest.env("CUPEL", command()?);
+    // The tests compare the package with the command.
+    pytest.env("CUPEL", process::built("--bin cupel", "debug/cupel")?);
     process::run(&mut pytest, FAILED)
-}
-
-/// Builds the command and returns its path: the tests compare the package with it.
-fn command() -> Result<PathBuf, String> {
-    // The features of the other tests, so that nothing is built twice.
-    let build = "build --quiet --workspace --all-features --bin cupel";
-    process::run(&mut process::cargo(build.split(' ')), FAILED)?;
-    Ok(target().join("debug/cupel"))
 }
 
 /// Checks the installed package and its tests with mypy, and the stubs against the extension module.
@@ -314,12 +307,6 @@ fn now() -> Instant {
 /// Returns the folder of the Python package.
 fn package() -> PathBuf {
     root().join("bindings/python")
-}
-
-/// Returns cargo's target directory, which the package shares with the other crates.
-fn target() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR");
-    target.map_or_else(|| root().join("target"), PathBuf::from)
 }
 
 fn file_name(path: &Path) -> &OsStr {

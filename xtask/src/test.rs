@@ -1,6 +1,7 @@
 //! `cargo xtask test`: every check and test that must pass before a change lands.
 //! `cargo xtask release`: the slow checks of what users download, before a release.
 
+use std::process::Command;
 use std::time::Instant;
 
 use crate::{package, process, read_toml, root};
@@ -51,7 +52,8 @@ const STEPS: &[Step] = &[
         each_feature("clippy", "--all-targets -- -D warnings")
     }),
     ("example", Needs::Nothing, || {
-        cargo("run --quiet --package cupel --example first_run")
+        let example = process::built("--example first_run", "debug/examples/first_run")?;
+        process::run(&mut Command::new(example), FAILED)
     }),
     ("instruction counts", Needs::Valgrind, || {
         crate::bench::run(&["--check"])
@@ -137,7 +139,7 @@ fn check_msrv() -> Result<(), String> {
     let check = "check --workspace --all-features --target-dir target/msrv";
     if !process::succeeds(&mut process::cargo_of(version, "--version")) {
         eprintln!("installing Rust {version}");
-        let mut rustup = std::process::Command::new("rustup");
+        let mut rustup = Command::new("rustup");
         let install = rustup.args(["toolchain", "install", "--profile", "minimal", version]);
         process::run(install, &hint)?;
     }

@@ -270,7 +270,7 @@ fn list_of(verdict: Verdict) -> PathBuf {
 
 /// Returns the directory of all files that this command writes.
 fn directory() -> PathBuf {
-    root().join("target/mutants")
+    crate::target().join("mutants")
 }
 
 /// Writes a file unless it has this text, so that cargo does not build it again.
