@@ -1,5 +1,5 @@
-//! Message content: a string or an array of content blocks. All formats share [`BLOCKS`], one row per block
-//! type; `tokens/cost.rs` has the tokens of each [`ContentPart`].
+//! Message content: a string or an array of content blocks. The formats with typed blocks share [`BLOCKS`], one
+//! row per block type; `tokens/cost.rs` has the tokens of each [`ContentPart`].
 
 use serde_json::{Map, Value};
 

@@ -16,8 +16,9 @@
 //! | `cohere.rs` | Cohere, version 2 |
 //! | `items.rs` | items of the library |
 //!
-//! `detect.rs` finds the format of a text, `blocks.rs` reads the content blocks that the formats share,
-//! and `fields.rs` reads fields of JSON objects.
+//! `detect.rs` finds the format of a text, `blocks.rs` reads the typed content blocks that most formats share,
+//! `media.rs` reads images and files, `order.rs` links results to calls by order, and `fields.rs` reads fields of
+//! JSON objects.
 //!
 //! # How to add a format
 //!
@@ -44,7 +45,7 @@
 //! 2. Below: its `mod` line and its row in [`formats!`], which makes the variant of [`Shape`].
 //! 3. Its tests; see "A chat format" in ARCHITECTURE.md.
 //!
-//! Nothing else names a format: layout, detection, rules, markers and token counts read its row.
+//! Nothing else in this crate names a format: layout, detection, rules, markers and token counts read its row.
 
 mod anthropic;
 mod bedrock;
