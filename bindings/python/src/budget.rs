@@ -7,7 +7,7 @@ use cupel::{ContextBudget, ContextKind};
 use cupel_cli::parse_budget;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyString, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyMapping, PyString, PyTuple};
 
 use crate::error::{self, Fault};
 use crate::json::{NotFinite, described, reduced, text, to_json};
@@ -35,7 +35,6 @@ impl Budget {
         let budget = slots.collect::<Result<_, _>>().and_then(|slots| {
             ContextBudget::new(
                 max_tokens,
-                // The constructor checks the relation of both.
                 target_tokens.unwrap_or_else(|| max_tokens.saturating_sub(output_reserve).max(0)),
                 output_reserve,
                 slots,
@@ -138,7 +137,7 @@ pub(crate) fn read_within(
         let budget = parse_budget(text(value, "budget")?, window);
         return budget.map_err(|problem| error::problem(py, &problem, "budget"));
     }
-    if value.is_instance_of::<PyDict>() {
+    if value.is_instance_of::<PyMapping>() {
         return Budget::from_dict(value).map(|budget| budget.0);
     }
     let got = described(value);

@@ -41,7 +41,7 @@ pub(crate) fn run<R>(code: impl FnOnce() -> R) -> R {
     code()
 }
 
-/// Releases the GIL. `PyO3` knows about it, so that no callback runs for [`is_running`].
+/// Releases the GIL and resets the depth: `PyO3` tracks this release.
 pub(crate) fn detach<R: Ungil>(py: Python<'_>, code: impl Ungil + FnOnce() -> R) -> R {
     let _restored = Restored::replace(0);
     py.detach(code)

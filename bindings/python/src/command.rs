@@ -86,8 +86,8 @@ pub(crate) fn dumps(value: &Bound<'_, PyAny>, path: &str) -> PyResult<String> {
 pub(crate) struct Session(Mutex<cupel_cli::Session>);
 
 impl Session {
-    /// Returns the session, unless a window of it is being made: by another thread, or around a strategy that
-    /// asks for one.
+    /// Returns the session. It is an error if it is in use: by another thread, or by the caller of a strategy
+    /// that uses it.
     fn lock(&self) -> PyResult<MutexGuard<'_, cupel_cli::Session>> {
         match self.0.try_lock() {
             Ok(session) => Ok(session),
@@ -151,7 +151,7 @@ type Fitted<'py> = (
 #[pyo3(signature = (arguments, chat, policy=None, session=None))]
 pub(crate) fn fit<'py>(
     py: Python<'py>,
-    arguments: Vec<String>,
+    mut arguments: Vec<String>,
     chat: &Bound<'py, PyAny>,
     policy: Option<&Bound<'py, PyAny>>,
     session: Option<&Bound<'py, Session>>,
@@ -161,6 +161,9 @@ pub(crate) fn fit<'py>(
         .map(policy::read)
         .transpose()?
         .map(|(policy, _)| policy);
+    if policy.is_some() {
+        arguments.push(format!("--policy={POLICY}"));
+    }
     let line = ["fit".to_owned()]
         .into_iter()
         .chain(arguments.iter().cloned());
@@ -186,10 +189,9 @@ pub(crate) fn fit<'py>(
     }
     let document = to_python(py, &answer.document)?;
     let (notes, list) = (answer.notes.clone(), answer.list.clone());
-    let mut arguments = arguments;
     let is_session = session.is_some() || arguments.iter().any(|it| it.starts_with("--state"));
     if is_session {
-        // The page explains one window: it knows no state, but the policy of sessions.
+        // `explain` has no `--state`: the page shows this window with the policy `session`.
         arguments.retain(|argument| !argument.starts_with("--state"));
         if !arguments
             .iter()

@@ -12,7 +12,8 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{
-    PyBool, PyDict, PyFloat, PyInt, PyIterator, PyList, PySlice, PyString, PyTuple, PyType,
+    PyBool, PyDict, PyFloat, PyInt, PyIterator, PyList, PyMapping, PySlice, PyString, PyTuple,
+    PyType,
 };
 
 use crate::json::{NotFinite, reduced, rfc3339, to_json, to_python};
@@ -73,13 +74,17 @@ impl Item {
         if pinned {
             fields.set_item("pinned", true)?;
         }
-        Self::from_dict(&fields)
+        Self::from_dict(fields.as_mapping())
     }
 
     /// Builds an item from its fields.
     #[staticmethod]
-    fn from_dict(fields: &Bound<'_, PyDict>) -> PyResult<Self> {
-        match DictReader::default().read(fields)? {
+    fn from_dict(fields: &Bound<'_, PyMapping>) -> PyResult<Self> {
+        let item = match fields.cast::<PyDict>() {
+            Ok(fields) => DictReader::default().read(fields)?,
+            Err(_) => None,
+        };
+        match item {
             Some(item) => Ok(Self(item)),
             None => {
                 let list = PyList::new(fields.py(), [fields])?;

@@ -204,7 +204,7 @@ pub(crate) fn reduced<T: PyTypeInfo>(
     Ok((from_dict, PyTuple::new(py, [fields])?))
 }
 
-/// Returns a time as RFC 3339, or `None` for a value that is no `datetime`. A time without a timezone is an
+/// Returns a time as RFC 3339, or `None` for a value that is not a `datetime`. A time without a timezone is an
 /// error.
 pub(crate) fn rfc3339(value: &Bound<'_, PyAny>, path: &str) -> PyResult<Option<String>> {
     let py = value.py();

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use cupel::config::{Document, Format, PolicyConfig, presets};
 use cupel::{OverflowStrategy, Policy};
-use cupel_cli::find_policy;
+use cupel_cli::{find_policy, unread_query};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple, PyType};
+use pyo3::types::{PyDict, PyMapping, PyString, PyTuple, PyType};
 
+use crate::command::POLICY;
 use crate::error::{self, Fault};
 use crate::json::{NotFinite, described, reduced, text, to_json, to_python};
 use crate::strategy;
@@ -34,7 +35,7 @@ pub(crate) fn read(value: &Bound<'_, PyAny>) -> PyResult<(Policy, String)> {
         let policy = find_policy(name).map_err(|problem| error::problem(py, &problem, ""))?;
         return Ok((policy, name.to_owned()));
     }
-    if let Ok(fields) = value.cast::<PyDict>() {
+    if let Ok(fields) = value.cast::<PyMapping>() {
         let policy = PyPolicy::from_dict(fields)?;
         return Ok((policy.policy, policy.name));
     }
@@ -72,8 +73,7 @@ pub(crate) fn warn_of_unread_query(py: Python<'_>, policy: &Policy, name: &str) 
     if policy.needs_query() {
         return Ok(());
     }
-    let message = format!("--query has no effect: no scorer of the policy {name} reads it");
-    error::warn(py, &message)
+    error::warn(py, &unread_query(name))
 }
 
 /// Returns the names of the presets.
@@ -126,7 +126,7 @@ impl PyPolicy {
         };
         Ok(Self {
             policy: builder.build().map_err(|fault| error::run(py, &fault))?,
-            name: "of the caller".to_owned(),
+            name: POLICY.to_owned(),
             arguments: Some((arguments.unbind(), options.unbind())),
         })
     }
@@ -141,7 +141,7 @@ impl PyPolicy {
 
     /// Builds a policy from its fields, as in a policy document.
     #[staticmethod]
-    fn from_dict(fields: &Bound<'_, PyDict>) -> PyResult<Self> {
+    fn from_dict(fields: &Bound<'_, PyMapping>) -> PyResult<Self> {
         let json = to_json(fields.as_any(), "policy", NotFinite::Text)?;
         let document = Document::parse(&json, Format::Json);
         let policy = document.and_then(|document| {
@@ -151,10 +151,7 @@ impl PyPolicy {
         });
         let (policy, name) =
             policy.map_err(|fault| error::config(fields.py(), &fault, "policy"))?;
-        Ok(Self::data(
-            policy,
-            name.as_deref().unwrap_or("of the caller"),
-        ))
+        Ok(Self::data(policy, name.as_deref().unwrap_or(POLICY)))
     }
 
     /// Reads a policy document: JSON, TOML or YAML.
@@ -199,11 +196,12 @@ impl PyPolicy {
         format!("<cupel.{:?}>", self.policy)
     }
 
-    fn __eq__(&self, other: &Self) -> bool {
-        let data = |policy: &Policy| PolicyConfig::of(policy).ok();
-        match (data(&self.policy), data(&other.policy)) {
+    fn __eq__(this: &Bound<'_, Self>, other: &Bound<'_, Self>) -> bool {
+        let data = |policy: &Bound<'_, Self>| PolicyConfig::of(&policy.get().policy).ok();
+        match (data(this), data(other)) {
             (Some(own), Some(other)) => own == other,
-            _ => false,
+            // Python callables have no equality of their own.
+            _ => this.is(other),
         }
     }
 

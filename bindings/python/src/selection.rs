@@ -72,15 +72,13 @@ pub(crate) fn select(
     if let Some(window) = candidates.window(py, decisions)? {
         let _ = items.set(window.unbind());
     }
-    let report = Report {
-        run: Run::Select(owned),
+    let report = Report(Run::Select {
+        owned,
         trace,
-        page: Page::Select {
-            policy,
-            name,
-            budget,
-        },
-    };
+        policy,
+        name,
+        budget,
+    });
     Ok(Selection {
         items,
         report: Py::new(py, report)?,
@@ -141,7 +139,7 @@ impl Selection {
             return Ok(items);
         }
         let report = self.report.get();
-        let Run::Select(owned) = &report.run else {
+        let Run::Select { owned, .. } = &report.0 else {
             return Err(PyRuntimeError::new_err("a selection has a run"));
         };
         let decisions = owned.borrow_dependent();
@@ -251,27 +249,20 @@ impl Selection {
 /// Why each candidate of a run is in or out. It is not iterable: `included` and `excluded` are lists, and
 /// `to_arrow()` is a table with one row per candidate.
 #[pyclass(frozen, module = "cupel")]
-pub(crate) struct Report {
-    run: Run,
-    /// The events of the run, if it was traced.
-    trace: Option<SelectionReport>,
-    page: Page,
-}
+pub(crate) struct Report(Run);
 
-/// What a report is about.
+/// What a report is about, and what its page is made from.
 enum Run {
-    Select(OwnedDecisions),
-    Fit(Box<FitAnswer>),
-}
-
-/// What the page of a report is made from.
-enum Page {
     Select {
+        owned: OwnedDecisions,
+        /// The events of the run, if it was traced.
+        trace: Option<SelectionReport>,
         policy: Policy,
         name: String,
         budget: ContextBudget,
     },
     Fit {
+        answer: Box<FitAnswer>,
         arguments: Vec<String>,
         input: String,
         policy: Option<Policy>,
@@ -286,38 +277,35 @@ impl Report {
         input: String,
         policy: Option<Policy>,
     ) -> Self {
-        Self {
-            run: Run::Fit(Box::new(answer)),
-            trace: None,
-            page: Page::Fit {
-                arguments,
-                input,
-                policy,
-            },
-        }
+        Self(Run::Fit {
+            answer: Box::new(answer),
+            arguments,
+            input,
+            policy,
+        })
     }
 
     /// Returns the number of candidates.
     fn rows(&self) -> usize {
-        match &self.run {
-            Run::Select(owned) => owned.borrow_owner().len(),
-            Run::Fit(answer) => answer.scores.len(),
+        match &self.0 {
+            Run::Select { owned, .. } => owned.borrow_owner().len(),
+            Run::Fit { answer, .. } => answer.scores.len(),
         }
     }
 
     fn window(&self) -> Vec<usize> {
-        match &self.run {
-            Run::Select(owned) => owned.borrow_dependent().window().to_vec(),
-            Run::Fit(answer) => positions(&answer.document["kept"]),
+        match &self.0 {
+            Run::Select { owned, .. } => owned.borrow_dependent().window().to_vec(),
+            Run::Fit { answer, .. } => positions(&answer.document["kept"]),
         }
     }
 
     fn document(&self, py: Python<'_>) -> PyResult<Value> {
-        match &self.run {
-            Run::Select(owned) => {
+        match &self.0 {
+            Run::Select { owned, trace, .. } => {
                 let decisions = owned.borrow_dependent();
                 let untraced;
-                let report = match &self.trace {
+                let report = match trace {
                     Some(report) => report,
                     None => {
                         untraced = decisions.to_report();
@@ -327,7 +315,7 @@ impl Report {
                 let document = select_document(decisions, report);
                 document.map_err(|problem| error::problem(py, &problem, ""))
             }
-            Run::Fit(answer) => {
+            Run::Fit { answer, .. } => {
                 let mut document = answer.document.clone();
                 document["report"] = serde_json::to_value(&answer.report).unwrap_or_default();
                 Ok(document)
@@ -337,9 +325,9 @@ impl Report {
 
     fn batch(&self) -> PyResult<RecordBatch> {
         let mut columns = DecisionColumns::with_capacity(self.rows());
-        match &self.run {
-            Run::Select(owned) => columns.append(owned.borrow_dependent()),
-            Run::Fit(answer) => append_fit(answer, &mut columns),
+        match &self.0 {
+            Run::Select { owned, .. } => columns.append(owned.borrow_dependent()),
+            Run::Fit { answer, .. } => append_fit(answer, &mut columns),
         }
         let schema = Arc::new(Schema::new(columns::fields()));
         RecordBatch::try_new(schema, columns.finish())
@@ -431,24 +419,24 @@ impl Report {
     /// The tokens of the window.
     #[getter]
     fn tokens_used(&self) -> i64 {
-        match &self.run {
-            Run::Select(owned) => owned.borrow_dependent().tokens_used(),
-            Run::Fit(answer) => answer.document["tokens_after"].as_i64().unwrap_or_default(),
+        match &self.0 {
+            Run::Select { owned, .. } => owned.borrow_dependent().tokens_used(),
+            Run::Fit { answer, .. } => answer.document["tokens_after"].as_i64().unwrap_or_default(),
         }
     }
 
     /// The candidates in the window, in its order: position, score and reason.
     #[getter]
     fn included<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let entries = match &self.run {
-            Run::Select(owned) => {
+        let entries = match &self.0 {
+            Run::Select { owned, .. } => {
                 let decisions = owned.borrow_dependent();
                 let window = decisions.window().iter();
                 let entries =
                     window.map(|&it| (it, decisions.score(it), json!(decisions.inclusion(it))));
                 entries.collect::<Vec<_>>()
             }
-            Run::Fit(answer) => {
+            Run::Fit { answer, .. } => {
                 let kept = positions(&answer.document["kept"]).into_iter();
                 let entries = kept.zip(&answer.report.included);
                 let entries = entries.map(|(it, entry)| (it, entry.score, json!(entry.reason)));
@@ -461,15 +449,15 @@ impl Report {
     /// The other candidates: position, score and reason.
     #[getter]
     fn excluded<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let entries = match &self.run {
-            Run::Select(owned) => {
+        let entries = match &self.0 {
+            Run::Select { owned, .. } => {
                 let decisions = owned.borrow_dependent();
                 let excluded = decisions.excluded().into_iter();
                 let entries =
                     excluded.map(|it| (it, decisions.score(it), json!(decisions.exclusion(it))));
                 entries.collect::<Vec<_>>()
             }
-            Run::Fit(answer) => {
+            Run::Fit { answer, .. } => {
                 let dropped = answer.document["dropped"].as_array().into_iter().flatten();
                 let entries = dropped.filter_map(|entry| {
                     let index = usize::try_from(entry["index"].as_u64()?).ok()?;
@@ -483,28 +471,25 @@ impl Report {
 
     /// Returns the page of `cupel explain --html`.
     fn to_html(&self, py: Python<'_>) -> PyResult<String> {
-        let call = match (&self.page, &self.run) {
-            (
-                Page::Select {
-                    policy,
-                    name,
-                    budget,
-                },
-                Run::Select(owned),
-            ) => {
+        let call = match &self.0 {
+            Run::Select {
+                owned,
+                policy,
+                name,
+                budget,
+                ..
+            } => {
                 let request = json!({ "items": &**owned.borrow_owner(), "budget": budget });
                 Call::new(["explain", "-", "--html", "-", "--policy", name])
                     .input("items", request.to_string())
                     .policy(name, policy.clone())
             }
-            (
-                Page::Fit {
-                    arguments,
-                    input,
-                    policy,
-                },
-                _,
-            ) => {
+            Run::Fit {
+                arguments,
+                input,
+                policy,
+                ..
+            } => {
                 let arguments = ["explain", "--html", "-"]
                     .into_iter()
                     .chain(arguments.iter().map(String::as_str));
@@ -514,7 +499,6 @@ impl Report {
                     None => call,
                 }
             }
-            (Page::Select { .. }, Run::Fit(_)) => return Ok(String::new()),
         };
         let page = py.detach(|| call.answer());
         page.map_err(|problem| error::problem(py, &problem, ""))

@@ -31,7 +31,7 @@ from batch_data import (
     newest,
     random_requests,
 )
-from command import run
+from command import ROOT, run
 
 
 def select(data: Any, *args: Any, **options: Any) -> pa.Table:
@@ -226,6 +226,68 @@ def test_a_log_without_texts_runs_with_a_policy_that_reads_none() -> None:
         cupel.select_batches(table, 10, "memory", query="when?")
 
 
+RECENCY = {"type": "recency"}
+STRATEGIES: dict[str, dict[str, dict[str, Any]]] = {
+    "reads no texts": {
+        "scorer.recency": {},
+        "scorer.priority": {},
+        "scorer.kind": {},
+        "scorer.tag": {"tag_weights": {"a": 1}},
+        "scorer.frequency": {},
+        "scorer.reflexive": {},
+        "scorer.composite": {"entries": [{"scorer": RECENCY}]},
+        "scorer.scaled": {"inner": RECENCY},
+        "scorer.decay": {"curve": {"type": "exponential", "half_life": "1h"}},
+        "scorer.metadata_trust": {},
+        "scorer.metadata_key": {"key": "k", "value": "v", "boost": 2},
+        "scorer.product": {"scorers": [RECENCY]},
+        "scorer.fusion": {"entries": [{"scorer": RECENCY}]},
+        "slicer.greedy": {},
+        "slicer.rank": {},
+        "slicer.density": {"exponent": 0.5},
+        "slicer.knapsack": {},
+        "slicer.quota": {"quotas": []},
+        "slicer.count_quota": {"entries": []},
+        "slicer.count_constrained_knapsack": {"entries": []},
+        "slicer.group": {},
+        "slicer.ladder": {"steps": []},
+        "slicer.choice": {},
+    },
+    "reads texts": {
+        "scorer.embedding": {"vector": [1.0]},
+        "scorer.relevance": {"query": "keys"},
+        "scorer.neighbor": {"inner": RECENCY},
+        "scorer.conversation": {"query": "keys"},
+        "slicer.diversity": {},
+        "slicer.near_duplicates": {},
+    },
+}
+"""Every strategy. A new one has to be in ``READERS`` of src/batches/mod.rs if it reads texts."""
+
+
+def test_every_strategy_that_reads_texts_is_refused_without_them() -> None:
+    schema = json.loads((ROOT / "crates/cupel/schema/policy.schema.json").read_text())
+    known = {name for name in schema["$defs"] if name.startswith(("scorer.", "slicer."))}
+    assert known == {name for names in STRATEGIES.values() for name in names}
+    table = pa.table({"request_id": [1, 1], "tokens": [5, 6]})
+    for effect, strategies in STRATEGIES.items():
+        for name, fields in strategies.items():
+            role, _, kind = name.partition(".")
+            strategy = {"type": kind, **fields}
+            # A callable beside it does not hide it.
+            policy = (
+                cupel.Policy(strategy, deduplication=False)
+                if role == "scorer"
+                else cupel.Policy(lambda items: [1.0] * len(items), strategy, deduplication=False)
+            )
+            if effect == "reads no texts":
+                assert select(table, 20, policy).num_rows == 2, name
+            else:
+                message = f"missing column `content`: `{kind}` of the policy reads the texts"
+                with pytest.raises(ValueError, match=message):
+                    cupel.select_batches(table, 10, policy)
+
+
 def test_every_item_field_is_read() -> None:
     item = {
         "content": "rules",
@@ -382,7 +444,7 @@ def test_an_id_that_comes_back_is_an_error_that_names_it() -> None:
     for errors in ("raise", "report"):
         for batches in (table, cut(table, [3, 5]), table.combine_chunks()):
             with pytest.raises(
-                pa.ArrowInvalid, match='request "r1" comes back after other requests'
+                pa.ArrowInvalid, match='the rows of request "r1" are not contiguous'
             ):
                 select(batches, policy="newest", errors=errors)
 

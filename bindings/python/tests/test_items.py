@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import pickle
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -23,6 +24,18 @@ def test_an_item_round_trips_through_a_dict(document: Json) -> None:
     assert item == cupel.Item(**document)
     for key, value in document.items():
         assert getattr(item, key) == value, key
+
+
+def test_any_mapping_is_accepted_where_a_dict_is() -> None:
+    fields: Mapping[str, Any] = MappingProxyType({"content": "a", "tokens": 3})
+    assert cupel.Item.from_dict(fields) == cupel.Item("a", 3)
+    budget: Mapping[str, Any] = MappingProxyType({"max_tokens": 5, "target_tokens": 4})
+    policy: Mapping[str, Any] = MappingProxyType({"scorer": {"type": "recency"}})
+    assert cupel.Policy.from_dict(policy) == cupel.Policy("recency")
+    for given_items in ([fields, fields], cupel.Items([fields, fields])):
+        assert cupel.select_index(given_items, budget, policy) == [0]
+    with pytest.raises(TypeError, match="Mapping"):
+        cupel.Item.from_dict(["a"])  # type: ignore[arg-type]
 
 
 @given(items())

@@ -171,6 +171,13 @@ def test_a_score_that_is_not_finite_is_a_float_in_the_report() -> None:
     assert entry["score"] == float("inf")
 
 
+def test_policies_with_callables_are_equal_only_to_themselves() -> None:
+    policy = cupel.Policy(length)
+    assert policy == policy
+    assert policy != cupel.Policy(length)
+    assert cupel.Policy("recency") == cupel.Policy("recency") != cupel.Policy("priority")
+
+
 def test_a_pipeline_of_a_policy_takes_nothing_else() -> None:
     policy = cupel.Policy("recency")
     assert cupel.Pipeline({"scorer": {"type": "recency"}}).policy == policy

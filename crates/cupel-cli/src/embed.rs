@@ -34,12 +34,12 @@ use crate::task::{NamedPolicy, SessionTask};
 #[derive(Debug, Default)]
 pub struct Call {
     arguments: Vec<OsString>,
-    surroundings: Surroundings,
+    context: CallContext,
 }
 
-/// What a call gets from its program instead of the process.
+/// The input, the policies and the stop check of a call, in place of those of the process.
 #[derive(Default)]
-struct Surroundings {
+struct CallContext {
     /// The text of standard input, and its name in answers.
     input: Option<(String, String)>,
     /// Policies by name.
@@ -48,9 +48,9 @@ struct Surroundings {
     is_stopped: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
 }
 
-impl std::fmt::Debug for Surroundings {
+impl std::fmt::Debug for CallContext {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Surroundings")
+        f.debug_struct("CallContext")
             .field("input", &self.input)
             .field("policies", &self.policies)
             .finish_non_exhaustive()
@@ -58,7 +58,7 @@ impl std::fmt::Debug for Surroundings {
 }
 
 thread_local! {
-    static SURROUNDINGS: RefCell<Surroundings> = RefCell::default();
+    static CONTEXT: RefCell<CallContext> = RefCell::default();
 }
 
 /// Returns the name and the text of standard input, if `path` is `-` and the program gives one.
@@ -66,12 +66,12 @@ pub(crate) fn input(path: &Path) -> Option<(String, String)> {
     if path != Path::new("-") {
         return None;
     }
-    SURROUNDINGS.with_borrow_mut(|it| it.input.take())
+    CONTEXT.with_borrow_mut(|it| it.input.take())
 }
 
 /// Returns a policy that the program gives.
 pub(crate) fn policy(name: &str) -> Option<Policy> {
-    SURROUNDINGS.with_borrow(|it| {
+    CONTEXT.with_borrow(|it| {
         let found = it.policies.iter().find(|(given, _)| given == name);
         found.map(|(_, policy)| policy.clone())
     })
@@ -79,8 +79,8 @@ pub(crate) fn policy(name: &str) -> Option<Policy> {
 
 /// Returns whether the program stops the call.
 pub(crate) fn is_stopped() -> bool {
-    // Not called inside of the borrow: it may make another call.
-    let is_stopped = SURROUNDINGS.with_borrow(|it| it.is_stopped.clone());
+    // Called after the borrow ends: it may start another call, which borrows again.
+    let is_stopped = CONTEXT.with_borrow(|it| it.is_stopped.clone());
     is_stopped.is_some_and(|is_stopped| is_stopped())
 }
 
@@ -90,27 +90,28 @@ impl Call {
         let name = [OsString::from("cupel")].into_iter();
         Self {
             arguments: name.chain(arguments.into_iter().map(Into::into)).collect(),
-            surroundings: Surroundings::default(),
+            context: CallContext::default(),
         }
     }
 
     /// Sets the text that `-` reads, and its name in errors and pages.
     pub fn input(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
-        self.surroundings.input = Some((name.into(), text.into()));
+        self.context.input = Some((name.into(), text.into()));
         self
     }
 
     /// Gives a policy a name, for `--policy` and other arguments that name one. It takes precedence over
     /// presets and files.
     pub fn policy(mut self, name: impl Into<String>, policy: Policy) -> Self {
-        self.surroundings.policies.push((name.into(), policy));
+        self.context.policies.push((name.into(), policy));
         self
     }
 
-    /// Stops `sweep`, `min-budget` and `eval` once `is_stopped` returns `true`. It is called about every 50 ms, in
-    /// the thread of the call. A stopped search over budgets answers for those up to that point; `eval` fails.
+    /// Stops `sweep`, `min-budget`, `eval` and `eval tune` once `is_stopped` returns `true`. It is called between
+    /// runs, at most every 50 ms, in the thread of the call. A stopped search over budgets answers for those up to
+    /// that point; `eval` fails.
     pub fn stopped_by(mut self, is_stopped: impl Fn() -> bool + Send + Sync + 'static) -> Self {
-        self.surroundings.is_stopped = Some(Arc::new(is_stopped));
+        self.context.is_stopped = Some(Arc::new(is_stopped));
         self
     }
 
@@ -171,12 +172,12 @@ impl Call {
     ) -> Result<T, Box<Problem>> {
         let line =
             parse(&self.arguments).map_err(|error| Box::new(Problem::usage(&error.to_string())))?;
-        // A strategy of the program may call again.
-        let outer = SURROUNDINGS.replace(self.surroundings);
+        // Reentrant: a strategy of the program may start another call.
+        let outer = CONTEXT.replace(self.context);
         let result = catch_unwind(AssertUnwindSafe(|| run(line)));
-        SURROUNDINGS.set(outer);
+        CONTEXT.set(outer);
         let result = result.unwrap_or_else(|_| Err(Failure::internal("the command panicked")));
-        result.map_err(told)
+        result.map_err(into_problem)
     }
 }
 
@@ -186,7 +187,7 @@ impl Call {
 ///
 /// The problem that the command reports.
 pub fn find_policy(name: &str) -> Result<Policy, Box<Problem>> {
-    let found = NamedPolicy::find(name).map_err(told)?;
+    let found = NamedPolicy::find(name).map_err(into_problem)?;
     Ok(found.policy)
 }
 
@@ -197,13 +198,18 @@ pub fn find_policy(name: &str) -> Result<Policy, Box<Problem>> {
 /// The problem that the command reports.
 pub fn parse_budget(text: &str, window: Option<i64>) -> Result<ContextBudget, Box<Problem>> {
     let tokens = cupel_chat::parse_budget(text, window);
-    let tokens = tokens.map_err(|error| told(invalid("--budget", &error)))?;
+    let tokens = tokens.map_err(|error| into_problem(invalid("--budget", &error)))?;
     ContextBudget::try_from(tokens).map_err(|error| run_problem(&error))
+}
+
+/// Returns the warning for a query that no scorer of a policy reads.
+pub fn unread_query(policy: &str) -> String {
+    format!("--query has no effect: no scorer of the policy {policy} reads it")
 }
 
 /// Returns the error of a run as the command reports it.
 pub fn run_problem(error: &CupelError) -> Box<Problem> {
-    told(Failure::run(error))
+    into_problem(Failure::run(error))
 }
 
 /// Returns what `select --json` prints for a run.
@@ -216,12 +222,12 @@ pub fn select_document(
     report: &SelectionReport,
 ) -> Result<Value, Box<Problem>> {
     serde_json::to_value(Answer::of(decisions, Some(report)))
-        .map_err(|error| told(Failure::internal(error.to_string())))
+        .map_err(|error| into_problem(Failure::internal(error.to_string())))
 }
 
-fn told(failure: Failure) -> Box<Problem> {
+fn into_problem(failure: Failure) -> Box<Problem> {
     match failure {
-        Failure::Told(problem) => problem,
+        Failure::Problem(problem) => problem,
         Failure::ClosedPipe => Box::new(Problem::usage("the output is closed")),
     }
 }

@@ -30,7 +30,7 @@ pub(crate) enum Exit {
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// A problem to report.
-    Told(Box<Problem>),
+    Problem(Box<Problem>),
     /// The reader closed the pipe, which is not an error.
     ClosedPipe,
 }
@@ -63,7 +63,7 @@ pub(crate) struct Place {
 
 impl Failure {
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self::Told(Box::new(Problem {
+        Self::Problem(Box::new(Problem {
             exit,
             message: message.into(),
             place: None,
@@ -84,7 +84,7 @@ impl Failure {
 
     /// Adds the place.
     pub(crate) fn at(mut self, place: Place) -> Self {
-        if let Self::Told(problem) = &mut self {
+        if let Self::Problem(problem) = &mut self {
             problem.place = Some(place);
         }
         self
@@ -101,7 +101,7 @@ impl Failure {
     /// Returns the problem; a closed pipe is passed on.
     pub(crate) fn into_problem(self) -> Result<Problem, Self> {
         match self {
-            Self::Told(problem) => Ok(*problem),
+            Self::Problem(problem) => Ok(*problem),
             Self::ClosedPipe => Err(self),
         }
     }
@@ -109,14 +109,14 @@ impl Failure {
     /// Adds the place, unless there is one.
     pub(crate) fn or_at(self, place: impl FnOnce() -> Place) -> Self {
         match &self {
-            Self::Told(problem) if problem.place.is_none() => self.at(place()),
+            Self::Problem(problem) if problem.place.is_none() => self.at(place()),
             _ => self,
         }
     }
 
     /// Adds the fix.
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
-        if let Self::Told(problem) = &mut self {
+        if let Self::Problem(problem) = &mut self {
             problem.help = Some(help.into());
         }
         self
@@ -125,7 +125,7 @@ impl Failure {
     /// Adds help unless there is some.
     pub(crate) fn or_help(self, help: &str) -> Self {
         match &self {
-            Self::Told(problem) if problem.help.is_none() => self.help(help),
+            Self::Problem(problem) if problem.help.is_none() => self.help(help),
             _ => self,
         }
     }
@@ -151,7 +151,7 @@ impl Failure {
 
     /// Adds what the message sums up.
     fn details(mut self, details: Vec<String>) -> Self {
-        if let Self::Told(problem) = &mut self {
+        if let Self::Problem(problem) = &mut self {
             problem.details = details;
         }
         self
@@ -272,8 +272,8 @@ impl std::error::Error for Problem {}
 
 impl Problem {
     /// Returns the problem of a command line from clap's text: the fault, then the help.
-    pub(crate) fn usage(told: &str) -> Self {
-        let (message, help) = told.trim().split_once("\n\n").unwrap_or((told, ""));
+    pub(crate) fn usage(text: &str) -> Self {
+        let (message, help) = text.trim().split_once("\n\n").unwrap_or((text, ""));
         let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         Self {
             exit: Exit::Input,

@@ -32,7 +32,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use self::args::Cli;
 pub use self::embed::{
     Call, FitAnswer, Session, WindowMessage, find_policy, parse_budget, run_problem,
-    select_document,
+    select_document, unread_query,
 };
 pub use self::failure::Problem;
 use self::failure::{Exit, Failure};
@@ -73,7 +73,7 @@ fn guarded(output: &mut Output, run: impl FnOnce(&mut Output) -> Result<Exit, Fa
     match result {
         Ok(exit) => exit,
         Err(Failure::ClosedPipe) => Exit::Success,
-        Err(Failure::Told(problem)) => {
+        Err(Failure::Problem(problem)) => {
             output.problem(&problem);
             problem.exit
         }

@@ -88,7 +88,7 @@ pub(crate) struct Progress<'o> {
     /// Set by Ctrl-C, once a long search is announced.
     interrupted: Option<Arc<AtomicBool>>,
     stop: StopCheck,
-    /// The budget at which Ctrl-C stopped the search.
+    /// The budget at which the search was stopped.
     stopped_at: Option<i64>,
 }
 
@@ -105,7 +105,7 @@ impl<'o> Progress<'o> {
         }
     }
 
-    /// Takes note of the progress. Breaks after Ctrl-C.
+    /// Updates the progress line. Breaks if Ctrl-C or the program that embeds the command stops the search.
     pub(crate) fn observe(&mut self, progress: SweepProgress) -> ControlFlow<()> {
         if progress.one_by_one && !self.one_by_one {
             self.one_by_one = true;

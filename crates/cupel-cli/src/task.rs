@@ -91,10 +91,7 @@ impl SettingsArgs {
             return None;
         }
         let names: Vec<&str> = policies.iter().map(|policy| &*policy.name).collect();
-        Some(format!(
-            "--query has no effect: no scorer of the policy {} reads it",
-            names.join(" or ")
-        ))
+        Some(embed::unread_query(&names.join(" or ")))
     }
 }
 

@@ -70,11 +70,13 @@ def _ask(
     subcommand: str,
     data: Any,
     arguments: Iterable[str],
-    policy: PolicyLike | None = None,
+    *policies: PolicyLike | None,
+    query: Iterable[str] = (),
 ) -> Any:
-    names, attached = _policies([] if policy is None else [policy])
-    line = [subcommand, "-", *arguments, *(f"--policy={name}" for name in names)]
-    return _cupel.command(line, _text(data), attached)
+    """Runs a subcommand over data; ``query`` is what follows the name of the input."""
+    names, attached = _policies(policy for policy in policies if policy is not None)
+    options = [*arguments, *(f"--policy={name}" for name in names)]
+    return _cupel.command([subcommand, *options, "--", "-", *query], _text(data), attached)
 
 
 def explain(
@@ -130,7 +132,7 @@ def min_budget(
     policy: PolicyLike | None = None,
     **options: Any,
 ) -> Any:
-    """Returns the least budget from which on an item stays; without ``item`` of each.
+    """Returns the smallest budget above which an item is always in, or that of every item.
 
     >>> import cupel
     >>> items = [{"content": "a", "tokens": 10}, {"content": "b", "tokens": 20}]
@@ -156,12 +158,10 @@ def compare(
     >>> [variant["selected"] for variant in answer["variants"]]
     [[0, 1], [0, 1]]
     """
-    names, attached = _policies(policies)
-    if not names:
+    if not policies:
         raise InvalidInputError("expected one or more", path="policies")
     arguments = _options({"budget": budget}, options)
-    line = ["compare", "-", *arguments, *(f"--policy={name}" for name in names)]
-    answer: dict[str, Any] = _cupel.command(line, _text(data), attached)
+    answer: dict[str, Any] = _ask("compare", data, arguments, *policies)
     return answer
 
 
@@ -184,11 +184,9 @@ def search(
     if not isinstance(query, str) or not query:
         got = repr(query) if isinstance(query, str) else type(query).__name__
         raise InvalidInputError(f"expected a text to search for, got {got}", path="query")
-    names, attached = _policies([] if policy is None else [policy])
     arguments = _options({"top": top, "scorer": scorer}, options)
-    arguments += [*(f"--policy={name}" for name in names), "--", "-", text_of(query, "query")]
-    line = ["search", *arguments]
-    answer: dict[str, Any] = _cupel.command(line, _text(data), attached)
+    query = text_of(query, "query")
+    answer: dict[str, Any] = _ask("search", data, arguments, policy, query=[query])
     return answer
 
 

@@ -99,7 +99,7 @@ _PHRASES = {
     "`cupel policy list`": "`cupel.presets()`",
     "the strategies in cupel::config::registry": "built-in strategies",
 }
-"""What the command and the library call otherwise."""
+"""Terms of the command and the library, and what they are in Python."""
 
 # An option at the beginning, which is the path of the fault: `--budget: invalid budget ...`.
 _PLACE = re.compile(r"--([a-z][a-z-]*): ")
@@ -125,8 +125,8 @@ def _keyword(match: re.Match[str]) -> str:
 def keywords(text: str) -> str:
     """Returns a text with the command's options as keyword arguments, such as ``shape=``."""
     text = _USAGE.sub("", text).strip()
-    for told, said in _PHRASES.items():
-        text = text.replace(told, said)
+    for term, replacement in _PHRASES.items():
+        text = text.replace(term, replacement)
     text = _POLICIES.sub(r'policies=["\1", "\2"]', text)
     return _OPTION.sub(_keyword, _QUOTED.sub(_name, text))
 

@@ -75,7 +75,7 @@ class Fitted(Generic[M]):
         return self.report._repr_html_()
 
 
-def _limits(budget: int | str | Mapping[str, Any] | Budget) -> list[str]:
+def _limits(budget: BudgetLike) -> list[str]:
     """Returns a budget as options of the command."""
     if isinstance(budget, Mapping):
         budget = Budget.from_dict(budget)
@@ -160,16 +160,13 @@ def _fit(
     policy = options.get("policy")
     if isinstance(policy, (str, os.PathLike)):
         policy = None
-    elif policy is not None:
-        arguments.append("--policy=of the caller")
     if state is not None:
         arguments.append(f"--state={text_of(os.fspath(state), 'state')}")
     document, window, pointer, report, notes = _cupel.fit(arguments, chat, policy, session)
     for note in notes:
         warn(note)
-    listed = own if not isinstance(own, Mapping) else at(own, pointer or "")
-    if isinstance(listed, str):
-        listed = [listed]
+    found = own if not isinstance(own, Mapping) else at(own, pointer or "")
+    listed = [found] if isinstance(found, str) else found
     like = listed[0] if listed else None
     fitted: list[Any] = []
     for entry in window:
@@ -182,8 +179,8 @@ def _fit(
             fitted.append(with_texts(listed[index], texts))
     request = None
     if isinstance(own, Mapping):
-        is_list = not isinstance(at(own, pointer or ""), str)
-        request = with_list(own, pointer or "", fitted) if is_list else dict(own)
+        is_text = isinstance(found, str)
+        request = dict(own) if is_text else with_list(own, pointer or "", fitted)
     return Fitted(
         messages=fitted,
         request=request,
@@ -278,7 +275,7 @@ def fit(
         messages: Messages as dicts or as objects of the openai, anthropic or langchain packages; or
             a whole request: a dict with ``messages``, ``input`` or ``contents``.
         budget: Tokens for the whole request: ``8000``, ``"8k"``, ``"50%"`` of the model's window.
-            Default: the model's window less the answer.
+            Default: the model's context window minus the tokens reserved for the answer.
         model: The model that counts the tokens. Default: the request's.
         policy: A preset, a file, a dict or a :class:`Policy`. Default: ``agent``; with a state
             ``session``.

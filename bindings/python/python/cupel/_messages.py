@@ -85,7 +85,7 @@ def request_of(
 
 
 def at(document: Any, pointer: str) -> Any:
-    """Returns the value at a JSON pointer."""
+    """Returns the value at a JSON pointer (RFC 6901)."""
     for step in pointer.split("/")[1:]:
         step = step.replace("~1", "/").replace("~0", "~")
         document = document[int(step) if isinstance(document, (list, tuple)) else step]

@@ -13,7 +13,6 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use cupel::Policy;
-use cupel::config::PolicyConfig;
 use cupel_chat::{Encoding, Heuristic, Model, TokenCounter};
 use pyo3::exceptions::{PyOSError, PyTypeError};
 use pyo3::prelude::*;
@@ -21,6 +20,7 @@ use pyo3::types::{PyCapsule, PyString};
 use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader, PySchema};
 use rayon::ThreadPool;
 use rayon::prelude::*;
+use serde_json::json;
 
 use self::layout::{Batch, Plan};
 use self::requests::{Requests, Segment};
@@ -176,7 +176,7 @@ fn counter(model: Option<&str>, encoding: Option<&str>) -> PyResult<Arc<dyn Toke
     })
 }
 
-/// Refuses what no request can be answered with.
+/// Checks what every request needs: a budget, a query and texts.
 fn check(plan: &Plan, settings: &Settings) -> Result<(), Fault> {
     if settings.budget.is_none() && !plan.has_budget {
         return Err(
@@ -197,8 +197,8 @@ fn check(plan: &Plan, settings: &Settings) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Returns what reads the texts of items in a policy; `None` if nothing does. A Python callable is not
-/// known to.
+/// Returns the part of a policy that reads the texts of items; `None` if no part does. Python callables are
+/// assumed not to. `test_batches.py` fails for a strategy that it does not know.
 fn text_reader(policy: &Policy) -> Option<String> {
     const READERS: [&str; 6] = [
         "relevance",
@@ -211,11 +211,11 @@ fn text_reader(policy: &Policy) -> Option<String> {
     if policy.deduplication() {
         return Some("deduplication".to_owned());
     }
-    let config = PolicyConfig::of(policy).ok()?;
-    let config = serde_json::to_string(&config).ok()?;
-    let reader = READERS
-        .iter()
-        .find(|name| config.contains(&format!("\"type\":\"{name}\"")))?;
+    let scorer = policy.scorer().to_config().ok().map(|it| json!(it));
+    let slicer = policy.slicer().to_config().ok().map(|it| json!(it));
+    let strategies = json!([scorer, slicer]).to_string();
+    let is_used = |name: &&&str| strategies.contains(&format!("\"type\":\"{name}\""));
+    let reader = READERS.iter().find(is_used)?;
     Some(format!("`{reader}`"))
 }
 
@@ -446,8 +446,8 @@ pub(crate) struct SelectedBatches {
 }
 
 impl SelectedBatches {
-    /// Returns the stream, unless it is being read: by another thread, or around the generator or the strategy
-    /// that asks for it.
+    /// Returns the stream. It is an error if it is in use: by another thread, or by a caller of the generator or
+    /// the strategy that reads it.
     fn lock(&self) -> PyResult<MutexGuard<'_, Option<Stream>>> {
         match self.stream.try_lock() {
             Ok(stream) => Ok(stream),
@@ -484,7 +484,7 @@ impl SelectedBatches {
     ) -> PyResult<Bound<'py, PyAny>> {
         let mut stream = self.lock()?.take().ok_or_else(consumed)?;
         let reader: Box<dyn RecordBatchReader + Send> = if callback::is_running() {
-            // A consumer releases the GIL behind the back of PyO3, which takes this thread for attached.
+            // The consumer releases the GIL without PyO3, which then takes this thread for attached: see `callback`.
             let batches = callback::detach(py, || stream.rest());
             let batches = batches.map_err(|failure| failure.into_exception(py))?;
             let batches = batches.into_iter().map(Ok);

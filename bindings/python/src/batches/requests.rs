@@ -21,7 +21,7 @@ pub(super) struct Requests {
     /// The parts of the request whose rows may continue in the next batch.
     open: Vec<Vec<ArrayRef>>,
     open_id: Option<String>,
-    /// 64-bit hashes of the ids so far, to find one that comes back. At ten million requests the
+    /// 64-bit hashes of the ids so far, to detect one whose rows are not contiguous. At ten million requests the
     /// probability of a false match is 3e-6 (birthday bound).
     seen: HashSet<u64>,
     hasher: RandomState,
@@ -81,7 +81,7 @@ impl Requests {
                 let name = named(ids, range.start);
                 segments.push(Segment { columns, requests });
                 return Err(format!(
-                    "{name} comes back after other requests; sort the rows by `{}`",
+                    "the rows of {name} are not contiguous; sort them by `{}`",
                     plan.id.name()
                 ));
             }

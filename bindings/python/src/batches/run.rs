@@ -50,7 +50,7 @@ enum Cause {
 }
 
 impl RequestError {
-    /// Returns the exception. What a strategy raised comes out as itself, with the request as a note.
+    /// Returns the exception. One that a strategy raised is returned unchanged, with the request as a note.
     pub(super) fn into_exception(self, py: Python<'_>) -> PyErr {
         match self.cause {
             Cause::Input(message) => Fault::new(self.place, message).into(),
