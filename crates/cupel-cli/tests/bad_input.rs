@@ -254,7 +254,7 @@ fn command_lines() -> Vec<Case> {
         case("a command unheard of", &["selct"], 2, ["selct", "select"]),
         usage("a flag unheard of", &["select", "items.json", "--bugdet", "5"], 2, ["--bugdet", "--budget"]),
         case("no file", &["select", "--budget", "5"], 2, ["FILE", "--help"]),
-        case("a colour unheard of", &["policy", "list", "--color", "pink"], 2, ["pink", "auto, always, never"]),
+        case("an unknown color setting", &["policy", "list", "--color", "pink"], 2, ["pink", "auto, always, never"]),
         case("a shell unheard of", &["completions", "csh"], 2, ["csh", "bash"]),
         usage("an item that is not there", &["explain", "items.json", "--budget", "100", "--item", "99"], 2, ["--item 99", "the last is 2"]),
         usage("an item that is no number", &["explain", "items.json", "--budget", "100", "--item", "last"], 2, ["last", "a position: a whole number from 0"]),

@@ -294,7 +294,7 @@ impl Surface {
                 let items: Vec<ContextItem> = items.iter().map(json).collect();
                 let budget = json(budget);
                 let report = policy.build()?.dry_run(&items, &budget)?;
-                let report = relabelled(&report, &json(&report));
+                let report = relabeled(&report, &json(&report));
                 Ok(ran(&items, &report))
             }
             // Policies of documents are run as a batch, see `entry_point`.
@@ -809,7 +809,7 @@ fn json<T: serde::Serialize + serde::de::DeserializeOwned>(value: &T) -> T {
 
 /// A report read back from JSON, with the handles of the original in place of the items read.
 #[cfg(feature = "serde")]
-fn relabelled(original: &SelectionReport, read: &SelectionReport) -> SelectionReport {
+fn relabeled(original: &SelectionReport, read: &SelectionReport) -> SelectionReport {
     let mut report = read.clone();
     let same = |a: &ContextItem, b: &ContextItem| format!("{a:?}") == format!("{b:?}");
     for (read, original) in report.included.iter_mut().zip(&original.included) {
