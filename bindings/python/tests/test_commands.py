@@ -6,6 +6,7 @@ import json
 import signal
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -103,6 +104,27 @@ def test_evaluate_takes_policies_of_any_form() -> None:
         assert {**other, "policy": "memory"} == found
     with pytest.raises(cupel.InvalidInputError, match="no transcripts"):
         cupel.evaluate([], policies=["memory"], budgets=[200])
+
+
+def test_lists_of_policies_and_budgets_are_not_split(tmp_path: Path) -> None:
+    questions = (ROOT / "examples/questions.jsonl").read_text(encoding="utf-8").splitlines()
+    transcripts = [json.loads(line) for line in questions]
+    path = tmp_path / "a,b.json"
+    path.write_text(json.dumps(cupel.Policy.preset("memory").to_dict()))
+    forms: list[Any] = ["memory", path, str(path), cupel.Policy.from_file(path)]
+    found: dict[str, list[Any]] = {}
+    for row in cupel.evaluate(transcripts, policies=forms, budgets=["200"])["results"]:
+        if row["minus"] is None:
+            found.setdefault(row.pop("policy"), []).append(row)
+    for name in ("policy 2", "policy 3", "policy 4"):
+        assert found[name] == found["memory"]
+    with pytest.raises(cupel.InvalidInputError, match="budgets: invalid budget `1,500`: remove"):
+        cupel.evaluate(transcripts, policies=["memory"], budgets=["1,500"])
+    one: Any = "memory"
+    with pytest.raises(cupel.InvalidInputError, match="policies: expected a list, got str"):
+        cupel.compare(REQUEST, 100, policies=one)
+    with pytest.raises(cupel.InvalidInputError, match="budgets: expected a list, got int"):
+        cupel.evaluate(transcripts, policies=["memory"], budgets=200)  # type: ignore[arg-type]
 
 
 def test_an_unknown_option_is_a_type_error() -> None:

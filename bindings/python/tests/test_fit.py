@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import anthropic.types
+import numpy
 import openai.types.chat
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
@@ -153,6 +154,77 @@ def test_messages_of_langchain_stay_messages_of_langchain() -> None:
     assert len(str(tool.content)) < len(str(messages[3].content))
     assert all(fitted.messages[at] is messages[at] for at in (0, 1, 2, 4, 5))
     assert messages == langchain_messages()
+
+
+def test_a_call_that_is_appended_to_a_message_of_langchain_is_seen() -> None:
+    messages: list[BaseMessage] = [HumanMessage("What is the weather?")]
+    for number in range(6):
+        answer = AIMessage("Let me look that up. " * 5)
+        call: Any = {"id": f"c{number}", "name": "weather", "args": {"city": "Bonn"}}
+        answer.tool_calls.append(call)
+        messages += [answer, ToolMessage("It is sunny. " * 60, tool_call_id=f"c{number}")]
+    for budget in (200, 400, 600):
+        kept = cupel.fit(messages, budget).kept
+        calls = [index for index in kept if index % 2 == 1]
+        assert [index + 1 for index in calls] == [it for it in kept if it > 0 and it % 2 == 0]
+
+
+def test_fields_of_langchain_that_are_not_sent_may_hold_anything() -> None:
+    result = ToolMessage(
+        "r", tool_call_id="c", artifact=b"\xff", response_metadata={"raw": object()}
+    )
+    call: Any = {"id": "c", "name": "look", "args": {}}
+    messages = [HumanMessage("task"), AIMessage("", tool_calls=[call]), result]
+    plain = [*messages[:2], ToolMessage("r", tool_call_id="c")]
+    assert cupel.count(messages) == cupel.count(plain)
+    assert cupel.fit(messages, 1000).messages[2] is result
+    odd = AIMessage("y", additional_kwargs={"raw": object()})
+    with pytest.raises(cupel.InvalidInputError, match=r"messages\[1\]: cannot be written as JSON"):
+        cupel.fit([messages[0], odd], 1000)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("marker", False),
+        ("marker", 3),
+        ("query", b"x"),
+        ("model", 4),
+        ("shorten", ["off"]),
+        ("reserve", 2.5),
+        ("step", True),
+        ("pin", 2.0),
+        ("pin", b"3"),
+        ("strict", "False"),
+        ("tools", "search"),
+        ("budget", 2.5),
+    ],
+)
+def test_an_option_of_another_type_is_refused(option: str, value: Any) -> None:
+    options: dict[str, Any] = {"budget": 1000, option: value}
+    with pytest.raises(cupel.InvalidInputError, match=f"{option}: expected"):
+        cupel.fit([{"role": "user", "content": "Hello!"}], **options)
+
+
+def test_numbers_of_numpy_are_options() -> None:
+    messages = [{"role": "user", "content": "Hello!"}, {"role": "assistant", "content": "Hi!"}]
+    budget: Any = numpy.int64(1000)
+    pin: Any = numpy.int64(1)
+    fitted = cupel.fit(messages, budget, pin=pin)
+    assert (fitted.kept, fitted.budget) == ([0, 1], 1000)
+
+
+def test_a_fitted_chat_is_a_value_with_a_short_repr() -> None:
+    chat = json.loads((ROOT / "examples/agent-session.json").read_text(encoding="utf-8"))
+    fitted = cupel.fit(chat, "2k")
+    assert repr(fitted) == "<cupel.Fitted: 27 of 44 messages, 1,841 of 5,869 tokens>"
+    assert fitted == cupel.fit(chat, "2k") != cupel.fit(chat, "3k")
+
+
+def test_a_class_is_not_a_tool() -> None:
+    messages = [{"role": "user", "content": "Hello!"}]
+    with pytest.raises(cupel.InvalidInputError, match=r"tools\[0\]: .* the class .*ToolMessage"):
+        cupel.fit(messages, 1000, tools=[ToolMessage])
 
 
 def test_tools_and_system_are_counted_and_never_dropped() -> None:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
 
+import numpy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -142,7 +143,31 @@ def test_every_item_of_a_list_keeps_its_own_kind_and_source() -> None:
     assert [item.source for item in prebuilt] == names[::-1]
 
 
+def test_scalars_of_numpy_are_numbers() -> None:
+    fields: Json = {
+        "content": "a",
+        "tokens": numpy.int64(7),
+        "priority": numpy.int32(3),
+        "future_relevance_hint": numpy.float32(0.5),
+        "pinned": numpy.bool_(True),
+    }
+    item = cupel.Item.from_dict(fields)
+    assert item == cupel.Item("a", 7, priority=3, future_relevance_hint=0.5, pinned=True)
+    with pytest.raises(cupel.InvalidInputError, match="items.1..tokens"):
+        cupel.select([fields, {"content": "b", "tokens": numpy.zeros(2)}], 9)
+
+
 NAIVE = datetime(2026, 3, 2, 9, 0)
+
+
+def test_an_error_names_the_item_whose_time_has_no_zone() -> None:
+    items: list[Json] = [{"content": str(at), "tokens": 1, "timestamp": AWARE} for at in range(9)]
+    items[7]["timestamp"] = NAIVE
+    with pytest.raises(cupel.InvalidInputError, match="items.7..timestamp: .*has no timezone"):
+        cupel.select(items, 5)
+
+
+AWARE = NAIVE.replace(tzinfo=UTC)
 
 
 @pytest.mark.parametrize("time", [NAIVE, "2026-03-02T09:00:00"], ids=["datetime", "text"])

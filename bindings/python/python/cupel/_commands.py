@@ -8,8 +8,8 @@ from typing import Any
 
 from cupel import _cupel
 from cupel._cupel import Policy
-from cupel._errors import InvalidInputError, text_of
-from cupel._fit import BudgetLike, PolicyLike, _limits
+from cupel._errors import InvalidInputError, number_or_text, text_of
+from cupel._fit import _FLAGS, BudgetLike, PolicyLike, _limits, _pins
 from cupel._messages import as_input
 
 
@@ -38,6 +38,10 @@ def _options(own: Mapping[str, Any], options: Mapping[str, Any] | None = None) -
         flag = f"--{name.replace('_', '-')}"
         if name == "budget" and not isinstance(value, (list, tuple)):
             arguments.extend(_limits(value))
+        elif name == "pin":
+            arguments.append(f"{flag}={_pins(value)}")
+        elif name in _FLAGS:
+            arguments.append(f"{flag}={_FLAGS[name](value, name)}")
         elif value is True:
             arguments.append(flag)
         elif isinstance(value, Mapping):
@@ -48,6 +52,17 @@ def _options(own: Mapping[str, Any], options: Mapping[str, Any] | None = None) -
         else:
             arguments.append(f"{flag}={text_of(value, name)}")
     return arguments
+
+
+def _several(given: Any, name: str) -> list[Any]:
+    """Returns the elements of a list with one or more of them."""
+    is_one = isinstance(given, (str, bytes, Mapping)) or not hasattr(given, "__iter__")
+    if is_one:
+        raise InvalidInputError(f"expected a list, got {type(given).__name__}", path=name)
+    listed = list(given)
+    if not listed:
+        raise InvalidInputError("expected one or more", path=name)
+    return listed
 
 
 def _policies(given: Iterable[PolicyLike]) -> tuple[list[str], dict[str, Any]]:
@@ -158,10 +173,8 @@ def compare(
     >>> [variant["selected"] for variant in answer["variants"]]
     [[0, 1], [0, 1]]
     """
-    if not policies:
-        raise InvalidInputError("expected one or more", path="policies")
     arguments = _options({"budget": budget}, options)
-    answer: dict[str, Any] = _ask("compare", data, arguments, *policies)
+    answer: dict[str, Any] = _ask("compare", data, arguments, *_several(policies, "policies"))
     return answer
 
 
@@ -204,15 +217,21 @@ def evaluate(
     listed = [transcripts] if isinstance(transcripts, Mapping) else list(transcripts)
     if not listed:
         raise InvalidInputError("there are no transcripts", path="transcripts")
-    for name, given in {"policies": policies, "budgets": budgets}.items():
-        if not given:
-            raise InvalidInputError("expected one or more", path=name)
     text = "\n".join(
         _cupel.dumps(transcript, f"transcripts[{position}]")
         for position, transcript in enumerate(listed)
     )
-    names, attached = _policies(policies)
-    arguments = _options({"policy": names, "budget": list(budgets)})
+    limits = [number_or_text(limit, "budgets") for limit in _several(budgets, "budgets")]
+    for limit in limits:
+        if "," in limit:
+            raise InvalidInputError(f"invalid budget `{limit}`: remove the comma", path="budgets")
+    names, attached = _policies(_several(policies, "policies"))
+    for position, name in enumerate(names):
+        # The command splits its list at commas.
+        if "," in name:
+            names[position] = f"policy {position + 1}"
+            attached[names[position]] = attached.pop(name, None) or Policy.from_file(name)
+    arguments = _options({"policy": names, "budget": limits})
     answer: dict[str, Any] = _cupel.command(["eval", *arguments, "-"], text, attached)
     return answer
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 import sys
 import warnings
@@ -107,7 +108,9 @@ _PLACE = re.compile(r"--([a-z][a-z-]*): ")
 _QUOTED = re.compile(r"'--([a-z][a-z-]*)(?: <[^>]*>)?'")
 _POLICIES = re.compile(r"--policy ([\w-]+) --policy ([\w-]+)")
 # An option with its value.
-_OPTION = re.compile(r"--([a-z][a-z-]*)(?: (?!(?:and|has|is|keeps|needs|or)\b)([\w/][^\s,;:]*))?")
+_OPTION = re.compile(
+    r"--([a-z][a-z-]*)(?: (?!(?:and|applies|apply|has|is|keeps|needs|or)\b)([\w/][^\s,;:]*))?"
+)
 # What the command adds about its own help.
 _USAGE = re.compile(r"^tip: |(?:Usage: .*|For more information.*)$", re.DOTALL)
 
@@ -140,6 +143,24 @@ def text_of(value: object, path: str) -> str:
         message, help = "a lone surrogate is not text", 'decode bytes with errors="replace"'
         raise InvalidInputError(message, path=path, help=help) from None
     return text
+
+
+def text_option(value: object, path: str) -> str:
+    """Returns the text of an option."""
+    if not isinstance(value, str):
+        kind = type(value).__name__
+        raise InvalidInputError(f"expected a string, got {kind}", path=path)
+    return text_of(value, path)
+
+
+def number_or_text(value: object, path: str) -> str:
+    """Returns an option that is a number of tokens or messages, or a string such as ``8k``."""
+    if isinstance(value, str):
+        return text_of(value, path)
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        kind = type(value).__name__
+        raise InvalidInputError(f"expected a number or a string, got {kind}", path=path)
+    return str(operator.index(value))
 
 
 def from_problem(problem: dict[str, Any], *, code: str | None, root: str) -> CupelError:

@@ -9,7 +9,7 @@ from typing import Any, Generic, Literal, TypeAlias, TypedDict, TypeVar, overloa
 
 from cupel import _cupel
 from cupel._cupel import Budget, Policy, Report
-from cupel._errors import InvalidInputError, text_of, warn
+from cupel._errors import InvalidInputError, number_or_text, text_of, text_option, warn
 from cupel._messages import as_input, at, from_document, request_of, with_list, with_texts
 
 M = TypeVar("M")
@@ -36,12 +36,13 @@ class FitOptions(TypedDict, total=False):
     strict: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Fitted(Generic[M]):
     """A chat that fits its budget."""
 
     messages: list[M]
-    """The window: the caller's own objects, copies of shortened ones, and new ones for markers."""
+    """The window: the caller's own objects, copies of those that are shortened or get the text of a
+    marker, and new ones for other markers."""
     kept: list[int]
     """The positions of the kept messages."""
     dropped: list[dict[str, Any]]
@@ -64,12 +65,17 @@ class Fitted(Generic[M]):
     """The name of the token counter; None if the tokens are given."""
     estimated: bool
     """Whether the token counts are estimates."""
-    report: Report = field(repr=False)
+    report: Report = field(compare=False)
     """Why each message is in or out."""
     reuse: dict[str, Any] | None = None
     """How much of the last window the prompt cache can reuse, in a session."""
-    request: dict[str, Any] | None = field(default=None, repr=False)
+    request: dict[str, Any] | None = None
     """The request with the fitted messages, if a request was given."""
+
+    def __repr__(self) -> str:
+        kept, all_messages = len(self.kept), len(self.kept) + len(self.dropped)
+        tokens = f"{self.tokens_after:,} of {self.tokens_before:,} tokens"
+        return f"<cupel.Fitted: {kept} of {all_messages} messages, {tokens}>"
 
     def _repr_html_(self) -> str:
         return self.report._repr_html_()
@@ -80,7 +86,7 @@ def _limits(budget: BudgetLike) -> list[str]:
     if isinstance(budget, Mapping):
         budget = Budget.from_dict(budget)
     if not isinstance(budget, Budget):
-        return [f"--budget={text_of(budget, 'budget')}"]
+        return [f"--budget={number_or_text(budget, 'budget')}"]
     return [
         f"--budget={budget.max_tokens}",
         f"--target={budget.target_tokens}",
@@ -91,22 +97,29 @@ def _limits(budget: BudgetLike) -> list[str]:
 
 
 def _pins(pin: str | int | Iterable[str | int]) -> str:
-    if isinstance(pin, (str, int)):
-        return str(pin)
-    return ",".join(str(one) for one in pin)
+    is_one = isinstance(pin, (str, bytes)) or not hasattr(pin, "__iter__")
+    pins: Iterable[Any] = [pin] if is_one else pin  # type: ignore[assignment]
+    return ",".join(number_or_text(one, "pin") for one in pins)
 
 
 _FLAGS = {
-    "model": "--model",
-    "query": "--query",
-    "reserve": "--reserve",
-    "shape": "--shape",
-    "encoding": "--encoding",
-    "shorten": "--shorten",
-    "marker": "--marker",
-    "max_result": "--max-result",
-    "step": "--step",
+    "model": text_option,
+    "query": text_option,
+    "reserve": number_or_text,
+    "shape": text_option,
+    "encoding": text_option,
+    "shorten": text_option,
+    "marker": text_option,
+    "max_result": number_or_text,
+    "step": number_or_text,
 }
+"""The options of ``cupel fit`` with a value, and what reads it."""
+
+
+def _boolean(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidInputError(f"expected True or False, got {value!r}", path=name)
+    return value
 
 
 def _arguments(budget: BudgetLike | None, options: Mapping[str, Any]) -> list[str]:
@@ -114,19 +127,18 @@ def _arguments(budget: BudgetLike | None, options: Mapping[str, Any]) -> list[st
     arguments = ["-"]
     if budget is not None:
         arguments.extend(_limits(budget))
-    for name, flag in _FLAGS.items():
+    for name, read in _FLAGS.items():
         value = options.get(name)
         if value is not None:
-            arguments.append(f"{flag}={text_of(value, name)}")
+            arguments.append(f"--{name.replace('_', '-')}={read(value, name)}")
     pin = options.get("pin")
     if pin is not None and (pins := _pins(pin)):
-        arguments.append(f"--pin={text_of(pins, 'pin')}")
+        arguments.append(f"--pin={pins}")
     keep_task = options.get("keep_task")
     if keep_task is not None:
-        if not isinstance(keep_task, bool):
-            raise InvalidInputError(f"expected True or False, got {keep_task!r}", path="keep_task")
-        arguments.append("--keep-task" if keep_task else "--no-keep-task")
-    if options.get("strict"):
+        is_kept = _boolean("keep_task", keep_task)
+        arguments.append("--keep-task" if is_kept else "--no-keep-task")
+    if _boolean("strict", options.get("strict", False)):
         arguments.append("--strict")
     policy = options.get("policy")
     if isinstance(policy, (str, os.PathLike)):
@@ -150,6 +162,9 @@ def _fit(
     )
     own: Any = messages if is_known else list(messages)
     chat = as_input(own, "messages")
+    if isinstance(tools, (str, bytes)):
+        got = type(tools).__name__
+        raise InvalidInputError(f"expected a list of tools, got {got}", path="tools")
     if tools is not None or system is not None:
         if isinstance(chat, dict):
             message = "tools and system are fields of the request"

@@ -26,8 +26,20 @@ def as_document(message: Any, path: str = "messages") -> Any:
         kind = type(message).__name__
         raise InvalidInputError(f"expected a message or an item, got {kind}", path=path)
     if is_langchain(message):
-        return {"type": message.type, "data": message.model_dump(mode="json", exclude_unset=True)}
+        return {"type": message.type, "data": _langchain_fields(message, path)}
     return message
+
+
+_NOT_SENT = {"artifact", "response_metadata", "usage_metadata"}
+"""Fields of langchain-core's messages that are not sent to a model, and may hold any object."""
+
+
+def _langchain_fields(message: Any, path: str) -> Any:
+    try:
+        # Not `exclude_unset`: a call that is appended to the default list does not set the field.
+        return message.model_dump(mode="json", exclude_defaults=True, exclude=_NOT_SENT)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"cannot be written as JSON: {error}", path=path) from error
 
 
 def as_input(data: Any, path: str = "data") -> Any:
