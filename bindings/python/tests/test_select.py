@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pickle
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -128,6 +129,26 @@ def test_a_query_without_effect_is_a_warning() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         cupel.select(ITEMS, 40, "memory", query="keys")
+
+
+def test_items_without_timestamps_are_a_warning_for_policies_that_read_them() -> None:
+    untimed: list[Json] = [{"content": str(at), "tokens": 10} for at in range(8)]
+    table = pa.table({"request_id": [1] * 8, "content": list("abcdefgh"), "tokens": [10] * 8})
+    calls: list[Callable[[], object]] = [
+        lambda: cupel.select(untimed, 35),
+        lambda: cupel.select_index(untimed, 35, "newest"),
+        lambda: cupel.select_batches(table, 35),
+        lambda: cupel.explain(untimed, 35),
+    ]
+    for call in calls:
+        with pytest.warns(cupel.CupelWarning, match="no item has a timestamp") as warned:
+            call()
+        assert warned[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cupel.select(untimed, 80)
+        cupel.select(untimed, 35, "rag")
+        cupel.select([{**untimed[0], "timestamp": "2026-03-02T09:00:00Z"}, *untimed], 35)
 
 
 def test_a_selection_is_a_sequence_of_the_selected_items() -> None:

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use clap::Parser as _;
+use cupel::config::ScorerConfig;
 use cupel::{ContextBudget, CupelError, Decisions, Policy, SelectionReport};
 use cupel_chat::{Chat, FitState, Fitted, FittedMessage, Fitter, InvalidState, SessionWindow};
 use serde_json::Value;
@@ -205,6 +206,29 @@ pub fn parse_budget(text: &str, window: Option<i64>) -> Result<ContextBudget, Bo
 /// Returns the warning for a query that no scorer of a policy reads.
 pub fn unread_query(policy: &str) -> String {
     format!("--query has no effect: no scorer of the policy {policy} reads it")
+}
+
+/// Returns the warning for items without timestamps, if a policy ranks them by time above all; `None` for other
+/// policies.
+pub fn missing_times(policy: &Policy) -> Option<String> {
+    let scorer = policy.scorer().to_config().ok()?;
+    ranks_by_time(&scorer).then(|| {
+        "no item has a timestamp, which the scorer `recency` reads: all items are equally old"
+            .to_owned()
+    })
+}
+
+/// Returns whether recency is the scorer, or the one with the largest weight.
+fn ranks_by_time(scorer: &ScorerConfig) -> bool {
+    match scorer {
+        ScorerConfig::Recency => true,
+        ScorerConfig::Scaled { inner } => ranks_by_time(inner),
+        ScorerConfig::Composite { entries } => {
+            let heaviest = entries.iter().max_by(|a, b| a.weight.total_cmp(&b.weight));
+            heaviest.is_some_and(|entry| ranks_by_time(&entry.scorer))
+        }
+        _ => false,
+    }
 }
 
 /// Returns the error of a run as the command reports it.

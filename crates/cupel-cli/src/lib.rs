@@ -31,7 +31,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use self::args::Cli;
 pub use self::embed::{
-    Call, FitAnswer, Session, WindowMessage, find_policy, parse_budget, run_problem,
+    Call, FitAnswer, Session, WindowMessage, find_policy, missing_times, parse_budget, run_problem,
     select_document, unread_query,
 };
 pub use self::failure::Problem;

@@ -660,6 +660,34 @@ fn a_kind_that_no_candidate_has_is_a_warning() {
     }
 }
 
+#[test]
+fn items_without_timestamps_are_a_warning_for_policies_that_read_them() {
+    let items = |time: Value| {
+        let item = json!({"content": "a", "tokens": 5, "timestamp": time});
+        json!([item, {"content": "b", "tokens": 5}]).to_string()
+    };
+    let sandbox = Sandbox::with(&[
+        ("untimed.json", items(Value::Null).as_bytes()),
+        (
+            "timed.json",
+            items(json!("2026-03-02T09:00:00Z")).as_bytes(),
+        ),
+    ]);
+    let warns = |file: &str, budget: &str, policy: &str| {
+        let ran = sandbox.run(&["select", file, "--budget", budget, "--policy", policy]);
+        ran.ok();
+        ran.err.contains("no item has a timestamp")
+    };
+    assert!(warns("untimed.json", "6", "chat"));
+    assert!(!warns("timed.json", "6", "chat"));
+    assert!(warns("untimed.json", "6", "newest"));
+    assert!(!warns("untimed.json", "6", "rag"), "hints count more");
+    assert!(!warns("untimed.json", "10", "chat"), "all items fit");
+    let reflexive = json!({"scorer": {"type": "reflexive"}}).to_string();
+    std::fs::write(sandbox.path("reflexive.json"), reflexive).unwrap();
+    assert!(!warns("untimed.json", "6", "reflexive.json"));
+}
+
 /// The advice of an error about a budget that is too small makes the command succeed.
 #[test]
 fn advice_about_a_budget_works() {

@@ -55,6 +55,7 @@ pub(super) struct Plan {
     /// The columns of a projected batch: the request id, then those that are read.
     columns: Vec<(usize, Field)>,
     pub(super) has_content: bool,
+    pub(super) has_timestamp: bool,
     pub(super) has_budget: bool,
     pub(super) has_query: bool,
 }
@@ -122,6 +123,7 @@ impl Plan {
             layout,
             id: id.1,
             has_content: has("content"),
+            has_timestamp: has("timestamp"),
             has_budget: columns.iter().any(|(_, field)| field.name() == "budget"),
             has_query: columns.iter().any(|(_, field)| field.name() == "query"),
             columns,

@@ -28,7 +28,7 @@ use self::run::{RequestError, Settings};
 use self::source::{Source, SourceError};
 use crate::error::Fault;
 use crate::json::{described, text};
-use crate::policy::warn_of_unread_query;
+use crate::policy::{warn_of_missing_times, warn_of_unread_query};
 use crate::selection::policy_or_default;
 use crate::{budget, callback, columns, threads};
 
@@ -122,6 +122,9 @@ pub(crate) fn select_batches(
     };
     if let Some(plan) = &plan {
         check(plan, &settings)?;
+        if !plan.has_timestamp {
+            warn_of_missing_times(data.py(), &settings.policy)?;
+        }
     }
     let schema = settings.schema.clone();
     let stream = Stream {
