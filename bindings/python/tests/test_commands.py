@@ -129,9 +129,9 @@ def test_lists_of_policies_and_budgets_are_not_split(tmp_path: Path) -> None:
 
 def test_an_unknown_option_is_a_type_error() -> None:
     with pytest.raises(TypeError, match="unexpected keyword argument 'html'"):
-        cupel.explain(REQUEST, html="page.html")
+        cupel.explain(REQUEST, html="page.html")  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="unexpected keyword argument 'budget'"):
-        cupel.sweep(REQUEST, budget=5)
+        cupel.sweep(REQUEST, budget=5)  # type: ignore[call-arg]
 
 
 def test_a_query_without_effect_is_a_warning() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, TypedDict, Unpack
 
 from cupel import _cupel
 from cupel._cupel import Policy
@@ -18,19 +18,39 @@ def _text(data: Any) -> str:
     return _cupel.dumps(as_input(data), "data")
 
 
-_OPTIONS = frozenset(
-    "at encoding factor keep_task margin marker max_result model pin query reserve shape shorten"
-    " slot step strict target".split()
-)
-"""The options of the command that every function takes."""
+class SearchOptions(TypedDict, total=False):
+    """The options of the command that :func:`search` takes."""
+
+    at: str
+    encoding: str
+    factor: float
+    keep_task: bool
+    margin: float
+    marker: str
+    max_result: int | str
+    model: str
+    pin: str | int | Iterable[str | int]
+    reserve: int | str
+    shape: str
+    shorten: Literal["off", "old", "all"]
+    slot: Mapping[str, int]
+    step: int | str
+    strict: bool
+    target: int | str
 
 
-def _options(own: Mapping[str, Any], options: Mapping[str, Any] | None = None) -> list[str]:
-    options = options or {}
-    for name in options.keys() - _OPTIONS:
+class CommandOptions(SearchOptions, total=False):
+    """The options of the command that :func:`explain`, :func:`sweep` and others take."""
+
+    query: str
+
+
+def _options(own: Mapping[str, Any], options: Mapping[str, object] | None = None) -> list[str]:
+    given = options or {}
+    for name in given.keys() - CommandOptions.__annotations__.keys():
         raise TypeError(f"unexpected keyword argument {name!r}")
     arguments = []
-    for name, value in {**own, **options}.items():
+    for name, value in {**own, **given}.items():
         if name == "keep_task" and value is False:
             arguments.append("--no-keep-task")
         if value is None or value is False:
@@ -100,7 +120,7 @@ def explain(
     *,
     policy: PolicyLike | None = None,
     item: int | None = None,
-    **options: Any,
+    **options: Unpack[CommandOptions],
 ) -> dict[str, Any]:
     """Explains why each message or item is in or out, or everything about one.
 
@@ -124,7 +144,7 @@ def sweep(
     start: int | None = None,
     stop: int | None = None,
     policy: PolicyLike | None = None,
-    **options: Any,
+    **options: Unpack[CommandOptions],
 ) -> dict[str, Any]:
     """Returns the window at every budget from ``start`` to ``stop``.
 
@@ -145,7 +165,7 @@ def min_budget(
     item: int | None = None,
     ceiling: int | None = None,
     policy: PolicyLike | None = None,
-    **options: Any,
+    **options: Unpack[CommandOptions],
 ) -> Any:
     """Returns the smallest budget above which an item is always in, or that of every item.
 
@@ -163,7 +183,7 @@ def compare(
     budget: BudgetLike | None = None,
     *,
     policies: Sequence[PolicyLike],
-    **options: Any,
+    **options: Unpack[CommandOptions],
 ) -> dict[str, Any]:
     """Compares the windows of two or more policies.
 
@@ -185,7 +205,7 @@ def search(
     top: int = 5,
     scorer: str | None = None,
     policy: PolicyLike | None = None,
-    **options: Any,
+    **options: Unpack[SearchOptions],
 ) -> dict[str, Any]:
     """Finds the messages or items that match a question best.
 

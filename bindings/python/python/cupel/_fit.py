@@ -5,7 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypeAlias, TypedDict, TypeVar, overload
+from typing import (
+    Any,
+    Generic,
+    Literal,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    overload,
+)
 
 from cupel import _cupel
 from cupel._cupel import Budget, Policy, Report
@@ -367,7 +376,7 @@ class Fitter:
         budget: BudgetLike | None = None,
         *,
         state: str | None = None,
-        **options: Any,
+        **options: Unpack[FitOptions],
     ) -> None:
         """Starts a session, or continues one from the text of its ``state``."""
         unknown = options.keys() - FitOptions.__annotations__.keys()
@@ -378,6 +387,9 @@ class Fitter:
         self._session = _cupel.Session(state)
         self._budget = budget
         self._options = options
+
+    def __repr__(self) -> str:
+        return f"<cupel.Fitter: budget {self._budget!r}>"
 
     @property
     def state(self) -> str:
@@ -417,7 +429,9 @@ class Fitter:
         query: str | None = None,
     ) -> Fitted[Any]:
         """Fits the chat as it is now; see :func:`fit`."""
-        options = self._options if query is None else {**self._options, "query": query}
+        options: dict[str, Any] = {**self._options}
+        if query is not None:
+            options["query"] = query
         return _fit(
             messages,
             self._budget,
