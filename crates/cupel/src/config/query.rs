@@ -7,8 +7,10 @@ use super::registry::{Literal, POSITIVE, Record, Shape, default, required};
 use super::tree::{Node, Value};
 use crate::{Query, RawValue};
 
+const A_QUERY_TEXT: &Shape = &Shape::Record(&QUERY_TEXT);
+
 /// Several texts of a query.
-pub(super) const QUERY_TEXTS: Shape = Shape::Array(&Shape::Record(&QUERY_TEXT), 1);
+pub(super) const QUERY_TEXTS: Shape = Shape::Array(A_QUERY_TEXT, 1);
 
 struct QueryText {
     text: String,
