@@ -754,3 +754,72 @@ fn a_message_without_a_shorter_text_is_the_original() {
         [FittedMessage::Original(0), FittedMessage::Original(1)]
     );
 }
+
+#[test]
+fn white_space_around_commas_and_lines_stays_with_its_message() {
+    let user = r#"{"role": "user", "content": "one"}"#;
+    let answer = r#"{"role": "assistant", "content": "two"}"#;
+    let list = format!("[{user}  ,\n {answer}\t,{user}]");
+    let chat = Chat::parse(&list, None).unwrap();
+    assert_eq!(chat.write(&[1]), format!("[\n {answer}]"));
+    assert_eq!(chat.write(&[1, 2]), format!("[\n {answer},{user}]"));
+    let lines = format!("  {user}\n\t {answer} \n   {user}\n");
+    let chat = Chat::parse(&lines, None).unwrap();
+    assert_eq!(chat.message(1).json(), answer);
+    assert_eq!(chat.write(&[1]), format!("\t {answer} \n"));
+    assert_eq!(chat.write(&[0, 2]), format!("  {user}\n   {user}\n"));
+}
+
+#[test]
+fn a_marker_before_a_last_line_without_a_line_break_is_a_line() {
+    let line = |role: &str, text: &str| json!({"role": role, "content": text}).to_string();
+    let lines = [
+        line("user", "Do it."),
+        line("assistant", &"words ".repeat(90)),
+        line("user", "And now?"),
+    ];
+    let text = lines.join("\n");
+    let chat = Chat::parse(&text, None).unwrap();
+    let budget = ContextBudget::with_target(60, 60).unwrap();
+    let mut settings = default_policy().chat().clone();
+    settings.shorten = cupel::Shorten::Off;
+    let policy = default_policy().to_builder().chat(settings).build();
+    let fitted = chat.fit(&policy.unwrap(), &budget, &Encoding::O200k);
+    let written = fitted.unwrap().to_json();
+    let written: Vec<&str> = written.split('\n').collect();
+    assert_eq!((written[0], written[2]), (&*lines[0], &*lines[2]));
+    assert!(written[1].contains("[1 earlier message omitted]"));
+}
+
+#[test]
+fn a_string_is_a_list_only_where_a_format_accepts_one() {
+    let error = Chat::parse(r#"{"messages": "hi"}"#, None).unwrap_err();
+    assert_eq!(
+        (&*error.path, &*error.message),
+        ("messages", "must be an array")
+    );
+    let messages = r#"[{"role": "user", "content": "hi"}]"#;
+    for other in [
+        r#""input": {"a": 1}"#,
+        r#""input": null"#,
+        r#""contents": "b""#,
+    ] {
+        let text = format!(r#"{{{other}, "messages": {messages}}}"#);
+        let chat = Chat::parse(&text, None).unwrap();
+        assert_eq!((chat.len(), chat.message(0).path()), (1, "messages[0]".to_owned()));
+    }
+}
+
+#[test]
+fn a_line_that_is_no_record_is_not_part_of_a_transcript() {
+    for line in [
+        r#"{"type": "user", "role": "user", "content": "hi"}"#,
+        r#"{"role": "user", "content": "hi"}"#,
+        r#"{"content": "hi"}"#,
+    ] {
+        let text = format!("{}{line}\n", transcript());
+        let error = Chat::parse(&text, Some(Shape::ClaudeCode)).unwrap_err();
+        let start = "not a record of the format claude-code";
+        assert!(error.message.starts_with(start), "{}", error.message);
+    }
+}
