@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use cupel::slicer::{BuiltinSlicer, SweepVisitor, ViewChange, slice_by_selection};
 use cupel::{
-    ContextBudget, ContextItem, ContextKind, CupelError, ExclusionReason, GroupScore, GroupSlice,
-    LadderSlice, OverflowStrategy, Policy, Refusal, ScoredItem, ScoredRef, Selection, Slicer,
+    ContextBudget, ContextItem, ContextKind, CupelError, ExclusionReason, GroupSlice, LadderSlice,
+    OverflowStrategy, Policy, Refusal, ScoredItem, ScoredRef, Selection, Slicer,
 };
 
 use crate::candidates::Candidates;
@@ -428,8 +428,7 @@ impl Rules {
         };
         let is_invalid = |message: &MessageRules| message.defect.is_some();
         let has_invalid = rules.messages.iter().any(is_invalid);
-        let is_needed = rules.starts_on_user || has_invalid || rules.whole == Whole::OrNothing;
-        is_needed.then_some(rules)
+        (rules.starts_on_user || has_invalid).then_some(rules)
     }
 
     fn message(&self, scored: &ScoredRef<'_>) -> Option<&MessageRules> {
@@ -728,9 +727,8 @@ impl BuiltinSlicer for ChatSlice {
         )
     }
 
-    fn group_score(&self) -> Option<GroupScore> {
-        Some(self.groups.score())
-    }
+    // The wrapped slicer has it.
+    cupel::without! { group_score }
 }
 
 /// The limit of starts times messages of a sweep, about a second of work: 700 starts at 6,000 messages.
@@ -772,9 +770,9 @@ impl StartFinder<'_> {
 }
 
 impl SweepVisitor for StartFinder<'_> {
-    fn change(&mut self, target: i64, ranks: &[u32], views: &[ViewChange]) -> ControlFlow<()> {
+    fn change(&mut self, target: i64, ranks: &[u32], _: &[ViewChange]) -> ControlFlow<()> {
         self.advance(target);
-        if self.left == 0 || !views.is_empty() {
+        if self.left == 0 {
             return ControlFlow::Break(());
         }
         for &rank in ranks {

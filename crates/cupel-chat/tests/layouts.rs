@@ -806,7 +806,10 @@ fn a_string_is_a_list_only_where_a_format_accepts_one() {
     ] {
         let text = format!(r#"{{{other}, "messages": {messages}}}"#);
         let chat = Chat::parse(&text, None).unwrap();
-        assert_eq!((chat.len(), chat.message(0).path()), (1, "messages[0]".to_owned()));
+        assert_eq!(
+            (chat.len(), chat.message(0).path()),
+            (1, "messages[0]".to_owned())
+        );
     }
 }
 

@@ -18,6 +18,7 @@ mod renderers;
 mod requests;
 mod sessions;
 mod shapes;
+mod sweeps;
 mod tau_bench;
 mod valid;
 mod validators;
