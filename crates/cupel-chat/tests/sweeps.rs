@@ -1,9 +1,12 @@
 //! Small chats whose sweep equals one run per budget, below, at and above the tokens of the whole chat.
 
+use std::ops::ControlFlow;
+
+use cupel::slicer::{SweepVisitor, ViewChange};
 use cupel::{
     ChatSettings, ChronologicalPlacer, ContextBudget, ContextItem, ContextItemBuilder, ContextView,
     CupelError, GreedySlice, KindScorer, KnapsackSlice, LadderSlice, LadderStep, Pipeline, Policy,
-    RankSlice, RecencyScorer, ScoredItem, Shorten, Slicer,
+    RankSlice, RecencyScorer, ScoredItem, ScoredRef, Shorten, Slicer,
 };
 use cupel_chat::{Chat, Fitter, Shape, default_policy, newest_policy};
 use serde_json::{Value, json};
@@ -298,4 +301,123 @@ fn the_markers_of_an_earlier_gap_stay_within_the_budget() {
     let [first, second] = two_windows("u1 a15 a10 a10 u1", [rest + 26, rest]);
     assert_eq!(first.0, [0, 2, 3, 4]);
     assert!(second.1 <= rest, "{second:?}");
+}
+
+/// Returns the windows of a chat at all budgets, without the overhead, each with its first budget.
+fn windows(chat: &Chat, policy: &Policy) -> Vec<(i64, Vec<usize>)> {
+    let mut windows: Vec<(i64, Vec<usize>)> = Vec::new();
+    for tokens in 0..=chat.tokens(&Characters) {
+        let Ok(fitted) = chat.fit(policy, &budget(tokens), &Characters) else {
+            continue;
+        };
+        if windows.last().is_none_or(|(_, last)| *last != fitted.kept) {
+            windows.push((tokens, fitted.kept));
+        }
+    }
+    windows
+}
+
+/// Checks all windows of a chat of the newest messages: `budget: positions`.
+#[track_caller]
+fn check_windows(shape: Shape, messages: &str, expected: &[&str]) {
+    let windows = windows(&chat(shape, messages), &newest_policy());
+    let windows = windows.iter().map(|(tokens, kept)| {
+        let kept = kept.iter().map(ToString::to_string).collect::<String>();
+        format!("{tokens}: {kept}")
+    });
+    assert_eq!(windows.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn a_window_starts_on_a_user_turn_where_the_format_does() {
+    // The turn before the first kept message is the start, if it fits by itself.
+    check_windows(
+        Shape::Anthropic,
+        "u9 a4 u30 a9 u2 a1 u1",
+        &[
+            "11: 6",
+            "20: 46",
+            "33: 456",
+            "49: 0456",
+            "54: 26",
+            "57: 246",
+            "61: 256",
+            "70: 03456",
+            "86: 013456",
+            "91: 23456",
+            "107: 023456",
+            "123: 0123456",
+        ],
+    );
+    // System messages come before the start.
+    check_windows(
+        Shape::LangChain,
+        "s3 u9 a4 u2 a9 s1 u5 a1",
+        &[
+            "38: 056",
+            "44: 0567",
+            "53: 0356",
+            "54: 03567",
+            "67: 01567",
+            "68: 034567",
+            "77: 014567",
+            "84: 0124567",
+            "85: 0134567",
+            "94: 01234567",
+        ],
+    );
+    // Any message starts a window, and invalid ones are in none but the whole.
+    check_windows(
+        Shape::OpenAi,
+        "s1 u3 a9 o5 u2 a7 u1",
+        &[
+            "21: 06",
+            "30: 046",
+            "40: 056",
+            "49: 0456",
+            "59: 01456",
+            "70: 02456",
+            "80: 012456",
+            "92: 0123456",
+        ],
+    );
+}
+
+/// The targets of a sweep's changes.
+#[derive(Default)]
+struct Targets(Vec<i64>);
+
+impl SweepVisitor for Targets {
+    fn change(&mut self, target: i64, _: &[u32], _: &[ViewChange]) -> ControlFlow<()> {
+        self.0.push(target);
+        ControlFlow::Continue(())
+    }
+
+    fn fail(&mut self, target: i64, _: CupelError) {
+        self.0.push(target);
+    }
+}
+
+#[test]
+fn a_sweep_has_no_changes_beyond_its_targets() {
+    let chat = chat(Shape::OpenAi, "u3 a9 o5 a2 u1");
+    for policy in [newest_policy(), default_policy()] {
+        let candidates = chat.candidates_for(&policy, None, &Characters).unwrap();
+        let policy = chat.policy_over(&policy, &candidates);
+        let ranked = candidates.iter().cloned();
+        let ranked = ranked.map(|item| ScoredItem { item, score: 0.5 });
+        let ranked: Vec<ScoredItem> = ranked.collect();
+        let slicer = policy.slicer().builtin().unwrap();
+        let all = chat.tokens(&Characters);
+        for to in [all / 2, all - 2, all - 1, all] {
+            let mut targets = Targets::default();
+            let swept = slicer.sweep(&ScoredRef::from_list(&ranked), 0..=to, &mut targets);
+            assert_eq!(swept, Some(ControlFlow::Continue(())));
+            assert!(targets.0.is_sorted(), "{:?}", targets.0);
+            let last = targets.0.last().copied();
+            assert!(last <= Some(to), "{last:?} of {to}");
+            // Only the whole chat has the result without a call.
+            assert_eq!(last == Some(all), to == all);
+        }
+    }
 }
