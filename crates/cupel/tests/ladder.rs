@@ -952,3 +952,21 @@ fn an_explanation_of_a_shortened_item_says_where_it_is_in_full() {
         }
     }
 }
+
+#[test]
+fn the_interval_of_a_view_goes_on_while_other_items_change() {
+    let item = |content: &str, hint| {
+        let view = ContextView::new(format!("{content}, shortened"), 10);
+        let item = ContextItem::builder(content, 50).kind(tool()).view(view);
+        item.future_relevance_hint(hint).build().unwrap()
+    };
+    let items = [item("a", 0.9), item("b", 0.5), item("c", 0.1)];
+    let slicer = LadderSlice::new(vec![LadderStep::shorten(tool(), [10]), LadderStep::Drop]);
+    let swept = pipeline(slicer.clone()).sweep(&items, &budget(0), 0..=160);
+    let quota = QuotaSlice::new(Vec::new(), slicer).unwrap();
+    let one_by_one = pipeline(quota).sweep(&items, &budget(0), 0..=160);
+    let csv = "index,from,to,view\n0,10,149,0\n0,150,160,\n1,20,149,0\n1,150,160,\n2,30,149,0\n2,150,160,\n";
+    for sweep in [swept.unwrap(), one_by_one.unwrap()] {
+        assert_eq!(sweep.intervals_csv(), csv);
+    }
+}
