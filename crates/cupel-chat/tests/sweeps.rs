@@ -167,7 +167,7 @@ fn a_slicer_that_fails_after_the_start_is_not_swept() {
 fn a_slicer_that_fails_before_the_start_is_not_swept() {
     let chat = chat(Shape::Anthropic, "u30 a1 u1");
     let policy = with(&newest_policy(), |settings| {
-        settings.pin = vec!["1".to_owned()]
+        settings.pin = vec!["1".to_owned()];
     });
     let candidates = chat.candidates_for(&policy, None, &Characters).unwrap();
     let mut items = candidates.to_vec();
