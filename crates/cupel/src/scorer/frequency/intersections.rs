@@ -317,6 +317,15 @@ mod tests {
         }
     }
 
+    #[test]
+    fn costs_are_those_of_the_words_of_a_row() {
+        // Two words per row: 34 instructions per member and 11 per tag.
+        assert_eq!(cost_of_comparing(100, 10), 3_510);
+        // 16 words: two rounds of eight, with 76 instructions per member and 17 per tag.
+        assert_eq!(cost_of_comparing(1_000, 10), 152_340);
+        assert_eq!(cost_of_splitting(10), 450);
+    }
+
     // proves: FREQ-4
     #[test]
     fn counts_equal_those_of_all_pairs() {

@@ -211,7 +211,7 @@ impl Builder {
         let position = index32(self.lengths.len());
         let (mut length, mut answers) = (0_u32, 0);
         each_word(item.content(), |word| {
-            if self.is_full() {
+            if is_full(self.postings.len(), self.words.text.len()) {
                 return;
             }
             let Word {
@@ -239,12 +239,6 @@ impl Builder {
         self.speakers.push(speaker.into());
         self.lengths.push(length);
         self.answers.push(answers);
-    }
-
-    /// Returns whether another word might not fit into 32 bits. Words of more than 4 GB of text are ignored.
-    fn is_full(&self) -> bool {
-        const MOST: usize = u32::MAX as usize - 1_024;
-        self.postings.len() > MOST || self.words.text.len() > MOST
     }
 
     /// Sorts the postings by term: a counting sort, which keeps the order of the items.
@@ -353,9 +347,25 @@ impl SharedIndex {
     }
 }
 
+/// Returns whether another word might not fit into 32 bits, with so many postings and bytes of text. Words of more
+/// than 4 GB of text are ignored.
+fn is_full(postings: usize, text: usize) -> bool {
+    const MOST: usize = u32::MAX as usize - 1_024;
+    postings > MOST || text > MOST
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_index_is_full_before_a_word_exceeds_32_bits() {
+        // A word that is added has less than 1,024 bytes and one posting.
+        let last = (1 << 32) - 1 - 1_024;
+        assert!(!is_full(last, last));
+        assert!(is_full(last + 1, 0) && is_full(0, last + 1));
+        assert!(is_full(last + 9, 0) && is_full(0, last + 9));
+    }
 
     #[test]
     fn the_indexes_of_the_last_16_lists_are_shared() {

@@ -98,3 +98,43 @@ fn break_item(rows: &[Row], capacity: i64) -> &Row {
     }
     rows[0].1
 }
+
+#[cfg(test)]
+mod tests {
+    use cupel_conformance::testing::Random;
+
+    use super::*;
+
+    #[test]
+    fn the_multiplier_has_the_least_bound_and_leaves_room_for_sums() {
+        let mut random = Random::new(1);
+        let mut up_to = |bound: usize| i64::try_from(random.below(bound)).unwrap() + 1;
+        for case in 0..300 {
+            let most = [3, 40, 100_000][case % 3];
+            let rows: Vec<Row> = (0..usize::try_from(up_to(12)).unwrap())
+                .map(|rank| Row {
+                    rank,
+                    weight: up_to(most),
+                    value: up_to(most * 7),
+                })
+                .collect();
+            let capacity = up_to(most * 9);
+            let least = Multiplier::with_least_bound(&rows, capacity).unwrap();
+            let bound = least.bound(&rows, capacity);
+            let largest = i128::from(least.max_per_unit) * i128::from(capacity);
+            assert!(largest <= 1 << Multiplier::SUM_BITS, "case {case}");
+            for row in &rows {
+                // The multipliers of the rows are the corners of the bound, a convex function.
+                let per_unit = -(-row.value << least.shift).div_euclid(row.weight);
+                assert!(per_unit <= least.max_per_unit, "case {case}");
+                let other = Multiplier { per_unit, ..least };
+                // Multipliers are rounded up by one unit at most, for each unit of weight.
+                let rounding = capacity + rows.iter().map(|row| row.weight).sum::<i64>();
+                assert!(
+                    bound <= other.bound(&rows, capacity) + rounding,
+                    "case {case}"
+                );
+            }
+        }
+    }
+}
