@@ -233,9 +233,12 @@ impl Outcomes {
                 lines(unlisted)
             ));
         }
+        // A mutant that is only slower survives on one machine and exceeds its time on another.
+        let slow = self.names.get(&Verdict::Timeout).unwrap_or(&empty);
+        let is_used = |pattern: &str| missed.union(slow).any(|name| matches(pattern, name));
         let stale: Vec<_> = accepted
             .keys()
-            .filter(|pattern| !missed.iter().any(|name| matches(pattern, name)))
+            .filter(|pattern| !is_used(pattern))
             .collect();
         if is_complete && !stale.is_empty() {
             return Err(format!(
@@ -313,6 +316,7 @@ mod tests {
         let mut outcomes = Outcomes::default();
         outcomes.add(&mutant("equivalent"), Verdict::Missed);
         outcomes.add(&mutant("killed"), Verdict::Caught);
+        outcomes.add(&mutant("slow"), Verdict::Timeout);
         let reasons = |names: &[&str]| -> BTreeMap<String, String> {
             names
                 .iter()
@@ -327,6 +331,8 @@ mod tests {
         );
         assert_eq!(outcomes.judge(&reasons(&["equivalent"]), true), Ok(()));
         assert_eq!(outcomes.judge(&reasons(&["eq...len..."]), true), Ok(()));
+        let slow = reasons(&["equivalent", "slow"]);
+        assert_eq!(outcomes.judge(&slow, true), Ok(()));
         assert!(outcomes.judge(&reasons(&["eq...x..."]), true).is_err());
         let stale = reasons(&["equivalent", "killed"]);
         assert!(
