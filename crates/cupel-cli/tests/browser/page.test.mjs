@@ -90,6 +90,8 @@ function assertShows(view, expected) {
 }
 
 async function type(page, budget) {
+  // A frame that is still to be drawn would write the old budget into the field.
+  await shown(page);
   await page.fill('#exact', String(budget));
   await page.keyboard.press('Enter');
 }
