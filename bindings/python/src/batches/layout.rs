@@ -48,6 +48,7 @@ pub(super) enum Layout {
 
 /// The columns that are read.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "one per optional column")]
 pub(super) struct Plan {
     pub(super) layout: Layout,
     /// The request id.
