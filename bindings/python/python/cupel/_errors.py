@@ -153,7 +153,7 @@ def text_option(value: object, path: str) -> str:
     return text_of(value, path)
 
 
-def number_or_text(value: object, path: str) -> str:
+def number_or_text(value: Any, path: str) -> str:
     """Returns an option that is a number of tokens or messages, or a string such as ``8k``."""
     if isinstance(value, str):
         return text_of(value, path)
