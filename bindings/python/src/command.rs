@@ -1,9 +1,9 @@
 //! The command in this process: `python -m cupel`, and its answers for `_commands.py` and `_fit.py`.
 
 use std::ffi::OsString;
-use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
-use cupel_chat::{Chat, Encoding, TokenCounter as _};
+use cupel_chat::{Chat, Encoding, Heuristic, Model, TokenCounter};
 use cupel_cli::{Call, WindowMessage};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
@@ -206,13 +206,37 @@ pub(crate) fn fit<'py>(
 
 /// Counts the tokens of texts.
 #[pyfunction]
+#[pyo3(signature = (texts, encoding=None, model=None))]
 pub(crate) fn count_texts(
     py: Python<'_>,
     texts: Vec<pyo3::pybacked::PyBackedStr>,
-    encoding: &str,
+    encoding: Option<&str>,
+    model: Option<&str>,
 ) -> PyResult<Vec<i64>> {
-    let encoding: Encoding = encoding
-        .parse()
-        .map_err(|fault: cupel_chat::UnknownEncoding| Fault::new("encoding", fault.to_string()))?;
-    Ok(py.detach(|| texts.iter().map(|text| encoding.count(text)).collect()))
+    let counter = counter(model, encoding)?;
+    Ok(py.detach(|| texts.iter().map(|text| counter.count(text)).collect()))
+}
+
+/// Returns the counter of an encoding or of a model; that of `o200k_base` by default.
+pub(crate) fn counter(
+    model: Option<&str>,
+    encoding: Option<&str>,
+) -> PyResult<Arc<dyn TokenCounter>> {
+    let encoding = match (encoding, model) {
+        (Some("heuristic"), _) => None,
+        (Some(name), _) => {
+            let encoding = name.parse::<Encoding>();
+            Some(encoding.map_err(|fault| Fault::new("encoding", fault.to_string()))?)
+        }
+        (None, Some(name)) => {
+            let model = Model::find(name);
+            let model = model.map_err(|fault| Fault::new("model", fault.to_string()))?;
+            model.encoding
+        }
+        (None, None) => Some(Encoding::O200k),
+    };
+    Ok(match encoding {
+        Some(encoding) => Arc::new(encoding),
+        None => Arc::new(Heuristic),
+    })
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use cupel::config::{Document, Format, PolicyConfig, presets};
 use cupel::{OverflowStrategy, Policy};
-use cupel_cli::{find_policy, missing_times, unread_query};
+use cupel_cli::{find_policy, unread_query};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping, PyString, PyTuple, PyType};
 
@@ -74,14 +74,6 @@ pub(crate) fn warn_of_unread_query(py: Python<'_>, policy: &Policy, name: &str) 
         return Ok(());
     }
     error::warn(py, &unread_query(name))
-}
-
-/// Warns that no item has a timestamp, if the policy reads it.
-pub(crate) fn warn_of_missing_times(py: Python<'_>, policy: &Policy) -> PyResult<()> {
-    match missing_times(policy) {
-        Some(message) => error::warn(py, &message),
-        None => Ok(()),
-    }
 }
 
 /// Returns the names of the presets.

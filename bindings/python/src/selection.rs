@@ -8,7 +8,7 @@ use cupel::{
     ContextBudget, ContextItem, Decisions, DiagnosticTraceCollector, Policy, SelectionReport,
     TraceDetailLevel,
 };
-use cupel_cli::{Call, FitAnswer, select_document};
+use cupel_cli::{Call, FitAnswer, missing_times, select_document};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList, PyString, PyType};
@@ -58,7 +58,9 @@ pub(crate) fn select(
     let budget = budget::read(budget)?;
     let candidates = Candidates::read(items)?;
     let items = Arc::clone(&candidates.items);
-    check_times(py, &items, &budget, &policy)?;
+    if let Some(warning) = missing_times(&items, &budget, &policy) {
+        error::warn(py, &warning)?;
+    }
     let run = py.detach(|| {
         let mut trace = trace.then(|| DiagnosticTraceCollector::new(TraceDetailLevel::Item));
         let owned = OwnedDecisions::try_new(items, |items| match &mut trace {
@@ -99,26 +101,11 @@ pub(crate) fn select_index(
     let (policy, _) = read_policy(policy, query)?;
     let budget = budget::read(budget)?;
     let items = Candidates::read(items)?.items;
-    check_times(py, &items, &budget, &policy)?;
+    if let Some(warning) = missing_times(&items, &budget, &policy) {
+        error::warn(py, &warning)?;
+    }
     let window = py.detach(|| policy.run_indices(&items, &budget));
     window.map_err(|fault| error::run(py, &fault))
-}
-
-/// Warns if the policy reads timestamps, no item has one, and not all items fit.
-fn check_times(
-    py: Python<'_>,
-    items: &[ContextItem],
-    budget: &ContextBudget,
-    policy: &Policy,
-) -> PyResult<()> {
-    if items.iter().any(|item| item.timestamp().is_some()) {
-        return Ok(());
-    }
-    let tokens = items.iter().map(|item| i128::from(item.tokens()));
-    if tokens.sum::<i128>() <= i128::from(budget.target_tokens()) {
-        return Ok(());
-    }
-    policy::warn_of_missing_times(py, policy)
 }
 
 /// The policy for items without one.

@@ -72,6 +72,16 @@ def test_count_answers_as_the_command_does() -> None:
     assert cupel.count("hello world", encoding="cl100k_base") == 2
 
 
+def test_every_text_is_counted_whole() -> None:
+    assert cupel.count("") == 0
+    # Three spaces are one token of cl100k_base, the encoding of gpt-4.
+    assert cupel.count("   ", model="gpt-4") == 1
+    assert cupel.count("\ufeffx") > cupel.count("x") == 1
+    for data in ("a", CHAT):
+        with pytest.raises(cupel.InvalidInputError, match="model and encoding"):
+            cupel.count(data, model="gpt-4", encoding="o200k")
+
+
 def test_presets_and_models_are_those_of_the_command() -> None:
     assert cupel.presets() == [policy["name"] for policy in answer("policy", "list")]
     assert cupel.models() == answer("models")

@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use clap::Parser as _;
 use cupel::config::ScorerConfig;
-use cupel::{ContextBudget, CupelError, Decisions, Policy, SelectionReport};
+use cupel::{
+    ContextBudget, ContextItem, CupelError, Decisions, Policy, SelectionReport, total_tokens,
+};
 use cupel_chat::{Chat, FitState, Fitted, FittedMessage, Fitter, InvalidState, SessionWindow};
 use serde_json::Value;
 
@@ -208,9 +210,22 @@ pub fn unread_query(policy: &str) -> String {
     format!("--query has no effect: no scorer of the policy {policy} reads it")
 }
 
-/// Returns the warning for items without timestamps, if a policy ranks them by time above all; `None` for other
-/// policies.
-pub fn missing_times(policy: &Policy) -> Option<String> {
+/// Returns the warning for items of which none has a timestamp and not all fit, if a policy ranks them by time
+/// above all.
+pub fn missing_times(
+    items: &[ContextItem],
+    budget: &ContextBudget,
+    policy: &Policy,
+) -> Option<String> {
+    let has_times = items.iter().any(|item| item.timestamp().is_some());
+    if has_times || total_tokens(items) <= budget.target_tokens() {
+        return None;
+    }
+    no_times(policy)
+}
+
+/// Returns the warning for a log without timestamps, if a policy ranks items by time above all.
+pub fn no_times(policy: &Policy) -> Option<String> {
     let scorer = policy.scorer().to_config().ok()?;
     ranks_by_time(&scorer).then(|| {
         "no item has a timestamp, which the scorer `recency` reads: all items are equally old"

@@ -529,9 +529,8 @@ impl<'a> Settings<'a> {
             .asked(policy, query.as_deref(), false)
             .map_err(|failure| failure.or_at(|| source.whole()))?;
         let mut warnings = unused_kinds(&request.items, &budget, &policy.policy, "item");
-        if has_no_times(&request.items) && total_tokens(&request.items) > budget.target_tokens() {
-            warnings.extend(embed::missing_times(&policy.policy));
-        }
+        let missing = embed::missing_times(&request.items, &budget, &policy.policy);
+        warnings.extend(missing);
         warnings.extend(asked);
         Ok(Task {
             budget,
@@ -561,10 +560,6 @@ fn window_of(chat: &Chat) -> DefaultBudget<'_> {
 }
 
 /// Returns the tokens of all candidates as the default budget.
-fn has_no_times(items: &[ContextItem]) -> bool {
-    items.iter().all(|item| item.timestamp().is_none())
-}
-
 fn all_tokens(items: &[ContextItem]) -> DefaultBudget<'static> {
     DefaultBudget::Tokens(total_tokens(items).max(0))
 }

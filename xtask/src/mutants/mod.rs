@@ -81,16 +81,16 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
         ends.try_for_each(|end| end.map_err(|_| "a worker panicked")?)
     })?;
     println!("{} mutants with a build of their own", alone.len());
+    outcomes.write()?;
     if !alone.is_empty() {
-        // The builds take hours; what is known so far is kept.
-        outcomes.write()?;
         tree.write_originals(&schemata)?;
     }
     for mutant in alone {
         let verdict = tree.with_mutant(&schemata, mutant, || suite.run_all())?;
         outcomes.add(mutant, verdict);
+        // The builds take hours; what is known so far is kept.
+        outcomes.write()?;
     }
-    outcomes.write()?;
     outcomes.judge(&accepted, matches!(choice, Choice::All))
 }
 

@@ -8,9 +8,17 @@ from typing import Any, Literal, TypedDict, Unpack
 
 from cupel import _cupel
 from cupel._cupel import Policy
-from cupel._errors import InvalidInputError, number_or_text, text_of
-from cupel._fit import _FLAGS, BudgetLike, PolicyLike, _limits, _pins
+from cupel._errors import InvalidInputError
 from cupel._messages import as_input
+from cupel._options import (
+    READERS,
+    BudgetLike,
+    PolicyLike,
+    limits,
+    number_or_text,
+    pins,
+    text_of,
+)
 
 
 def _text(data: Any) -> str:
@@ -57,11 +65,11 @@ def _options(own: Mapping[str, Any], options: Mapping[str, object] | None = None
             continue
         flag = f"--{name.replace('_', '-')}"
         if name == "budget" and not isinstance(value, (list, tuple)):
-            arguments.extend(_limits(value))
+            arguments.extend(limits(value))
         elif name == "pin":
-            arguments.append(f"{flag}={_pins(value)}")
-        elif name in _FLAGS:
-            arguments.append(f"{flag}={_FLAGS[name](value, name)}")
+            arguments.append(f"{flag}={pins(value)}")
+        elif name in READERS:
+            arguments.append(f"{flag}={READERS[name](value, name)}")
         elif value is True:
             arguments.append(flag)
         elif isinstance(value, Mapping):
@@ -241,8 +249,8 @@ def evaluate(
         _cupel.dumps(transcript, f"transcripts[{position}]")
         for position, transcript in enumerate(listed)
     )
-    limits = [number_or_text(limit, "budgets") for limit in _several(budgets, "budgets")]
-    for limit in limits:
+    sizes = [number_or_text(limit, "budgets") for limit in _several(budgets, "budgets")]
+    for limit in sizes:
         if "," in limit:
             raise InvalidInputError(f"invalid budget `{limit}`: remove the comma", path="budgets")
     names, attached = _policies(_several(policies, "policies"))
@@ -251,7 +259,7 @@ def evaluate(
         if "," in name:
             names[position] = f"policy {position + 1}"
             attached[names[position]] = attached.pop(name, None) or Policy.from_file(name)
-    arguments = _options({"policy": names, "budget": limits})
+    arguments = _options({"policy": names, "budget": sizes})
     answer: dict[str, Any] = _cupel.command(["eval", *arguments, "-"], text, attached)
     return answer
 
@@ -268,6 +276,8 @@ def count(data: Any, *, model: str | None = None, encoding: str | None = None) -
     >>> cupel.count([{"role": "user", "content": "Hello!"}], model="gpt-4o")
     9
     """
+    if model is not None and encoding is not None:
+        raise InvalidInputError("model and encoding exclude each other", path="encoding")
     if model is None and encoding is None:
         if isinstance(data, Mapping) and isinstance(data.get("model"), str):
             model = data["model"]
@@ -275,16 +285,12 @@ def count(data: Any, *, model: str | None = None, encoding: str | None = None) -
             encoding = "o200k"
     arguments = _options({"model": model, "encoding": encoding})
     if isinstance(data, str):
-        text_of(data, "data")
-        if not data.strip():
-            return sum(_cupel.count_texts([data], encoding or "o200k"))
-        answer = _cupel.command(["count", "-", "--text", *arguments], data)
-    elif isinstance(data, bytes) or not hasattr(data, "__iter__"):
+        return sum(_cupel.count_texts([text_of(data, "data")], encoding, model))
+    if isinstance(data, bytes) or not hasattr(data, "__iter__"):
         kind = type(data).__name__
         message = f"expected a text, a list of messages or items, or a request, got {kind}"
         raise InvalidInputError(message, path="data")
-    else:
-        answer = _cupel.command(["count", "-", *arguments], _text(data))
+    answer = _cupel.command(["count", "-", *arguments], _text(data))
     (total,) = answer["total"].values()
     return int(total)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import re
 import sys
 import warnings
@@ -132,35 +131,6 @@ def keywords(text: str) -> str:
         text = text.replace(term, replacement)
     text = _POLICIES.sub(r'policies=["\1", "\2"]', text)
     return _OPTION.sub(_keyword, _QUOTED.sub(_name, text))
-
-
-def text_of(value: object, path: str) -> str:
-    """Returns a value as text for the command."""
-    text = str(value)
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        message, help = "a lone surrogate is not text", 'decode bytes with errors="replace"'
-        raise InvalidInputError(message, path=path, help=help) from None
-    return text
-
-
-def text_option(value: object, path: str) -> str:
-    """Returns the text of an option."""
-    if not isinstance(value, str):
-        kind = type(value).__name__
-        raise InvalidInputError(f"expected a string, got {kind}", path=path)
-    return text_of(value, path)
-
-
-def number_or_text(value: Any, path: str) -> str:
-    """Returns an option that is a number of tokens or messages, or a string such as ``8k``."""
-    if isinstance(value, str):
-        return text_of(value, path)
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        kind = type(value).__name__
-        raise InvalidInputError(f"expected a number or a string, got {kind}", path=path)
-    return str(operator.index(value))
 
 
 def from_problem(problem: dict[str, Any], *, code: str | None, root: str) -> CupelError:

@@ -9,7 +9,6 @@ from typing import (
     Any,
     Generic,
     Literal,
-    TypeAlias,
     TypedDict,
     TypeVar,
     Unpack,
@@ -17,14 +16,12 @@ from typing import (
 )
 
 from cupel import _cupel
-from cupel._cupel import Budget, Policy, Report
-from cupel._errors import InvalidInputError, number_or_text, text_of, text_option, warn
+from cupel._cupel import Report
+from cupel._errors import InvalidInputError, warn
 from cupel._messages import as_input, at, from_document, request_of, with_list, with_texts
+from cupel._options import READERS, BudgetLike, PolicyLike, limits, pins, text_of
 
 M = TypeVar("M")
-PolicyLike: TypeAlias = str | os.PathLike[str] | Mapping[str, Any] | Policy
-
-BudgetLike: TypeAlias = int | str | Mapping[str, Any] | Budget
 
 
 class FitOptions(TypedDict, total=False):
@@ -90,41 +87,6 @@ class Fitted(Generic[M]):
         return self.report._repr_html_()
 
 
-def _limits(budget: BudgetLike) -> list[str]:
-    """Returns a budget as options of the command."""
-    if isinstance(budget, Mapping):
-        budget = Budget.from_dict(budget)
-    if not isinstance(budget, Budget):
-        return [f"--budget={number_or_text(budget, 'budget')}"]
-    return [
-        f"--budget={budget.max_tokens}",
-        f"--target={budget.target_tokens}",
-        f"--reserve={budget.output_reserve}",
-        f"--margin={budget.estimation_safety_margin_percent}",
-        *(f"--slot={kind}={tokens}" for kind, tokens in budget.reserved_slots.items()),
-    ]
-
-
-def _pins(pin: str | int | Iterable[str | int]) -> str:
-    is_one = isinstance(pin, (str, bytes)) or not hasattr(pin, "__iter__")
-    pins: Iterable[Any] = [pin] if is_one else pin  # type: ignore[assignment]
-    return ",".join(number_or_text(one, "pin") for one in pins)
-
-
-_FLAGS = {
-    "model": text_option,
-    "query": text_option,
-    "reserve": number_or_text,
-    "shape": text_option,
-    "encoding": text_option,
-    "shorten": text_option,
-    "marker": text_option,
-    "max_result": number_or_text,
-    "step": number_or_text,
-}
-"""The options of ``cupel fit`` with a value, and what reads it."""
-
-
 def _boolean(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise InvalidInputError(f"expected True or False, got {value!r}", path=name)
@@ -135,14 +97,14 @@ def _arguments(budget: BudgetLike | None, options: Mapping[str, Any]) -> list[st
     """Returns the arguments of ``cupel fit``."""
     arguments = ["-"]
     if budget is not None:
-        arguments.extend(_limits(budget))
-    for name, read in _FLAGS.items():
+        arguments.extend(limits(budget))
+    for name, read in READERS.items():
         value = options.get(name)
         if value is not None:
             arguments.append(f"--{name.replace('_', '-')}={read(value, name)}")
     pin = options.get("pin")
-    if pin is not None and (pins := _pins(pin)):
-        arguments.append(f"--pin={pins}")
+    if pin is not None and (listed := pins(pin)):
+        arguments.append(f"--pin={listed}")
     keep_task = options.get("keep_task")
     if keep_task is not None:
         is_kept = _boolean("keep_task", keep_task)
@@ -443,4 +405,4 @@ class Fitter:
         )
 
 
-__all__ = ["FitOptions", "Fitted", "Fitter", "PolicyLike", "fit"]
+__all__ = ["FitOptions", "Fitted", "Fitter", "fit"]

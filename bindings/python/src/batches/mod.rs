@@ -13,7 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use cupel::Policy;
-use cupel_chat::{Encoding, Heuristic, Model, TokenCounter};
+use cupel_chat::Model;
+use cupel_cli::no_times;
 use pyo3::exceptions::{PyOSError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyString};
@@ -26,9 +27,10 @@ use self::layout::{Batch, Plan};
 use self::requests::{Requests, Segment};
 use self::run::{RequestError, Settings};
 use self::source::{Source, SourceError};
-use crate::error::Fault;
+use crate::command::counter;
+use crate::error::{self, Fault};
 use crate::json::{described, text};
-use crate::policy::{warn_of_missing_times, warn_of_unread_query};
+use crate::policy::warn_of_unread_query;
 use crate::selection::policy_or_default;
 use crate::{budget, callback, columns, threads};
 
@@ -122,8 +124,10 @@ pub(crate) fn select_batches(
     };
     if let Some(plan) = &plan {
         check(plan, &settings)?;
-        if !plan.has_timestamp {
-            warn_of_missing_times(data.py(), &settings.policy)?;
+        if !plan.has_timestamp
+            && let Some(warning) = no_times(&settings.policy)
+        {
+            error::warn(data.py(), &warning)?;
         }
     }
     let schema = settings.schema.clone();
@@ -156,27 +160,6 @@ fn thread_count(threads: &Bound<'_, PyAny>) -> PyResult<usize> {
         }
         _ => Err(Fault::new("threads", format!("expected 1 to {most}, got {threads}")).into()),
     }
-}
-
-/// Returns what counts the tokens of items without them: an encoding, or that of a model.
-fn counter(model: Option<&str>, encoding: Option<&str>) -> PyResult<Arc<dyn TokenCounter>> {
-    let encoding = match (encoding, model) {
-        (Some("heuristic"), _) => None,
-        (Some(name), _) => {
-            let encoding = name.parse::<Encoding>();
-            Some(encoding.map_err(|fault| Fault::new("encoding", fault.to_string()))?)
-        }
-        (None, Some(name)) => {
-            let model = Model::find(name);
-            let model = model.map_err(|fault| Fault::new("model", fault.to_string()))?;
-            model.encoding
-        }
-        (None, None) => Some(Encoding::O200k),
-    };
-    Ok(match encoding {
-        Some(encoding) => Arc::new(encoding),
-        None => Arc::new(Heuristic),
-    })
 }
 
 /// Checks what every request needs: a budget, a query and texts.
