@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -80,6 +81,25 @@ def test_an_unknown_preset_has_the_text_of_the_command() -> None:
         cupel.select([], 9, "rga")
     assert raised.value.message == expected["message"]
     assert raised.value.help == expected["help"].replace("cupel policy list", "cupel.presets()")
+
+
+def test_an_error_in_a_policy_file_names_its_place(tmp_path: Path) -> None:
+    file = tmp_path / "policy.toml"
+    file.write_text('\nscorer = { type = "recenc" }\n')
+    calls: list[Callable[[], object]] = [
+        lambda: cupel.Policy.from_file(file),
+        lambda: cupel.select([], 9, file),
+        lambda: cupel.fit(CHAT, 100, policy=file),
+        lambda: cupel.explain(CHAT, 100, policy=file),
+    ]
+    for call in calls:
+        with pytest.raises(cupel.InvalidInputError, match="unknown scorer") as raised:
+            call()
+        error = raised.value
+        assert (error.file, error.line, error.path) == (str(file), 2, "scorer.type")
+    with pytest.raises(cupel.InvalidInputError) as raised:
+        cupel.fit([{"role": "user"}], 100)
+    assert raised.value.file is None
 
 
 def equal_scores(items: list[cupel.Item]) -> list[float]:

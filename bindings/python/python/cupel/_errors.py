@@ -136,9 +136,13 @@ def keywords(text: str) -> str:
 def from_problem(problem: dict[str, Any], *, code: str | None, root: str) -> CupelError:
     """Returns the exception for a problem of the command.
 
-    ``root`` is the name of the argument that the problem's path is in.
+    ``root`` is the name of the argument that the problem's path is in, unless it is in a file.
     """
     path, message = problem.get("path") or "", problem["message"]
+    # The command names the input after its argument.
+    is_in_file = problem.get("file") not in (None, root)
+    if is_in_file:
+        root = ""
     if place := _PLACE.match(message):
         path, root, message = _name(place), "", message[place.end() :]
     is_absolute = not root or path.startswith(root)
@@ -154,7 +158,6 @@ def from_problem(problem: dict[str, Any], *, code: str | None, root: str) -> Cup
         exit_code=exit_code,
     )
     error.cause = problem.get("cause")
-    if not root and not place:
-        # The input of a named argument is a value in memory, not a file.
+    if is_in_file:
         error.file, error.line, error.column = map(problem.get, ("file", "line", "column"))
     return error
