@@ -71,6 +71,31 @@ mod tests {
     }
 
     #[test]
+    fn every_metadata_key_that_a_run_reads_is_documented() {
+        let documented = read(&root().join("crates/cupel/src/model/item.rs")).unwrap();
+        let mut keys = 0;
+        for directory in ["crates/cupel/src", "crates/cupel-chat/src"] {
+            for path in files_below(&root().join(directory), "rs").unwrap() {
+                let text = read(&path).unwrap();
+                let is_code = |line: &&str| !line.trim_start().starts_with("//");
+                let literals = text.lines().filter(is_code).filter_map(|line| {
+                    let (_, rest) = line.split_once("\"cupel:")?;
+                    rest.split('"').next()
+                });
+                for key in literals {
+                    keys += 1;
+                    assert!(
+                        documented.contains(&format!("`cupel:{key}`")),
+                        "{}: `ContextItem::metadata` does not list cupel:{key}",
+                        path.display()
+                    );
+                }
+            }
+        }
+        assert!(keys > 9, "{keys} keys");
+    }
+
+    #[test]
     fn the_version_is_in_the_changelog() {
         let manifest = read(&root().join("crates/cupel/Cargo.toml")).unwrap();
         let manifest: toml::Table = manifest.parse().unwrap();

@@ -136,11 +136,19 @@ impl ContextItem {
 
     /// Returns the caller's own data.
     ///
-    /// Four strategies read an entry: [`GroupSlice`](crate::GroupSlice) reads `cupel:group`,
-    /// [`LadderSlice`](crate::LadderSlice) also reads `cupel:mandatory`, `cupel:keep` and `cupel:level`,
-    /// [`MetadataTrustScorer`](crate::MetadataTrustScorer) reads `cupel:trust`, and
-    /// [`MetadataKeyScorer`](crate::MetadataKeyScorer) reads the key it is given. Nothing else in a
-    /// run reads metadata.
+    /// A run reads these entries, and the key that a [`MetadataKeyScorer`](crate::MetadataKeyScorer) is given:
+    ///
+    /// | key | read by |
+    /// |---|---|
+    /// | `cupel:call` | `NearDuplicateSlice`, `LadderSlice`: results of the same call |
+    /// | `cupel:group` | `GroupSlice`, `LadderSlice`, `NearDuplicateSlice`: items that stay together |
+    /// | `cupel:keep`, `cupel:mandatory` | `LadderSlice`, `NearDuplicateSlice`: items that stay |
+    /// | `cupel:level` | `LadderSlice`: the level that an item was shortened to |
+    /// | `cupel:query` | the relevance scorers: the item that is the query |
+    /// | `cupel:session` | `NeighborScorer`, `ConversationScorer`: items that may be neighbors |
+    /// | `cupel:speaker` | `ConversationScorer`: who says it |
+    /// | `cupel:trust` | `MetadataTrustScorer`: a score |
+    /// | `cupel:vector` | `EmbeddingScorer`, `DiversitySlice`: an embedding |
     pub fn metadata(&self) -> &HashMap<String, String> {
         &self.fields.metadata
     }

@@ -276,6 +276,24 @@ fn group_of(item: &ContextItem) -> Option<&str> {
     item.metadata().get(GroupSlice::KEY).map(String::as_str)
 }
 
+/// Returns the ranks of each group, by the rank of its best member. A candidate without a group is one of its
+/// own.
+pub(super) fn ranks_by_group(ranked: &[ScoredRef<'_>]) -> Vec<Vec<usize>> {
+    let mut by_name: HashMap<&str, usize> = HashMap::new();
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for (rank, scored) in ranked.iter().enumerate() {
+        let group = match group_of(scored.item) {
+            Some(name) => *by_name.entry(name).or_insert(groups.len()),
+            None => groups.len(),
+        };
+        match groups.get_mut(group) {
+            Some(members) => members.push(rank),
+            None => groups.push(vec![rank]),
+        }
+    }
+    groups
+}
+
 fn has_groups(list: &Unsorted<'_>) -> bool {
     list.iter().any(|scored| group_of(scored.item).is_some())
 }

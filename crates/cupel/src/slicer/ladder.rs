@@ -1,12 +1,13 @@
 //! [`LadderSlice`]: shortens first, drops second.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{ControlFlow, Range, RangeInclusive};
 
 use super::builtin::{rank_to_u32, selects_in_partitions, without};
+use super::group::ranks_by_group;
 use super::near_duplicate::{call_of, newest_results};
-use super::{BuiltinSlicer, GroupSlice, Refusal, Selection, Slicer, SweepVisitor};
+use super::{BuiltinSlicer, Refusal, Selection, Slicer, SweepVisitor};
 use crate::diagnostics::ExclusionReason;
 use crate::model::{floor_tokens, saturate};
 use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredRef};
@@ -23,7 +24,7 @@ use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredRef};
 /// |---|---|
 /// | `cupel:mandatory` | never dropped; shortened only by steps for mandatory candidates |
 /// | `cupel:keep` | never dropped; shortened by all steps of its kind |
-/// | `cupel:group` | the value names its group, as in [`GroupSlice`]. A group is dropped as a whole, and never if one of both keys above marks a member. |
+/// | `cupel:group` | the value names its group, as in [`GroupSlice`](crate::GroupSlice). A group is dropped as a whole, and never if one of both keys above marks a member. |
 /// | `cupel:call` | the value identifies the call that the item is the result of, for [`LadderStep::Supersede`] |
 /// | `cupel:level` | the value is the level of the item in full, if the caller shortened it already. Defaults to its token count. |
 ///
@@ -77,9 +78,12 @@ pub enum LadderStep {
     Shorten {
         /// The kind.
         kind: ContextKind,
-        /// Whether mandatory candidates are capped, or the others. The others are capped all at once: one
-        /// state per level. Mandatory ones are capped one at a time, most tokens first, ties by rank: one
-        /// state per candidate and level.
+        /// Which candidates are capped.
+        ///
+        /// `false`: those that are not marked as mandatory, all at once: one state per level. `true`: those
+        /// that are never dropped (marked with [`MANDATORY`](LadderSlice::MANDATORY) or
+        /// [`KEEP`](LadderSlice::KEEP), or in a group with such a candidate), one at a time, most tokens
+        /// first, ties by rank: one state per candidate and level.
         mandatory: bool,
         /// The caps, in tokens.
         levels: Vec<i64>,
@@ -186,6 +190,7 @@ impl LadderSlice {
     /// the target before: those at which another state fits the target or a mark.
     fn breakpoints(&self, states: &States, targets: RangeInclusive<i64>) -> BTreeSet<i64> {
         let (first, last) = targets.into_inner();
+        // `choose` has a rule of its own for targets below 1.
         let mut breakpoints = BTreeSet::from([first, 1]);
         let tokens = states.tokens.iter();
         for tokens in tokens.filter_map(|&tokens| i64::try_from(tokens).ok()) {
@@ -223,8 +228,7 @@ impl LadderSlice {
     }
 }
 
-/// Returns the least target whose share is at least `tokens`. If that is above `last`, so may be the
-/// result, or it is `last`.
+/// Returns the least target up to `last` whose share is at least `tokens`, or `last` or more if there is none.
 fn least_with_mark(share: f64, tokens: i64, last: i64) -> i64 {
     let (mut low, mut high) = (tokens.max(0), last);
     while low < high {
@@ -271,6 +275,7 @@ impl Form {
             Self::View(view) => item.views()[view].level(),
             Self::Dropped => return self,
         };
+        // Views are sorted by level, highest first.
         let mut views = item.views().iter();
         match views.position(|view| view.level() <= level) {
             Some(view) if own > level => Self::View(view),
@@ -363,6 +368,62 @@ impl States {
     fn changes_up_to(&self, state: usize) -> &[Change] {
         &self.changes[..self.ends[state]]
     }
+
+    /// Returns why each candidate that a state drops is dropped at a target. The group that was dropped last
+    /// is the one that did not fit; the others have lower ranks.
+    fn drops(
+        &self,
+        ranked: &[ScoredRef<'_>],
+        state: usize,
+        target: i64,
+    ) -> Vec<(usize, ExclusionReason)> {
+        let mut before_drop: Vec<Option<Form>> = vec![None; ranked.len()];
+        let mut last_drop = None;
+        for (index, change) in self.changes_up_to(state).iter().enumerate() {
+            if change.after == Form::Dropped {
+                before_drop[change.rank] = Some(change.before);
+                last_drop = Some((index, change.rank));
+            }
+        }
+        let Some((index, last)) = last_drop else {
+            return Vec::new();
+        };
+        let tokens_of = |members: &[usize]| {
+            let forms = members.iter().map(|&rank| (rank, before_drop[rank]));
+            let tokens =
+                forms.map(|(rank, form)| form.map_or(0, |it| it.tokens(ranked[rank].item)));
+            saturate(tokens.map(i128::from).sum())
+        };
+        let is_last = |members: &[usize]| members.contains(&last);
+        let blocking = self.groups.iter().find(|members| is_last(members));
+        let blocking_tokens = blocking.map_or(0, |members| tokens_of(members));
+        let state_before = self.ends.partition_point(|&end| end <= index) - 1;
+        let excess = self.tokens[state_before] - i128::from(target);
+        let available_tokens = saturate(i128::from(blocking_tokens) - excess).max(0);
+        let reason = |members: &[usize]| match members.len() {
+            _ if !is_last(members) => ExclusionReason::RankedBelow {
+                item_tokens: tokens_of(members),
+                blocking_tokens,
+                available_tokens,
+            },
+            1 => ExclusionReason::BudgetExceeded {
+                item_tokens: blocking_tokens,
+                available_tokens,
+            },
+            group_size => ExclusionReason::GroupExcluded {
+                group_size,
+                group_tokens: blocking_tokens,
+                available_tokens,
+            },
+        };
+        let groups = self.groups.iter();
+        let dropped = groups.filter(|members| before_drop[members[0]].is_some());
+        let reasons = dropped.flat_map(|members| {
+            let reason = reason(members);
+            members.iter().map(move |&rank| (rank, reason.clone()))
+        });
+        reasons.collect()
+    }
 }
 
 /// Tells a visitor how one state differs from another.
@@ -372,8 +433,8 @@ struct Cursor<'s> {
     forms: Vec<Form>,
     /// The current state.
     state: usize,
-    /// What the visitor was told last; `None` for a failure, and before the first visit.
-    told: Option<usize>,
+    /// The last state that the visitor saw; `None` for a failure, and before the first visit.
+    last_reported: Option<usize>,
     has_failed: bool,
 }
 
@@ -383,7 +444,7 @@ impl<'s> Cursor<'s> {
             states,
             forms: vec![Form::Full; ranks],
             state: 0,
-            told: None,
+            last_reported: None,
             has_failed: false,
         }
     }
@@ -392,7 +453,7 @@ impl<'s> Cursor<'s> {
         if !self.has_failed {
             visitor.fail(target, error);
         }
-        (self.has_failed, self.told) = (true, None);
+        (self.has_failed, self.last_reported) = (true, None);
     }
 
     fn visit(
@@ -401,18 +462,18 @@ impl<'s> Cursor<'s> {
         state: usize,
         visitor: &mut dyn SweepVisitor,
     ) -> ControlFlow<()> {
-        if self.told == Some(state) {
+        if self.last_reported == Some(state) {
             return ControlFlow::Continue(());
         }
         let before = self.go_to(state);
-        let changed: Vec<(usize, Form)> = match self.told {
+        let changed: Vec<(usize, Form)> = match self.last_reported {
             Some(_) => before.into_iter().collect(),
             // Nothing was chosen.
             None => (0..self.forms.len())
                 .map(|rank| (rank, Form::Dropped))
                 .collect(),
         };
-        (self.told, self.has_failed) = (Some(state), false);
+        (self.last_reported, self.has_failed) = (Some(state), false);
         let mut ranks = Vec::new();
         let mut views = Vec::new();
         for (rank, before) in changed {
@@ -470,22 +531,17 @@ struct StatesBuilder<'r, 'a> {
 
 impl<'r, 'a> StatesBuilder<'r, 'a> {
     fn new(marker_tokens: i64, ranked: &'r [ScoredRef<'a>]) -> Self {
-        let mut by_name: HashMap<&str, usize> = HashMap::new();
-        let mut groups: Vec<Vec<usize>> = Vec::new();
-        let mut is_mandatory = vec![false; ranked.len()];
-        let mut is_kept = vec![false; ranked.len()];
-        for (rank, scored) in ranked.iter().enumerate() {
-            let metadata = scored.item.metadata();
-            is_mandatory[rank] = metadata.contains_key(LadderSlice::MANDATORY);
-            is_kept[rank] = is_mandatory[rank] || metadata.contains_key(LadderSlice::KEEP);
-            let group = match metadata.get(GroupSlice::KEY) {
-                Some(name) => *by_name.entry(name).or_insert(groups.len()),
-                None => groups.len(),
-            };
-            match groups.get_mut(group) {
-                Some(members) => members.push(rank),
-                None => groups.push(vec![rank]),
-            }
+        let groups = ranks_by_group(ranked);
+        let has = |key: &str| -> Vec<bool> {
+            let items = ranked.iter().map(|scored| scored.item);
+            items
+                .map(|item| item.metadata().contains_key(key))
+                .collect()
+        };
+        let is_mandatory = has(LadderSlice::MANDATORY);
+        let mut is_kept = has(LadderSlice::KEEP);
+        for (is_kept, is_mandatory) in is_kept.iter_mut().zip(&is_mandatory) {
+            *is_kept |= is_mandatory;
         }
         for members in &groups {
             if members.iter().any(|&rank| is_kept[rank]) {
@@ -512,15 +568,15 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
     }
 
     fn shorten(&mut self, kind: &ContextKind, mandatory: bool, levels: &[i64]) {
-        let is_meant = |&rank: &usize| {
-            let is_meant = if mandatory {
+        let is_capped = |&rank: &usize| {
+            let has_role = if mandatory {
                 self.is_kept[rank]
             } else {
                 !self.is_mandatory[rank]
             };
-            is_meant && self.ranked[rank].item.kind() == kind
+            has_role && self.ranked[rank].item.kind() == kind
         };
-        let mut ranks: Vec<usize> = (0..self.ranked.len()).filter(is_meant).collect();
+        let mut ranks: Vec<usize> = (0..self.ranked.len()).filter(is_capped).collect();
         for &level in levels {
             if mandatory {
                 ranks.sort_by_key(|&rank| (Reverse(self.tokens_of(rank)), rank));
@@ -645,16 +701,8 @@ impl BuiltinSlicer for LadderSlice {
         let states = States::new(self, ranked);
         let state = self.choose(&states, target)?;
         let mut forms = vec![Form::Full; ranked.len()];
-        let mut forms_before_drop = forms.clone();
-        // The last drop, and by how much the state before it exceeded the target.
-        let mut last_drop = None;
-        for (index, change) in states.changes_up_to(state).iter().enumerate() {
+        for change in states.changes_up_to(state) {
             forms[change.rank] = change.after;
-            if change.after == Form::Dropped {
-                forms_before_drop[change.rank] = change.before;
-                let before = states.ends.partition_point(|&end| end <= index) - 1;
-                last_drop = Some((change.rank, states.tokens[before] - i128::from(target)));
-            }
         }
         let mut selection = Selection::default();
         for (rank, form) in forms.iter().enumerate() {
@@ -667,43 +715,8 @@ impl BuiltinSlicer for LadderSlice {
                 Form::Dropped => {}
             }
         }
-        let Some((last, excess)) = last_drop else {
-            return Ok(selection);
-        };
-        let tokens_of = |members: &[usize]| {
-            let tokens = members.iter().map(|&rank| {
-                let tokens = forms_before_drop[rank].tokens(ranked[rank].item);
-                i128::from(tokens)
-            });
-            saturate(tokens.sum())
-        };
-        let is_last = |members: &[usize]| members.contains(&last);
-        let blocking = states.groups.iter().find(|members| is_last(members));
-        let blocking_tokens = blocking.map_or(0, |members| tokens_of(members));
-        let available_tokens = saturate(i128::from(blocking_tokens) - excess).max(0);
-        for members in &states.groups {
-            if forms[members[0]] != Form::Dropped {
-                continue;
-            }
-            let reason = match members.len() {
-                _ if !is_last(members) => ExclusionReason::RankedBelow {
-                    item_tokens: tokens_of(members),
-                    blocking_tokens,
-                    available_tokens,
-                },
-                1 => ExclusionReason::BudgetExceeded {
-                    item_tokens: blocking_tokens,
-                    available_tokens,
-                },
-                group_size => ExclusionReason::GroupExcluded {
-                    group_size,
-                    group_tokens: blocking_tokens,
-                    available_tokens,
-                },
-            };
-            for &rank in members {
-                selection.refuse(rank, Refusal::Because(reason.clone()));
-            }
+        for (rank, reason) in states.drops(ranked, state, target) {
+            selection.refuse(rank, Refusal::Because(reason));
         }
         Ok(selection)
     }
@@ -744,6 +757,6 @@ impl LadderSlice {
     ) -> Result<Self, super::ConfigError> {
         let slicer = Self::new(steps).with_marker_tokens(marker_tokens);
         let slicer = slicer.with_marks(shorten_to, drop_to);
-        slicer.map_err(crate::config::invalid_in("shorten_to"))
+        slicer.map_err(super::ConfigError::invalid)
     }
 }

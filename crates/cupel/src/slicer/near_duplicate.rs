@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::builtin::{select_in, selects_in_partitions, without};
+use super::group::ranks_by_group;
 use super::shingles::{Shingles, SimilarTexts};
-use super::{BuiltinSlicer, GroupSlice, LadderSlice, Refusal, Selection, Slicer};
+use super::{BuiltinSlicer, LadderSlice, Refusal, Selection, Slicer};
 use crate::diagnostics::ExclusionReason;
 use crate::{ContextBudget, ContextKind, CupelError, ScoredRef};
 
@@ -157,19 +158,12 @@ impl<'r, 'a> Candidates<'r, 'a> {
     fn new(ranked: &'r [ScoredRef<'a>], shingle_size: usize) -> Self {
         let contents = ranked.iter().map(|scored| scored.item.content());
         let meta = |rank: usize, key: &str| ranked[rank].item.metadata().get(key);
-        let mut by_name: HashMap<&str, usize> = HashMap::new();
-        let mut groups: Vec<Vec<usize>> = Vec::new();
-        let mut group_of = Vec::with_capacity(ranked.len());
-        for rank in 0..ranked.len() {
-            let group = match meta(rank, GroupSlice::KEY) {
-                Some(name) => *by_name.entry(name).or_insert(groups.len()),
-                None => groups.len(),
-            };
-            match groups.get_mut(group) {
-                Some(members) => members.push(rank),
-                None => groups.push(vec![rank]),
+        let groups = ranks_by_group(ranked);
+        let mut group_of = vec![0; ranked.len()];
+        for (group, members) in groups.iter().enumerate() {
+            for &rank in members {
+                group_of[rank] = group;
             }
-            group_of.push(group);
         }
         let is_mandatory = |rank| {
             meta(rank, LadderSlice::MANDATORY).is_some() || meta(rank, LadderSlice::KEEP).is_some()
@@ -302,6 +296,6 @@ impl NearDuplicateSlice {
         inner: Box<super::SlicerConfig>,
     ) -> Result<Self, super::ConfigError> {
         let slicer = Self::new(inner.into_inner()?).with_similarity(threshold, shingle_size);
-        slicer.map_err(crate::config::invalid_in("threshold"))
+        slicer.map_err(super::ConfigError::invalid)
     }
 }

@@ -947,6 +947,31 @@ fn excluded_items_of_equal_score_stand_in_the_order_of_their_exclusion() {
     }
 }
 
+#[test]
+fn item_events_have_the_reasons_of_the_report() {
+    // The slicer keeps 120 of 105 tokens; truncation leaves 45.
+    let policy = policy()
+        .slicer(select_by(|_, _| Ok(Selection::keep(vec![0, 1]))))
+        .overflow_strategy(OverflowStrategy::Truncate)
+        .build()
+        .unwrap();
+    let items = [item("stays", 60), item("truncated", 60), item("sliced", 7)];
+    let mut collector = DiagnosticTraceCollector::new(TraceDetailLevel::Item);
+    policy
+        .run_traced(&items, &budget(105), &mut collector)
+        .unwrap();
+    let report = collector.into_report();
+    let reasons: Vec<_> = report.excluded.iter().map(|it| &it.reason).collect();
+    let exceeded = |item_tokens, available_tokens| ExclusionReason::BudgetExceeded {
+        item_tokens,
+        available_tokens,
+    };
+    assert_eq!(reasons, [&exceeded(7, -15), &exceeded(60, 45)]);
+    let messages = report.events.iter().filter_map(|it| it.message.clone());
+    let reasons = reasons.iter().map(ToString::to_string);
+    assert!(messages.eq(reasons), "{:?}", report.events);
+}
+
 // proves: REPORT-8, REPORT-11, REPORT-15, R033, R090, R091, R093, SCORE-5
 #[test]
 fn reported_scores_are_the_ones_the_run_decided_by() {

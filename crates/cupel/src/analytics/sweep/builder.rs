@@ -66,8 +66,8 @@ impl Candidate {
 }
 
 impl<'s, 'a> SweepBuilder<'s, 'a> {
-    /// The largest number of steps that are recorded: about 100 MB.
-    const MOST_STEPS: usize = 1 << 21;
+    /// The largest number of steps that are recorded: about 200 MB.
+    const MOST_STEPS: usize = 1 << 22;
 
     /// The number of steps between two calls of the observer.
     const STEPS_PER_CALL: usize = 1 << 12;

@@ -210,10 +210,12 @@ impl Pipeline {
     ///
     /// The budgets are `targets`; the other limit of `budget` changes by the same amount, its reserve,
     /// slots and margin are constant. Scoring happens once. [`GreedySlice`](crate::GreedySlice),
-    /// [`RankSlice`](crate::RankSlice), [`DensitySlice`](crate::DensitySlice) and
-    /// [`KnapsackSlice`](crate::KnapsackSlice), and groups through them, give all steps in one pass, if there are at most 2,097,152. Otherwise the slicer is run at
-    /// every budget if there are at most [`sweep_samples`](Self::sweep_samples) of them, else at so many
-    /// spread evenly over the range, and [`BudgetSweep::exact`] is `false`.
+    /// [`RankSlice`](crate::RankSlice), [`DensitySlice`](crate::DensitySlice),
+    /// [`KnapsackSlice`](crate::KnapsackSlice), [`ChoiceSlice`](crate::ChoiceSlice) and
+    /// [`LadderSlice`](crate::LadderSlice), and groups through them, give all steps in one pass, if there are at
+    /// most 4,194,304. Otherwise the slicer is run at every budget if there are at most
+    /// [`sweep_samples`](Self::sweep_samples) of them, else at so many spread evenly over the range, and
+    /// [`BudgetSweep::exact`] is `false`.
     ///
     /// A budget whose run fails has no window. Its step carries the error.
     ///
