@@ -96,6 +96,12 @@ impl Candidates {
         self.kept_because.get(index)?.as_deref()
     }
 
+    /// Returns whether a window of these candidates may have [markers](Chat::markers_for).
+    pub fn may_have_markers(&self) -> bool {
+        let marker_tokens = self.ladder.as_ref().map_or(0, LadderSlice::marker_tokens);
+        marker_tokens > 0 && self.markers != Markers::Off
+    }
+
     /// Returns the replacement of a message kept as `view`, if it is not kept as it was read.
     pub(crate) fn replacement(&self, index: usize, view: Option<usize>) -> Option<&Replacement> {
         let replacements = self.replacements.get(index)?;

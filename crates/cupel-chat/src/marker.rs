@@ -169,8 +169,15 @@ impl Chat {
             is_kept[index] = true;
         }
         let room = self.marker_room(candidates, |index| is_kept[index]);
-        // Only a user turn has a marker in its text.
-        let user_turns = kept.iter().copied();
+        if room == 0 {
+            return Vec::new();
+        }
+        // Only a user turn next to a gap has a marker in its text.
+        let is_at_gap = |&index: &usize| {
+            let is_dropped = |other: usize| is_kept.get(other) == Some(&false);
+            is_dropped(index.wrapping_sub(1)) || is_dropped(index + 1)
+        };
+        let user_turns = kept.iter().copied().filter(is_at_gap);
         let user_turns = user_turns.filter(|&index| self.messages[index].is_user_turn());
         let shortened: Vec<Shortened> = user_turns
             .filter_map(|index| self.shortened(candidates, index, view(index)))
@@ -191,11 +198,14 @@ impl Chat {
         if ladder.marker_tokens() == 0 {
             return 0;
         }
-        let refused = self.refused_by_ladder(candidates);
-        let dropped = (0..self.len()).filter(|&index| !is_kept(index) && refused[index].is_none());
-        let tokens: i64 = dropped.map(|index| candidates.least_tokens(index)).sum();
-        let has_marker = tokens.max(candidates.gap_tokens()) > ladder.marker_tokens();
-        if has_marker {
+        let filter = self.ladder_filter(candidates);
+        let dropped = (0..self.len()).filter(|&index| !is_kept(index) && filter(index).is_none());
+        let is_more = |tokens| tokens > ladder.marker_tokens();
+        let mut sums = dropped.scan(0_i64, |sum, index| {
+            *sum += candidates.least_tokens(index);
+            Some(*sum)
+        });
+        if is_more(candidates.gap_tokens()) || sums.any(is_more) {
             ladder.marker_tokens()
         } else {
             0
@@ -223,12 +233,15 @@ impl Chat {
             let omitted = index - next;
             next = index + 1;
             let before = previous.replace(index);
+            if omitted == 0 {
+                continue;
+            }
             let place = self.marker_place(before, index);
             let is_wanted = match markers {
                 Markers::BeforeUserTurn => place == Place::Message(Role::Assistant),
                 _ => true,
             };
-            if omitted > 0 && is_wanted {
+            if is_wanted {
                 gaps.push((index, omitted, place));
             }
         }

@@ -162,14 +162,10 @@ fn help_template(command: &clap::Command, columns: usize) -> String {
     for (heading, names) in GROUPS {
         let _ = write!(template, "\n{header}{heading}:{header:#}\n");
         for name in *names {
-            let about = match command.find_subcommand(name) {
-                Some(subcommand) => subcommand.get_about().map(ToString::to_string),
-                None => Some("Show the help of a subcommand".to_owned()),
-            };
-            let line = format!(
-                "  {literal}{name:<11}{literal:#}  {}",
-                about.unwrap_or_default()
-            );
+            let subcommand = command.find_subcommand(name);
+            let about = subcommand.and_then(|subcommand| subcommand.get_about());
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            let line = format!("  {literal}{name:<11}{literal:#}  {about}");
             for line in wrap(&line, columns, 15) {
                 let _ = writeln!(template, "{line}");
             }

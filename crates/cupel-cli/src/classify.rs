@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::fmt;
 
 use cupel::ContextItem;
 use cupel::config::{ConfigError, Document, Format, RequestConfig};
@@ -38,8 +39,31 @@ pub(crate) enum Form {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Classified {
     pub(crate) class: Class,
-    /// The key or the option that decided, such as "`messages`".
-    pub(crate) evidence: String,
+    pub(crate) evidence: Evidence,
+}
+
+/// What decided the class.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Evidence {
+    /// An option of the command line.
+    Option(String),
+    /// A key of the document, such as `messages`.
+    Key(&'static str),
+    /// A description of the first message or item, such as "`role`".
+    Element(String),
+    /// Nothing: the text has no value with keys.
+    Missing,
+}
+
+impl fmt::Display for Evidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Option(name) => write!(f, "`{name}`"),
+            Self::Key(name) => write!(f, "`{name}`"),
+            Self::Element(description) => f.write_str(description),
+            Self::Missing => Ok(()),
+        }
+    }
 }
 
 /// An input that was read.
@@ -59,42 +83,47 @@ impl Classified {
     /// Text that is not JSON holds items: chats are read as JSON only.
     pub(crate) fn of(source: &Source, args: &ReadArgs) -> Self {
         let form = Form::of(source);
-        let new = |class, evidence: &str| Self {
-            class,
-            evidence: evidence.to_owned(),
+        let new = |class, evidence| Self { class, evidence };
+        let of_shape = |shape| match shape {
+            Shape::Items => Class::Items(form),
+            _ => Class::Chat,
         };
         match (args.shape, &args.at) {
-            (_, Some(at)) => return new(Class::Chat, &format!("`--at {at}`")),
-            (Some(Shape::Items), None) => return new(Class::Items(form), "`--shape items`"),
-            (Some(shape), None) => return new(Class::Chat, &format!("`--shape {shape}`")),
+            (_, Some(at)) => return new(Class::Chat, Evidence::Option(format!("--at {at}"))),
+            (Some(shape), None) => {
+                return new(
+                    of_shape(shape),
+                    Evidence::Option(format!("--shape {shape}")),
+                );
+            }
             (None, None) => {}
         }
-        let undecided = || new(Class::Items(form), "");
+        let undecided = || new(Class::Items(form), Evidence::Missing);
         let Some(first) = first_value(source) else {
             return undecided();
         };
         if form != Form::Array
             && let Ok(keys) = serde_json::from_str::<BTreeMap<String, &RawValue>>(first.get())
         {
-            let has = |key: &&&str| keys.contains_key(**key);
+            let has = |key: &&&'static str| keys.contains_key(**key);
             let list = |shape: Shape| Some((shape, shape.lists().iter().find(has)?));
-            match Shape::ALL.into_iter().find_map(list) {
-                Some((Shape::Items, key)) => return new(Class::Items(form), &format!("`{key}`")),
-                Some((_, key)) => return new(Class::Chat, &format!("`{key}`")),
-                None => {}
+            if let Some((shape, key)) = Shape::ALL.into_iter().find_map(list) {
+                return new(of_shape(shape), Evidence::Key(key));
             }
-            if keys.contains_key("budget") || keys.contains_key("policy") {
-                return new(Class::Items(form), "`budget` or `policy`");
+            if let Some(key) = ["budget", "policy"].iter().find(has) {
+                return new(Class::Items(form), Evidence::Key(key));
             }
         }
         match serde_json::from_str::<Value>(first.get()) {
-            Ok(element @ Value::Object(_)) => match Shape::of_element(&element) {
-                Some((Shape::Items, evidence)) => new(Class::Items(form), &evidence),
-                Some((_, evidence)) => new(Class::Chat, &evidence),
-                None if element.get("role").is_some() => new(Class::Chat, "`role`"),
-                // The chat reader names the fields of what it does not know.
-                None => new(Class::Chat, "no key of an item"),
-            },
+            Ok(element @ Value::Object(_)) => {
+                let (class, evidence) = match Shape::of_element(&element) {
+                    Some((shape, evidence)) => (of_shape(shape), evidence),
+                    None if element.get("role").is_some() => (Class::Chat, "`role`".to_owned()),
+                    // The chat reader names the fields of what it does not know.
+                    None => (Class::Chat, "no key of an item".to_owned()),
+                };
+                new(class, Evidence::Element(evidence))
+            }
             _ => undecided(),
         }
     }
@@ -174,7 +203,7 @@ impl Input {
             count(content)
         };
         let request = match form {
-            Form::Lines if classified.evidence == "`items`" => {
+            Form::Lines if classified.evidence == Evidence::Key("items") => {
                 return Err(
                     Failure::input("these are requests, one per line, not items")
                         .in_file(&source.name)
@@ -405,13 +434,9 @@ mod tests {
                 line: None,
                 had_byte_order_mark: false,
             };
-            let evidence = evidence.to_owned();
-            let expected = Classified { class, evidence };
-            assert_eq!(
-                Classified::of(&source, &ReadArgs::default()),
-                expected,
-                "{text}"
-            );
+            let found = Classified::of(&source, &ReadArgs::default());
+            let found = (found.class, found.evidence.to_string());
+            assert_eq!(found, (class, evidence.to_owned()), "{text}");
         }
     }
 }

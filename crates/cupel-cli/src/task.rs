@@ -15,7 +15,7 @@ use cupel_chat::{
 };
 
 use crate::budget::{BudgetArgs, DefaultBudget, RunBudget};
-use crate::classify::{Classified, Form, Input, raw_items};
+use crate::classify::{Classified, Evidence, Form, Input, raw_items};
 use crate::counting::ChatArgs;
 use crate::decision::Run;
 use crate::embed;
@@ -309,7 +309,7 @@ impl NamedPolicy {
     }
 
     fn of_config(name: &str, config: &PolicyConfig) -> Result<Self, Failure> {
-        // A document was already built when it was read, so this does not fail.
+        // A document was built when it was read, so this is not expected to fail.
         let policy = config
             .build()
             .map_err(|error| Failure::input(error.to_string()))?;
@@ -417,19 +417,19 @@ impl<'a> Settings<'a> {
         let evidence = classified.evidence;
         match input {
             Input::Chat(chat) => self.chat_task(source, evidence, chat, need),
-            Input::Items { .. } if self.trimming.given().is_some() => {
-                let option = self.trimming.given().unwrap_or_default();
-                Err(Failure::input(format!(
-                    "{option} applies to chats, and this is a list of items"
-                ))
-                .at(source.whole())
-                .help("pin an item with its field \"pinned\""))
-            }
             Input::Items {
                 form,
                 request,
                 counted,
             } => {
+                if let Some(option) = self.trimming.given() {
+                    let help = match option {
+                        "--pin" => "pin an item with its field \"pinned\"".to_owned(),
+                        _ => format!("remove {option}"),
+                    };
+                    let message = format!("{option} applies to chats, and this is a list of items");
+                    return Err(Failure::input(message).at(source.whole()).help(help));
+                }
                 let counter = counted.then_some(counter);
                 self.items_task(source, evidence, form, *request, counter, need)
             }
@@ -439,7 +439,7 @@ impl<'a> Settings<'a> {
     fn chat_task(
         &self,
         source: Source,
-        evidence: String,
+        evidence: Evidence,
         chat: Box<Chat>,
         need: Need,
     ) -> Result<Task, Failure> {
@@ -500,7 +500,7 @@ impl<'a> Settings<'a> {
     fn items_task(
         &self,
         source: Source,
-        evidence: String,
+        evidence: Evidence,
         form: Form,
         request: RequestConfig,
         counter: Option<Box<dyn TokenCounter>>,
@@ -628,7 +628,7 @@ pub(crate) struct Task {
     /// Why the counter is an estimate, if the model is unknown.
     pub(crate) unknown_model: Option<UnknownModel>,
     pub(crate) content: Content,
-    evidence: String,
+    evidence: Evidence,
     source: Source,
 }
 
@@ -649,14 +649,15 @@ pub(crate) enum Content {
     Items(Form),
 }
 
-/// Whether a command needs a budget.
+/// Which budgets a command uses. The budget of items is given by the input or the command line; that of a chat
+/// defaults to the context window of its model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Need {
-    /// The input or the command line must give one, and the command runs at no other.
+    /// One, and the command runs at no other.
     OneBudget,
-    /// The input or the command line must give one.
+    /// One, and others beside it.
     Budget,
-    /// The command tries many; the default is the tokens of all candidates.
+    /// Many; the default is the tokens of all candidates.
     AnyBudget,
 }
 
@@ -686,7 +687,8 @@ impl Task {
         let (single, command) = match self.content {
             Content::Items(Form::Lines) => ("an item", "`cupel select` reads one item per line"),
             Content::Chat { .. }
-                if self.evidence == "`role`" && self.source.text.trim_start().starts_with('{') =>
+                if matches!(self.evidence, Evidence::Element(_))
+                    && self.source.text.trim_start().starts_with('{') =>
             {
                 ("a message", "`cupel fit` reads one message per line")
             }
@@ -886,8 +888,8 @@ impl Task {
         }
     }
 
-    /// Returns what every target of a range selects. The range ends at the tokens of all candidates
-    /// by default.
+    /// Returns what every target of a range selects, [without markers](Self::add_markers). The range ends at the
+    /// tokens of all candidates by default.
     pub(crate) fn sweep(
         &self,
         from: i64,
@@ -903,24 +905,38 @@ impl Task {
         // The request overhead is a pinned candidate, but no message.
         let overhead = items.len() - self.len();
         sweep.items.truncate(self.len());
-        let mut marker_tokens = Vec::with_capacity(sweep.steps.len());
-        for_each_window(&sweep, self.len(), |step, kept| {
-            let view = |index| sweep.view_at(index, step.from);
-            marker_tokens.push(self.marker_tokens(self.candidates(), kept, view));
-        });
-        for (step, markers) in sweep.steps.iter_mut().zip(marker_tokens) {
-            step.tokens_used = step.tokens_used.saturating_add(markers);
+        for step in &mut sweep.steps {
             let pinned = overhead.min(step.included);
             step.included -= pinned;
             step.excluded -= overhead - pinned;
+            // A pinned candidate scores 1.
             step.total_score -= pinned as f64;
         }
         Ok(sweep)
     }
 
-    /// The sum of all items may exceed the largest valid budget.
+    /// Adds the tokens of the markers to each step of a sweep. Takes as many visits of messages as the sweep has
+    /// steps.
+    pub(crate) fn add_markers(&self, sweep: &mut BudgetSweep) {
+        let candidates = self.candidates().filter(|it| it.may_have_markers());
+        let Some(candidates) = candidates else {
+            return;
+        };
+        let mut marker_tokens = Vec::with_capacity(sweep.steps.len());
+        for_each_window(sweep, self.len(), |step, kept| {
+            let view = |index| sweep.view_at(index, step.from);
+            marker_tokens.push(self.marker_tokens(Some(candidates), kept, view));
+        });
+        for (step, markers) in sweep.steps.iter_mut().zip(marker_tokens) {
+            step.tokens_used = step.tokens_used.saturating_add(markers);
+        }
+    }
+
+    /// Returns the budget at which everything fits, or the largest one that is tried.
     pub(crate) fn all_tokens(&self) -> i64 {
-        total_tokens(&self.items).min(i64::MAX / 4)
+        /// Far below the end of the range, so that sums with reserves do not reach it.
+        const LARGEST: i64 = i64::MAX / 4;
+        total_tokens(&self.items).min(LARGEST)
     }
 
     /// Returns the number of budgets to try for a slicer that has to be tried at each: as many as take

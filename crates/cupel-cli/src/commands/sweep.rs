@@ -13,8 +13,8 @@ use crate::text::{Give, Table, grouped, grouped_count, right, score, words};
 
 /// Show what each budget of a range keeps
 ///
-/// Only the budget varies; reserve, slots and margin stay. A policy with quotas or counts is run at each
-/// budget, at samples of a large range. A search of more than a second shows its progress; Ctrl-C ends it with
+/// Only the budget varies; reserve, slots and margin stay. A policy with quotas, counts or similarities is run at
+/// each budget, at samples of a large range. A search of more than a second shows its progress; Ctrl-C ends it with
 /// the budgets reached so far and exit status 130.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -61,7 +61,8 @@ impl Sweep {
         let mut progress = Progress::new(output);
         let sweep = task.sweep(self.from, self.to, |now| progress.observe(now));
         let stopped_at = progress.finish();
-        let sweep = sweep?;
+        let mut sweep = sweep?;
+        task.add_markers(&mut sweep);
         if output.is_json() {
             output.json(&Answer {
                 sweep: &sweep,

@@ -1,0 +1,299 @@
+//! The rules of a chat as slicers, so that [`Chat::fit`], sweeps and explanations all follow them.
+//!
+//! | file | slicer |
+//! |---|---|
+//! | `ladder.rs` | drops invalid messages before a ladder |
+//! | `groups.rs` | keeps whole groups of any other policy, and starts on a user turn |
+//! | `starts.rs` | the sweep of the latter |
+
+mod groups;
+mod ladder;
+mod starts;
+
+use std::collections::BTreeSet;
+use std::ops::{ControlFlow, RangeInclusive};
+use std::sync::Arc;
+
+use cupel::slicer::{SweepVisitor, ViewChange};
+use cupel::{
+    CupelError, ExclusionReason, GroupSlice, OverflowStrategy, Policy, Refusal, ScoredRef,
+    Selection, Slicer,
+};
+
+use self::groups::{ChatSlice, Rules};
+use self::ladder::ChatLadder;
+use crate::candidates::Candidates;
+use crate::chat::Chat;
+
+/// The filter name of messages dropped before the user turn on which the chat starts.
+const BEFORE_USER: &str = "starts on a user turn";
+
+/// The filter name of messages that an earlier window of the session dropped.
+const DROPPED_BEFORE: &str = "dropped by an earlier window";
+
+impl Chat {
+    /// Returns a policy without a ladder that follows the rules of this chat: it selects from its
+    /// [`candidates`](Self::candidates) what [`fit`](Self::fit) selects. Use it for sweeps and explanations.
+    /// [`policy_over`](Self::policy_over) is for any policy.
+    ///
+    /// It keeps or drops groups as a whole, does not deduplicate, and fails on overflow. If the chat does not
+    /// fit, it drops invalid messages first, and starts on a user turn if the format does.
+    ///
+    /// ```
+    /// use cupel::{ContextBudget, Pipeline};
+    /// use cupel_chat::{Chat, Encoding, newest_policy};
+    ///
+    /// let chat = Chat::parse(r#"[
+    ///   {"role": "user", "content": "Hello!"},
+    ///   {"role": "assistant", "content": "Hello! What can I do for you today?"},
+    ///   {"role": "user", "content": "What is 2 + 2?"}
+    /// ]"#, None)?;
+    /// let candidates = chat.candidates(&Encoding::O200k);
+    /// let pipeline = Pipeline::from(chat.policy(&newest_policy()));
+    /// let budget = ContextBudget::with_target(30, 30)?;
+    /// let sweep = pipeline.sweep(&candidates, &budget, 20..=40)?;
+    /// let included: Vec<_> = sweep.steps.iter().map(|step| step.included).collect();
+    /// // The request overhead and the question; with the greeting, with the answer, with both.
+    /// assert_eq!(included, [2, 3, 3, 4]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn policy(&self, policy: &Policy) -> Policy {
+        self.policy_with_pinned(policy, self.mandatory().unwrap_or_default())
+    }
+
+    fn policy_with_pinned(&self, policy: &Policy, pinned: BTreeSet<usize>) -> Policy {
+        let rules = Rules::of(self, pinned, policy.chat().strict);
+        with_slicer(&self.asked(policy), |inner| {
+            let groups = GroupSlice::new(inner);
+            match rules {
+                Some(rules) => Arc::new(ChatSlice { groups, rules }),
+                None => Arc::new(groups),
+            }
+        })
+    }
+
+    /// Returns a policy that follows the rules of this chat over the candidates that were made
+    /// [for it](Self::candidates_for).
+    pub fn policy_over(&self, policy: &Policy, candidates: &Candidates) -> Policy {
+        let Some(ladder) = candidates.ladder.clone() else {
+            let is_pinned = |index: &usize| candidates[*index].pinned();
+            let pinned = (0..self.len()).filter(is_pinned).collect();
+            return self.policy_with_pinned(policy, pinned);
+        };
+        let slicer = ChatLadder {
+            refused: self.refused_by_ladder(candidates),
+            whole: Whole::of(self, policy.chat().strict),
+            gap_tokens: candidates.gap_tokens(),
+            step: policy.chat().step,
+            ladder,
+        };
+        with_slicer(&self.asked(policy), |_| Arc::new(slicer))
+    }
+
+    /// Returns the policy for the question of this chat, if it needs a query and has none.
+    fn asked(&self, policy: &Policy) -> Policy {
+        // The question is a copy of a whole message, and most policies read none.
+        let question = policy.needs_query().then(|| self.question()).flatten();
+        question.map_or_else(|| policy.clone(), |question| policy.with_query(question))
+    }
+
+    /// Returns by position the filter that drops a message before the ladder, if one does.
+    fn refused_by_ladder(&self, candidates: &Candidates) -> Vec<Option<Filter>> {
+        (0..self.len())
+            .map(self.ladder_filter(candidates))
+            .collect()
+    }
+
+    /// Returns a function for the filter that drops the message at a position before the ladder, if one does.
+    pub(crate) fn ladder_filter<'a>(
+        &'a self,
+        candidates: &'a Candidates,
+    ) -> impl Fn(usize) -> Option<Filter> + 'a {
+        let start = self.earliest_start();
+        move |index| {
+            if !self.shape.is_chat() {
+                None
+            } else if candidates.is_dropped_before(index) {
+                Some(Filter::DroppedBefore)
+            } else if let Some(defect) = self.groups.defect(index) {
+                Some(Filter::Invalid(defect.describe()))
+            } else if self.groups.group(index) < start {
+                Some(Filter::Invalid(BEFORE_USER))
+            } else {
+                None
+            }
+        }
+    }
+
+    /// Returns the first message that a window can contain: in a format that starts on a user turn, the
+    /// first one.
+    pub(crate) fn earliest_start(&self) -> usize {
+        let start = (0..self.len()).find(|&index| self.can_start(index));
+        start.filter(|_| self.shape.starts_on_user()).unwrap_or(0)
+    }
+}
+
+/// Returns a policy with another slicer that treats messages as a chat needs it: copies stay, and an
+/// overflow is an error.
+fn with_slicer(policy: &Policy, wrap: impl FnOnce(Arc<dyn Slicer>) -> Arc<dyn Slicer>) -> Policy {
+    let builder = policy
+        .to_builder()
+        .map_slicer(wrap)
+        .deduplication(false)
+        .overflow_strategy(OverflowStrategy::Throw);
+    // `build` fails only if a strategy is missing, and the policy has all of them.
+    builder.build().unwrap_or_else(|_| policy.clone())
+}
+
+/// Why a message is not offered to a ladder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Filter {
+    /// A trimmed chat with it is invalid. It stays only if the whole chat does.
+    Invalid(&'static str),
+    /// An earlier window of the session dropped it.
+    DroppedBefore,
+}
+
+impl Filter {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Invalid(name) => name,
+            Self::DroppedBefore => DROPPED_BEFORE,
+        }
+    }
+}
+
+/// When a chat that fits is kept as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whole {
+    /// Whether it is valid or not.
+    IfItFits,
+    /// Whether it is valid or not. If it does not fit, the run fails: no part of it is a valid window.
+    OrNothing,
+    /// If it is valid.
+    IfValid,
+}
+
+impl Whole {
+    fn of(chat: &Chat, is_strict: bool) -> Self {
+        if is_strict {
+            Self::IfValid
+        } else if chat.mandatory().is_err() {
+            Self::OrNothing
+        } else {
+            Self::IfItFits
+        }
+    }
+
+    /// Fails if only the whole chat, which needs `tokens`, is a window.
+    fn check_part(self, tokens: i64, target: i64) -> Result<(), CupelError> {
+        if self == Self::OrNothing {
+            return Err(CupelError::MandatoryExceedsBudget {
+                needed_tokens: tokens,
+                available: target,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Returns the tokens of ranked items.
+fn tokens_of(ranked: &[ScoredRef<'_>]) -> i64 {
+    let tokens = ranked.iter().map(|scored| scored.item.tokens());
+    tokens.fold(0, i64::saturating_add)
+}
+
+/// Some items of a ranked list, and their ranks in it.
+struct Part<'a> {
+    ranks: Vec<usize>,
+    items: Vec<ScoredRef<'a>>,
+}
+
+impl<'a> Part<'a> {
+    fn new(ranked: &[ScoredRef<'a>], ranks: Vec<usize>) -> Self {
+        let items = ranks.iter().map(|&rank| ranked[rank]).collect();
+        Self { ranks, items }
+    }
+
+    /// Returns the items without a refusal, and a selection with the refusals of the others.
+    fn filter(
+        ranked: &[ScoredRef<'a>],
+        refusal: impl Fn(&ScoredRef<'a>) -> Option<&'static str>,
+    ) -> (Selection, Self) {
+        let mut selection = Selection::default();
+        let mut ranks = Vec::with_capacity(ranked.len());
+        for (rank, scored) in ranked.iter().enumerate() {
+            match refusal(scored) {
+                Some(filter) => selection.refuse(rank, filtered(filter)),
+                None => ranks.push(rank),
+            }
+        }
+        (selection, Self::new(ranked, ranks))
+    }
+}
+
+fn filtered(filter: &str) -> Refusal {
+    Refusal::Because(ExclusionReason::Filtered {
+        filter_name: filter.to_owned(),
+    })
+}
+
+/// Sweeps the targets below the tokens of all candidates with `below`, which returns the ranks that it chose
+/// last, and keeps all candidates from there on.
+fn sweep_below_whole(
+    whole: Whole,
+    ranked: &[ScoredRef<'_>],
+    targets: RangeInclusive<i64>,
+    visitor: &mut dyn SweepVisitor,
+    below: impl FnOnce(
+        RangeInclusive<i64>,
+        &mut dyn SweepVisitor,
+    ) -> Option<(ControlFlow<()>, Vec<usize>)>,
+) -> Option<ControlFlow<()>> {
+    let (from, to) = targets.into_inner();
+    let tokens = tokens_of(ranked);
+    let mut chosen = Vec::new();
+    if from < tokens {
+        if let Err(error) = whole.check_part(tokens, from) {
+            visitor.fail(from, error);
+        } else {
+            let (flow, ranks) = below(from..=to.min(tokens - 1), visitor)?;
+            if flow.is_break() {
+                return Some(flow);
+            }
+            chosen = ranks;
+        }
+    }
+    let mut is_missing = vec![true; ranked.len()];
+    for rank in chosen {
+        is_missing[rank] = false;
+    }
+    let missing = (0..ranked.len()).filter(|&rank| is_missing[rank]);
+    let missing: Vec<u32> = missing
+        .filter_map(|rank| u32::try_from(rank).ok())
+        .collect();
+    if to < tokens || missing.is_empty() {
+        return Some(ControlFlow::Continue(()));
+    }
+    Some(visitor.change(from.max(tokens), &missing, &[]))
+}
+
+/// Maps the ranks of a part of a list to ranks of the list.
+struct MappedRanks<'v> {
+    ranks: &'v [usize],
+    visitor: &'v mut dyn SweepVisitor,
+}
+
+impl SweepVisitor for MappedRanks<'_> {
+    fn change(&mut self, target: i64, ranks: &[u32], views: &[ViewChange]) -> ControlFlow<()> {
+        let rank = |rank: &u32| u32::try_from(self.ranks[*rank as usize]).unwrap_or(u32::MAX);
+        let ranks: Vec<u32> = ranks.iter().map(rank).collect();
+        let views = views.iter().map(|(changed, view)| (rank(changed), *view));
+        self.visitor
+            .change(target, &ranks, &views.collect::<Vec<_>>())
+    }
+
+    fn fail(&mut self, target: i64, error: CupelError) {
+        self.visitor.fail(target, error);
+    }
+}

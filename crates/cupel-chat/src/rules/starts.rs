@@ -1,0 +1,135 @@
+//! The sweep of a selection that starts on a user turn: the start depends on the budget.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use cupel::CupelError;
+use cupel::slicer::{SweepVisitor, ViewChange};
+
+use super::Part;
+use super::groups::ChatSlice;
+
+/// The limit of starts times messages of a sweep, about a second of work: 700 starts at 6,000 messages.
+/// Beyond it the caller samples budgets.
+pub(super) const MAX_WORK: usize = 1 << 22;
+
+/// Finds the targets at which the start of the selection changes.
+pub(super) struct StartFinder<'a> {
+    pub(super) slicer: &'a ChatSlice,
+    pub(super) part: &'a Part<'a>,
+    pub(super) tokens: Vec<i128>,
+    /// The least target at which each user turn fits, in ascending order.
+    pub(super) fits_from: Vec<i64>,
+    /// The positions of the kept messages.
+    pub(super) kept: BTreeSet<usize>,
+    /// The first target that has no segment yet.
+    pub(super) at: i64,
+    /// The first target of each segment, and the start of the selection in it.
+    pub(super) segments: Vec<(i64, Option<usize>)>,
+    /// The segments that may still be added: a limit of work.
+    pub(super) work_left: usize,
+}
+
+impl StartFinder<'_> {
+    /// Adds the segments of the targets before `end`, for which the same messages are kept.
+    pub(super) fn advance(&mut self, end: i64) {
+        let first = self.slicer.first(self.kept.first().copied());
+        while self.at < end && self.work_left > 0 {
+            let start = self.slicer.start(first, &self.tokens, self.at);
+            if self.segments.last().is_none_or(|(_, last)| *last != start) {
+                self.segments.push((self.at, start));
+                self.work_left -= 1;
+            }
+            // The start may change when another user turn fits.
+            let fits = self.fits_from.partition_point(|&target| target <= self.at);
+            let next = self.fits_from.get(fits);
+            self.at = next.map_or(end, |&next| next.min(end));
+        }
+    }
+}
+
+impl SweepVisitor for StartFinder<'_> {
+    fn change(&mut self, target: i64, ranks: &[u32], _: &[ViewChange]) -> ControlFlow<()> {
+        self.advance(target);
+        if self.work_left == 0 {
+            return ControlFlow::Break(());
+        }
+        for &rank in ranks {
+            let position = self.part.items[rank as usize].position;
+            if !self.kept.remove(&position) {
+                self.kept.insert(position);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn fail(&mut self, _: i64, _: CupelError) {
+        self.work_left = 0;
+    }
+}
+
+/// The changes of a sweep in order, and the ranks selected at its end.
+#[derive(Default)]
+pub(super) struct Changes {
+    pub(super) steps: Vec<(i64, Vec<u32>)>,
+    pub(super) chosen: BTreeSet<u32>,
+}
+
+impl Changes {
+    pub(super) fn toggle(&mut self, target: i64, rank: u32) {
+        if self.steps.last().is_none_or(|(last, _)| *last != target) {
+            self.steps.push((target, Vec::new()));
+        }
+        if let Some((_, ranks)) = self.steps.last_mut() {
+            ranks.push(rank);
+        }
+        if !self.chosen.remove(&rank) {
+            self.chosen.insert(rank);
+        }
+    }
+
+    pub(super) fn clear(&mut self, target: i64) {
+        for rank in self.chosen.clone() {
+            self.toggle(target, rank);
+        }
+    }
+
+    /// Visits the changes; two changes of a rank at one target cancel out.
+    pub(super) fn replay(self, visitor: &mut dyn SweepVisitor) -> ControlFlow<()> {
+        for (target, mut ranks) in self.steps {
+            ranks.sort_unstable();
+            let changed: Vec<u32> = ranks
+                .chunk_by(|a, b| a == b)
+                .filter(|same| same.len() % 2 == 1)
+                .map(|same| same[0])
+                .collect();
+            if !changed.is_empty() {
+                visitor.change(target, &changed, &[])?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Records the sweep of the messages after a start as changes of the whole list.
+pub(super) struct Shifted<'a> {
+    pub(super) ranks: &'a [usize],
+    pub(super) taken: i64,
+    pub(super) changes: &'a mut Changes,
+    pub(super) failed: bool,
+}
+
+impl SweepVisitor for Shifted<'_> {
+    fn change(&mut self, target: i64, ranks: &[u32], views: &[ViewChange]) -> ControlFlow<()> {
+        self.failed |= !views.is_empty();
+        for &rank in ranks {
+            let rank = u32::try_from(self.ranks[rank as usize]).unwrap_or(u32::MAX);
+            self.changes.toggle(target + self.taken, rank);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn fail(&mut self, _: i64, _: CupelError) {
+        self.failed = true;
+    }
+}
