@@ -300,7 +300,7 @@ impl Chat {
         let is_system = |index: &usize| self.messages[*index].role() == Role::System;
         let first = kept.iter().copied().find(|index| !is_system(index));
         let first = first.filter(|&index| self.shape.starts_on_user() && !self.opens(index));
-        if let (Some(first), Some(_)) = (first, last) {
+        if let Some(first) = first.filter(|_| starts || last.is_some()) {
             let start = (0..first).rfind(|&index| self.can_start(index));
             kept.extend(self.groups.with(start.ok_or(no_user_turn)?));
         }

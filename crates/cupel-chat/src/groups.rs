@@ -181,7 +181,9 @@ impl Groups {
             Binding::UntilUserTurn => next.is_some_and(|next| !next.is_user_turn()),
             Binding::Next => next.is_some_and(|next| next.role() != Role::System),
         };
-        if (precedes && message.is_from_model()) || (is_bound && next_is_from_model) {
+        // A compaction stands for all before it; a window can start on it.
+        let is_cut = !message.precedes_next && next.is_some_and(ParsedMessage::is_compaction);
+        if (precedes && !is_cut && message.is_from_model()) || (is_bound && next_is_from_model) {
             self.join(index, index + 1);
         }
         if is_bound && index > 0 {

@@ -210,16 +210,36 @@ fn run(cases: u32, render: fn(usize, Step) -> Vec<Value>, document: fn(Value, bo
     assert!(windows.get() > 20, "the budgets are too small");
 }
 
+fn anthropic_request(messages: Value, thinking: bool) -> Value {
+    let mut request = json!({"model": "claude-opus-5", "max_tokens": 9, "system": "s"});
+    if thinking {
+        request["thinking"] = json!({"type": "adaptive"});
+    }
+    request["messages"] = messages;
+    request
+}
+
 #[test]
 fn anthropic_windows_follow_the_rules_of_the_api() {
-    run(12, anthropic, |messages, thinking| {
-        let mut request = json!({"model": "claude-opus-5", "max_tokens": 9, "system": "s"});
-        if thinking {
-            request["thinking"] = json!({"type": "adaptive"});
-        }
-        request["messages"] = messages;
-        request
-    });
+    run(12, anthropic, anthropic_request);
+}
+
+#[test]
+fn a_compaction_in_a_turn_of_the_model_opens_a_window() {
+    // Found at random: the compaction was in a group with the message before it.
+    for kinds in [&[6, 11, 3, 11][..], &[6, 11, 3, 3, 11]] {
+        let steps = kinds.iter().enumerate();
+        let messages: Vec<Value> = steps
+            .flat_map(|(number, &kind)| anthropic(number, (kind, 0)))
+            .collect();
+        let request = anthropic_request(messages.into(), false).to_string();
+        check(&request).unwrap();
+        let chat = Chat::parse(&request, None).unwrap();
+        let tokens = chat.tokens(&Heuristic) - 1;
+        let budget = ContextBudget::with_target(tokens, tokens).unwrap();
+        let fitted = chat.fit(&default_policy(), &budget, &Heuristic).unwrap();
+        assert_eq!(fitted.kept[0], 1);
+    }
 }
 
 #[test]
