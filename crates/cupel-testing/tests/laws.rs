@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cupel::{
-    ChronologicalPlacer, CompositeScorer, ContextBudget, ContextItem, ContextKind,
+    ChoiceSlice, ChronologicalPlacer, CompositeScorer, ContextBudget, ContextItem, ContextKind,
     CountConstrainedKnapsackSlice, CountQuotaEntry, CountQuotaSlice, CupelError, DecayCurve,
-    DecayScorer, ExclusionReason, FrequencyScorer, GreedySlice, KindScorer, KnapsackSlice,
-    MetadataKeyScorer, MetadataTrustScorer, PlacementRule, Placer, PriorityScorer, ProductScorer,
-    QuotaEntry, QuotaSlice, RecencyScorer, ReflexiveScorer, Refusal, ScaledScorer,
-    ScarcityBehavior, ScoredItem, ScoredRef, Scorer, Selection, Slicer, StrategyRole,
-    TagComparison, TagScorer, UShapedPlacer,
+    DecayScorer, DensitySlice, DiversitySlice, EmbeddingScorer, ExclusionReason, FrequencyScorer,
+    FusionMethod, FusionScorer, GreedySlice, GroupSlice, KindScorer, KnapsackSlice, LadderSlice,
+    LadderStep, MetadataKeyScorer, MetadataTrustScorer, NearDuplicateSlice, PlacementRule, Placer,
+    PriorityScorer, ProductScorer, QuotaEntry, QuotaSlice, RankSlice, RecencyScorer,
+    ReflexiveScorer, Refusal, ScaledScorer, ScarcityBehavior, ScoredItem, ScoredRef, Scorer,
+    Selection, Similarity, Slicer, StrategyRole, TagComparison, TagScorer, UShapedPlacer,
 };
 use cupel_testing::fixture::{item, scored};
 use cupel_testing::laws::{self, Law, check_placer, check_scorer, check_slicer};
@@ -42,7 +43,18 @@ fn scorers() -> Result<Vec<Box<dyn Scorer>>, CupelError> {
         Box::new(ScaledScorer::new(RecencyScorer)),
         Box::new(MetadataKeyScorer::new("cupel:priority", "high", 1.5)?),
     ])?;
+    let fusion = |method| {
+        let entries: Vec<(Box<dyn Scorer>, f64)> = vec![
+            (Box::new(RecencyScorer), 1.0),
+            (Box::new(ReflexiveScorer), 2.0),
+        ];
+        FusionScorer::new(method, entries)
+    };
     Ok(vec![
+        Box::new(fusion(FusionMethod::Sum)?),
+        Box::new(fusion(FusionMethod::ReciprocalRank)?),
+        Box::new(fusion(FusionMethod::Shares)?),
+        Box::new(EmbeddingScorer::new([0.5, 1.0])?),
         Box::new(RecencyScorer),
         Box::new(PriorityScorer),
         Box::new(KindScorer::with_default_weights()),
@@ -282,6 +294,13 @@ fn slicers() -> Result<Vec<Box<dyn Slicer>>, CupelError> {
     };
     let mut slicers: Vec<Box<dyn Slicer>> = vec![
         Box::new(GreedySlice),
+        Box::new(RankSlice),
+        Box::new(DensitySlice::new(0.5)?),
+        Box::new(DiversitySlice::new(0.7, Similarity::Shingles)?),
+        Box::new(GroupSlice::new(GreedySlice)),
+        Box::new(NearDuplicateSlice::new(RankSlice)),
+        Box::new(LadderSlice::new(vec![LadderStep::Drop])),
+        Box::new(ChoiceSlice::new()),
         Box::new(KnapsackSlice::new(1)?),
         Box::new(KnapsackSlice::new(7)?),
         Box::new(KnapsackSlice::default()),

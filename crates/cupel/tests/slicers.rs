@@ -183,6 +183,15 @@ fn decorators() -> Vec<(Wrap, Adds)> {
             },
         ),
         (
+            |inner| Some(Box::new(NearDuplicateSlice::new(inner))),
+            Adds {
+                name: Some("NearDuplicateSlice"),
+                is_transparent: true,
+                is_data: true,
+                ..Adds::default()
+            },
+        ),
+        (
             |inner| Some(Box::new(Decorator(inner))),
             Adds {
                 name: Some("Decorator"),
@@ -212,6 +221,20 @@ fn decorators() -> Vec<(Wrap, Adds)> {
             },
         ),
     ]
+}
+
+#[cfg(feature = "serde")]
+#[test]
+fn the_list_of_builtins_is_complete() {
+    let mut names: Vec<&str> = cupel::config::registry::SLICERS.names().collect();
+    names.sort_unstable();
+    let name = |(_, build): (&str, Build)| {
+        let config = serde_json::to_value(build().to_config().unwrap()).unwrap();
+        config["type"].as_str().unwrap().to_owned()
+    };
+    let mut listed: Vec<String> = BUILTINS.into_iter().map(name).collect();
+    listed.sort();
+    assert_eq!(listed, names);
 }
 
 /// Items of one kind, pairs of them in groups if asked for.

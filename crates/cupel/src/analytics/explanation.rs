@@ -3,12 +3,9 @@
 use std::fmt;
 
 use super::sweep::least_growth;
-use crate::diagnostics::{Excerpt, Grouped};
+use crate::diagnostics::{Blocker, Excerpt, Grouped};
 use crate::pipeline::PreparedRun;
-use crate::{
-    ContextBudget, ContextItem, CupelError, Decision, Decisions, ExclusionReason, Pipeline,
-    ScorePart,
-};
+use crate::{ContextBudget, ContextItem, CupelError, Decision, Decisions, Pipeline, ScorePart};
 
 /// What a run decided about one candidate, and why; see [`Pipeline::explain`].
 ///
@@ -121,16 +118,8 @@ impl Pipeline {
         let prepared = PreparedRun::new(self.policy(), items)?;
         let decisions = prepared.decide(budget)?;
         let mut explanation = Explanation::new(&decisions, budget, index)?;
-        if matches!(
-            decisions.exclusion(index),
-            Some(
-                ExclusionReason::BudgetExceeded { .. }
-                    | ExclusionReason::PinnedOverride { .. }
-                    | ExclusionReason::GroupExcluded { .. }
-                    | ExclusionReason::RankedBelow { .. }
-                    | ExclusionReason::Redundant { .. }
-            )
-        ) {
+        let reason = decisions.exclusion(index);
+        if reason.is_some_and(|reason| reason.is_for_lack_of_tokens()) {
             explanation.extra_tokens = least_growth(&prepared, budget, index, false);
         }
         if decisions.view(index).is_some() {
@@ -205,28 +194,24 @@ fn displaced_by(decisions: &Decisions<'_>, index: usize) -> Vec<usize> {
         decisions.position(*candidate).is_some() && decisions.item(*candidate).tokens() > 0
     };
     let ranked = decisions.ranking().iter().copied();
-    match reason {
-        ExclusionReason::Deduplicated { .. } => decisions.copy_of(index).into_iter().collect(),
-        ExclusionReason::NearDuplicate {
-            similar_to: twin, ..
-        }
-        | ExclusionReason::Superseded {
-            superseded_by: twin,
-        } => {
-            let is_twin = |candidate: &usize| {
-                decisions.position(*candidate).is_some() && items[*candidate].content() == twin
+    match reason.blocker() {
+        Blocker::Survivor => decisions.copy_of(index).into_iter().collect(),
+        Blocker::OtherItem => {
+            let is_other = |candidate: &usize| {
+                let content = Some(items[*candidate].content());
+                decisions.position(*candidate).is_some() && content == reason.content()
             };
-            ranked.filter(is_twin).take(1).collect()
+            ranked.filter(is_other).take(1).collect()
         }
-        ExclusionReason::PinnedOverride { .. } => {
+        Blocker::Pinned => {
             let pinned = (0..items.len()).filter(|&candidate| items[candidate].pinned());
             pinned.filter(takes_tokens).collect()
         }
-        ExclusionReason::CountCapExceeded { .. } => {
+        Blocker::SameKind => {
             let of_kind = |candidate: &usize| items[*candidate].kind() == items[index].kind();
             ranked.filter(of_kind).filter(takes_tokens).collect()
         }
-        _ => {
+        Blocker::LowerRanks => {
             let behind = ranked.skip_while(|candidate| *candidate != index);
             behind.filter(takes_tokens).collect()
         }

@@ -11,7 +11,8 @@ use super::UnknownName;
 ///
 /// A row has the variant with its fields, and three texts as arguments of `format!`. The fields are
 /// in scope by name, and the identifier before the rows holds the item's kind if kind quotas took part.
-/// The field that holds an item's content, if there is one, is named last.
+/// Then follow the field that holds another item's content, if there is one, whether a larger budget includes the
+/// item, and the [`Blocker`].
 macro_rules! exclusion_reasons {
     (
         $quota_kind:ident:
@@ -22,6 +23,8 @@ macro_rules! exclusion_reasons {
             phrase($($phrase:tt)*)
             summary($($summary:tt)*)
             content($($content:ident)?)
+            larger_budget($larger_budget:literal)
+            blocker($blocker:ident)
         )*
     ) => {
         /// Why an item is not in the window, with the numbers behind it.
@@ -104,6 +107,30 @@ macro_rules! exclusion_reasons {
                 }
             }
 
+            /// Returns the content of the other item.
+            pub(crate) fn content(&self) -> Option<&str> {
+                match self {
+                    $($(Self::$name { $content, .. } => Some($content),)?)*
+                    _ => None,
+                }
+            }
+
+            /// Returns whether a larger budget includes the item.
+            pub(crate) fn is_for_lack_of_tokens(&self) -> bool {
+                match self {
+                    $(Self::$name { .. } => $larger_budget,)*
+                    Self::Unknown(_) | Self::_Unknown => false,
+                }
+            }
+
+            /// Returns which items are in the window in its place.
+            pub(crate) fn blocker(&self) -> Blocker {
+                match self {
+                    $(Self::$name { .. } => Blocker::$blocker,)*
+                    Self::Unknown(_) | Self::_Unknown => Blocker::LowerRanks,
+                }
+            }
+
             pub(crate) fn phrase_with(&self, $quota_kind: Option<&str>) -> String {
                 match self {
                     $(Self::$name { $($field),* } => format!($($phrase)*),)*
@@ -145,6 +172,8 @@ exclusion_reasons! { quota_kind:
     phrase("{}: {}", Shortage::of(*item_tokens, *available_tokens, quota_kind), Need(*item_tokens, *available_tokens))
     summary("{}", Shortage::of(*item_tokens, *available_tokens, quota_kind))
     content()
+    larger_budget(true)
+    blocker(LowerRanks)
 
     /// The item scored below a threshold. No built-in stage emits it.
     ScoredTooLow {
@@ -157,6 +186,8 @@ exclusion_reasons! { quota_kind:
     phrase("score {score} is below {threshold}")
     summary("score is below {threshold}")
     content()
+    larger_budget(false)
+    blocker(LowerRanks)
 
     /// Another item has the same content and a higher score, or the same score and an earlier position.
     Deduplicated {
@@ -167,6 +198,8 @@ exclusion_reasons! { quota_kind:
     phrase("duplicate of another item")
     summary("duplicate of another item")
     content(deduplicated_against)
+    larger_budget(false)
+    blocker(Survivor)
 
     /// The quota of the item's kind is used up. No built-in stage emits it.
     QuotaCapExceeded {
@@ -181,6 +214,8 @@ exclusion_reasons! { quota_kind:
     phrase("quota of {} for kind `{kind}`: would be {}", Grouped(*cap), Grouped(*actual))
     summary("quota of {} for kind `{kind}`", Grouped(*cap))
     content()
+    larger_budget(false)
+    blocker(LowerRanks)
 
     /// A requirement of another kind took the item's place. No built-in stage emits it.
     QuotaRequireDisplaced {
@@ -191,6 +226,8 @@ exclusion_reasons! { quota_kind:
     phrase("displaced by required kind `{displaced_by_kind}`")
     summary("displaced by required kind `{displaced_by_kind}`")
     content()
+    larger_budget(false)
+    blocker(LowerRanks)
 
     /// The item's token count is negative.
     NegativeTokens {
@@ -201,6 +238,8 @@ exclusion_reasons! { quota_kind:
     phrase("negative token count: {}", Grouped(*tokens))
     summary("negative token count")
     content()
+    larger_budget(false)
+    blocker(LowerRanks)
 
     /// The item fits without the pinned items, but not with them.
     PinnedOverride {
@@ -211,6 +250,8 @@ exclusion_reasons! { quota_kind:
     phrase("does not fit next to the pinned items")
     summary("does not fit next to the pinned items")
     content(displaced_by)
+    larger_budget(true)
+    blocker(Pinned)
 
     /// A filter removed the item. No built-in stage emits it.
     Filtered {
@@ -221,6 +262,8 @@ exclusion_reasons! { quota_kind:
     phrase("filtered ({filter_name})")
     summary("filtered ({filter_name})")
     content()
+    larger_budget(false)
+    blocker(LowerRanks)
 
     /// The window holds as many items of the item's kind as the count limit allows.
     CountCapExceeded {
@@ -235,6 +278,8 @@ exclusion_reasons! { quota_kind:
     phrase("count limit of {cap} for kind `{kind}`")
     summary("count limit of {cap} for kind `{kind}`")
     content()
+    larger_budget(false)
+    blocker(SameKind)
 
     /// No candidates of the kind were left. No built-in stage emits it.
     CountRequireCandidatesExhausted {
@@ -245,6 +290,8 @@ exclusion_reasons! { quota_kind:
     phrase("no candidates left of kind `{kind}`")
     summary("no candidates left of kind `{kind}`")
     content()
+    larger_budget(false)
+    blocker(LowerRanks)
 
     /// The group the item belongs to does not fit; see [`GroupSlice`](crate::GroupSlice).
     GroupExcluded {
@@ -266,6 +313,8 @@ exclusion_reasons! { quota_kind:
     )
     summary("its group {}", Shortage::of(*group_tokens, *available_tokens, quota_kind).of_group())
     content()
+    larger_budget(true)
+    blocker(LowerRanks)
 
     /// Items are dropped lowest rank first, and one of a higher rank does not fit; see
     /// [`LadderSlice`](crate::LadderSlice).
@@ -281,6 +330,8 @@ exclusion_reasons! { quota_kind:
     phrase("ranked below one that does not fit: it {}", Need(*blocking_tokens, *available_tokens))
     summary("ranked below one that does not fit")
     content()
+    larger_budget(true)
+    blocker(LowerRanks)
 
     /// A better item of similar content is in the window; see
     /// [`NearDuplicateSlice`](crate::NearDuplicateSlice).
@@ -294,6 +345,8 @@ exclusion_reasons! { quota_kind:
     phrase("near-duplicate of another item: {:.0} % similar", similarity * 100.0)
     summary("near-duplicate of another item")
     content(similar_to)
+    larger_budget(false)
+    blocker(OtherItem)
 
     /// The item does not fit, and is similar to one in the window, which lowered its marginal gain; see
     /// [`DiversitySlice`](crate::DiversitySlice).
@@ -310,6 +363,8 @@ exclusion_reasons! { quota_kind:
     phrase("no room; marginal gain {gain:.3}: {:.0} % similar to another item", similarity * 100.0)
     summary("no room; similar to another item")
     content(similar_to)
+    larger_budget(true)
+    blocker(LowerRanks)
 
     /// A newer result of the same call is in the window; see
     /// [`NearDuplicateSlice`](crate::NearDuplicateSlice).
@@ -321,6 +376,23 @@ exclusion_reasons! { quota_kind:
     phrase("superseded by a newer result of the same call")
     summary("superseded by a newer result of the same call")
     content(superseded_by)
+    larger_budget(false)
+    blocker(OtherItem)
+}
+
+/// The items of the window that an excluded item would have displaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Blocker {
+    /// Those of a lower rank.
+    LowerRanks,
+    /// The one with the same content.
+    Survivor,
+    /// The one whose content the reason has.
+    OtherItem,
+    /// The pinned ones.
+    Pinned,
+    /// Those of its kind.
+    SameKind,
 }
 
 impl ExclusionReason {
