@@ -34,6 +34,7 @@ pub const TARGETS: &[Target] = &[
     ("request", readers::request),
     ("run", differential::run),
     ("shorten", readers::shorten),
+    ("state", readers::state),
     ("vector", readers::vector),
     ("wire", readers::wire),
 ];

@@ -4,7 +4,10 @@ use std::fmt::Debug;
 
 use cupel::config::{Document, Format, PolicyConfig};
 use cupel::{ContextBudget, ContextItem, SelectionReport, TraceEvent};
-use cupel_chat::{Chat, Heuristic, Shape, TokenCounter, default_policy, parse_budget};
+use cupel_chat::{
+    Chat, FitState, Fitter, Heuristic, Shape, TokenCounter, default_policy, parse_budget,
+    session_policy,
+};
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
@@ -121,6 +124,28 @@ pub(crate) fn shorten(data: &[u8]) {
     for short in result.iter().chain(&shortener.prose(level, &Heuristic)) {
         assert!(Heuristic.count(short) <= level, "over {level}: {short}");
         assert!(!is_structured || is_json(short), "not JSON: {short}");
+    }
+}
+
+/// Reads the state of a session, writes it back and continues the session.
+pub(crate) fn state(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    let Ok(state) = FitState::from_json(text) else {
+        return;
+    };
+    let written = state.to_json();
+    let again = FitState::from_json(&written).expect("a written state is read");
+    assert_eq!(again.to_json(), written);
+    let chat = include_str!("../../examples/agent-session.json");
+    let chat = Chat::parse(chat, None).expect("the example is a chat");
+    let mut fitter = Fitter::resume(session_policy(), again);
+    for tokens in [600, 1_200, 100_000] {
+        let budget = ContextBudget::with_target(tokens, tokens).expect("the budget is valid");
+        if let Ok(window) = fitter.fit(&chat, &budget, &Heuristic) {
+            assert!(window.fitted.tokens_after <= tokens, "over {tokens}");
+        }
     }
 }
 

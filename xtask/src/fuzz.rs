@@ -11,8 +11,13 @@ use crate::{entries, root};
 /// Directories with seed inputs of a target, relative to the root.
 fn seeds(target: &str) -> &'static [&'static str] {
     match target {
-        "chat" | "jsonl" | "shorten" | "wire" => &["examples"],
-        "policy" | "request" => &["examples", "crates/cupel/src/config/presets"],
+        "chat" | "jsonl" | "shorten" | "wire" => &["examples", "examples/shapes"],
+        "state" => &["fuzz/seeds/state"],
+        "policy" | "request" => &[
+            "examples",
+            "examples/policies",
+            "crates/cupel/src/config/presets",
+        ],
         "vector" => &["crates/cupel-conformance/vectors/required/pipeline"],
         _ => &[],
     }
