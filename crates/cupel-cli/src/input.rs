@@ -5,7 +5,7 @@ use std::path::Path;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use cupel::config::{ConfigError, Document, Format, PolicyConfig};
+use cupel::config::{ConfigError, Document, Format, PolicyConfig, Position};
 use cupel_chat::{Chat, Shape};
 
 use crate::embed;
@@ -200,7 +200,7 @@ fn decode(name: &str, first_line: usize, bytes: Vec<u8>) -> Result<String, Failu
             let valid = error.utf8_error().valid_up_to();
             let bytes = error.into_bytes();
             let before = String::from_utf8_lossy(&bytes[..valid]);
-            let line = before.rsplit('\n').next().unwrap_or_default();
+            let position = Position::of(&before, valid..valid);
             let failure = Failure::input(format!(
                 "byte 0x{:02x} is not UTF-8",
                 bytes.get(valid).copied().unwrap_or_default()
@@ -209,8 +209,8 @@ fn decode(name: &str, first_line: usize, bytes: Vec<u8>) -> Result<String, Failu
             Err(failure
                 .at(Place {
                     file: name.to_owned(),
-                    line: before.matches('\n').count() + first_line,
-                    column: line.chars().count() + 1,
+                    line: position.line - 1 + first_line,
+                    column: position.column,
                     ..Place::default()
                 })
                 .help(if utf16 {

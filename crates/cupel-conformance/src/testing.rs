@@ -1,4 +1,4 @@
-//! Reproducible random input for the tests of this project. Not part of the stable interface.
+//! Reproducible random numbers for this project. Not part of the stable interface.
 
 use std::ops::RangeInclusive;
 

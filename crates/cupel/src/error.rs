@@ -119,6 +119,13 @@ pub enum CupelError {
 }
 
 impl CupelError {
+    /// Returns the error for a position without a candidate.
+    pub(crate) fn no_candidate(index: usize, candidates: usize) -> Self {
+        Self::PipelineConfig(format!(
+            "index {index} is out of range: there are {candidates} candidates"
+        ))
+    }
+
     /// Returns the variant's name, a stable error code.
     pub fn code(&self) -> &'static str {
         match self {

@@ -1081,11 +1081,15 @@ fn an_explanation_reads_well() {
            rank 2: candidate 0, 20 tokens, score 0.375000, included\n  \
            rank 3: candidate 2, 1 tokens, score 0.325000, included\n"
     );
-    let error = pipeline.explain(&items, &budget(100), 3).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "invalid pipeline configuration: index 3 is out of range: there are 3 candidates"
-    );
+    for error in [
+        pipeline.explain(&items, &budget(100), 3).unwrap_err(),
+        PriorityScorer.explain(&items, 3).unwrap_err(),
+    ] {
+        assert_eq!(
+            error.to_string(),
+            "invalid pipeline configuration: index 3 is out of range: there are 3 candidates"
+        );
+    }
 }
 
 /// Greedy fills 8, 4, 2 and 1 tokens in this order, so the last item is in at odd budgets and from 15 on.

@@ -158,10 +158,7 @@ impl Explanation {
         index: usize,
     ) -> Result<Self, CupelError> {
         let Some(decision) = decisions.get(index) else {
-            return Err(CupelError::PipelineConfig(format!(
-                "index {index} is out of range: there are {} candidates",
-                decisions.items().len()
-            )));
+            return Err(CupelError::no_candidate(index, decisions.items().len()));
         };
         Ok(Self {
             index,

@@ -154,10 +154,11 @@ pub trait Scorer: Send + Sync {
     ///
     /// # Errors
     ///
-    /// As [`score_all`](Self::score_all).
+    /// [`CupelError::PipelineConfig`] if there is no item at `index`; otherwise as
+    /// [`score_all`](Self::score_all).
     fn explain(&self, items: &[ContextItem], index: usize) -> Result<ScorePart, CupelError> {
         let part = self.explain_all(items)?.into_iter().nth(index);
-        Ok(part.unwrap_or_else(|| ScorePart::new(self.scorer_name(), f64::NAN)))
+        part.ok_or_else(|| CupelError::no_candidate(index, items.len()))
     }
 
     /// Returns this scorer as data, for [`PolicyConfig::of`](crate::config::PolicyConfig::of).
@@ -178,7 +179,8 @@ impl fmt::Debug for dyn Scorer + '_ {
     }
 }
 
-/// What the pipeline asks of a built-in scorer. [`Scorer::builtin`] returns it, and so do pointers.
+/// What the pipeline asks of a built-in scorer, see [`Scorer::builtin`]. Not part of the public interface.
+#[doc(hidden)]
 pub trait BuiltinScorer: Scorer {
     /// Returns one number per item: its score among the items that take part. The numbers of the
     /// others are arbitrary.
@@ -203,7 +205,8 @@ pub trait BuiltinScorer: Scorer {
     }
 }
 
-/// Which items of a list take part in scoring.
+/// Which items of a list take part in scoring. Not part of the public interface.
+#[doc(hidden)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Among {
     /// All of them.

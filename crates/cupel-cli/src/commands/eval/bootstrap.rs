@@ -1,5 +1,7 @@
 //! 95 % intervals by the percentile bootstrap (Efron 1979).
 
+use cupel_conformance::testing::Random;
+
 /// A value with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Estimate {
@@ -22,8 +24,10 @@ pub(super) struct Resamples {
 impl Resamples {
     /// Draws samples of `units` units.
     pub(super) fn new(units: usize) -> Self {
-        let mut random = SplitMix64(0);
-        let drawn = (0..SAMPLES * units).map(|_| random.below(units)).collect();
+        let mut random = Random::new(0);
+        let drawn = (0..SAMPLES * units)
+            .map(|_| below(&mut random, units))
+            .collect();
         Self { units, drawn }
     }
 
@@ -44,24 +48,11 @@ impl Resamples {
     }
 }
 
-/// The generator `SplitMix64` (Steele, Lea, Flood 2014).
-pub(super) struct SplitMix64(pub(super) u64);
-
-impl SplitMix64 {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// Returns a number below `end` (multiply-shift, Lemire 2019); the bias is below `end` / 2^64.
-    #[expect(clippy::cast_possible_truncation, reason = "below `end`")]
-    pub(super) fn below(&mut self, end: usize) -> usize {
-        let product = u128::from(self.next()) * end as u128;
-        (product >> 64) as usize
-    }
+/// Returns a number below `end` (multiply-shift, Lemire 2019); the bias is below `end` / 2^64.
+#[expect(clippy::cast_possible_truncation, reason = "below `end`")]
+fn below(random: &mut Random, end: usize) -> usize {
+    let product = u128::from(random.bits()) * end as u128;
+    (product >> 64) as usize
 }
 
 #[cfg(test)]
@@ -115,8 +106,8 @@ mod tests {
     /// The first outputs for the seed 0, from the reference implementation.
     #[test]
     fn the_generator_is_splitmix64() {
-        let mut random = SplitMix64(0);
-        assert_eq!(random.next(), 0xe220_a839_7b1d_cdaf);
-        assert_eq!(random.next(), 0x6e78_9e6a_a1b9_65f4);
+        let mut random = Random::new(0);
+        assert_eq!(random.bits(), 0xe220_a839_7b1d_cdaf);
+        assert_eq!(random.bits(), 0x6e78_9e6a_a1b9_65f4);
     }
 }

@@ -40,7 +40,8 @@ pub(super) fn recall_at(evidence: &[usize], ranks: &[Option<usize>], k: usize) -
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::super::bootstrap::SplitMix64;
+    use cupel_conformance::testing::Random;
+
     use super::*;
 
     #[test]
@@ -71,7 +72,7 @@ mod tests {
     #[test]
     #[expect(clippy::cast_possible_wrap, reason = "small numbers")]
     fn random_windows_agree_with_the_definitions_over_sets() {
-        let mut random = SplitMix64(7);
+        let mut random = Random::new(7);
         for _ in 0..500 {
             let items = 1 + random.below(30);
             let tokens: Vec<i64> = (0..items).map(|_| 1 + random.below(40) as i64).collect();
