@@ -72,33 +72,25 @@ pub trait Adapter {
     fn observe(&self, task: &Task) -> Result<Observation, Unsupported>;
 }
 
-impl<T: Adapter + ?Sized> Adapter for &T {
-    fn name(&self) -> &str {
-        (**self).name()
-    }
+macro_rules! forward {
+    ($($pointer:ty),*) => {$(
+        impl<T: Adapter + ?Sized> Adapter for $pointer {
+            fn name(&self) -> &str {
+                (**self).name()
+            }
 
-    fn channels(&self, task: &Task) -> &[Channel] {
-        (**self).channels(task)
-    }
+            fn channels(&self, task: &Task) -> &[Channel] {
+                (**self).channels(task)
+            }
 
-    fn observe(&self, task: &Task) -> Result<Observation, Unsupported> {
-        (**self).observe(task)
-    }
+            fn observe(&self, task: &Task) -> Result<Observation, Unsupported> {
+                (**self).observe(task)
+            }
+        }
+    )*};
 }
 
-impl<T: Adapter + ?Sized> Adapter for Box<T> {
-    fn name(&self) -> &str {
-        (**self).name()
-    }
-
-    fn channels(&self, task: &Task) -> &[Channel] {
-        (**self).channels(task)
-    }
-
-    fn observe(&self, task: &Task) -> Result<Observation, Unsupported> {
-        (**self).observe(task)
-    }
-}
+forward!(&T, Box<T>);
 
 /// The adapter does not support a task; holds the reason.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

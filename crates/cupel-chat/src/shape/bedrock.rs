@@ -16,7 +16,8 @@ use serde_json::{Map, Value};
 
 use super::blocks::unknown;
 use super::fields::{
-    Fault, arguments, count_unknown, join, list, object, optional, role_of, text, type_fault,
+    Fault, arguments, count_unknown, join, list, message_with_role, object, optional, text,
+    type_fault,
 };
 use super::{Binding, Format, RequestField, Shape, Start, media};
 use crate::layout::Layout;
@@ -89,9 +90,7 @@ const ROLES: [(&str, Role); 3] = [
 ];
 
 fn read(fields: &Map<String, Value>) -> Result<ParsedMessage, Fault> {
-    let label = text(fields, "role", "")?;
-    let role = role_of(label, &ROLES)?;
-    let mut message = ParsedMessage::new(role, label);
+    let mut message = message_with_role(fields, &ROLES)?;
     let Some(content @ Value::Array(_)) = fields.get("content") else {
         return type_fault(
             "content",

@@ -11,7 +11,9 @@
 
 use serde_json::{Map, Value};
 
-use super::fields::{Fault, count_unknown, join, list, object, optional, role_of, text};
+use super::fields::{
+    Fault, ROLES, count_unknown, join, list, message_with_role, object, optional, text,
+};
 use super::{Format, RequestField, Shape, blocks, openai};
 use crate::layout::Layout;
 use crate::message::{ParsedMessage, Role};
@@ -68,18 +70,8 @@ fn document(block: &Value) -> Option<&Value> {
     block.get("document")?.get("data")
 }
 
-/// The roles of messages.
-const ROLES: [(&str, Role); 4] = [
-    ("system", Role::System),
-    ("user", Role::User),
-    ("assistant", Role::Assistant),
-    ("tool", Role::Tool),
-];
-
 fn read(fields: &Map<String, Value>) -> Result<ParsedMessage, Fault> {
-    let label = text(fields, "role", "")?;
-    let role = role_of(label, &ROLES)?;
-    let mut message = ParsedMessage::new(role, label);
+    let mut message = message_with_role(fields, &ROLES)?;
     let content = fields.get("content");
     match content.and_then(Value::as_array) {
         Some(values) if values.iter().any(|block| document(block).is_some()) => {
@@ -104,7 +96,7 @@ fn read(fields: &Map<String, Value>) -> Result<ParsedMessage, Fault> {
         // Citations point into the text.
         message.slots.clear();
     }
-    match role {
+    match message.role() {
         Role::Tool => message
             .results
             .push(text(fields, "tool_call_id", "")?.to_owned()),

@@ -198,6 +198,23 @@ fn time(value: &Value) -> Option<DateTime<Utc>> {
     }
 }
 
+/// The roles of messages in most formats.
+pub(super) const ROLES: [(&str, Role); 4] = [
+    ("system", Role::System),
+    ("user", Role::User),
+    ("assistant", Role::Assistant),
+    ("tool", Role::Tool),
+];
+
+/// Returns a message with the role in the field `role`.
+pub(super) fn message_with_role(
+    fields: &Map<String, Value>,
+    roles: &[(&str, Role)],
+) -> Result<ParsedMessage, Fault> {
+    let label = text(fields, "role", "")?;
+    Ok(ParsedMessage::new(role_of(label, roles)?, label))
+}
+
 /// Returns the role that a table gives to the role as written.
 pub(super) fn role_of(label: &str, roles: &[(&str, Role)]) -> Result<Role, Fault> {
     match roles.iter().find(|(name, _)| *name == label) {

@@ -12,7 +12,8 @@
 use serde_json::{Map, Value};
 
 use super::fields::{
-    Fault, arguments, count_unknown, join, list, object, optional, role_of, text, type_fault,
+    Fault, ROLES, arguments, count_unknown, join, list, message_with_role, object, optional, text,
+    type_fault,
 };
 use super::{Format, RequestField, Shape, media, order};
 use crate::layout::Layout;
@@ -63,18 +64,8 @@ fn request_evidence(layout: &Layout) -> Option<String> {
     Some(format!("the field `{key}`"))
 }
 
-/// The roles of messages.
-const ROLES: [(&str, Role); 4] = [
-    ("system", Role::System),
-    ("user", Role::User),
-    ("assistant", Role::Assistant),
-    ("tool", Role::Tool),
-];
-
 fn read(fields: &Map<String, Value>) -> Result<ParsedMessage, Fault> {
-    let label = text(fields, "role", "")?;
-    let role = role_of(label, &ROLES)?;
-    let mut message = ParsedMessage::new(role, label);
+    let mut message = message_with_role(fields, &ROLES)?;
     if let Some(text) = optional(fields, "thinking", "")? {
         message.push_text(text);
     }
@@ -96,7 +87,7 @@ fn read(fields: &Map<String, Value>) -> Result<ParsedMessage, Fault> {
         let name = text(body, "name", &path)?;
         message.push_call_in_order(id, name, arguments(body.get("arguments")));
     }
-    if role == Role::Tool {
+    if message.role() == Role::Tool {
         let id = optional(fields, "tool_call_id", "")?.filter(|id| !id.is_empty());
         let name = optional(fields, "tool_name", "")?;
         let name = name.or(optional(fields, "name", "")?).unwrap_or_default();

@@ -3,7 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::fields::{
-    Fault, arguments, count_unknown, join, list, object, optional, role_of, text, type_fault,
+    Fault, arguments, count_unknown, join, list, message_with_role, object, optional, text,
+    type_fault,
 };
 use super::{Format, blocks};
 use crate::layout::Layout;
@@ -79,9 +80,7 @@ const ROLES: [(&str, Role); 6] = [
 ];
 
 fn read(fields: &Map<String, Value>) -> Result<ParsedMessage, Fault> {
-    let label = text(fields, "role", "")?;
-    let role = role_of(label, &ROLES)?;
-    let mut message = ParsedMessage::new(role, label);
+    let mut message = message_with_role(fields, &ROLES)?;
     blocks::content(&mut message, fields.get("content"), "content")?;
     // OpenRouter repeats the text of `reasoning` in its details.
     let reasoning = ["reasoning_content", "reasoning", "reasoning_details"];
@@ -104,7 +103,7 @@ fn read(fields: &Map<String, Value>) -> Result<ParsedMessage, Fault> {
         message.parts.push(ContentPart::Audio);
     }
     let name = optional(fields, "name", "")?;
-    match label {
+    match &*message.label {
         "tool" => results(&mut message, fields)?,
         "function" => message.results.extend(name.map(function_id)),
         "assistant" => calls(&mut message, fields, "")?,

@@ -4,7 +4,9 @@
 
 use serde_json::{Map, Value};
 
-use super::fields::{Fault, arguments, count_unknown, fault, optional, role_of, text, type_fault};
+use super::fields::{
+    Fault, arguments, count_unknown, fault, message_with_role, optional, text, type_fault,
+};
 use super::{Binding, Format, ResultPlace, blocks};
 use crate::message::{ContentPart, ParsedMessage, Required, Role};
 
@@ -297,9 +299,7 @@ const ROLES: [(&str, Role); 4] = [
 ];
 
 fn read_message(fields: &Map<String, Value>) -> Result<ParsedMessage, Fault> {
-    let label = text(fields, "role", "")?;
-    let role = role_of(label, &ROLES)?;
-    let mut message = ParsedMessage::new(role, label);
+    let mut message = message_with_role(fields, &ROLES)?;
     blocks::content(&mut message, fields.get("content"), "content")?;
     count_unknown(&mut message, fields, "", &FREE)?;
     Ok(message)

@@ -14,7 +14,8 @@
 use serde_json::{Map, Value};
 
 use super::fields::{
-    Fault, arguments, count_unknown, join, list, object, optional, role_of, text, type_fault,
+    Fault, ROLES, arguments, count_unknown, join, list, message_with_role, object, optional, text,
+    type_fault,
 };
 use super::{Format, ResultPlace, Shape, blocks, media};
 use crate::message::{ContentPart, ParsedMessage, Role};
@@ -64,18 +65,8 @@ fn evidence(element: &Value) -> Option<String> {
     Some(format!("a content part of type `{kind}`"))
 }
 
-/// The roles of messages.
-const ROLES: [(&str, Role); 4] = [
-    ("system", Role::System),
-    ("user", Role::User),
-    ("assistant", Role::Assistant),
-    ("tool", Role::Tool),
-];
-
 fn read(fields: &Map<String, Value>) -> Result<ParsedMessage, Fault> {
-    let label = text(fields, "role", "")?;
-    let role = role_of(label, &ROLES)?;
-    let mut message = ParsedMessage::new(role, label);
+    let mut message = message_with_role(fields, &ROLES)?;
     let key = if fields.contains_key("parts") {
         "parts"
     } else {
