@@ -4,8 +4,8 @@
 //! Keys are distinct, so the result is that of `sort_unstable`. There are at most as many buckets as
 //! keys, a power of two up to 8,192.
 //!
-//! Without it a composite run takes 1.12 times as long hot and 1.09 times cold at 10,000 items, 1.10 and
-//! 1.02 times at 1,000, with 14 and 11 % more instructions.
+//! Without it a run that ranks by time and by priority has 1.25 times the instructions at 10,000 items, 1.18
+//! times at 1,000 and at 100,000.
 
 use crate::order::to_index;
 
