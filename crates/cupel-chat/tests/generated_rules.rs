@@ -243,6 +243,24 @@ fn a_compaction_in_a_turn_of_the_model_opens_a_window() {
 }
 
 #[test]
+fn a_compaction_between_a_call_and_its_result_keeps_both() {
+    let compaction = || anthropic(9, (11, 0)).remove(0);
+    let mut messages = anthropic(0, (7, 3));
+    messages.insert(1, compaction());
+    messages.push(compaction());
+    let request = anthropic_request(messages.into(), false).to_string();
+    check(&request).unwrap();
+    let chat = Chat::parse(&request, None).unwrap();
+    let tokens = chat.tokens(&Heuristic) - 1;
+    let budget = ContextBudget::with_target(tokens, tokens).unwrap();
+    // The call is the first mandatory message, and no window can start on it.
+    let error = chat
+        .fit(&default_policy(), &budget, &Heuristic)
+        .unwrap_err();
+    assert!(matches!(error, FitError::NoUserTurn(_)), "{error}");
+}
+
+#[test]
 fn responses_windows_follow_the_rules_of_the_api() {
     run(12, responses, |items, _| {
         let mut request = json!({"model": "gpt-5"});
