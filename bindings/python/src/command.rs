@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 use cupel_chat::{Chat, Encoding, Heuristic, Model, TokenCounter};
-use cupel_cli::{Call, WindowMessage};
+use cupel_cli::{Call, WindowMessage, parse_counter};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
@@ -223,10 +223,9 @@ pub(crate) fn counter(
     encoding: Option<&str>,
 ) -> PyResult<Arc<dyn TokenCounter>> {
     let encoding = match (encoding, model) {
-        (Some("heuristic"), _) => None,
         (Some(name), _) => {
-            let encoding = name.parse::<Encoding>();
-            Some(encoding.map_err(|fault| Fault::new("encoding", fault.to_string()))?)
+            let counter = parse_counter(name).map_err(|fault| Fault::new("encoding", fault))?;
+            return Ok(Arc::from(counter));
         }
         (None, Some(name)) => {
             let model = Model::find(name);

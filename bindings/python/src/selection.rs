@@ -477,7 +477,7 @@ impl Report {
 
     /// Returns the page of `cupel explain --html`.
     fn to_html(&self, py: Python<'_>) -> PyResult<String> {
-        let call = match &self.0 {
+        let (root, call) = match &self.0 {
             Run::Select {
                 owned,
                 policy,
@@ -486,9 +486,10 @@ impl Report {
                 ..
             } => {
                 let request = json!({ "items": &**owned.borrow_owner(), "budget": budget });
-                Call::new(["explain", "-", "--html", "-", "--policy", name])
+                let call = Call::new(["explain", "-", "--html", "-", "--policy", name])
                     .input("items", request.to_string())
-                    .policy(name, policy.clone())
+                    .policy(name, policy.clone());
+                ("items", call)
             }
             Run::Fit {
                 arguments,
@@ -500,14 +501,15 @@ impl Report {
                     .into_iter()
                     .chain(arguments.iter().map(String::as_str));
                 let call = Call::new(arguments).input("messages", input);
-                match policy {
+                let call = match policy {
                     Some(policy) => call.policy(crate::command::POLICY, policy.clone()),
                     None => call,
-                }
+                };
+                ("messages", call)
             }
         };
         let page = py.detach(|| call.answer());
-        page.map_err(|problem| error::problem(py, &problem, ""))
+        page.map_err(|problem| error::problem(py, &problem, root))
     }
 
     /// Returns the page in a frame, for notebooks.

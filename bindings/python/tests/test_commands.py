@@ -80,6 +80,8 @@ def test_every_text_is_counted_whole() -> None:
     for data in ("a", CHAT):
         with pytest.raises(cupel.InvalidInputError, match="model and encoding"):
             cupel.count(data, model="gpt-4", encoding="o200k")
+        with pytest.raises(cupel.InvalidInputError, match="heuristic; did you mean o200k_base"):
+            cupel.count(data, encoding="o200")
 
 
 def test_presets_and_models_are_those_of_the_command() -> None:

@@ -181,7 +181,8 @@ impl Groups {
             Binding::UntilUserTurn => next.is_some_and(|next| !next.is_user_turn()),
             Binding::Next => next.is_some_and(|next| next.role() != Role::System),
         };
-        // A compaction stands for all before it; a window can start on it.
+        // A compaction stands for all before it; a window can start on it. Reasoning is invalid without its next
+        // item.
         let is_cut = !message.precedes_next && next.is_some_and(ParsedMessage::is_compaction);
         if (precedes && !is_cut && message.is_from_model()) || (is_bound && next_is_from_model) {
             self.join(index, index + 1);

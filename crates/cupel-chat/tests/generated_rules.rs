@@ -243,7 +243,7 @@ fn a_compaction_in_a_turn_of_the_model_opens_a_window() {
 }
 
 #[test]
-fn a_compaction_between_a_call_and_its_result_keeps_both() {
+fn no_window_starts_on_a_call_that_a_compaction_keeps() {
     let compaction = || anthropic(9, (11, 0)).remove(0);
     let mut messages = anthropic(0, (7, 3));
     messages.insert(1, compaction());

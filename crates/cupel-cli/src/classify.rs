@@ -51,6 +51,8 @@ pub(crate) enum Evidence {
     Key(&'static str),
     /// A description of the first message or item, such as "`role`".
     Element(String),
+    /// The keys of the first value are not those of an item. A chat may be inside of it.
+    UnknownKeys,
     /// Nothing: the text has no value with keys.
     Missing,
 }
@@ -61,6 +63,7 @@ impl fmt::Display for Evidence {
             Self::Option(name) => write!(f, "`{name}`"),
             Self::Key(name) => write!(f, "`{name}`"),
             Self::Element(description) => f.write_str(description),
+            Self::UnknownKeys => f.write_str("no key of an item"),
             Self::Missing => Ok(()),
         }
     }
@@ -115,15 +118,14 @@ impl Classified {
             }
         }
         match serde_json::from_str::<Value>(first.get()) {
-            Ok(element @ Value::Object(_)) => {
-                let (class, evidence) = match Shape::of_element(&element) {
-                    Some((shape, evidence)) => (of_shape(shape), evidence),
-                    None if element.get("role").is_some() => (Class::Chat, "`role`".to_owned()),
-                    // The chat reader names the fields of what it does not know.
-                    None => (Class::Chat, "no key of an item".to_owned()),
-                };
-                new(class, Evidence::Element(evidence))
-            }
+            Ok(element @ Value::Object(_)) => match Shape::of_element(&element) {
+                Some((shape, evidence)) => new(of_shape(shape), Evidence::Element(evidence)),
+                None if element.get("role").is_some() => {
+                    new(Class::Chat, Evidence::Element("`role`".to_owned()))
+                }
+                // The chat reader names the fields of what it does not know.
+                None => new(Class::Chat, Evidence::UnknownKeys),
+            },
             _ => undecided(),
         }
     }

@@ -11,11 +11,14 @@ use cupel::config::ScorerConfig;
 use cupel::{
     ContextBudget, ContextItem, CupelError, Decisions, Policy, SelectionReport, total_tokens,
 };
-use cupel_chat::{Chat, FitState, Fitted, FittedMessage, Fitter, InvalidState, SessionWindow};
+use cupel_chat::{
+    Chat, FitState, Fitted, FittedMessage, Fitter, InvalidState, SessionWindow, TokenCounter,
+};
 use serde_json::Value;
 
 use crate::args::{Cli, FitLine};
 use crate::budget::invalid;
+use crate::counting::Counter;
 use crate::decision::Answer;
 use crate::failure::{Failure, Problem};
 use crate::output::Output;
@@ -203,6 +206,15 @@ pub fn parse_budget(text: &str, window: Option<i64>) -> Result<ContextBudget, Bo
     let tokens = cupel_chat::parse_budget(text, window);
     let tokens = tokens.map_err(|error| into_problem(invalid("--budget", &error)))?;
     ContextBudget::try_from(tokens).map_err(|error| run_problem(&error))
+}
+
+/// Returns the token counter of a name such as `o200k` or `heuristic`.
+///
+/// # Errors
+///
+/// What the command says about `--encoding`.
+pub fn parse_counter(name: &str) -> Result<Box<dyn TokenCounter>, String> {
+    name.parse().map(Counter::boxed)
 }
 
 /// Returns the warning for a query that no scorer of a policy reads.

@@ -32,7 +32,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use self::args::Cli;
 pub use self::embed::{
     Call, FitAnswer, Session, WindowMessage, find_policy, missing_times, no_times, parse_budget,
-    run_problem, select_document, unread_query,
+    parse_counter, run_problem, select_document, unread_query,
 };
 pub use self::failure::Problem;
 use self::failure::{Exit, Failure};

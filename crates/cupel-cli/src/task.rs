@@ -915,8 +915,7 @@ impl Task {
         Ok(sweep)
     }
 
-    /// Adds the tokens of the markers to each step of a sweep. Takes as many visits of messages as the sweep has
-    /// steps.
+    /// Adds the tokens of the markers to each step of a sweep. Visits every message once per step.
     pub(crate) fn add_markers(&self, sweep: &mut BudgetSweep) {
         let candidates = self.candidates().filter(|it| it.may_have_markers());
         let Some(candidates) = candidates else {

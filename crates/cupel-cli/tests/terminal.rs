@@ -873,6 +873,22 @@ fn a_message_on_a_line_of_a_batch_is_refused() {
 }
 
 #[test]
+fn a_request_inside_of_a_line_of_a_batch_is_answered() {
+    let messages = r#"[{"role": "user", "content": "Hi"}]"#;
+    for line in [
+        format!(r#"{{"custom_id": "a", "body": {{"model": "gpt-4o", "messages": {messages}}}}}"#),
+        format!(r#"{{"custom_id": "a", "params": {{"max_tokens": 9, "messages": {messages}}}}}"#),
+        format!(r#"{{"values": {{"messages": {messages}}}, "next": []}}"#),
+        format!(r#"{{"task_id": 1, "reward": 1.0, "traj": {messages}}}"#),
+        format!(r#"{{"history": {messages}, "trajectory": []}}"#),
+    ] {
+        let ran = Sandbox::new().run_with_input(&["batch", "-", "--budget", "99"], line.as_bytes());
+        let answer: Value = serde_json::from_str(ran.ok()).expect("JSON");
+        assert_eq!(answer["kept"], serde_json::json!([0]), "{line}");
+    }
+}
+
+#[test]
 fn faults_of_a_command_line_fit() {
     let sandbox = Sandbox::new();
     for args in [["--encoding", "o200"], ["--shape", "opnai"]] {

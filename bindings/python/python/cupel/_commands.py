@@ -277,7 +277,8 @@ def count(data: Any, *, model: str | None = None, encoding: str | None = None) -
     9
     """
     if model is not None and encoding is not None:
-        raise InvalidInputError("model and encoding exclude each other", path="encoding")
+        message = "model and encoding exclude each other; remove one"
+        raise InvalidInputError(message, path="encoding")
     if model is None and encoding is None:
         if isinstance(data, Mapping) and isinstance(data.get("model"), str):
             model = data["model"]

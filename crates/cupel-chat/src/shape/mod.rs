@@ -257,7 +257,8 @@ pub(crate) enum Start {
     UserIfAny,
 }
 
-/// Which messages of the model are kept or dropped together with the next message.
+/// Which messages of the model are kept or dropped together with the next message. Before a compaction only
+/// reasoning is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Binding {
     /// None of them.

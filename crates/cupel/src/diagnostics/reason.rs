@@ -11,8 +11,8 @@ use super::UnknownName;
 ///
 /// A row has the variant with its fields, and three texts as arguments of `format!`. The fields are
 /// in scope by name, and the identifier before the rows holds the item's kind if kind quotas took part.
-/// Then follow the field that holds another item's content, if there is one, whether a larger budget includes the
-/// item, and the [`Blocker`].
+/// Then follow the field that holds another item's content, if there is one, whether a larger budget may include
+/// the item, and the [`Blocker`].
 macro_rules! exclusion_reasons {
     (
         $quota_kind:ident:
@@ -115,7 +115,7 @@ macro_rules! exclusion_reasons {
                 }
             }
 
-            /// Returns whether a larger budget includes the item.
+            /// Returns whether a larger budget may include the item.
             pub(crate) fn is_for_lack_of_tokens(&self) -> bool {
                 match self {
                     $(Self::$name { .. } => $larger_budget,)*
@@ -380,7 +380,7 @@ exclusion_reasons! { quota_kind:
     blocker(OtherItem)
 }
 
-/// The items of the window that an excluded item would have displaced.
+/// Which items are in the window in place of an excluded one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Blocker {
     /// Those of a lower rank.
