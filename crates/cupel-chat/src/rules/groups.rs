@@ -4,11 +4,8 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::ops::{ControlFlow, RangeInclusive};
 
-use cupel::slicer::{BuiltinSlicer, SweepVisitor, slice_by_selection};
-use cupel::{
-    ContextBudget, ContextItem, ContextKind, CupelError, GroupSlice, ScoredItem, ScoredRef,
-    Selection, Slicer,
-};
+use cupel::slicer::{BuiltinSlicer, SweepVisitor};
+use cupel::{ContextBudget, ContextKind, CupelError, GroupSlice, ScoredRef, Selection, Slicer};
 
 use super::starts::{Changes, MAX_WORK, Shifted, StartFinder};
 use super::{BEFORE_USER, Part, Whole, filtered, sweep_below_whole, tokens_of};
@@ -234,16 +231,17 @@ impl ChatSlice {
 }
 
 impl Slicer for ChatSlice {
-    fn slice(
-        &self,
-        sorted: &[ScoredItem],
-        budget: &ContextBudget,
-    ) -> Result<Vec<ContextItem>, CupelError> {
-        slice_by_selection(self, sorted, budget)
-    }
+    cupel::selects_in_partitions!();
 
-    fn select(
+    fn inner(&self) -> Option<&dyn Slicer> {
+        Some(&self.groups)
+    }
+}
+
+impl BuiltinSlicer for ChatSlice {
+    fn select_in(
         &self,
+        _: Option<&ContextKind>,
         ranked: &[ScoredRef<'_>],
         budget: &ContextBudget,
     ) -> Result<Selection, CupelError> {
@@ -276,27 +274,6 @@ impl Slicer for ChatSlice {
         Ok(selection)
     }
 
-    fn inner(&self) -> Option<&dyn Slicer> {
-        Some(&self.groups)
-    }
-
-    fn builtin(&self) -> Option<&dyn BuiltinSlicer> {
-        Some(self)
-    }
-}
-
-impl BuiltinSlicer for ChatSlice {
-    fn select_in(
-        &self,
-        _: Option<&ContextKind>,
-        ranked: &[ScoredRef<'_>],
-        budget: &ContextBudget,
-    ) -> Result<Selection, CupelError> {
-        self.select(ranked, budget)
-    }
-
-    cupel::without! { select_unsorted prepare least_targets counts }
-
     fn sweep(
         &self,
         ranked: &[ScoredRef<'_>],
@@ -326,6 +303,6 @@ impl BuiltinSlicer for ChatSlice {
         )
     }
 
-    // The wrapped slicer has it.
-    cupel::without! { group_score }
+    // The wrapped slicer has the score of groups.
+    cupel::without! { select_unsorted prepare least_targets group_score counts }
 }

@@ -2,11 +2,8 @@
 
 use std::ops::{ControlFlow, RangeInclusive};
 
-use cupel::slicer::{BuiltinSlicer, SweepVisitor, slice_by_selection};
-use cupel::{
-    ContextBudget, ContextItem, ContextKind, CupelError, LadderSlice, ScoredItem, ScoredRef,
-    Selection, Slicer,
-};
+use cupel::slicer::{BuiltinSlicer, SweepVisitor};
+use cupel::{ContextBudget, ContextKind, CupelError, LadderSlice, ScoredRef, Selection, Slicer};
 
 use super::{Filter, MappedRanks, Part, Whole, sweep_below_whole, tokens_of};
 
@@ -81,16 +78,13 @@ impl ChatLadder {
 }
 
 impl Slicer for ChatLadder {
-    fn slice(
-        &self,
-        sorted: &[ScoredItem],
-        budget: &ContextBudget,
-    ) -> Result<Vec<ContextItem>, CupelError> {
-        slice_by_selection(self, sorted, budget)
-    }
+    cupel::selects_in_partitions!();
+}
 
-    fn select(
+impl BuiltinSlicer for ChatLadder {
+    fn select_in(
         &self,
+        _: Option<&ContextKind>,
         ranked: &[ScoredRef<'_>],
         budget: &ContextBudget,
     ) -> Result<Selection, CupelError> {
@@ -111,21 +105,6 @@ impl Slicer for ChatLadder {
         let kept = selection.adopt(chosen, &admitted.ranks)?;
         selection.extend(kept);
         Ok(selection)
-    }
-
-    fn builtin(&self) -> Option<&dyn BuiltinSlicer> {
-        Some(self)
-    }
-}
-
-impl BuiltinSlicer for ChatLadder {
-    fn select_in(
-        &self,
-        _: Option<&ContextKind>,
-        ranked: &[ScoredRef<'_>],
-        budget: &ContextBudget,
-    ) -> Result<Selection, CupelError> {
-        self.select(ranked, budget)
     }
 
     fn sweep(

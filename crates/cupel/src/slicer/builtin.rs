@@ -109,6 +109,8 @@ pub(super) use without;
 
 /// Implements the methods of [`Slicer`] that a built-in one derives from
 /// [`BuiltinSlicer::select_in`].
+#[doc(hidden)]
+#[macro_export]
 macro_rules! selects_in_partitions {
     () => {
         fn slice(
