@@ -19,6 +19,7 @@ mod kinds;
 mod output;
 mod page;
 mod progress;
+mod replace;
 mod session;
 mod summary;
 mod task;

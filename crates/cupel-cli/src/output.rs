@@ -1,7 +1,6 @@
 //! Where the command writes: standard output for what was asked, standard error for the rest.
 
 use std::fmt::{self, Write as _};
-use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -11,6 +10,7 @@ use serde::Serialize;
 use terminal_size::{Height, Width, terminal_size_of};
 
 use crate::failure::{Failure, Problem};
+pub(crate) use crate::replace::write_file;
 use crate::text::{Table, excerpt, wrap};
 
 /// The styles of the command.
@@ -80,6 +80,8 @@ pub(crate) struct Output {
     quiet: bool,
     /// The answer so far, if it does not go to standard output.
     answer: Option<(Target, String)>,
+    /// Whether the file has the answer.
+    is_written: bool,
     /// The warnings for the program that embeds the command.
     warnings: Vec<String>,
 }
@@ -107,6 +109,7 @@ impl Output {
             json: options.json,
             quiet: options.quiet,
             answer: file.map(|path| (Target::File(path), String::new())),
+            is_written: false,
             warnings: Vec::new(),
         }
     }
@@ -174,6 +177,7 @@ impl Output {
     pub(crate) fn text(&mut self, text: impl fmt::Display) -> Result<(), Failure> {
         match &mut self.answer {
             Some((_, answer)) => {
+                self.is_written = false;
                 let text = text.to_string();
                 let _ = write!(answer, "{}", strip_str(&text));
                 Ok(())
@@ -182,9 +186,13 @@ impl Output {
         }
     }
 
-    /// Writes a line to standard output, even if the answer goes to a file.
+    /// Writes a line to standard output, even if the answer goes to a file. A reader that stops early then loses
+    /// only these lines.
     pub(crate) fn show(&mut self, text: impl fmt::Display) -> Result<(), Failure> {
-        writeln!(self.out, "{text}").map_err(|error| written(&error))
+        match writeln!(self.out, "{text}") {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe && self.has_file() => Ok(()),
+            shown => shown.map_err(|error| written(&error)),
+        }
     }
 
     /// Writes a table as the answer, its header in bold.
@@ -281,8 +289,9 @@ impl Output {
 
     /// Flushes standard output and writes the file.
     pub(crate) fn finish(&mut self) -> Result<(), Failure> {
-        if let Some((Target::File(path), answer)) = &self.answer {
-            std::fs::write(path, answer).map_err(|error| Failure::io("write", path, &error))?;
+        if let (Some((Target::File(path), answer)), false) = (&self.answer, self.is_written) {
+            write_file(path, answer)?;
+            self.is_written = true;
         }
         self.out.flush().map_err(|error| written(&error))
     }
@@ -308,19 +317,6 @@ fn stated_columns(terminal: Option<(Width, Height)>) -> Option<usize> {
         columns.parse().ok()
     });
     columns.map(|columns: usize| columns.max(MIN_COLUMNS))
-}
-
-/// Writes a whole file.
-pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
-    if path == Path::new("-") {
-        return Err(
-            Failure::input("`-` is standard output, which the answer uses")
-                .help("name a file; ./- is a file named `-`"),
-        );
-    }
-    File::create(path)
-        .and_then(|mut file| file.write_all(text.as_bytes()))
-        .map_err(|error| Failure::io("write", path, &error))
 }
 
 /// Returns the failure of a write to standard output.

@@ -10,6 +10,7 @@ mod docs;
 mod embed;
 mod eval;
 mod evidence;
+mod files;
 mod layouts;
 mod sandbox;
 mod search;

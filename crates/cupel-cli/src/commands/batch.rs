@@ -1,7 +1,7 @@
 //! `cupel batch`
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Cursor, Read, Write as _};
+use std::io::{self, BufRead, BufReader, Cursor, Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use crate::failure::{Exit, Failure, Place, Problem};
 use crate::input::Source;
 use crate::output::{Output, style};
 use crate::progress::{Meter, now};
+use crate::replace::NewFile;
 use crate::task::{Need, PolicyArg, Settings, SettingsArgs, Task};
 use crate::text::{counted, grouped, grouped_count};
 use crate::trimming::TrimmingArgs;
@@ -281,8 +282,7 @@ fn first_value(input: &mut dyn BufRead) -> io::Result<Head> {
 enum Sink<'o> {
     Output(&'o mut Output),
     File {
-        file: BufWriter<File>,
-        path: PathBuf,
+        file: NewFile,
         output: &'o mut Output,
     },
 }
@@ -298,29 +298,23 @@ impl<'o> Sink<'o> {
                 .in_file(&path.display().to_string())
                 .help("give OUT another name than IN"));
         }
-        let file = File::create(path).map_err(|error| Failure::io("write", path, &error))?;
-        Ok(Self::File {
-            file: BufWriter::with_capacity(1 << 16, file),
-            path: path.to_owned(),
-            output,
-        })
+        let file = NewFile::create(path)?;
+        Ok(Self::File { file, output })
     }
 
     fn line(&mut self, text: &str) -> Result<(), Failure> {
         match self {
             Self::Output(output) => output.line(text),
-            Self::File { file, path, .. } => {
-                writeln!(file, "{text}").map_err(|error| Failure::io("write", path, &error))
+            Self::File { file, .. } => {
+                writeln!(file, "{text}").map_err(|error| file.failure(&error))
             }
         }
     }
 
-    fn finish(&mut self) -> Result<(), Failure> {
+    fn finish(self) -> Result<(), Failure> {
         match self {
             Self::Output(output) => output.finish(),
-            Self::File { file, path, .. } => file
-                .flush()
-                .map_err(|error| Failure::io("write", path, &error)),
+            Self::File { file, .. } => file.commit(),
         }
     }
 

@@ -8,8 +8,9 @@ use serde_json::json;
 
 use crate::budget::limits;
 use crate::failure::{Exit, Failure};
-use crate::output::{Output, columns, style, write_file};
+use crate::output::{Output, columns, style};
 use crate::page::{Date, Subject};
+use crate::replace::write_file;
 use crate::summary::Summary;
 use crate::task::{Need, Task, TaskArgs, position};
 use crate::text::{
