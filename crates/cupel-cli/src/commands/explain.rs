@@ -14,8 +14,8 @@ use crate::replace::write_file;
 use crate::summary::Summary;
 use crate::task::{Need, Task, TaskArgs, position};
 use crate::text::{
-    Give, Table, bar, budget_ranges, excerpt, grouped, grouped_count, left, right, score, words,
-    wrap,
+    Give, Table, bar, budget_ranges, escaped, excerpt, grouped, grouped_count, left, right, score,
+    words, wrap,
 };
 
 /// Explain why each message is in or out
@@ -123,6 +123,7 @@ fn write_one(
     let Explanation { index, item, .. } = explanation;
     let bold = style::HEADER;
     let name = format!("{}, {} tokens", task.named(*index), grouped(item.tokens()));
+    let name = escaped(&name);
     let text = excerpt(item.content(), columns() - 2);
     output.line(format_args!("{bold}{name}{bold:#}\n  {text}"))?;
     let mut rows: Vec<(&str, String)> = Vec::new();
@@ -166,7 +167,7 @@ fn write_one(
         None => rows.push(("score", score(explanation.score))),
     }
     for (label, text) in rows {
-        let line = format!("  {label:<10}{text}");
+        let line = format!("  {label:<10}{}", escaped(&text));
         for line in wrap(&line, columns(), LABEL) {
             output.line(line)?;
         }
@@ -254,13 +255,13 @@ fn write_neighbors(
     output.table(&table)
 }
 
-/// Returns why a message is in the window or not.
+/// Returns why a message is in the window or not. What was done to it comes first: the end is cut in a table.
 fn why(task: &Task, decisions: &Decisions<'_>, index: usize) -> String {
     match (decisions.inclusion(index), task.kept_because(index)) {
         (None, _) => decisions.phrase(index).unwrap_or_default(),
         (Some(reason), None) => reason.phrase(),
         (Some(reason @ InclusionReason::Shortened { .. }), Some(kept)) => {
-            format!("always kept: {kept}; {}", reason.phrase())
+            format!("{}; {kept}", reason.phrase())
         }
         (Some(_), Some(kept)) => format!("always kept: {kept}"),
     }
@@ -296,15 +297,16 @@ fn document(task: &Task, decisions: &Decisions<'_>) -> serde_json::Value {
     })
 }
 
-/// The order in which columns make room.
+/// The order in which columns make room. Why comes before the content, which the chat has, too: a reason with its
+/// numbers has up to 44 columns ("shortened to 97 of 431 tokens; newest step").
 const GIVES: &[Give] = &[
     Give::Cut("content", 24),
     Give::Omit("of budget"),
     Give::Omit("score"),
-    Give::Cut("why", 30),
-    Give::Cut("content", 12),
-    Give::Cut("why", 16),
+    Give::Cut("content", 8),
+    Give::Cut("why", 36),
     Give::Omit("content"),
+    Give::Cut("why", 16),
 ];
 
 fn table(task: &Task, output: &mut Output) -> Result<(), Failure> {
@@ -314,11 +316,13 @@ fn table(task: &Task, output: &mut Output) -> Result<(), Failure> {
     let summary = Summary::of_run(task, &run, fitted.as_ref());
     let (decisions, bold, quiet) = (&run.decisions, style::HEADER, style::QUIET);
     let (used, limit) = summary.usage();
-    output.wrapped(format_args!("{bold}{}{bold:#}", summary.headline()))?;
+    let headline = summary.headline();
+    output.wrapped(format_args!("{bold}{}{bold:#}", escaped(&headline)))?;
     let share = bar(used, limit, columns().min(60) - 2);
     output.line(format_args!("  {share}"))?;
     let settings = summary.origin().into_iter().chain([summary.settings()]);
     for line in settings {
+        let line = escaped(&line);
         output.wrapped(format_args!("{quiet}  {line}{quiet:#}"))?;
     }
     output.line("")?;
