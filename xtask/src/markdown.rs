@@ -1,4 +1,4 @@
-//! The check that Markdown is wrapped, as a test.
+//! Checks of Markdown, as tests: lines are wrapped, links lead somewhere.
 
 #[cfg(test)]
 mod tests {
@@ -56,9 +56,8 @@ mod tests {
         start < COLUMNS && (word.contains("](") || word.contains("://"))
     }
 
-    #[test]
-    fn markdown_is_wrapped() {
-        // A file and its links are one file.
+    /// Returns every Markdown file once, whatever links to it, without the copies.
+    fn documents() -> (PathBuf, BTreeSet<PathBuf>) {
         let root = root().canonicalize().unwrap();
         let files = files_below(&root, "md").unwrap();
         let mut files: BTreeSet<PathBuf> = files
@@ -69,6 +68,35 @@ mod tests {
             assert!(files.remove(&root.join(copy)), "no {copy}");
         }
         assert!(files.len() > 20, "{files:?}");
+        (root, files)
+    }
+
+    /// Returns the targets of the links in a text, without those in code.
+    fn links(text: &str) -> Vec<&str> {
+        // Fences and code spans both start and end with backticks: every second part is code.
+        let prose = text.split('`').step_by(2);
+        prose
+            .flat_map(|part| part.split("](").skip(1))
+            .filter_map(|rest| Some(rest.split_once(')')?.0))
+            .collect()
+    }
+
+    /// Returns the fragments that a text's headings define, as GitHub derives them.
+    fn fragments(text: &str) -> BTreeSet<String> {
+        let headings = text.lines().filter(|line| line.starts_with('#'));
+        let fragment = |line: &str| {
+            let title = line.trim_start_matches('#').trim().to_lowercase();
+            let kept = title.replace(' ', "-");
+            kept.chars()
+                .filter(|&c| c.is_alphanumeric() || c == '-' || c == '_')
+                .collect()
+        };
+        headings.map(fragment).collect()
+    }
+
+    #[test]
+    fn markdown_is_wrapped() {
+        let (root, files) = documents();
         let mut long = Vec::new();
         for path in files {
             let relative = path.strip_prefix(&root).unwrap_or(&path);
@@ -111,5 +139,60 @@ mod tests {
         ] {
             assert_eq!(unwrapped(&text), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn every_relative_link_leads_to_a_file_and_a_heading() {
+        let (_, files) = documents();
+        let mut count = 0;
+        for path in files {
+            let text = read(&path).unwrap();
+            for link in links(&text) {
+                if link.contains("://") {
+                    continue;
+                }
+                count += 1;
+                let (file, fragment) = link.split_once('#').unwrap_or((link, ""));
+                let target = match file {
+                    "" => path.clone(),
+                    _ => path.parent().unwrap().join(file),
+                };
+                assert!(target.exists(), "{}: no {link}", path.display());
+                if !fragment.is_empty() {
+                    let defined = fragments(&read(&target).unwrap());
+                    assert!(defined.contains(fragment), "{}: no {link}", path.display());
+                }
+            }
+        }
+        assert!(count > 50, "{count} links");
+    }
+
+    /// crates.io, docs.rs and PyPI show the README of a package without the repository around it.
+    #[test]
+    fn the_readme_of_a_package_has_no_relative_links() {
+        let (root, files) = documents();
+        let packages = ["crates", "bindings"].map(|folder| root.join(folder));
+        let mut count = 0;
+        for path in files {
+            let in_package = packages.iter().any(|folder| path.starts_with(folder));
+            if path.file_name().unwrap() != "README.md" || !in_package {
+                continue;
+            }
+            count += 1;
+            for link in links(&read(&path).unwrap()) {
+                let is_absolute = link.starts_with("https://") || link.starts_with('#');
+                assert!(is_absolute, "{}: {link}", path.display());
+            }
+        }
+        assert!(count > 5, "{count} packages");
+    }
+
+    #[test]
+    fn links_in_code_are_not_links() {
+        let text = "See [a](b.md) and `[c](d.md)`.\n\n```md\n[e](f.md)\n```\n\n[g\nh](#i)\n";
+        assert_eq!(links(text), ["b.md", "#i"]);
+        let titles = "# Coming from `cupel` 1.2\n## Fit a chat: why?\n";
+        let fragments: Vec<String> = fragments(titles).into_iter().collect();
+        assert_eq!(fragments, ["coming-from-cupel-12", "fit-a-chat-why"]);
     }
 }
