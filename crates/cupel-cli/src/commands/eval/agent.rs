@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use cupel_app::{Classified, Input, NamedPolicy, Source};
 use cupel_chat::{Chat, TokenCounter};
 use rayon::prelude::*;
 
@@ -11,13 +12,12 @@ use super::table::{Results, Row};
 use super::tally::Tally;
 use crate::budget::tokens;
 use crate::chats;
-use crate::classify::{Classified, Input};
 use crate::counting::ChatArgs;
 use crate::failure::{Exit, Failure};
-use crate::input::Source;
+use crate::input;
 use crate::output::Output;
 use crate::progress::Meter;
-use crate::task::NamedPolicy;
+use crate::task::find_policy;
 use crate::text::{counted, grouped_count};
 use crate::trimming::TrimmingArgs;
 
@@ -74,7 +74,7 @@ impl Agent {
                 settings.push(Setting { method, budget });
             }
         }
-        let counter = self.chat.counter(None, None)?;
+        let counter = self.chat.counter().counter(None, None)?;
         let runs = self.read()?;
         let tallies = replay_all(&runs, &settings, &*counter, output)?;
         let rows = settings.iter().enumerate().map(|(position, setting)| {
@@ -105,21 +105,21 @@ impl Agent {
         } else {
             Method::Fit
         };
-        let method = |policy: NamedPolicy| policy.trimmed(&self.trimming).map(method);
+        let method = |policy: NamedPolicy| Ok(method(self.trimming.options().apply(policy)?));
         if self.policy.is_empty() {
             let policy = NamedPolicy::for_chats(self.state);
             return Ok(vec![Method::Suffix, method(policy)?]);
         }
         let policies = self.policy.iter().map(|name| match name.as_str() {
             Method::SUFFIX => Ok(Method::Suffix),
-            name => NamedPolicy::find(name).and_then(method),
+            name => find_policy(name).and_then(method),
         });
         policies.collect()
     }
 
     /// Reads the runs. Blank lines are skipped.
     fn read(&self) -> Result<Vec<Chat>, Failure> {
-        let source = Source::read(&self.runs)?;
+        let source = input::read(&self.runs)?;
         let runs: Vec<(usize, &str)> = match chats::find(&source, &self.chat.read) {
             Some(chats) => chats.iter().collect(),
             None => {
@@ -129,8 +129,9 @@ impl Agent {
         };
         let run = |(line, text): (usize, &str)| {
             let line = Source::line(&source.name, line, text.into())?;
-            let classified = Classified::of(&line, &self.chat.read);
-            match Input::read(&line, &classified, &self.chat.read, &|_| 0)? {
+            let options = self.chat.read.options();
+            let classified = Classified::of(&line, &options);
+            match Input::read(&line, &classified, &options, &|_| 0)? {
                 Input::Chat(chat) => Ok(*chat),
                 Input::Items { .. } => Err(Failure::input("this is not a chat")
                     .at(line.whole())

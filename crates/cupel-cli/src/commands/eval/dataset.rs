@@ -13,7 +13,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::failure::Failure;
-use crate::input::Source;
+use cupel_app::Source;
 
 /// The format of a line, for errors.
 pub(super) const LINE: &str = "a line: {\"items\": [{\"content\": \"...\", \"tokens\": 12}], \
@@ -49,7 +49,7 @@ pub(super) struct Question {
 impl Dataset {
     /// Reads a file. Blank lines are skipped.
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
-        let source = Source::read(path)?;
+        let source = crate::input::read(path)?;
         let lines: Vec<(usize, &str)> = (1..)
             .zip(source.text.lines())
             .filter(|(_, line)| !line.trim().is_empty())
@@ -57,7 +57,9 @@ impl Dataset {
         let transcripts: Vec<Result<_, _>> = lines
             .par_iter()
             .map(|&(line, text)| {
-                Source::line(&source.name, line, text.into()).and_then(|line| transcript(&line))
+                Source::line(&source.name, line, text.into())
+                    .map_err(Failure::from)
+                    .and_then(|line| transcript(&line))
             })
             .collect();
         // The first error in the order of the lines, whatever thread found one first.

@@ -7,9 +7,11 @@ use rayon::prelude::*;
 use super::bootstrap::{Estimate, Resamples};
 use super::dataset::{Dataset, Question, Transcript};
 use super::recall::{items_kept, recall_at, tokens_kept};
-use crate::failure::{Exit, Failure, Place};
+use cupel_app::Place;
+
+use crate::failure::{Exit, Failure};
 use crate::output::Output;
-use crate::progress::{Meter, StopCheck};
+use crate::progress::Meter;
 use crate::task::Named;
 use crate::text::{counted, grouped_count};
 
@@ -109,7 +111,6 @@ impl Evaluation {
             measures: &measures,
         };
         let mut meter = Meter::new(output);
-        let mut stop = StopCheck::new();
         let transcripts = &dataset.transcripts;
         let mut sums = Vec::with_capacity(transcripts.len());
         for chunk in transcripts.chunks(rayon::current_num_threads()) {
@@ -123,9 +124,6 @@ impl Evaluation {
             // The first error in the order of the transcripts.
             for transcript in chunk {
                 sums.push(transcript?);
-            }
-            if stop.is_due_and_stopped() {
-                return Err(Failure::new(Exit::Stopped, "stopped"));
             }
             meter.update(output, || {
                 let done = grouped_count(sums.len());
@@ -195,7 +193,7 @@ fn budget(tokens: i64) -> ContextBudget {
 }
 
 fn failure(error: &CupelError, dataset: &Dataset, transcript: &Transcript) -> Failure {
-    Failure::run(error).or_at(|| Place {
+    Failure::from(error.clone()).or_at(|| Place {
         file: dataset.name.clone(),
         line: transcript.line,
         column: 1,

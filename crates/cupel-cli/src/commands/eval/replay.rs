@@ -9,7 +9,7 @@ use cupel_chat::{Chat, ChatError, FitError, Fitted, Fitter, Role, TokenCounter};
 
 use super::metric::{self, Author, Message, Window};
 use super::tally::{Measure, Tally};
-use crate::task::NamedPolicy;
+use cupel_app::NamedPolicy;
 
 /// The price of a cached token; a token that is not cached costs 1.
 const CACHED_PRICE: f64 = 0.1;
