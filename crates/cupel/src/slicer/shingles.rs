@@ -142,7 +142,7 @@ impl<'s> SimilarTexts<'s> {
         }
     }
 
-    /// Returns the shingles of which similar texts share at least one.
+    /// Returns the prefix of the shingles: two similar texts share at least one shingle of theirs.
     fn prefix(&self, text: usize) -> &'s [u32] {
         let set = &self.shingles.sets[text];
         // Rounding may not make the prefix too short.

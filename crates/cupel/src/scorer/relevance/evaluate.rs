@@ -247,7 +247,7 @@ fn away(distance: usize, direction: &str) -> String {
     format!("{distance} {items} {direction}")
 }
 
-/// Divides by the largest number, which is returned. Numbers of which none is positive become 0.
+/// Divides by the largest number and returns it. If no number is positive, all become 0.
 fn normalize(numbers: &mut [f64]) -> f64 {
     let largest = numbers.iter().fold(0.0_f64, |a, &b| a.max(b));
     let divisor = if largest > 0.0 {
