@@ -1,4 +1,10 @@
 //! A ladder over the valid messages of a chat.
+//!
+//! The ladder itself is in the library ([`LadderSlice`]). This adds what it cannot know: which
+//! messages are invalid, which an earlier window dropped, and how coarse a cut is. With
+//! `step = 200`, a chat of 1,050 tokens and a target of 1,000 is cut to 850: the excess of 50 is
+//! rounded up to 200. The next 150 tokens then need no cut, so that the beginning of the window
+//! stays the same for several turns.
 
 use std::ops::{ControlFlow, RangeInclusive};
 
@@ -52,8 +58,11 @@ impl ChatLadder {
         Part::filter(ranked, |scored| self.refusal(scored).map(Filter::name))
     }
 
-    /// Returns the ladder, and how many tokens of a target are not available to it: those of the markers of an
-    /// earlier window.
+    /// Returns the ladder, and how many tokens of a target are not available to it: those of the
+    /// markers of an earlier window.
+    ///
+    /// If an earlier window dropped more than a marker costs, its gap has a marker in every window
+    /// from now on. The ladder would reserve tokens only if it drops something itself.
     fn with_gap(&self) -> (LadderSlice, i64) {
         let marker = self.ladder.marker_tokens();
         if self.gap_tokens > marker {
@@ -94,7 +103,8 @@ impl BuiltinSlicer for ChatLadder {
         let max_tokens = (budget.max_tokens() - taken).max(0);
         let within = |target| ContextBudget::with_target(max_tokens, target);
         let quantized = within(self.quantized(target, &admitted))?;
-        // A coarse cut may ask for more than the mandatory messages allow.
+        // A coarse cut may ask for less than the mandatory messages need. Then the exact target
+        // counts.
         let chosen = ladder.select(&admitted.items, &quantized);
         let chosen = match (chosen, self.step) {
             (Err(CupelError::MandatoryExceedsBudget { .. }), Some(_)) => {
@@ -113,6 +123,8 @@ impl BuiltinSlicer for ChatLadder {
         targets: RangeInclusive<i64>,
         visitor: &mut dyn SweepVisitor,
     ) -> Option<ControlFlow<()>> {
+        // The sweep of the ladder knows neither steps nor gaps. The caller then runs at each
+        // target.
         if self.step.is_some() || self.gap_tokens > 0 {
             return None;
         }

@@ -51,7 +51,7 @@ pub enum FusionMethod {
     ///
     /// Each step takes the best item not yet taken, by score and then by index, of the child whose taken
     /// tokens divided by its weight are fewest, the first child on a tie. The item at place `i` of `n`
-    /// scores `(n - i) / n`, counted from 0. Items of which no child has an opinion score 0.
+    /// scores `(n - i) / n`, counted from 0. An item that no child scores gets 0.
     ///
     /// The order does not depend on the budget.
     ///
