@@ -7,7 +7,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use clap::Parser as _;
-use cupel::config::ScorerConfig;
 use cupel::{
     ContextBudget, ContextItem, CupelError, Decisions, Policy, SelectionReport, total_tokens,
 };
@@ -238,24 +237,9 @@ pub fn missing_times(
 
 /// Returns the warning for a log without timestamps, if a policy ranks items by time above all.
 pub fn no_times(policy: &Policy) -> Option<String> {
-    let scorer = policy.scorer().to_config().ok()?;
-    ranks_by_time(&scorer).then(|| {
-        "no item has a timestamp, which the scorer `recency` reads: all items are equally old"
-            .to_owned()
+    policy.scorer().ranks_by_time().then(|| {
+        "no item has a timestamp, by which the policy ranks: all items are equally old".to_owned()
     })
-}
-
-/// Returns whether recency is the scorer, or the one with the largest weight.
-fn ranks_by_time(scorer: &ScorerConfig) -> bool {
-    match scorer {
-        ScorerConfig::Recency => true,
-        ScorerConfig::Scaled { inner } => ranks_by_time(inner),
-        ScorerConfig::Composite { entries } => {
-            let heaviest = entries.iter().max_by(|a, b| a.weight.total_cmp(&b.weight));
-            heaviest.is_some_and(|entry| ranks_by_time(&entry.scorer))
-        }
-        _ => false,
-    }
 }
 
 /// Returns the error of a run as the command reports it.

@@ -1,7 +1,6 @@
 //! How a chat is trimmed, on the command line: the table `chat` of a policy document as options.
 
 use clap::{Args, ValueEnum};
-use cupel::config::SlicerConfig;
 use cupel::{Policy, Shorten};
 
 use crate::budget::tokens;
@@ -140,11 +139,11 @@ fn first_given(options: &[(&'static str, bool)]) -> Option<&'static str> {
 
 /// Fails for an option that a policy without a ladder would ignore.
 pub(crate) fn check_ladder(policy: &Policy, name: &str, option: &str) -> Result<(), Failure> {
-    match policy.slicer().to_config() {
-        Ok(SlicerConfig::Ladder { .. }) => Ok(()),
-        _ => Err(Failure::input(format!(
-            "{option} needs a policy with the slicer `ladder`, and the policy {name} has another"
-        ))
-        .help("use --policy agent or session, or leave the option out")),
+    if policy.slicer().ladder().is_some() {
+        return Ok(());
     }
+    let message = format!(
+        "{option} needs a policy with the slicer `ladder`, and the policy {name} has another"
+    );
+    Err(Failure::input(message).help("use --policy agent or session, or leave the option out"))
 }

@@ -291,6 +291,20 @@ fn no_decorator_loses_what_the_wrapped_slicer_says_and_can() {
                 cap,
                 "{context}"
             );
+            assert_eq!(wrapped.ladder(), plain.ladder(), "{context}");
+            let kinds = adds.cap.map(|_| kind()).into_iter().chain(plain.kinds());
+            assert_eq!(wrapped.kinds(), kinds.collect::<Vec<_>>(), "{context}");
+            let reads_content = plain.reads_content() || name == Some("NearDuplicateSlice");
+            assert_eq!(wrapped.reads_content(), reads_content, "{context}");
+            let other = LadderSlice::new(Vec::new());
+            let replaced = wrapped.with_ladder(other.clone());
+            if name == Some("Decorator") {
+                assert!(replaced.is_none(), "{context}");
+            } else {
+                assert_eq!(replaced.is_some(), plain.ladder().is_some(), "{context}");
+                let replaced = replaced.as_ref().map(|slicer| slicer.ladder());
+                assert!(replaced.is_none_or(|it| it == Some(&other)), "{context}");
+            }
             let shown = match name {
                 Some(name) => format!("{name}({builtin})"),
                 None => builtin.to_owned(),

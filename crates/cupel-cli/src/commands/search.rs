@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use cupel::config::{PolicyConfig, ScorerConfig};
-use cupel::{ContextItem, Language, Policy, RelevanceScorer, ScorePart, Scorer};
+use cupel::{ContextItem, Language, RelevanceScorer, ScorePart, Scorer};
 use cupel_chat::Shape;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::classify::{Classified, Input};
 use crate::counting::ChatArgs;
@@ -96,7 +96,11 @@ impl Search {
             }))?;
             return Ok(Exit::Success);
         }
-        let matched = matched_words(&passages.items, &ranked, language(&policy));
+        let matched = matched_words(
+            &passages.items,
+            &ranked,
+            policy.scorer().language().unwrap_or_default(),
+        );
         for (index, part) in &ranked {
             passages.write(*index, part, &matched, output)?;
         }
@@ -279,23 +283,6 @@ fn collect_terms<'p>(part: &'p ScorePart, terms: &mut BTreeSet<&'p str>) {
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split(|c: char| !c.is_alphanumeric());
     words.filter(|word| !word.is_empty())
-}
-
-/// Returns the language of the policy's scorers.
-fn language(policy: &Policy) -> Language {
-    fn find(value: &Value) -> Option<Language> {
-        match value {
-            Value::Object(fields) => match fields.get("language") {
-                Some(Value::String(name)) => Language::from_name(name),
-                _ => fields.values().find_map(find),
-            },
-            Value::Array(values) => values.iter().find_map(find),
-            _ => None,
-        }
-    }
-    let config = policy.scorer().to_config().ok();
-    let config = config.and_then(|config| serde_json::to_value(config).ok());
-    config.as_ref().and_then(find).unwrap_or_default()
 }
 
 /// Returns about three lines of a text from shortly before its first match, with the matches highlighted.

@@ -174,6 +174,11 @@ impl Slicer for CountQuotaSlice {
         Some(&self.inner)
     }
 
+    fn kinds(&self) -> Vec<ContextKind> {
+        let own = self.counts.entries.iter().map(|entry| entry.kind.clone());
+        own.chain(self.inner.kinds()).collect()
+    }
+
     fn is_count_quota(&self) -> bool {
         true
     }
@@ -289,6 +294,11 @@ impl fmt::Debug for CountConstrainedKnapsackSlice {
 
 impl Slicer for CountConstrainedKnapsackSlice {
     selects_in_partitions!();
+
+    fn kinds(&self) -> Vec<ContextKind> {
+        let entries = self.counts.entries.iter();
+        entries.map(|entry| entry.kind.clone()).collect()
+    }
 
     fn is_count_quota(&self) -> bool {
         true

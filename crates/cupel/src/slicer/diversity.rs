@@ -147,6 +147,10 @@ struct Compared {
 impl Slicer for DiversitySlice {
     selects_in_partitions!();
 
+    fn reads_content(&self) -> bool {
+        self.similarity == Similarity::Shingles
+    }
+
     #[cfg(feature = "serde")]
     fn to_config(&self) -> Result<super::SlicerConfig, super::ConfigError> {
         Ok(super::SlicerConfig::Diversity {

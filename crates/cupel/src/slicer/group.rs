@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use super::builtin::{rank_to_u32, select_in, selects_in_partitions, without};
 use super::{
-    BuiltinSlicer, PreparedChoice, Refusal, Selection, Slicer, SweepVisitor, Unsorted, ViewChange,
+    BuiltinSlicer, LadderSlice, PreparedChoice, Refusal, Selection, Slicer, SweepVisitor, Unsorted,
+    ViewChange,
 };
 use crate::diagnostics::ExclusionReason;
 use crate::error::{ContractViolation, StrategyRole};
@@ -137,6 +138,13 @@ impl Slicer for GroupSlice {
 
     fn inner(&self) -> Option<&dyn Slicer> {
         Some(&self.inner)
+    }
+
+    fn with_ladder(&self, ladder: LadderSlice) -> Option<Arc<dyn Slicer>> {
+        Some(Arc::new(Self {
+            inner: self.inner.with_ladder(ladder)?,
+            ..*self
+        }))
     }
 
     #[cfg(feature = "serde")]

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{ControlFlow, Range, RangeInclusive};
+use std::sync::Arc;
 
 use super::builtin::{rank_to_u32, selects_in_partitions, without};
 use super::group::ranks_by_group;
@@ -674,6 +675,22 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
 
 impl Slicer for LadderSlice {
     selects_in_partitions!();
+
+    fn ladder(&self) -> Option<&LadderSlice> {
+        Some(self)
+    }
+
+    fn with_ladder(&self, ladder: LadderSlice) -> Option<Arc<dyn Slicer>> {
+        Some(Arc::new(ladder))
+    }
+
+    fn kinds(&self) -> Vec<ContextKind> {
+        let kinds = self.steps.iter().filter_map(|step| match step {
+            LadderStep::Shorten { kind, .. } => Some(kind.clone()),
+            LadderStep::Supersede { .. } | LadderStep::Drop => None,
+        });
+        kinds.collect()
+    }
 
     #[cfg(feature = "serde")]
     fn to_config(&self) -> Result<super::SlicerConfig, super::ConfigError> {

@@ -231,6 +231,11 @@ impl Slicer for QuotaSlice {
         true
     }
 
+    fn kinds(&self) -> Vec<ContextKind> {
+        let own = self.quotas.iter().map(|quota| quota.kind.clone());
+        own.chain(self.inner.kinds()).collect()
+    }
+
     #[cfg(feature = "serde")]
     fn to_config(&self) -> Result<super::SlicerConfig, super::ConfigError> {
         let inner = self.inner.to_config();

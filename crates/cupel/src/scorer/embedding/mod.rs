@@ -177,6 +177,14 @@ impl Scorer for EmbeddingScorer {
         Some(self)
     }
 
+    fn reads_content(&self) -> bool {
+        match &self.source {
+            Source::Given { by_content, .. } => !by_content.is_empty(),
+            #[cfg(feature = "embeddings")]
+            Source::Table { .. } => true,
+        }
+    }
+
     fn with_query(&self, query: &Query) -> Option<Arc<dyn Scorer>> {
         match &self.source {
             #[cfg(feature = "embeddings")]
