@@ -233,7 +233,18 @@ impl Failure {
                 Exit::Input,
                 Some("raise \"bucket_size\" of the knapsack, or use the greedy slicer".to_owned()),
             ),
-            // A run has this error only for a required count that cannot be met.
+            CupelError::MandatoryExceedsBudget {
+                needed_tokens,
+                available,
+            } => (
+                Exit::Over,
+                Some(format!(
+                    "raise the budget by {} tokens or mark fewer items as mandatory",
+                    grouped(needed_tokens.saturating_sub(*available))
+                )),
+            ),
+            // A run has this error only for a required count that cannot be met: settings were checked
+            // before, and other failures have variants of their own.
             CupelError::SlicerConfig(_) => (
                 Exit::Input,
                 Some(
