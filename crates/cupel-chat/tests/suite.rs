@@ -22,3 +22,4 @@ mod sweeps;
 mod tau_bench;
 mod valid;
 mod validators;
+mod wrapped;

@@ -172,6 +172,12 @@ impl LadderSlice {
         self
     }
 
+    /// Replaces the steps.
+    pub fn with_steps(mut self, steps: Vec<LadderStep>) -> Self {
+        self.steps = steps;
+        self
+    }
+
     /// Returns the steps.
     pub fn steps(&self) -> &[LadderStep] {
         &self.steps

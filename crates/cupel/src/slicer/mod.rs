@@ -399,6 +399,19 @@ fn ranks_by_kind<'a>(ranked: &[ScoredRef<'a>]) -> Vec<(&'a ContextKind, Vec<usiz
     partitions
 }
 
+/// Fails if a slicer that divides or counts the items by kind wraps a ladder.
+///
+/// Each kind would have a ladder of its own. A group with members of two kinds, such as a call and its
+/// result, would be split, and a share or a cap could drop what the ladder must keep.
+fn check_no_ladder(outer: &str, inner: &dyn Slicer) -> Result<(), CupelError> {
+    if inner.ladder().is_none() {
+        return Ok(());
+    }
+    Err(CupelError::SlicerConfig(format!(
+        "{outer} does not support LadderSlice as the inner slicer: limits per kind would split its groups and drop mandatory items. Use LadderSlice without {outer}, or GreedySlice inside of it."
+    )))
+}
+
 /// Fails if a list of per-kind entries names a kind twice.
 fn check_distinct<'a>(kinds: impl IntoIterator<Item = &'a ContextKind>) -> Result<(), CupelError> {
     let mut seen = std::collections::HashSet::new();
