@@ -23,3 +23,4 @@ mod tau_bench;
 mod valid;
 mod validators;
 mod wrapped;
+mod windows;

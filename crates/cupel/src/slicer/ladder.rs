@@ -27,7 +27,7 @@ use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredRef};
 /// | `cupel:keep` | never dropped; shortened by all steps of its kind |
 /// | `cupel:group` | the value names its group, as in [`GroupSlice`](crate::GroupSlice). A group is dropped as a whole, and never if one of both keys above marks a member. |
 /// | `cupel:call` | the value identifies the call that the item is the result of, for [`LadderStep::Supersede`] |
-/// | `cupel:level` | the value is the level of the item in full, if the caller shortened it already. Defaults to its token count. |
+/// | `cupel:level` | the value is the level of the item in full: caps from there on leave it as it is. Defaults to its token count. |
 ///
 /// If no state fits, the run fails with [`CupelError::MandatoryExceedsBudget`].
 ///
@@ -128,8 +128,9 @@ impl LadderSlice {
     /// shorten. Its value has no meaning.
     pub const KEEP: &str = "cupel:keep";
 
-    /// The metadata key of the level that the caller shortened an item to already. The level of other items
-    /// is their token count.
+    /// The metadata key of the level of an item in full: caps from there on leave it as it is. For an item that
+    /// the caller shortened already, or whose text is within a level though the whole item is not. The level
+    /// of other items is their token count.
     pub const LEVEL: &str = "cupel:level";
 
     /// Creates a slicer from its steps, in order.
