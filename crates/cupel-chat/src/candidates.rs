@@ -4,10 +4,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Deref;
 use std::sync::Arc;
 
-use cupel::config::{ScorerConfig, SlicerConfig};
 use cupel::{
-    ContextBudget, ContextItem, ContextItemBuilder, ContextView, GroupSlice, LadderSlice,
-    LadderStep, NearDuplicateSlice, Policy, Shorten, total_tokens,
+    ContextBudget, ContextItem, ContextItemBuilder, ContextView, CupelError, GroupSlice,
+    LadderSlice, LadderStep, NearDuplicateSlice, Policy, Shorten, total_tokens,
 };
 
 use crate::chat::Chat;
@@ -26,7 +25,7 @@ pub struct Candidates {
     pub(crate) originals: Vec<ContextItem>,
     /// The text replacements of each message.
     pub(crate) replacements: Vec<Replacements>,
-    /// The slicer of the policy, if it is a ladder.
+    /// The ladder of the policy, as this chat needs it. Other slicers may be around it.
     pub(crate) ladder: Option<LadderSlice>,
     /// The tokens of all messages as they were read.
     pub(crate) tokens_before: i64,
@@ -133,35 +132,44 @@ pub(crate) struct Memory {
     pub(crate) bases: Vec<Option<Base>>,
 }
 
-/// Returns the slicer of a policy, if it is a ladder, with the steps that its settings allow.
-fn ladder_of(policy: &Policy) -> Option<LadderSlice> {
-    let Ok(SlicerConfig::Ladder {
-        mut steps,
-        shorten_to,
-        drop_to,
-        ..
-    }) = policy.slicer().to_config()
-    else {
-        return None;
+/// Returns the ladder of a policy with the steps that its settings allow; it may be wrapped.
+///
+/// # Errors
+///
+/// [`CupelError::PipelineConfig`] if a slicer wraps the ladder and cannot take an adapted one in its place: the
+/// settings and the markers of the chat would have no effect.
+fn ladder_of(policy: &Policy) -> Result<Option<LadderSlice>, CupelError> {
+    let slicer = policy.slicer();
+    let Some(ladder) = slicer.ladder() else {
+        return Ok(None);
     };
     let shorten = policy.chat().shorten;
-    steps.retain(|step| match step {
+    let is_allowed = |step: &&LadderStep| match step {
         LadderStep::Shorten { mandatory, .. } => {
             shorten == Shorten::All || (shorten == Shorten::Old && !mandatory)
         }
         LadderStep::Supersede { .. } => shorten != Shorten::Off,
         _ => true,
-    });
-    LadderSlice::new(steps).with_marks(shorten_to, drop_to).ok()
+    };
+    let steps = ladder.steps().iter().filter(is_allowed);
+    let ladder = ladder.clone().with_steps(steps.cloned().collect());
+    if slicer.with_ladder(ladder.clone()).is_none() {
+        return Err(CupelError::PipelineConfig(format!(
+            "a chat cannot adapt the LadderSlice inside of {}; implement `Slicer::with_ladder` for it",
+            slicer.slicer_name()
+        )));
+    }
+    Ok(Some(ladder))
 }
 
 /// Returns the number of gaps that a window of the policy has room to mark.
 fn gaps_of(policy: &Policy) -> i64 {
-    match policy.scorer().to_config() {
+    if policy.scorer().ranks_by_time() {
         // After the task and after the last user turn.
-        Ok(ScorerConfig::Recency) => 2,
+        2
+    } else {
         // Relevant messages are apart.
-        _ => 6,
+        6
     }
 }
 
@@ -187,7 +195,8 @@ impl Chat {
     ///
     /// # Errors
     ///
-    /// [`FitError`] for an invalid pin.
+    /// [`FitError`] for an invalid pin, and for a policy whose ladder a custom slicer wraps without
+    /// [`Slicer::with_ladder`](cupel::Slicer::with_ladder).
     pub fn candidates_for(
         &self,
         policy: &Policy,
@@ -209,7 +218,7 @@ impl Chat {
         let items = self.counted_candidates(counter, memory);
         let mut candidates = Candidates {
             replacements: vec![Replacements::default(); self.len()],
-            ladder: ladder_of(policy),
+            ladder: ladder_of(policy).map_err(FitError::Policy)?,
             tokens_before: total_tokens(&items),
             markers: Markers::Off,
             is_strict: settings.strict,

@@ -360,7 +360,10 @@ mod tests {
                 path: "policy.scorer.entries[1].scorer.weights".into(),
                 source: Some("x".repeat(300)),
             }),
-            details: vec!["     123  message 0 (system)".into()],
+            details: vec![Detail {
+                tokens: 123,
+                what: "message 0 (system)".into(),
+            }],
             help: Some("one two three four five six seven eight nine ten".into()),
         };
         for columns in [40, 60, 80] {

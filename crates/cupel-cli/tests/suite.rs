@@ -7,7 +7,6 @@ mod chats;
 mod commands;
 mod conform;
 mod docs;
-mod embed;
 mod eval;
 mod evidence;
 mod layouts;

@@ -584,6 +584,8 @@ fn a_query_reaches_nested_scorers_and_leaves_others_alone() {
     let policy = Policy::new(nested, RankSlice, ChronologicalPlacer);
     assert!(policy.needs_query());
     let error = policy.scorer().score_all(&items).unwrap_err();
+    let scorer = "RelevanceScorer";
+    assert_eq!(error, CupelError::MissingQuery { scorer });
     assert!(error.to_string().contains("has no query"), "{error}");
     let asked = policy.with_query("blue");
     assert!(!asked.needs_query());

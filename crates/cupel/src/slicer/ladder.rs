@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{ControlFlow, Range, RangeInclusive};
+use std::sync::Arc;
 
 use super::builtin::{rank_to_u32, selects_in_partitions, without};
 use super::group::ranks_by_group;
@@ -169,6 +170,12 @@ impl LadderSlice {
     /// Defaults to 0; a negative number counts as 0.
     pub fn with_marker_tokens(mut self, tokens: i64) -> Self {
         self.marker_tokens = tokens.max(0);
+        self
+    }
+
+    /// Replaces the steps.
+    pub fn with_steps(mut self, steps: Vec<LadderStep>) -> Self {
+        self.steps = steps;
         self
     }
 
@@ -675,6 +682,22 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
 
 impl Slicer for LadderSlice {
     selects_in_partitions!();
+
+    fn ladder(&self) -> Option<&LadderSlice> {
+        Some(self)
+    }
+
+    fn with_ladder(&self, ladder: LadderSlice) -> Option<Arc<dyn Slicer>> {
+        Some(Arc::new(ladder))
+    }
+
+    fn kinds(&self) -> Vec<ContextKind> {
+        let kinds = self.steps.iter().filter_map(|step| match step {
+            LadderStep::Shorten { kind, .. } => Some(kind.clone()),
+            LadderStep::Supersede { .. } | LadderStep::Drop => None,
+        });
+        kinds.collect()
+    }
 
     #[cfg(feature = "serde")]
     fn to_config(&self) -> Result<super::SlicerConfig, super::ConfigError> {

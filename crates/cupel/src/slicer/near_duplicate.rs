@@ -242,6 +242,17 @@ impl Slicer for NearDuplicateSlice {
         Some(&self.inner)
     }
 
+    fn with_ladder(&self, ladder: LadderSlice) -> Option<Arc<dyn Slicer>> {
+        Some(Arc::new(Self {
+            inner: self.inner.with_ladder(ladder)?,
+            ..*self
+        }))
+    }
+
+    fn reads_content(&self) -> bool {
+        true
+    }
+
     #[cfg(feature = "serde")]
     fn to_config(&self) -> Result<super::SlicerConfig, super::ConfigError> {
         let inner = self.inner.to_config();

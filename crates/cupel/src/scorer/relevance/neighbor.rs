@@ -248,6 +248,10 @@ impl Scorer for NeighborScorer {
         Some(self)
     }
 
+    fn children(&self) -> Vec<&dyn Scorer> {
+        vec![&self.inner]
+    }
+
     fn with_query(&self, query: &Query) -> Option<Arc<dyn Scorer>> {
         Some(Arc::new(Self {
             inner: self.inner.with_query(query)?,
