@@ -15,7 +15,6 @@ mod oracle;
 #[path = "../../crates/cupel-chat/src/shorten/mod.rs"]
 mod shorten;
 
-mod config;
 mod differential;
 mod readers;
 
