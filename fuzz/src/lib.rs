@@ -17,7 +17,6 @@ mod shorten;
 #[path = "../../crates/cupel-chat/tests/windows.rs"]
 mod windows;
 
-mod config;
 mod differential;
 mod readers;
 
