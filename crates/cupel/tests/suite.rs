@@ -1,5 +1,11 @@
 //! All integration tests of the library, as one binary.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "tests read files, start threads and processes, and measure time"
+)]
+
 mod adapter;
 mod analysis;
 mod arbitrary;

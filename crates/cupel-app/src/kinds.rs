@@ -1,0 +1,81 @@
+//! Kinds that a budget or a policy names and no candidate has.
+
+use std::collections::BTreeSet;
+
+use cupel::config::nearest_name;
+use cupel::{ContextBudget, ContextItem, ContextKind, Policy};
+use serde_json::Value;
+
+use crate::notice::Notice;
+
+/// The kinds of the specification. A policy for many inputs names them whether or not one has them.
+const KNOWN: [&str; 5] = [
+    ContextKind::MESSAGE,
+    ContextKind::DOCUMENT,
+    ContextKind::TOOL_OUTPUT,
+    ContextKind::MEMORY,
+    ContextKind::SYSTEM_PROMPT,
+];
+
+/// Returns a notice for each slot of the budget and each unknown kind of the policy's slicer that no
+/// candidate has. `unit` is what a candidate is: `message` or `item`.
+pub(crate) fn unused_kinds(
+    items: &[ContextItem],
+    budget: &ContextBudget,
+    policy: &Policy,
+    unit: &'static str,
+) -> Vec<Notice> {
+    let has = |kind: &ContextKind| items.iter().any(|item| item.kind() == kind);
+    let present: BTreeSet<&str> = items.iter().map(|item| item.kind().as_str()).collect();
+    let notice = |kind: &ContextKind, reserved| {
+        let known = present.iter().copied().chain(KNOWN);
+        let near = nearest_name(kind.as_str(), known.collect::<BTreeSet<_>>());
+        Notice::UnusedKind {
+            unit,
+            kind: kind.clone(),
+            reserved,
+            near: near.map(str::to_owned),
+        }
+    };
+    let mut slots: Vec<_> = budget.reserved_slots().iter().collect();
+    slots.sort();
+    let slots = slots.into_iter().filter(|(kind, _)| !has(kind));
+    let mut notices: Vec<Notice> = slots
+        .map(|(kind, tokens)| notice(kind, Some(*tokens)))
+        .collect();
+    let mut quotas = BTreeSet::new();
+    if let Ok(slicer) = policy.slicer().to_config() {
+        collect_kinds(
+            &serde_json::to_value(slicer).unwrap_or_default(),
+            &mut quotas,
+        );
+    }
+    for kind in quotas.iter().filter_map(|kind| ContextKind::new(kind).ok()) {
+        let is_known = KNOWN
+            .iter()
+            .any(|known| known.eq_ignore_ascii_case(kind.as_str()));
+        if !is_known && !has(&kind) {
+            notices.push(notice(&kind, None));
+        }
+    }
+    notices
+}
+
+/// Collects the values of all keys `kind`.
+fn collect_kinds(value: &Value, kinds: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(fields) => {
+            kinds.extend(
+                fields
+                    .get("kind")
+                    .and_then(Value::as_str)
+                    .map(str::to_owned),
+            );
+            fields
+                .values()
+                .for_each(|value| collect_kinds(value, kinds));
+        }
+        Value::Array(values) => values.iter().for_each(|value| collect_kinds(value, kinds)),
+        _ => {}
+    }
+}
