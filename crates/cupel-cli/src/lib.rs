@@ -13,6 +13,7 @@ mod input;
 mod output;
 mod page;
 mod progress;
+mod replace;
 mod session;
 mod summary;
 mod task;

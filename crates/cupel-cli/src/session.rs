@@ -13,6 +13,7 @@ use cupel_chat::{Chat, FitState, Fitted, SessionWindow, TokenCounter};
 use sha2::{Digest as _, Sha256};
 
 use crate::failure::Failure;
+use crate::replace::write_file;
 use crate::trimming::at_least_one;
 
 /// What is remembered of a growing chat, and who summarizes it.
@@ -81,11 +82,11 @@ impl SessionArgs {
             if let Some(path) = self.summaries_path() {
                 let text = serde_json::to_string(&used)
                     .map_err(|error| Failure::internal(error.to_string()))?;
-                replace_file(&path, &text)?;
+                write_file(&path, &text)?;
             }
         }
         if let Some(path) = &self.state {
-            replace_file(path, &(session.state().to_json() + "\n"))?;
+            write_file(path, &(session.state().to_json() + "\n"))?;
         }
         Ok(window)
     }
@@ -131,19 +132,6 @@ fn read_if_exists(path: &Path) -> Result<Option<String>, Failure> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Failure::io("read", path, &error)),
     }
-}
-
-/// Writes a file atomically: readers see the old or the new text.
-fn replace_file(path: &Path, text: &str) -> Result<(), Failure> {
-    let mut new = OsString::from(path);
-    new.push(format!(".{}.new", std::process::id()));
-    let new = PathBuf::from(new);
-    std::fs::write(&new, text)
-        .and_then(|()| std::fs::rename(&new, path))
-        .map_err(|error| {
-            let _ = std::fs::remove_file(&new);
-            Failure::io("write", path, &error)
-        })
 }
 
 /// The most bytes of a command's output that are read.

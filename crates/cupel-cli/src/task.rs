@@ -12,7 +12,8 @@ use crate::counting::ChatArgs;
 use crate::dialect::CommandLine;
 use crate::failure::Failure;
 use crate::input::{self, ReadArgs};
-use crate::output::{Output, write_file};
+use crate::output::Output;
+use crate::replace::write_file;
 use crate::trimming::TrimmingArgs;
 
 /// The arguments of every command that runs one policy over one input.

@@ -9,6 +9,7 @@ mod conform;
 mod docs;
 mod eval;
 mod evidence;
+mod files;
 mod layouts;
 mod sandbox;
 mod search;

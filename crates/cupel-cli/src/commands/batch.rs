@@ -1,7 +1,7 @@
 //! `cupel batch`
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Cursor, Read, Write as _};
+use std::io::{self, BufRead, BufReader, Cursor, Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use super::fit::json_line;
 use crate::failure::{Exit, Failure, Problem};
 use crate::output::{Output, style};
 use crate::progress::{Meter, now};
+use crate::replace::NewFile;
 use crate::task::{PolicyArg, SettingsArgs};
 use crate::text::{counted, grouped, grouped_count};
 use crate::trimming::TrimmingArgs;
@@ -274,8 +275,7 @@ fn first_value(input: &mut dyn BufRead) -> io::Result<Head> {
 enum Sink<'o> {
     Output(&'o mut Output),
     File {
-        file: BufWriter<File>,
-        path: PathBuf,
+        file: NewFile,
         output: &'o mut Output,
     },
 }
@@ -291,29 +291,23 @@ impl<'o> Sink<'o> {
                 .in_file(&path.display().to_string())
                 .help("give OUT another name than IN"));
         }
-        let file = File::create(path).map_err(|error| Failure::io("write", path, &error))?;
-        Ok(Self::File {
-            file: BufWriter::with_capacity(1 << 16, file),
-            path: path.to_owned(),
-            output,
-        })
+        let file = NewFile::create(path)?;
+        Ok(Self::File { file, output })
     }
 
     fn line(&mut self, text: &str) -> Result<(), Failure> {
         match self {
             Self::Output(output) => output.line(text),
-            Self::File { file, path, .. } => {
-                writeln!(file, "{text}").map_err(|error| Failure::io("write", path, &error))
+            Self::File { file, .. } => {
+                writeln!(file, "{text}").map_err(|error| file.failure(&error))
             }
         }
     }
 
-    fn finish(&mut self) -> Result<(), Failure> {
+    fn finish(self) -> Result<(), Failure> {
         match self {
             Self::Output(output) => output.finish(),
-            Self::File { file, path, .. } => file
-                .flush()
-                .map_err(|error| Failure::io("write", path, &error)),
+            Self::File { file, .. } => file.commit(),
         }
     }
 

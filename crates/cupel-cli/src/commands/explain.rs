@@ -8,8 +8,9 @@ use cupel_app::{ExplainOneAnswer, Prepared, Scope};
 
 use crate::budget::limits;
 use crate::failure::{Exit, Failure};
-use crate::output::{Output, columns, style, write_file};
+use crate::output::{Output, columns, style};
 use crate::page::{self, Date};
+use crate::replace::write_file;
 use crate::summary::Summary;
 use crate::task::{TaskArgs, label_heading, position};
 use crate::text::{
