@@ -90,8 +90,9 @@ impl Coverage {
     fn table(&self) -> String {
         let mut text = String::from(
             "# Coverage\n\n\
-             Which vector or test proves which requirement. Written by `cargo xtask coverage`; a test fails when it is stale.\n\
-             Vectors are files below `crates/cupel-conformance/vectors`, tests are functions.\n",
+             Which vector or test proves which requirement. Written by `cargo xtask coverage`; a test\n\
+             fails when it is stale. Vectors are files below `crates/cupel-conformance/vectors`, tests\n\
+             are functions.\n",
         );
         let sections = [
             ("Requirements", &self.requirements),

@@ -12,6 +12,7 @@ mod browser;
 mod clients;
 mod coverage;
 mod fuzz;
+mod markdown;
 mod mutants;
 mod package;
 mod process;

@@ -84,20 +84,11 @@ pub(crate) struct Output {
     err: AutoStream<io::Stderr>,
     json: bool,
     quiet: bool,
-    /// The answer so far, if it does not go to standard output.
-    answer: Option<(Target, String)>,
+    /// The file for the answer, and the answer so far, if it does not go to standard output. A run that fails leaves
+    /// the file as it is.
+    answer: Option<(PathBuf, String)>,
     /// Whether the file has the answer.
     is_written: bool,
-    /// The warnings for the program that embeds the command.
-    warnings: Vec<String>,
-}
-
-/// Where an answer goes that does not go to standard output.
-enum Target {
-    /// A file. A run that fails leaves it as it is.
-    File(PathBuf),
-    /// The program that embeds the command.
-    Memory,
 }
 
 /// The width where nothing states one.
@@ -115,38 +106,9 @@ impl Output {
             err: AutoStream::new(io::stderr(), color.into()),
             json: options.json,
             quiet: options.quiet,
-            answer: file.map(|path| (Target::File(path), String::new())),
+            answer: file.map(|path| (path, String::new())),
             is_written: false,
-            warnings: Vec::new(),
         }
-    }
-
-    /// Keeps the answer in memory, as JSON, and writes nothing to standard error.
-    pub(crate) fn in_memory() -> Self {
-        let options = OutputOptions {
-            quiet: true,
-            ..OutputOptions::json()
-        };
-        Self {
-            answer: Some((Target::Memory, String::new())),
-            ..Self::new(options)
-        }
-    }
-
-    /// Returns the answer that was kept in memory, and the warnings.
-    pub(crate) fn into_answer(self) -> (String, Vec<String>) {
-        let answer = self.answer.map(|(_, answer)| answer);
-        (answer.unwrap_or_default(), self.warnings)
-    }
-
-    /// Whether settings without effect are warnings. Answers as JSON on standard output come alone.
-    pub(crate) fn has_warnings(&self) -> bool {
-        !self.json || self.is_in_memory()
-    }
-
-    /// Whether the answer goes to the program that embeds the command.
-    pub(crate) fn is_in_memory(&self) -> bool {
-        matches!(self.answer, Some((Target::Memory, _)))
     }
 
     /// Whether answers are JSON.
@@ -161,18 +123,12 @@ impl Output {
 
     /// Returns the file for the answer, for a command that writes it itself.
     pub(crate) fn take_file(&mut self) -> Option<PathBuf> {
-        let file = self
-            .answer
-            .take_if(|(target, _)| matches!(target, Target::File(_)));
-        match file?.0 {
-            Target::File(path) => Some(path),
-            Target::Memory => None,
-        }
+        self.answer.take().map(|(path, _)| path)
     }
 
     /// Whether the answer goes to a file.
     pub(crate) fn has_file(&self) -> bool {
-        matches!(self.answer, Some((Target::File(_), _)))
+        self.answer.is_some()
     }
 
     /// Writes a line of the answer for people.
@@ -283,13 +239,9 @@ impl Output {
 
     /// Writes a warning to standard error.
     pub(crate) fn warn(&mut self, text: impl fmt::Display) {
-        let text = text.to_string();
-        let warning = style::WARNING;
-        let note = format!("{warning}warning{warning:#}: {}", escaped(&text));
-        self.note(note);
-        if self.is_in_memory() {
-            self.warnings.push(text);
-        }
+        let (text, warning) = (text.to_string(), style::WARNING);
+        let text = escaped(&text);
+        self.note(format_args!("{warning}warning{warning:#}: {text}"));
     }
 
     /// Writes a JSON value to standard error.
@@ -330,7 +282,7 @@ impl Output {
 
     /// Flushes standard output and writes the file.
     pub(crate) fn finish(&mut self) -> Result<(), Failure> {
-        if let (Some((Target::File(path), answer)), false) = (&self.answer, self.is_written) {
+        if let (Some((path, answer)), false) = (&self.answer, self.is_written) {
             write_file(path, answer)?;
             self.is_written = true;
         }
@@ -344,7 +296,9 @@ fn escaped_problem(problem: &Problem) -> Problem {
     let mut problem = problem.clone();
     problem.message = owned(&problem.message);
     problem.help = problem.help.as_ref().map(owned);
-    problem.details = problem.details.iter().map(owned).collect();
+    for detail in &mut problem.details {
+        detail.what = owned(&detail.what);
+    }
     if let Some(place) = &mut problem.place {
         place.file = owned(&place.file);
     }

@@ -8,7 +8,6 @@ mod commands;
 mod completions;
 mod conform;
 mod docs;
-mod embed;
 mod eval;
 mod evidence;
 mod files;

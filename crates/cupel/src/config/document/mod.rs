@@ -285,8 +285,8 @@ impl PolicyConfig {
 impl Policy {
     /// Reads and builds the policy document in a file (feature `documents`).
     ///
-    /// The format is that of the file's extension, otherwise that of the text. This is the only
-    /// function of the library that reads a file; [`Document`] reads text from anywhere else.
+    /// The format is that of the file's extension, otherwise that of the text. [`Document`] reads
+    /// text that does not come from a file.
     ///
     /// # Errors
     ///
@@ -299,6 +299,7 @@ impl Policy {
     /// ```
     pub fn from_path(path: impl AsRef<Path>) -> Result<Self, ConfigError> {
         let path = path.as_ref();
+        #[expect(clippy::disallowed_methods, reason = "reads the file of its argument")]
         let text = std::fs::read_to_string(path).map_err(|error| {
             let message = format!("cannot read {}: {error}", path.display());
             ConfigError::new(ConfigErrorKind::Io, message)

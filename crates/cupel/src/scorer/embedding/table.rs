@@ -88,6 +88,7 @@ impl WordVectors {
             let cannot = |error| {
                 CupelError::ScorerConfig(format!("cannot read {}: {error}", path.display()))
             };
+            #[expect(clippy::disallowed_methods, reason = "reads the file of its argument")]
             std::fs::read(path).map_err(cannot)
         };
         let bytes = read(path)?;

@@ -1,0 +1,140 @@
+//! [`CounterName`]: token counters by name, and the counter of a run.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use cupel::config::nearest_name;
+use cupel_chat::{
+    Encoding, Heuristic, Model, Scaled, Shape, TokenCounter, UnknownEncoding, UnknownModel,
+};
+
+use crate::error::{Error, Fault};
+
+/// A token counter that a name stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CounterName {
+    /// Counts as the models with this encoding do.
+    Exact(Encoding),
+    /// Estimates, for models whose encoding is not public.
+    Heuristic,
+}
+
+impl CounterName {
+    /// The counters that [`count`](crate::count) compares.
+    pub const COMPARED: [Self; 3] = [
+        Self::Exact(Encoding::O200k),
+        Self::Exact(Encoding::Cl100k),
+        Self::Heuristic,
+    ];
+
+    /// Returns the counter of a model.
+    pub fn of(model: &Model) -> Self {
+        model.encoding.map_or(Self::Heuristic, Self::Exact)
+    }
+
+    /// Returns the counter.
+    pub fn counter(self) -> Arc<dyn TokenCounter> {
+        match self {
+            Self::Exact(encoding) => Arc::new(encoding),
+            Self::Heuristic => Arc::new(Heuristic),
+        }
+    }
+}
+
+impl fmt::Display for CounterName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.counter().name())
+    }
+}
+
+impl FromStr for CounterName {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "heuristic" => Ok(Self::Heuristic),
+            name => name
+                .parse()
+                .map(Self::Exact)
+                .map_err(|error: UnknownEncoding| {
+                    let known = Encoding::ALL.iter().map(TokenCounter::name);
+                    let near = nearest_name(name, known.chain(["heuristic"]));
+                    let near =
+                        near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
+                    format!("{error}, heuristic{near}")
+                }),
+        }
+    }
+}
+
+/// How tokens are counted.
+#[derive(Clone, Default)]
+pub struct CounterOptions {
+    /// The counter. Defaults to that of the model.
+    pub counter: Option<Arc<dyn TokenCounter>>,
+    /// A factor above 0 for a provider that counts differently. Defaults to 1.
+    pub factor: Option<f64>,
+}
+
+impl fmt::Debug for CounterOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CounterOptions")
+            .field("counter", &self.counter.as_ref().map(|counter| counter.name()))
+            .field("factor", &self.factor)
+            .finish()
+    }
+}
+
+impl CounterOptions {
+    /// Returns the counter by its name, else by the model. An unknown model is estimated, and so are chats
+    /// without a model in the format of a provider whose encoding is not public.
+    pub fn counter(
+        &self,
+        model: Option<&str>,
+        shape: Option<Shape>,
+    ) -> Result<Arc<dyn TokenCounter>, Error> {
+        let counter = match (&self.counter, model.map(Model::find)) {
+            (Some(counter), _) => Arc::clone(counter),
+            (None, Some(Ok(model))) => CounterName::of(model).counter(),
+            (None, Some(Err(_))) => Arc::new(Guess(DEFAULT)),
+            (None, None) if shape.is_some_and(Shape::is_estimated) => Arc::new(Guess(DEFAULT)),
+            (None, None) => Arc::new(DEFAULT),
+        };
+        match self.factor {
+            None => Ok(counter),
+            Some(factor) => match Scaled::new(counter, factor) {
+                Ok(scaled) => Ok(Arc::new(scaled)),
+                Err(error) => Err(Fault::Factor(error.to_string()).into()),
+            },
+        }
+    }
+
+    /// Returns why the model is unknown, if its name chooses the counter.
+    pub(crate) fn unknown_model(&self, model: Option<&str>) -> Option<UnknownModel> {
+        match self.counter {
+            Some(_) => None,
+            None => Model::find(model?).err(),
+        }
+    }
+}
+
+/// The encoding for an unknown model and for none: that of OpenAI's newest models.
+const DEFAULT: Encoding = Encoding::O200k;
+
+/// The encoding of another model, as an estimate.
+struct Guess(Encoding);
+
+impl TokenCounter for Guess {
+    fn count(&self, text: &str) -> i64 {
+        self.0.count(text)
+    }
+
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn is_estimate(&self) -> bool {
+        true
+    }
+}

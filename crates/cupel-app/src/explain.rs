@@ -1,0 +1,135 @@
+//! The question `explain`: why each message or item is in or out, or everything about one.
+
+use cupel::{ContextBudget, ContextKind, Decisions, ExclusionReason, Explanation, InclusionReason};
+use cupel_chat::Warning;
+use serde::Serialize;
+
+use crate::error::Error;
+use crate::prepared::Prepared;
+use crate::run::write_score;
+
+/// Why each message or item is in or out.
+#[derive(Debug, Clone, Serialize)]
+pub struct ExplainAnswer {
+    /// The name of the policy.
+    pub policy: String,
+    /// The limits.
+    pub budget: ContextBudget,
+    /// The tokens of the request around the messages: tools and parameters.
+    pub overhead: i64,
+    /// The tokens of the window, with its markers.
+    pub tokens_used: i64,
+    /// The window in order, then the other candidates, best score first.
+    pub candidates: Vec<ExplainedCandidate>,
+    /// What the provider may reject in the window.
+    pub warnings: Vec<Warning>,
+}
+
+/// A message or an item, and what was decided about it.
+#[derive(Debug, Clone, Serialize)]
+pub struct ExplainedCandidate {
+    /// Its position.
+    pub index: usize,
+    /// Whether it is in the window.
+    pub included: bool,
+    /// The role of a message as written, or the kind of an item.
+    pub role: String,
+    /// Its kind.
+    pub kind: ContextKind,
+    /// Its tokens in the window, or as they were read if it is out.
+    pub tokens: i64,
+    /// Its score; a string if it is not finite.
+    #[serde(serialize_with = "write_score")]
+    pub score: f64,
+    /// Why it is in or out.
+    pub reason: Option<Reason>,
+}
+
+/// Why a candidate is in or out.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+pub enum Reason {
+    /// Why it is in.
+    In(InclusionReason),
+    /// Why it is out.
+    Out(ExclusionReason),
+}
+
+/// Everything about one message or item: an [`Explanation`] whose tokens include the markers of the window and
+/// whose ranks count from 1.
+#[derive(Debug, Clone, Serialize)]
+#[serde(transparent)]
+pub struct ExplainOneAnswer(serde_json::Value);
+
+impl Prepared {
+    /// Explains why each message or item is in or out.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::Fit`](crate::Fault::Fit) and [`Fault::Run`](crate::Fault::Run).
+    pub fn explain(&self) -> Result<ExplainAnswer, Error> {
+        let decisions = self.decide()?;
+        let window = decisions.window().iter().copied();
+        let all = window.chain(decisions.excluded());
+        let all = all.filter(|&index| index < self.len());
+        Ok(ExplainAnswer {
+            policy: self.setting.policy.name.clone(),
+            budget: self.budget().clone(),
+            overhead: self.overhead(),
+            tokens_used: self.tokens_of(&decisions),
+            candidates: all.map(|index| self.explained(&decisions, index)).collect(),
+            warnings: self.warnings(&decisions),
+        })
+    }
+
+    fn explained(&self, decisions: &Decisions<'_>, index: usize) -> ExplainedCandidate {
+        let item = decisions.item(index);
+        let inclusion = decisions.inclusion(index);
+        ExplainedCandidate {
+            index,
+            included: inclusion.is_some(),
+            role: self.label(index),
+            kind: item.kind().clone(),
+            tokens: item.tokens(),
+            score: decisions.score(index),
+            reason: match inclusion {
+                Some(reason) => Some(Reason::In(reason)),
+                None => decisions.exclusion(index).map(Reason::Out),
+            },
+        }
+    }
+
+    /// Explains everything about one message or item. The tokens of the window include its markers.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::OutOfRange`](crate::Fault::OutOfRange), [`Fault::Fit`](crate::Fault::Fit) and
+    /// [`Fault::Run`](crate::Fault::Run).
+    pub fn explain_item(&self, index: usize) -> Result<Explanation, Error> {
+        self.check_index(index)?;
+        let tokens = self.tokens_of(&self.decide()?);
+        let mut explanation = self.pipeline().explain(self.items(), self.budget(), index)?;
+        let markers = tokens - explanation.tokens_used;
+        explanation.tokens_used += markers;
+        explanation.tokens_left -= markers;
+        Ok(explanation)
+    }
+}
+
+impl ExplainOneAnswer {
+    /// Returns the answer for an explanation. Ranks count from 1, as in texts for people.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::Internal`](crate::Fault::Internal) if it cannot be written as JSON.
+    pub fn new(explanation: &Explanation) -> Result<Self, Error> {
+        let mut document = serde_json::to_value(explanation).map_err(Error::internal)?;
+        if let Some(rank) = explanation.rank {
+            document["rank"] = (rank + 1).into();
+        }
+        for (place, neighbor) in explanation.neighbors.iter().enumerate() {
+            document["neighbors"][place]["rank"] = (neighbor.rank + 1).into();
+        }
+        Ok(Self(document))
+    }
+}

@@ -1,0 +1,78 @@
+//! Typed questions about chats and context items, and typed answers: the layer between the libraries
+//! [`cupel`] and [`cupel_chat`] and their doors, the command, the Python package and servers.
+//!
+//! A door makes a [`Source`] and [`Options`] from what its caller gave, asks a question, and shows the answer:
+//!
+//! | question | answer |
+//! |---|---|
+//! | [`Prepared::fit`] | [`Fit`], [`FitAnswer`]: the input with what fits the budget |
+//! | [`PreparedSession::fit`] | the same, turn by turn |
+//! | [`Prepared::run`] | [`SelectAnswer`]: the selected items |
+//! | [`Prepared::explain`], [`Prepared::explain_item`] | [`ExplainAnswer`]: why each is in or out |
+//! | [`Prepared::sweep`], [`Prepared::min_budget`] | [`SweepAnswer`], [`MinBudgetAnswer`]: other budgets |
+//! | [`Prepared::compare`], [`Prepared::marginal`] | [`CompareAnswer`], [`MarginalAnswer`]: other policies, a smaller budget |
+//! | [`search`] | [`SearchAnswer`]: the passages that match a question |
+//! | [`count`] | [`CountAnswer`]: tokens |
+//!
+//! Every question about a window is asked of a [`Prepared`], so that all of them show the same window. The
+//! crate does no IO, reads no clock and has no global state.
+//!
+//! ```
+//! use cupel_app::{Options, Prepared, Scope, Source};
+//!
+//! let chat = r#"{"model": "gpt-4o", "seed": 12345678901234567890123, "messages": [
+//!   {"role": "user", "content": "Hello!"},
+//!   {"role": "assistant", "content": "Hello! What can I do for you today?"},
+//!   {"role": "user", "content": "What is 2 + 2?"}
+//! ]}"#;
+//! let mut options = Options::default();
+//! options.budget.budget = Some("34".into());
+//! let prepared = Prepared::new(Source::new("chat.json", chat), &options, Scope::OneBudget)?;
+//! let fit = prepared.fit()?;
+//! assert_eq!(fit.answer().kept, [0, 2]);
+//! assert!(fit.text()?.contains("12345678901234567890123"));
+//! # Ok::<(), cupel_app::Error>(())
+//! ```
+
+mod argument;
+mod budget;
+mod compare;
+mod count;
+mod counter;
+mod error;
+mod explain;
+mod fit;
+mod input;
+mod kinds;
+mod notice;
+mod options;
+mod policy;
+mod prepared;
+mod run;
+mod search;
+mod source;
+mod sweep;
+mod text;
+mod times;
+mod windows;
+
+pub use argument::{Argument, Dialect, Plain, Question};
+pub use budget::{Amount, BudgetOptions, BudgetOrigin, OriginReserve, budget_of};
+pub use compare::{CompareAnswer, ComparedPolicy, Difference, LostItem, MarginalAnswer};
+pub use count::{CountAnswer, Counted, count, count_text, counter_of_model};
+pub use counter::{CounterName, CounterOptions};
+pub use error::{Detail, Error, ErrorClass, Fault, Place, Unexpected};
+pub use explain::{ExplainAnswer, ExplainOneAnswer, ExplainedCandidate, Reason};
+pub use fit::{DroppedEntry, Fit, FitAnswer, Session, SessionAnswer, ShortenedEntry, WindowMessage};
+pub use input::{Class, Classified, Evidence, Form, Input};
+pub use notice::Notice;
+pub use options::{ChatOptions, Options, ReadOptions, check_ladder};
+pub use policy::{NamedPolicy, find_config};
+pub use prepared::{Content, Prepared, PreparedSession, Scope, Setting, Variant};
+pub use run::{Overflow, Run, SelectAnswer};
+pub use search::{Passage, SearchAnswer, scorer_named, search, term, words};
+pub use source::Source;
+pub use sweep::{MinBudget, MinBudgetAnswer, Observer, SweepAnswer};
+pub use text::{grouped, grouped_count};
+pub use times::{missing_times, no_times};
+pub use windows::for_each_window;

@@ -1,0 +1,87 @@
+//! [`Notice`]: settings without effect and guesses, as data.
+
+use cupel::ContextKind;
+use cupel_chat::{UnknownModel, Warning};
+
+use crate::argument::{Argument, Dialect};
+use crate::text::grouped;
+
+/// What may be unexpected about an answer: a setting without effect, or a guess.
+#[non_exhaustive]
+#[derive(Debug, Clone)]
+pub enum Notice {
+    /// No scorer of the policies reads the query.
+    UnreadQuery {
+        /// The names of the policies.
+        policies: Vec<String>,
+    },
+    /// A preset for items runs over a chat.
+    PresetForItems {
+        /// The preset.
+        preset: String,
+        /// The presets for chats.
+        for_chats: Vec<&'static str>,
+    },
+    /// No candidate has a kind that a slot or a quota names.
+    UnusedKind {
+        /// `message` or `item`.
+        unit: &'static str,
+        /// The kind.
+        kind: ContextKind,
+        /// The tokens that are reserved for it; `None` if it has a quota.
+        reserved: Option<i64>,
+        /// A kind with a similar name.
+        near: Option<String>,
+    },
+    /// The policy ranks by time, and no item has a timestamp.
+    NoTimes,
+    /// The search is for words, and the scorer does not read them.
+    ScorerIgnoresQuery {
+        /// The scorer.
+        scorer: String,
+    },
+    /// The model is unknown, so that its tokens are estimated.
+    UnknownModel(UnknownModel),
+    /// What the provider may reject in the window.
+    Window(Warning),
+}
+
+impl Notice {
+    /// Returns the notice in the words of a door.
+    pub fn message(&self, dialect: &dyn Dialect) -> String {
+        match self {
+            Self::UnreadQuery { policies } => format!(
+                "{} has no effect: no scorer of the policy {} reads it",
+                dialect.argument(Argument::Query),
+                policies.join(" or ")
+            ),
+            Self::PresetForItems { preset, for_chats } => format!(
+                "the preset {preset} is for items: it may drop the task and the newest step of a chat; presets for chats are {}",
+                for_chats.join(", ")
+            ),
+            Self::UnusedKind {
+                unit,
+                kind,
+                reserved,
+                near,
+            } => {
+                let use_of_it = match reserved {
+                    Some(tokens) => format!("for which {} tokens are reserved", grouped(*tokens)),
+                    None => "which has a quota".to_owned(),
+                };
+                let near = near.as_ref();
+                let hint = near.map_or_else(String::new, |name| format!("; did you mean `{name}`?"));
+                format!("no {unit} has the kind `{kind}`, {use_of_it}{hint}")
+            }
+            Self::NoTimes => {
+                "no item has a timestamp, by which the policy ranks: all items are equally old"
+                    .to_owned()
+            }
+            Self::ScorerIgnoresQuery { scorer } => {
+                format!("the scorer {scorer} does not read the question")
+            }
+            Self::UnknownModel(unknown) => unknown.to_string(),
+            Self::Window(warning) => warning.to_string(),
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! [`NamedPolicy`]: a policy and the name that answers show.
+
+use cupel::Policy;
+use cupel::config::{PolicyConfig, Preset, preset, presets};
+use cupel_chat::{default_policy, session_policy};
+
+use crate::error::{Error, Fault};
+use crate::notice::Notice;
+use crate::source::Source;
+
+/// The presets for chats, chats with a state, and items without a policy.
+const CHATS_POLICY: &str = "agent";
+const SESSIONS_POLICY: &str = "session";
+const ITEMS_POLICY: &str = "chat";
+
+/// A policy and its name. The name is for people; it may be that of a preset, of a file or any other.
+#[derive(Debug, Clone)]
+pub struct NamedPolicy {
+    /// The name.
+    pub name: String,
+    /// The policy.
+    pub policy: Policy,
+}
+
+impl NamedPolicy {
+    /// Creates a named policy.
+    pub fn new(name: impl Into<String>, policy: Policy) -> Self {
+        Self {
+            name: name.into(),
+            policy,
+        }
+    }
+
+    /// Finds a policy by the name of a preset, else by that of a document, which `load` returns if there is one.
+    ///
+    /// # Errors
+    ///
+    /// The error of `load`, [`Fault::UnknownPolicy`] without a document, or the fault of the document.
+    pub fn find<E: From<Error>>(
+        name: &str,
+        load: impl FnOnce(&str) -> Result<Option<Source>, E>,
+    ) -> Result<Self, E> {
+        let config = find_config(name, load)?;
+        Ok(Self::of_config(name, &config)?)
+    }
+
+    /// Builds a policy from a document.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::Policy`] if a value is out of its range.
+    pub fn of_config(name: impl Into<String>, config: &PolicyConfig) -> Result<Self, Error> {
+        let policy = config.build();
+        let policy = policy.map_err(|error| Error::new(Fault::Policy(error.to_string())))?;
+        Ok(Self::new(name, policy))
+    }
+
+    /// Returns the default for chats, or for chats with a state.
+    pub fn for_chats(has_state: bool) -> Self {
+        if has_state {
+            Self::new(SESSIONS_POLICY, session_policy())
+        } else {
+            Self::new(CHATS_POLICY, default_policy())
+        }
+    }
+
+    /// Returns the default for items.
+    pub(crate) fn for_items() -> Result<Self, Error> {
+        let policy = Policy::preset(ITEMS_POLICY).map_err(Error::internal)?;
+        Ok(Self::new(ITEMS_POLICY, policy))
+    }
+
+    /// Returns the policy of a request document.
+    pub(crate) fn of_request(config: &PolicyConfig) -> Result<Self, Error> {
+        Self::of_config(config.name.as_deref().unwrap_or("of the request"), config)
+    }
+
+    /// Returns a notice if this is a preset for items.
+    pub(crate) fn unsuited_to_chats(&self) -> Option<Notice> {
+        preset(&self.name)
+            .ok()
+            .filter(|preset| !preset.is_for_chats())?;
+        let for_chats = presets().iter().filter(|preset| preset.is_for_chats());
+        Some(Notice::PresetForItems {
+            preset: self.name.clone(),
+            for_chats: for_chats.map(Preset::name).collect(),
+        })
+    }
+
+    /// Returns the policy for a query. Items have no other query, so a policy that needs one and has none
+    /// is an error.
+    pub(crate) fn with_query(mut self, query: Option<&str>, is_chat: bool) -> Result<Self, Error> {
+        match query {
+            Some(query) => self.policy = self.policy.with_query(query),
+            None if !is_chat && self.policy.needs_query() => {
+                return Err(Error::new(Fault::NeedsQuery { policy: self.name }));
+            }
+            None => {}
+        }
+        Ok(self)
+    }
+}
+
+/// Finds a policy as data: a preset, else the document that `load` returns.
+///
+/// # Errors
+///
+/// As [`NamedPolicy::find`].
+pub fn find_config<E: From<Error>>(
+    name: &str,
+    load: impl FnOnce(&str) -> Result<Option<Source>, E>,
+) -> Result<PolicyConfig, E> {
+    let unknown = match preset(name) {
+        Ok(preset) => return Ok(preset.config().clone()),
+        Err(error) => error,
+    };
+    match load(name)? {
+        Some(source) => Ok(source.policy()?),
+        None => Err(Error::new(Fault::UnknownPolicy(unknown)).into()),
+    }
+}
+
+/// Returns a notice if a query is given and no policy reads it.
+pub(crate) fn unread_query<'p>(
+    query: Option<&str>,
+    policies: impl IntoIterator<Item = &'p NamedPolicy> + Clone,
+) -> Option<Notice> {
+    let is_read = || policies.clone().into_iter().any(|it| it.policy.needs_query());
+    if query.is_none() || is_read() {
+        return None;
+    }
+    let policies = policies.into_iter().map(|policy| policy.name.clone());
+    Some(Notice::UnreadQuery {
+        policies: policies.collect(),
+    })
+}

@@ -1,0 +1,777 @@
+//! [`Prepared`]: an input, a policy, a budget and a counter that belong together.
+
+use std::ops::{ControlFlow, RangeInclusive};
+use std::sync::Arc;
+
+use cupel::config::RequestConfig;
+use cupel::{
+    BudgetSweep, ContextBudget, ContextItem, CupelError, Decisions, Pipeline, Policy,
+    SweepProgress, total_tokens,
+};
+use cupel_chat::{Candidates, Chat, FitError, Fitted, Shape, TokenCounter, UnknownModel, Warning};
+
+use crate::budget::{BudgetOrigin, DefaultBudget, RunBudget};
+use crate::error::{Error, Fault, Unexpected};
+use crate::input::{Classified, Evidence, Form, Input, raw_items};
+use crate::kinds::unused_kinds;
+use crate::notice::Notice;
+use crate::options::{ChatOptions, Options};
+use crate::policy::{NamedPolicy, unread_query};
+use crate::run::Run;
+use crate::source::Source;
+use crate::times::missing_times;
+use crate::windows::for_each_window;
+
+/// Which budgets a question uses. The budget of items is given by the input or by the options; that of a chat
+/// defaults to the context window of its model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// One, and no other.
+    OneBudget,
+    /// One, and others beside it.
+    Budget,
+    /// Many; the default is the tokens of all candidates.
+    AnyBudget,
+    /// One, for policies that are named later: see [`Prepared::compare`].
+    OtherPolicies,
+}
+
+/// The settings of a run, however its input is read.
+pub struct Setting {
+    /// The limits of the window.
+    pub budget: ContextBudget,
+    /// How the budget was chosen, if neither the input nor the caller states it.
+    pub origin: Option<BudgetOrigin>,
+    /// The policy.
+    pub policy: NamedPolicy,
+    /// The counter of tokens that the input does not state; `None` if it states all of them.
+    pub counter: Option<Arc<dyn TokenCounter>>,
+    /// The model of the request or of the caller.
+    pub model: Option<String>,
+    /// Why the counter is an estimate, if the model is unknown.
+    pub unknown_model: Option<UnknownModel>,
+    /// Settings without effect.
+    pub notices: Vec<Notice>,
+    pub(crate) source: Source,
+}
+
+impl Setting {
+    /// Returns the name of the input.
+    pub fn name(&self) -> &str {
+        &self.source.name
+    }
+
+    /// Returns settings without effect, and an estimated count.
+    pub fn all_notices(&self) -> Vec<Notice> {
+        let unknown = self.unknown_model.clone().map(Notice::UnknownModel);
+        self.notices.iter().cloned().chain(unknown).collect()
+    }
+
+    /// Returns how tokens are known: `counted by o200k_base`.
+    pub fn counted_by(&self) -> String {
+        match self.counter.as_deref() {
+            None => "tokens as given".to_owned(),
+            Some(counter) if counter.is_estimate() => format!("estimated by {}", counter.name()),
+            Some(counter) => format!("counted by {}", counter.name()),
+        }
+    }
+
+    /// Returns the error of a fit, at the input.
+    pub(crate) fn fit_error(&self, error: FitError) -> Error {
+        Error::from(error).or_at(|| self.source.whole())
+    }
+}
+
+/// A chat or items, with the policy, the budget and the counter that belong to it.
+///
+/// Made by [`Prepared::new`] alone, so that the parts match: the candidates are those of the policy, counted by
+/// the counter. Every question about a window is a method, and all of them show the same window.
+pub struct Prepared {
+    /// The policy, the budget and the counter.
+    pub setting: Setting,
+    /// What the candidates are made from.
+    pub content: Content,
+    items: Vec<ContextItem>,
+    /// The query of the options or of the request.
+    query: Option<String>,
+    /// Whether the policy is the request's own.
+    has_own_policy: bool,
+    /// How other policies trim the chat.
+    trimming: ChatOptions,
+    /// Whether the caller gave the query.
+    has_given_query: bool,
+    evidence: Evidence,
+}
+
+/// What the candidates are made from.
+pub enum Content {
+    /// A chat.
+    Chat {
+        /// The chat.
+        chat: Box<Chat>,
+        /// Its messages as candidates of the policy, and the request overhead.
+        candidates: Box<Candidates>,
+    },
+    /// Items.
+    Items(Form),
+}
+
+/// Another policy over the input of a [`Prepared`], with its candidates.
+pub struct Variant {
+    /// The policy.
+    pub policy: NamedPolicy,
+    /// The candidates of a chat; those of items are the items.
+    candidates: Option<Candidates>,
+}
+
+/// A chat whose decisions are remembered, with the policy, the budget and the counter.
+pub struct PreparedSession {
+    /// The chat.
+    pub chat: Box<Chat>,
+    /// The policy, the budget and the counter.
+    pub setting: Setting,
+    pub(crate) counter: Arc<dyn TokenCounter>,
+}
+
+impl PreparedSession {
+    /// Prepares the session of a chat. `has_state` tells whether decisions are kept from request to request, for
+    /// which the default policy is `session`.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the input or the options.
+    pub fn new(source: Source, options: &Options, has_state: bool) -> Result<Self, Error> {
+        let classified = Classified::of(&source, &options.read);
+        let chat = match Input::read(&source, &classified, &options.read, &|_| 0)? {
+            Input::Chat(chat) => chat,
+            Input::Items { request, .. } => {
+                let got = match &request.items[..] {
+                    [] => Unexpected::EmptyList,
+                    _ => Unexpected::Items,
+                };
+                let what = "a session";
+                return Err(Error::new(Fault::NeedsChat { what, got }).at(source.whole()));
+            }
+        };
+        let model = options.budget.model.as_deref().or(chat.model());
+        let budget = options.budget.over(None, window_of(&chat), model);
+        let budget = budget.map_err(|error| error.or_at(|| source.whole()))?;
+        let policy = options.chat_policy(has_state)?;
+        let query = options.query.as_deref();
+        let mut notices: Vec<Notice> = unread_query(query, [&policy]).into_iter().collect();
+        let policy = policy.with_query(query, true)?;
+        notices.extend(policy.unsuited_to_chats());
+        let counter = options.counter.counter(model, Some(chat.shape()))?;
+        let setting = Setting {
+            budget: budget.budget,
+            origin: budget.origin,
+            policy,
+            counter: Some(Arc::clone(&counter)),
+            model: model.map(str::to_owned),
+            unknown_model: options.counter.unknown_model(model),
+            notices,
+            source,
+        };
+        Ok(Self {
+            chat,
+            setting,
+            counter,
+        })
+    }
+
+    /// Returns the counter.
+    pub fn counter(&self) -> &dyn TokenCounter {
+        &*self.counter
+    }
+}
+
+impl Prepared {
+    /// Prepares an input. The options take precedence over the input.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the input or the options.
+    pub fn new(source: Source, options: &Options, scope: Scope) -> Result<Self, Error> {
+        let classified = Classified::of(&source, &options.read);
+        let model = options.budget.model.as_deref();
+        let counter = options.counter.counter(model, None)?;
+        let count = |text: &str| counter.count(text);
+        let input = Input::read(&source, &classified, &options.read, &count)?;
+        let evidence = classified.evidence;
+        match input {
+            Input::Chat(chat) => Self::of_chat(source, evidence, chat, options, scope),
+            Input::Items {
+                form,
+                request,
+                counted,
+            } => {
+                if let Some(argument) = options.chat.given() {
+                    let fault = Fault::ForChats(argument);
+                    return Err(Error::new(fault).at(source.whole()));
+                }
+                let counter = counted.then_some(counter);
+                Self::of_items(source, evidence, form, *request, counter, options, scope)
+            }
+        }
+    }
+
+    /// Prepares a chat that was parsed already; `name` names it in errors and answers.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the chat or the options.
+    pub fn from_chat(
+        name: impl Into<String>,
+        chat: Chat,
+        options: &Options,
+        scope: Scope,
+    ) -> Result<Self, Error> {
+        let source = Source::new(name, "");
+        Self::of_chat(source, Evidence::Missing, Box::new(chat), options, scope)
+    }
+
+    /// Prepares items; `name` names them in errors and answers.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the options.
+    pub fn from_items(
+        name: impl Into<String>,
+        items: Vec<ContextItem>,
+        options: &Options,
+        scope: Scope,
+    ) -> Result<Self, Error> {
+        let request = RequestConfig {
+            items,
+            ..RequestConfig::default()
+        };
+        let (source, form) = (Source::new(name, ""), Form::Array);
+        Self::of_items(source, Evidence::Missing, form, request, None, options, scope)
+    }
+
+    fn of_chat(
+        source: Source,
+        evidence: Evidence,
+        chat: Box<Chat>,
+        options: &Options,
+        scope: Scope,
+    ) -> Result<Self, Error> {
+        let model = options.budget.model.as_deref().or(chat.model());
+        let counter = options.counter.counter(model, Some(chat.shape()))?;
+        let policy = options.chat_policy(false)?;
+        let query = options.query.as_deref();
+        let (policy, unread) = with_query(policy, query, options, true, scope)?;
+        let at_input = |error: Error| error.or_at(|| source.whole());
+        let candidates = |budget| {
+            let candidates = chat.candidates_for(&policy.policy, budget, &*counter);
+            candidates.map_err(|error| at_input(error.into()))
+        };
+        let over = |default| options.budget.over(None, default, model).map_err(at_input);
+        let (budget, candidates) = match scope {
+            Scope::OneBudget => {
+                let budget = over(window_of(&chat))?;
+                let candidates = candidates(Some(&budget.budget))?;
+                (budget, candidates)
+            }
+            Scope::Budget | Scope::OtherPolicies => (over(window_of(&chat))?, candidates(None)?),
+            Scope::AnyBudget => {
+                let candidates = candidates(None)?;
+                (over(all_tokens(&candidates))?, candidates)
+            }
+        };
+        let RunBudget { budget, origin } = budget;
+        let mut notices = unused_kinds(&candidates, &budget, &policy.policy, "message");
+        notices.extend(policy.unsuited_to_chats());
+        notices.extend(unread);
+        Ok(Self {
+            items: candidates.to_vec(),
+            query: options.query.clone(),
+            has_own_policy: false,
+            trimming: options.chat.clone(),
+            has_given_query: options.query.is_some(),
+            evidence,
+            setting: Setting {
+                budget,
+                origin,
+                policy,
+                model: model.map(str::to_owned),
+                unknown_model: options.counter.unknown_model(model),
+                counter: Some(counter),
+                notices,
+                source,
+            },
+            content: Content::Chat {
+                chat,
+                candidates: Box::new(candidates),
+            },
+        })
+    }
+
+    fn of_items(
+        source: Source,
+        evidence: Evidence,
+        form: Form,
+        request: RequestConfig,
+        counter: Option<Arc<dyn TokenCounter>>,
+        options: &Options,
+        scope: Scope,
+    ) -> Result<Self, Error> {
+        let default = match scope {
+            Scope::AnyBudget => all_tokens(&request.items),
+            _ => DefaultBudget::Missing,
+        };
+        let model = options.budget.model.as_deref();
+        let unknown_model = options.counter.unknown_model(model);
+        let run_budget = options.budget.over(request.budget.as_ref(), default, None)?;
+        let RunBudget { budget, origin } = run_budget;
+        let policy = match (&options.policy, &request.policy) {
+            (Some(policy), _) => policy.clone(),
+            (None, Some(own)) => NamedPolicy::of_request(own)?,
+            (None, None) => NamedPolicy::for_items()?,
+        };
+        let query = options.query.clone().or(request.query);
+        let with_query = with_query(policy, query.as_deref(), options, false, scope);
+        let (policy, unread) = with_query.map_err(|error| error.or_at(|| source.whole()))?;
+        let mut notices = unused_kinds(&request.items, &budget, &policy.policy, "item");
+        notices.extend(missing_times(&request.items, &budget, &policy.policy));
+        notices.extend(unread);
+        Ok(Self {
+            items: request.items,
+            query,
+            has_own_policy: options.policy.is_none() && request.policy.is_some(),
+            trimming: ChatOptions::default(),
+            has_given_query: options.query.is_some(),
+            evidence,
+            setting: Setting {
+                budget,
+                origin,
+                policy,
+                model: model.map(str::to_owned),
+                unknown_model: unknown_model.filter(|_| counter.is_some()),
+                counter,
+                notices,
+                source,
+            },
+            content: Content::Items(form),
+        })
+    }
+
+    /// Returns the candidates: the messages or items, then the request overhead of a chat, if it has one.
+    pub fn items(&self) -> &[ContextItem] {
+        &self.items
+    }
+
+    /// Returns the limits of the window.
+    pub fn budget(&self) -> &ContextBudget {
+        &self.setting.budget
+    }
+
+    /// Returns how the items are written; a chat is an error.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::NeedsItems`].
+    pub fn form(&self) -> Result<Form, Error> {
+        match self.content {
+            Content::Items(form) => Ok(form),
+            Content::Chat { .. } => {
+                let evidence = self.evidence.clone();
+                let fault = Fault::NeedsItems { evidence };
+                Err(Error::new(fault).at(self.setting.source.whole()))
+            }
+        }
+    }
+
+    /// Refuses a line of many requests that is a single item or message.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::NotARequest`].
+    pub fn check_request(&self) -> Result<(), Error> {
+        let single = match self.content {
+            Content::Items(Form::Lines) => Unexpected::OneItem,
+            Content::Chat { .. }
+                if matches!(self.evidence, Evidence::Element(_))
+                    && self.setting.source.text.trim_start().starts_with('{') =>
+            {
+                Unexpected::OneMessage
+            }
+            _ => return Ok(()),
+        };
+        Err(Fault::NotARequest(single).into())
+    }
+
+    /// Returns the format of the input, such as `openai` or `items`.
+    pub fn shape(&self) -> Shape {
+        match &self.content {
+            Content::Chat { chat, .. } => chat.shape(),
+            Content::Items(_) => Shape::Items,
+        }
+    }
+
+    /// Returns the JSON pointer of the list of messages or items; `None` if there is one per line.
+    pub fn list_pointer(&self) -> Option<&str> {
+        match &self.content {
+            Content::Chat { chat, .. } => chat.list_pointer(),
+            Content::Items(Form::Lines) => None,
+            Content::Items(Form::Array) => Some(""),
+            Content::Items(Form::Request) => Some("/items"),
+        }
+    }
+
+    /// Returns how many candidates are messages or items, without the request overhead.
+    pub fn len(&self) -> usize {
+        match &self.content {
+            Content::Chat { chat, .. } => chat.len(),
+            Content::Items(_) => self.items.len(),
+        }
+    }
+
+    /// Returns whether there are no messages or items.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the role of a message or the kind of an item.
+    pub fn label(&self, index: usize) -> String {
+        match &self.content {
+            Content::Chat { chat, .. } => chat.message(index).label().to_owned(),
+            Content::Items(_) => self.items[index].kind().to_string(),
+        }
+    }
+
+    /// Returns how a text names a message or an item: `message 8 (tool)`.
+    pub fn named(&self, index: usize) -> String {
+        format!("{} {index} ({})", self.shape().unit(), self.label(index))
+    }
+
+    /// Returns the pipeline that the input is run with.
+    pub fn pipeline(&self) -> Pipeline {
+        let policy = &self.setting.policy.policy;
+        match &self.content {
+            Content::Items(_) => policy.clone().into(),
+            Content::Chat { chat, candidates } => chat.policy_over(policy, candidates).into(),
+        }
+    }
+
+    /// Runs the policy.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::Fit`] and [`Fault::Run`].
+    pub fn decide(&self) -> Result<Decisions<'_>, Error> {
+        self.decide_within(&self.setting.budget)
+    }
+
+    /// Runs the policy within another budget.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::Fit`] and [`Fault::Run`].
+    pub fn decide_within(&self, budget: &ContextBudget) -> Result<Decisions<'_>, Error> {
+        let decide = |policy: &Policy, items, budget: &ContextBudget| policy.decide(items, budget);
+        self.run_over(&self.setting.policy.policy, self.candidates(), budget, decide)
+    }
+
+    /// Runs the policy with a trace.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::Fit`] and [`Fault::Run`].
+    pub fn run(&self) -> Result<Run<'_>, Error> {
+        let (policy, budget) = (&self.setting.policy.policy, &self.setting.budget);
+        self.run_over(policy, self.candidates(), budget, Run::of)
+    }
+
+    /// Returns another policy with its candidates. [`ChatOptions`] and the query apply to it too.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::NeedsLadder`], [`Fault::NeedsQuery`] and [`Fault::Fit`].
+    pub fn variant(&self, policy: NamedPolicy) -> Result<Variant, Error> {
+        let is_chat = matches!(self.content, Content::Chat { .. });
+        let policy = policy.with_query(self.query.as_deref(), is_chat);
+        let policy = policy.map_err(|error| error.or_at(|| self.setting.source.whole()))?;
+        let candidates = match (&self.content, &self.setting.counter) {
+            (Content::Chat { chat, .. }, Some(counter)) => {
+                let candidates = chat.candidates_for(&policy.policy, None, &**counter);
+                Some(candidates.map_err(|error| self.setting.fit_error(error))?)
+            }
+            _ => None,
+        };
+        Ok(Variant { policy, candidates })
+    }
+
+    /// Runs another policy over its candidates.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::Fit`] and [`Fault::Run`].
+    pub fn decide_with<'v>(&'v self, variant: &'v Variant) -> Result<Decisions<'v>, Error> {
+        let candidates = variant.candidates.as_ref();
+        let decide = |policy: &Policy, items, budget: &ContextBudget| policy.decide(items, budget);
+        let (policy, budget) = (&variant.policy.policy, &self.setting.budget);
+        self.run_over(policy, candidates, budget, decide)
+    }
+
+    /// Runs a policy over its candidates; those of items are the items.
+    fn run_over<'v, T>(
+        &'v self,
+        policy: &Policy,
+        candidates: Option<&'v Candidates>,
+        budget: &ContextBudget,
+        run: impl FnOnce(&Policy, &'v [ContextItem], &ContextBudget) -> Result<T, CupelError>,
+    ) -> Result<T, Error> {
+        let (Content::Chat { chat, .. }, Some(candidates)) = (&self.content, candidates) else {
+            let run = run(policy, &self.items, budget);
+            return run.map_err(|error| Error::from(error).or_at(|| self.setting.source.whole()));
+        };
+        let fit_error = |error| self.setting.fit_error(error);
+        chat.check(candidates, budget).map_err(fit_error)?;
+        run(&chat.policy_over(policy, candidates), candidates, budget)
+            .map_err(|error| fit_error(chat.run_error(candidates, budget, error)))
+    }
+
+    /// Returns the tokens of a window of the policy, with its markers.
+    pub fn tokens_of(&self, decisions: &Decisions<'_>) -> i64 {
+        self.tokens_over(self.candidates(), decisions)
+    }
+
+    /// Returns the tokens of a window of another policy, with its markers.
+    pub fn tokens_with(&self, variant: &Variant, decisions: &Decisions<'_>) -> i64 {
+        self.tokens_over(variant.candidates.as_ref(), decisions)
+    }
+
+    fn tokens_over(&self, candidates: Option<&Candidates>, decisions: &Decisions<'_>) -> i64 {
+        let view = |index| decisions.view(index);
+        let markers = self.marker_tokens(candidates, &self.kept(decisions), view);
+        decisions.tokens_used().saturating_add(markers)
+    }
+
+    /// Returns the messages or items of a window in ascending order, without the request overhead.
+    pub fn kept(&self, decisions: &Decisions<'_>) -> Vec<usize> {
+        let window = decisions.window().iter().copied();
+        let mut kept: Vec<usize> = window.filter(|&index| index < self.len()).collect();
+        kept.sort_unstable();
+        kept
+    }
+
+    /// Returns the tokens of the markers in a window with these messages.
+    fn marker_tokens(
+        &self,
+        candidates: Option<&Candidates>,
+        kept: &[usize],
+        view: impl Fn(usize) -> Option<usize>,
+    ) -> i64 {
+        let (Content::Chat { chat, .. }, Some(counter)) = (&self.content, &self.setting.counter)
+        else {
+            return 0;
+        };
+        let markers =
+            candidates.map(|candidates| chat.markers_for(candidates, kept, view, &**counter));
+        let markers = markers.iter().flatten();
+        markers.map(|marker| marker.tokens).sum()
+    }
+
+    /// Returns why a message is never dropped.
+    pub fn kept_because(&self, index: usize) -> Option<&str> {
+        self.candidates()?.kept_because(index)
+    }
+
+    fn candidates(&self) -> Option<&Candidates> {
+        match &self.content {
+            Content::Items(_) => None,
+            Content::Chat { candidates, .. } => Some(&**candidates),
+        }
+    }
+
+    /// Returns what every target of a range selects, without the tokens of markers.
+    pub(crate) fn swept(
+        &self,
+        targets: RangeInclusive<i64>,
+        observer: &mut dyn FnMut(SweepProgress) -> ControlFlow<()>,
+    ) -> Result<BudgetSweep, Error> {
+        let (items, samples) = (&self.items, self.samples());
+        let mut sweep = self.pipeline().sweep_observed(
+            items,
+            &self.setting.budget,
+            targets,
+            samples,
+            observer,
+        )?;
+        // The request overhead is a pinned candidate, but no message.
+        let overhead = items.len() - self.len();
+        sweep.items.truncate(self.len());
+        for step in &mut sweep.steps {
+            let pinned = overhead.min(step.included);
+            step.included -= pinned;
+            step.excluded -= overhead - pinned;
+            // A pinned candidate scores 1.
+            step.total_score -= pinned as f64;
+        }
+        Ok(sweep)
+    }
+
+    /// Adds the tokens of the markers to each step of a sweep. Visits every message once per step.
+    pub(crate) fn add_markers(&self, sweep: &mut BudgetSweep) {
+        let candidates = self.candidates().filter(|it| it.may_have_markers());
+        let Some(candidates) = candidates else {
+            return;
+        };
+        let mut marker_tokens = Vec::with_capacity(sweep.steps.len());
+        for_each_window(sweep, self.len(), |step, kept| {
+            let view = |index| sweep.view_at(index, step.from);
+            marker_tokens.push(self.marker_tokens(Some(candidates), kept, view));
+        });
+        for (step, markers) in sweep.steps.iter_mut().zip(marker_tokens) {
+            step.tokens_used = step.tokens_used.saturating_add(markers);
+        }
+    }
+
+    /// Returns the budget at which everything fits, or the largest one that is tried.
+    pub fn all_tokens(&self) -> i64 {
+        /// Far below the end of the range, so that sums with reserves do not reach it.
+        const LARGEST: i64 = i64::MAX / 4;
+        total_tokens(&self.items).min(LARGEST)
+    }
+
+    /// Returns the number of budgets to try for a slicer that has to be tried at each: as many as take
+    /// about one second, or the library's own number. A wrapped slicer visits the candidates again.
+    fn samples(&self) -> usize {
+        /// What a core visits in about one second.
+        const VISITS: usize = 20_000_000;
+        /// More samples than this tell nobody more.
+        const MOST: usize = 1 << 17;
+        let (candidates, pipeline) = (self.items.len(), self.pipeline());
+        let outermost = Some(pipeline.policy().slicer());
+        let depth = std::iter::successors(outermost, |slicer| slicer.inner()).count();
+        let visits = candidates.saturating_mul(depth).max(1);
+        (VISITS / visits).clamp(pipeline.sweep_samples(candidates), MOST)
+    }
+
+    /// Refuses a position without a message or item.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::OutOfRange`].
+    pub fn check_index(&self, index: usize) -> Result<(), Error> {
+        if index < self.len() {
+            return Ok(());
+        }
+        Err(Error::new(Fault::OutOfRange {
+            index,
+            len: self.len(),
+            shape: self.shape(),
+        }))
+    }
+
+    /// Returns the request overhead of a chat: tools and parameters. It is the last candidate, if there is one.
+    pub fn overhead(&self) -> i64 {
+        total_tokens(&self.items[self.len()..])
+    }
+
+    /// Returns every item as it stands in the input, or as JSON if the input is not JSON.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::Internal`] if an item cannot be written.
+    pub fn written(&self, form: Form) -> Result<Vec<String>, Error> {
+        if let Some(items) = raw_items(&self.setting.source, form) {
+            return Ok(items.into_iter().map(str::to_owned).collect());
+        }
+        let items = self.items.iter().map(serde_json::to_string);
+        items.collect::<Result<_, _>>().map_err(Error::internal)
+    }
+
+    /// Returns the trimmed chat of a run; `None` for items.
+    pub fn fitted(&self, run: &Run<'_>) -> Option<Fitted<'_>> {
+        let (Content::Chat { chat, candidates }, Some(counter)) =
+            (&self.content, &self.setting.counter)
+        else {
+            return None;
+        };
+        Some(chat.fitted(candidates, &run.decisions, run.report.clone(), &**counter))
+    }
+
+    /// Returns the warnings about the window of a chat.
+    pub fn warnings(&self, decisions: &Decisions<'_>) -> Vec<Warning> {
+        match &self.content {
+            Content::Chat { chat, .. } => chat.warnings(&self.kept(decisions)),
+            Content::Items(_) => Vec::new(),
+        }
+    }
+
+    /// Returns the input with these messages or items and no others, the rest of it unchanged.
+    ///
+    /// Items that are not JSON become a JSON array.
+    ///
+    /// # Errors
+    ///
+    /// As [`written`](Self::written).
+    pub fn rewritten(&self, kept: &[usize]) -> Result<String, Error> {
+        match &self.content {
+            Content::Chat { chat, .. } => Ok(chat.write(kept)),
+            Content::Items(form) => match Chat::parse(&self.setting.source.text, Some(Shape::Items)) {
+                Ok(items) => Ok(items.write(kept)),
+                Err(_) => {
+                    let items = self.written(*form)?;
+                    let kept: Vec<&str> = kept.iter().map(|&index| &*items[index]).collect();
+                    Ok(format!("[\n  {}\n]\n", kept.join(",\n  ")))
+                }
+            },
+        }
+    }
+
+    /// Returns the policies to compare: those that are given, with the [`ChatOptions`], and the request's own
+    /// beside a single one.
+    pub(crate) fn compared(&self, policies: Vec<NamedPolicy>) -> Result<Vec<Variant>, Error> {
+        let policies = policies.into_iter().map(|policy| self.trimming.apply(policy));
+        let mut policies = policies.collect::<Result<Vec<_>, _>>()?;
+        if policies.len() == 1 && self.has_own_policy {
+            policies.insert(0, self.setting.policy.clone());
+        }
+        if policies.len() < 2 {
+            let is_chat = matches!(self.content, Content::Chat { .. });
+            return Err(Fault::OnePolicy { is_chat }.into());
+        }
+        policies.into_iter().map(|it| self.variant(it)).collect()
+    }
+
+    /// Returns a notice if the caller gave a query that no policy reads.
+    pub(crate) fn unread_by<'p>(
+        &self,
+        policies: impl IntoIterator<Item = &'p NamedPolicy> + Clone,
+    ) -> Option<Notice> {
+        let query = self.query.as_deref().filter(|_| self.has_given_query);
+        unread_query(query, policies)
+    }
+}
+
+/// Returns the policy for a query, and a notice if it does not read the one that the caller gave.
+fn with_query(
+    policy: NamedPolicy,
+    query: Option<&str>,
+    options: &Options,
+    is_chat: bool,
+    scope: Scope,
+) -> Result<(NamedPolicy, Option<Notice>), Error> {
+    if scope == Scope::OtherPolicies {
+        return Ok((policy, None));
+    }
+    let unread = unread_query(options.query.as_deref(), [&policy]);
+    Ok((policy.with_query(query, is_chat)?, unread))
+}
+
+/// Returns the context window of the chat's model as the default budget.
+fn window_of(chat: &Chat) -> DefaultBudget<'_> {
+    DefaultBudget::Window {
+        model: chat.model(),
+        stated: chat.window_limit(),
+        reserved: chat.output_limit(),
+    }
+}
+
+/// Returns the tokens of all candidates as the default budget.
+fn all_tokens(items: &[ContextItem]) -> DefaultBudget<'static> {
+    DefaultBudget::Tokens(total_tokens(items).max(0))
+}

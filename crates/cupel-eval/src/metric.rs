@@ -1,0 +1,568 @@
+//! The measures of the window of an agent's history: pure functions of the history and the window.
+//!
+//! `docs/agents.md` of the repository defines each measure. A [`Message`] is what the measures need of a message of
+//! any provider, and a [`Window`] says where each message of a trimmed request comes from.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+/// The least length of an argument value, in characters. Shorter ones, such as `2`, `USD` and `yes`, occur by
+/// chance in almost every history, so that every window would contain them.
+const MIN_VALUE: usize = 4;
+
+/// The characters before a value that identify its place in a text: as many as the key in `"user_id": "mia_3668"`
+/// has, and few enough to be left after a cut before them.
+const CONTEXT: usize = 12;
+
+/// A message of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// Who wrote it.
+    pub author: Author,
+    /// The message as written.
+    pub json: String,
+    /// Its text; a tool call is `name(arguments)`.
+    pub text: String,
+    /// Its tokens.
+    pub tokens: i64,
+    /// The ids of its tool calls.
+    pub calls: Vec<String>,
+    /// The ids of the tool calls whose results it contains.
+    pub results: Vec<String>,
+}
+
+/// Who wrote a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Author {
+    /// The caller: instructions.
+    System,
+    /// The user: a user turn.
+    User,
+    /// The model.
+    Assistant,
+    /// Tool results and everything else.
+    Other,
+}
+
+/// The messages of a window.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Window<'m> {
+    /// Its messages in order.
+    pub messages: &'m [Message],
+    /// The position of each message in the history, ascending; `None` for a message that trimming added.
+    pub origins: Vec<Option<usize>>,
+}
+
+impl Message {
+    fn is_system(&self) -> bool {
+        self.author == Author::System
+    }
+}
+
+impl Window<'_> {
+    fn with_origins(&self) -> impl Iterator<Item = (&Message, Option<usize>)> {
+        self.messages.iter().zip(self.origins.iter().copied())
+    }
+}
+
+/// Returns the distinct values in the JSON arguments of a tool call: strings and numbers of at least
+/// 4 characters. Arguments that are not JSON have none.
+pub fn argument_values(arguments: &str) -> BTreeSet<String> {
+    let mut values = BTreeSet::new();
+    if let Ok(arguments) = serde_json::from_str(arguments) {
+        visit_leaves("", &arguments, &mut |_, text| {
+            if text.chars().count() >= MIN_VALUE {
+                values.insert(text.to_owned());
+            }
+        });
+    }
+    values
+}
+
+/// Returns the values that occur in the history, system messages aside.
+pub fn evidence(values: &BTreeSet<String>, history: &[Message]) -> Vec<String> {
+    let occurs = |value: &&String| occurs(value, history);
+    values.iter().filter(occurs).cloned().collect()
+}
+
+/// Returns the share of the evidence that occurs in the window; 1 without evidence.
+pub fn grounding_recall(evidence: &[String], window: &Window<'_>) -> f64 {
+    share(evidence, |value| occurs(value, window.messages))
+}
+
+/// Returns the share of the evidence that occurs in an unchanged message, or in a shortened one at
+/// the same place as in the original.
+pub fn supported_recall(evidence: &[String], history: &[Message], window: &Window<'_>) -> f64 {
+    share(evidence, |value| {
+        window.with_origins().any(|(message, origin)| {
+            let Some(original) = origin.and_then(|origin| history.get(origin)) else {
+                return false;
+            };
+            !message.is_system()
+                && message.text.contains(value)
+                && (message.json == original.json
+                    || has_same_place(value, &original.text, &message.text))
+        })
+    })
+}
+
+fn share(evidence: &[String], is_kept: impl Fn(&str) -> bool) -> f64 {
+    if evidence.is_empty() {
+        return 1.0;
+    }
+    let kept = evidence.iter().filter(|value| is_kept(value)).count();
+    kept as f64 / evidence.len() as f64
+}
+
+fn occurs(value: &str, messages: &[Message]) -> bool {
+    let has = |message: &Message| !message.is_system() && message.text.contains(value);
+    messages.iter().any(has)
+}
+
+/// Returns whether a value occurs in both texts after the same 12 characters or under the same key.
+fn has_same_place(value: &str, original: &str, shortened: &str) -> bool {
+    let share_one = |of: fn(&str, &str) -> BTreeSet<String>| {
+        !of(value, original).is_disjoint(&of(value, shortened))
+    };
+    share_one(contexts) || share_one(keys)
+}
+
+/// Returns the 12 characters before each occurrence of a value, fewer at the start of the text.
+fn contexts(value: &str, text: &str) -> BTreeSet<String> {
+    let context = |(at, _): (usize, &str)| {
+        let start = text[..at].char_indices().rev().nth(CONTEXT - 1);
+        text[start.map_or(0, |(start, _)| start)..at].to_owned()
+    };
+    text.match_indices(value).map(context).collect()
+}
+
+/// Returns the keys under which a value occurs in the JSON of a text.
+fn keys(value: &str, text: &str) -> BTreeSet<String> {
+    let mut keys = BTreeSet::new();
+    let mut visit = |key: &str, text: &str| {
+        if text.contains(value) {
+            keys.insert(key.to_owned());
+        }
+    };
+    match serde_json::from_str(text) {
+        Ok(document) => visit_leaves_and_keys("", &document, &mut visit),
+        Err(_) => {
+            for document in text.lines().flat_map(serde_json::from_str) {
+                visit_leaves_and_keys("", &document, &mut visit);
+            }
+        }
+    }
+    keys
+}
+
+/// Visits each string and number with its key. The elements of an array have the key of the array.
+fn visit_leaves(key: &str, value: &Value, visit: &mut dyn FnMut(&str, &str)) {
+    match value {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                visit_leaves(key, value, visit);
+            }
+        }
+        Value::Array(values) => {
+            for value in values {
+                visit_leaves(key, value, visit);
+            }
+        }
+        Value::String(text) => visit(key, text),
+        Value::Number(number) => visit(key, &number.to_string()),
+        Value::Bool(_) | Value::Null => {}
+    }
+}
+
+/// As [`visit_leaves`]; a key is also a value of the enclosing key, because identifiers are keys in
+/// maps by id.
+fn visit_leaves_and_keys(key: &str, value: &Value, visit: &mut dyn FnMut(&str, &str)) {
+    match value {
+        Value::Object(fields) => {
+            for (inner, value) in fields {
+                visit(key, inner);
+                visit_leaves_and_keys(inner, value, visit);
+            }
+        }
+        Value::Array(values) => {
+            for value in values {
+                visit_leaves_and_keys(key, value, visit);
+            }
+        }
+        leaf => visit_leaves(key, leaf, visit),
+    }
+}
+
+/// Returns the tokens of the messages, system messages aside.
+pub fn body_tokens(messages: &[Message]) -> i64 {
+    let body = messages.iter().filter(|message| !message.is_system());
+    sum(body)
+}
+
+/// Returns the tokens of the longest common prefix of two requests, by whole messages.
+pub fn shared_prefix(previous: &[Message], next: &[Message]) -> i64 {
+    prefix(previous.iter(), next.iter())
+}
+
+/// Returns the tokens of the longest common prefix, system messages aside.
+pub fn shared_body(previous: &[Message], next: &[Message]) -> i64 {
+    let is_body = |message: &&Message| !message.is_system();
+    prefix(previous.iter().filter(is_body), next.iter().filter(is_body))
+}
+
+fn prefix<'m>(
+    previous: impl Iterator<Item = &'m Message>,
+    next: impl Iterator<Item = &'m Message>,
+) -> i64 {
+    let pairs = previous.zip(next);
+    let equal = pairs.take_while(|(previous, next)| previous.json == next.json);
+    sum(equal.map(|(message, _)| message))
+}
+
+/// Returns the tokens of messages. A counter of the caller may return any number, so the sum saturates.
+pub(crate) fn sum<'m>(messages: impl Iterator<Item = &'m Message>) -> i64 {
+    messages.fold(0, |sum, message| sum.saturating_add(message.tokens))
+}
+
+/// Returns whether a tool result has no earlier call, or a call no later result.
+pub fn has_orphan(messages: &[Message]) -> bool {
+    let mut calls: BTreeSet<&str> = BTreeSet::new();
+    let mut unanswered: BTreeSet<&str> = BTreeSet::new();
+    for message in messages {
+        for result in &message.results {
+            if !calls.contains(result.as_str()) {
+                return true;
+            }
+            unanswered.remove(result.as_str());
+        }
+        for call in &message.calls {
+            calls.insert(call);
+            unanswered.insert(call);
+        }
+    }
+    !unanswered.is_empty()
+}
+
+/// Returns whether messages are missing inside the window: a gap that touches neither the first nor
+/// the last user turn. A gap at the start does not count; one at the end always does.
+pub fn has_hole(history: &[Message], window: &Window<'_>) -> bool {
+    let is_user = |message: &Message| message.author == Author::User;
+    let turns = [
+        history.iter().position(is_user),
+        history.iter().rposition(is_user),
+    ];
+    let is_gap = |from: usize, to: usize| {
+        let between = history.get(from + 1..to).unwrap_or_default();
+        between.iter().any(|message| !message.is_system())
+    };
+    let body = window
+        .with_origins()
+        .filter(|(message, _)| !message.is_system());
+    let kept: Vec<usize> = body.filter_map(|(_, origin)| origin).collect();
+    let has_inner = kept.windows(2).any(|pair| {
+        let touches = pair.iter().any(|&kept| turns.contains(&Some(kept)));
+        !touches && is_gap(pair[0], pair[1])
+    });
+    has_inner || kept.last().is_some_and(|&last| is_gap(last, history.len()))
+}
+
+/// The place of a message in the alternation of user and assistant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    User,
+    /// An assistant message with tool calls, which continues the turn of the assistant.
+    Calls,
+    /// An assistant message without tool calls, which ends it.
+    Answer,
+}
+
+impl Part {
+    fn of(message: &Message) -> Option<Self> {
+        match message.author {
+            Author::User => Some(Self::User),
+            Author::Assistant if message.calls.is_empty() => Some(Self::Answer),
+            Author::Assistant => Some(Self::Calls),
+            Author::System | Author::Other => None,
+        }
+    }
+
+    /// Returns whether chat templates that check the roles accept the other part next.
+    fn accepts(self, next: Self) -> bool {
+        (self == Self::Answer) == (next == Self::User)
+    }
+}
+
+/// Returns whether trimming broke the alternation of user and assistant: the window does not start on
+/// a user turn, or has two consecutive parts that do not alternate. What the history has as well does
+/// not count.
+pub fn breaks_alternation(history: &[Message], window: &Window<'_>) -> bool {
+    let mut previous = None;
+    for (message, origin) in window.with_origins() {
+        let Some(part) = Part::of(message) else {
+            continue;
+        };
+        let is_new = match (previous, origin) {
+            (None, Some(origin)) => !follows(history, None, origin),
+            (Some((_, Some(before))), Some(origin)) => !follows(history, Some(before), origin),
+            _ => true,
+        };
+        let alternates = match previous {
+            None => part == Part::User,
+            Some((before, _)) => Part::accepts(before, part),
+        };
+        if is_new && !alternates {
+            return true;
+        }
+        previous = Some((part, origin));
+    }
+    false
+}
+
+/// Returns whether no message of the user or the assistant is between two positions of the history.
+fn follows(history: &[Message], before: Option<usize>, at: usize) -> bool {
+    let from = before.map_or(0, |before| before + 1);
+    let between = history.get(from..at).unwrap_or_default();
+    between.iter().all(|message| Part::of(message).is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ARGUMENTS: &str = r#"{"reservation": "ZFA04Y", "refund_to": "gift_card_8190333",
+        "amount": 1375, "flights": [{"number": "HAT199"}, "HAT045", "HAT045"], "agent": "staff_77",
+        "note": "n/a", "count": 2, "confirmed": true, "coupon": null}"#;
+
+    fn message(author: Author, text: &str) -> Message {
+        Message {
+            author,
+            json: format!("{author:?} {text}"),
+            text: text.to_owned(),
+            tokens: 10,
+            calls: Vec::new(),
+            results: Vec::new(),
+        }
+    }
+
+    fn call(id: &str, text: &str) -> Message {
+        Message {
+            calls: vec![id.to_owned()],
+            ..message(Author::Assistant, text)
+        }
+    }
+
+    fn result(id: &str, text: &str) -> Message {
+        Message {
+            results: vec![id.to_owned()],
+            ..message(Author::Other, text)
+        }
+    }
+
+    const RESERVATION: &str = r#"{"reservation": "ZFA04Y", "user": "mia_li_3668", "flights": [{"number": "HAT045"}, {"number": "HAT199"}], "price": 1375}"#;
+
+    /// A run of ten messages; position 1 is the task, 9 the last user turn.
+    fn history() -> Vec<Message> {
+        use Author::{Assistant, System, User};
+        vec![
+            message(System, "You are staff_77, a booking agent."),
+            message(User, "Please cancel reservation ZFA04Y."),
+            call("c1", r#"get_reservation({"id": "ZFA04Y"})"#),
+            result("c1", RESERVATION),
+            message(Assistant, "Cancel the flights HAT045 and HAT199?"),
+            message(User, "Yes. Which gift card gets the refund?"),
+            call("c2", r#"get_user({"id": "mia_li_3668"})"#),
+            result(
+                "c2",
+                r#"{"payment": {"gift_card_8190333": {"amount": 120}}}"#,
+            ),
+            message(Assistant, "The one that ends in 0333. Go on?"),
+            message(User, "Yes, go on."),
+        ]
+    }
+
+    fn window<'m>(messages: &'m [Message], origins: &[Option<usize>]) -> Window<'m> {
+        assert_eq!(messages.len(), origins.len());
+        Window {
+            messages,
+            origins: origins.to_vec(),
+        }
+    }
+
+    /// Calls a measure with the window of these positions; `None` is an added assistant message.
+    fn on<T>(positions: &[Option<usize>], measure: impl Fn(&[Message], &Window<'_>) -> T) -> T {
+        let history = history();
+        let marker = || message(Author::Assistant, "[2 earlier messages omitted, HAT199]");
+        let kept = positions.iter();
+        let kept = kept.map(|origin| origin.map_or_else(marker, |at| history[at].clone()));
+        let kept: Vec<Message> = kept.collect();
+        measure(&history, &window(&kept, positions))
+    }
+
+    fn at<const N: usize>(positions: [usize; N]) -> [Option<usize>; N] {
+        positions.map(Some)
+    }
+
+    fn proof() -> Vec<String> {
+        evidence(&argument_values(ARGUMENTS), &history())
+    }
+
+    #[test]
+    fn values_are_distinct_strings_and_numbers_of_four_characters() {
+        let values: Vec<String> = argument_values(ARGUMENTS).into_iter().collect();
+        assert_eq!(
+            values,
+            [
+                "1375",
+                "HAT045",
+                "HAT199",
+                "ZFA04Y",
+                "gift_card_8190333",
+                "staff_77"
+            ]
+        );
+        assert!(argument_values("not JSON").is_empty());
+    }
+
+    #[test]
+    fn evidence_occurs_outside_the_system_messages() {
+        assert_eq!(
+            proof(),
+            ["1375", "HAT045", "HAT199", "ZFA04Y", "gift_card_8190333"]
+        );
+    }
+
+    #[test]
+    fn grounding_recall_is_the_share_of_evidence_in_the_window() {
+        let recall = |positions: &[Option<usize>]| {
+            on(positions, |_, window| grounding_recall(&proof(), window))
+        };
+        assert_eq!(recall(&at([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])), 1.0);
+        assert_eq!(recall(&at([0, 5, 6, 7, 8, 9])), 0.2);
+        assert_eq!(recall(&at([0, 4, 5, 8, 9])), 0.4);
+        // An added message counts.
+        assert_eq!(recall(&[Some(0), None, Some(9)]), 0.2);
+    }
+
+    #[test]
+    fn supported_recall_ignores_added_messages() {
+        let recall = |positions: &[Option<usize>]| {
+            on(positions, |history, window| {
+                supported_recall(&proof(), history, window)
+            })
+        };
+        assert_eq!(recall(&at([0, 4, 5, 8, 9])), 0.4);
+        assert_eq!(recall(&[Some(0), None, Some(9)]), 0.0);
+    }
+
+    /// The share of the evidence that a shortened result at position 3 keeps: grounded, supported.
+    fn shortened(text: &str) -> (f64, f64) {
+        let history = history();
+        let kept = [result("c1", text)];
+        let window = window(&kept, &[Some(3)]);
+        (
+            grounding_recall(&proof(), &window),
+            supported_recall(&proof(), &history, &window),
+        )
+    }
+
+    #[test]
+    fn a_shortened_value_is_supported_under_its_key() {
+        assert_eq!(
+            shortened(r#"{"number":["HAT199"],"price":[1375]}"#),
+            (0.4, 0.4)
+        );
+        assert_eq!(
+            shortened(r#"{"ids":["HAT199"],"price":[1375]}"#),
+            (0.4, 0.2)
+        );
+        assert_eq!(shortened("HAT199, 1375"), (0.4, 0.0));
+        // One JSON document per line.
+        assert_eq!(shortened("[cut]\n{\"number\":\"HAT199\"}"), (0.2, 0.2));
+    }
+
+    #[test]
+    fn a_shortened_value_is_supported_after_its_12_characters() {
+        assert_eq!(shortened(r#"{"reservation": "ZFA04Y", [cut]"#), (0.2, 0.2));
+        assert_eq!(shortened(r#"ervation": "ZFA04Y"#), (0.2, 0.2));
+        assert_eq!(shortened(r#"rvation": "ZFA04Y"#), (0.2, 0.0));
+    }
+
+    #[test]
+    fn an_identifier_that_is_a_key_is_a_value_of_the_enclosing_key() {
+        let history = history();
+        let kept = [result("c2", r#"{"payment":["gift_card_8190333"]}"#)];
+        let window = window(&kept, &[Some(7)]);
+        assert_eq!(supported_recall(&proof(), &history, &window), 0.2);
+    }
+
+    #[test]
+    fn the_prefix_ends_at_the_first_message_that_differs() {
+        let previous = history();
+        let mut next = history();
+        assert_eq!(shared_prefix(&previous, &next), 100);
+        assert_eq!(shared_body(&previous, &next), 90);
+        next[4].json.push(' ');
+        assert_eq!(shared_prefix(&previous, &next), 40);
+        assert_eq!(shared_body(&previous, &next), 30);
+        assert_eq!(shared_prefix(&previous, &next[1..]), 0);
+        assert_eq!(shared_body(&previous, &next[1..]), 30);
+        assert_eq!(body_tokens(&previous), 90);
+    }
+
+    #[test]
+    fn a_call_and_its_result_are_orphans_without_each_other() {
+        let orphan = |positions: &[usize]| {
+            let history = history();
+            let kept: Vec<Message> = positions.iter().map(|&at| history[at].clone()).collect();
+            has_orphan(&kept)
+        };
+        assert!(!orphan(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]));
+        assert!(!orphan(&[0, 6, 7, 9]));
+        assert!(orphan(&[0, 6, 9]));
+        assert!(orphan(&[0, 7, 9]));
+        assert!(orphan(&[0, 7, 6, 9]));
+    }
+
+    #[test]
+    fn a_gap_is_a_hole_unless_it_touches_the_task_or_the_last_user_turn() {
+        let hole = |positions: &[Option<usize>]| on(positions, has_hole);
+        assert!(!hole(&at([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])));
+        assert!(!hole(&at([0, 5, 6, 7, 8, 9])));
+        assert!(!hole(&at([0, 1, 6, 7, 8, 9])));
+        assert!(!hole(&at([0, 1, 9])));
+        assert!(!hole(&at([0, 4, 9])));
+        assert!(!hole(&[Some(0), Some(1), None, Some(9)]));
+        assert!(hole(&at([0, 1, 2, 3, 8, 9])));
+        assert!(hole(&at([0, 5, 8, 9])));
+        assert!(hole(&at([0, 1, 2, 3, 4, 5])));
+    }
+
+    #[test]
+    fn trimming_must_not_break_the_alternation() {
+        let breaks = |positions: &[Option<usize>]| on(positions, breaks_alternation);
+        assert!(!breaks(&at([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])));
+        assert!(!breaks(&at([0, 1, 4, 5, 8, 9])));
+        assert!(!breaks(&[Some(1), None, Some(9)]));
+        // It starts on an answer, then on a call.
+        assert!(breaks(&at([0, 4, 5, 8, 9])));
+        assert!(breaks(&at([0, 6, 7, 8, 9])));
+        // Two user turns, two answers, an answer before a call, a user turn after a call.
+        assert!(breaks(&at([0, 1, 5, 6, 7, 8, 9])));
+        assert!(breaks(&at([0, 1, 4, 8, 9])));
+        assert!(breaks(&at([0, 1, 4, 6, 7, 8, 9])));
+        assert!(breaks(&at([0, 1, 2, 3, 5, 8, 9])));
+        // An added answer before a call.
+        assert!(breaks(&[Some(1), None, Some(6), Some(7), Some(8), Some(9)]));
+    }
+
+    #[test]
+    fn a_break_of_the_history_does_not_count() {
+        let mut history = history();
+        history.remove(8);
+        let all: Vec<Option<usize>> = (0..history.len()).map(Some).collect();
+        assert!(!breaks_alternation(&history, &window(&history, &all)));
+        let kept = &history[4..];
+        assert!(breaks_alternation(&history, &window(kept, &all[4..])));
+    }
+}
