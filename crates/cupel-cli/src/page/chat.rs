@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use cupel::{BudgetSweep, ContextItem, ContextKind, Decisions};
+use cupel::{BudgetSweep, ContextItem, ContextKind, Decisions, LadderSlice, LadderStep, Policy};
 use cupel_app::for_each_window;
 use cupel_chat::{Candidates, Chat, Marker, Role, TokenCounter};
 use serde::Serialize;
@@ -21,6 +21,8 @@ pub(crate) struct ChatPart<'a> {
     group_sizes: Vec<usize>,
     /// The newest message with the results of the same calls, by each older one.
     superseded: HashMap<usize, usize>,
+    /// The levels to which the policy's ladder shortens results that a newer one supersedes.
+    supersede_levels: Vec<i64>,
 }
 
 /// What a page shows of a message or an item.
@@ -57,6 +59,7 @@ impl<'a> ChatPart<'a> {
         chat: &'a Chat,
         candidates: &'a Candidates,
         counter: &'a dyn TokenCounter,
+        policy: &Policy,
     ) -> Self {
         let messages = (0..chat.len()).map(|index| chat.message(index));
         let calls = messages.flat_map(|message| {
@@ -71,6 +74,7 @@ impl<'a> ChatPart<'a> {
             calls: calls.collect(),
             group_sizes,
             superseded: superseded(chat),
+            supersede_levels: supersede_levels(policy),
             chat,
             candidates,
             counter,
@@ -127,14 +131,13 @@ impl<'a> ChatPart<'a> {
         facts
     }
 
-    /// Returns which step of a ladder shortens a message, after the message's own rank in the sequence: results that
-    /// a newer one supersedes, results, other texts, and last what is always kept.
-    pub(super) fn step(&self, index: usize) -> String {
+    /// Returns which step of a ladder shortens a message to a level. A superseded result may be shortened further by
+    /// the steps for all results.
+    pub(super) fn step(&self, index: usize, level: i64) -> String {
         let is_result = *self.candidates[index].kind() == ContextKind::tool_output();
-        match (
-            self.candidates.kept_because(index),
-            self.superseded.get(&index),
-        ) {
+        let newer = self.superseded.get(&index);
+        let newer = newer.filter(|_| self.supersede_levels.contains(&level));
+        match (self.candidates.kept_because(index), newer) {
             (Some(kept), _) => format!("what is always kept ({kept})"),
             (None, Some(newer)) => format!("results of a repeated call (the newest is #{newer})"),
             (None, None) if is_result => "tool results".to_owned(),
@@ -176,6 +179,15 @@ impl<'a> ChatPart<'a> {
         self.chat
             .markers_for(self.candidates, kept, view, self.counter)
     }
+}
+
+fn supersede_levels(policy: &Policy) -> Vec<i64> {
+    let steps = policy.slicer().ladder().map_or(&[][..], LadderSlice::steps);
+    let levels = steps.iter().filter_map(|step| match step {
+        LadderStep::Supersede { levels } => Some(&levels[..]),
+        _ => None,
+    });
+    levels.flatten().copied().collect()
 }
 
 /// Returns the newest message with the results of the same calls, by each older one. Calls are the same if their

@@ -83,9 +83,6 @@ struct Item<'a> {
     /// The tokens before the limit for tool results, if it shortened the message at every budget.
     #[serde(skip_serializing_if = "Option::is_none")]
     original: Option<Int>,
-    /// Which step of a ladder shortens the message.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    step: Option<String>,
     score: Float,
     /// The index in `scorers`, and the scores in that order.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -109,10 +106,10 @@ struct Item<'a> {
     /// The budgets that include a shorter form of the item, with its index in `forms`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     views: Vec<(Int, Int, usize)>,
-    /// The shorter forms that some budget includes: their tokens, their texts, and the level of the ladder that they
-    /// were made for, which limits the text without the role.
+    /// The shorter forms that some budget includes: their tokens, their texts, the level of the ladder that they were
+    /// made for, which limits the text without the role, and which step of the ladder has the level; `None` for items.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    forms: Vec<(Int, Vec<Lines>, Int)>,
+    forms: Vec<(Int, Vec<Lines>, Int, Option<String>)>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     facts: Vec<(&'a str, String)>,
 }
@@ -323,6 +320,7 @@ impl<'a> Item<'a> {
                 facts(item, decisions.copy_of(index)),
             ),
         };
+        let chat = subject.chat.as_ref();
         let used = swept.views.iter().map(|view| view.view);
         let mut used: Vec<usize> = used.chain(decisions.view(index)).collect();
         used.sort_unstable();
@@ -331,9 +329,9 @@ impl<'a> Item<'a> {
         let forms = used.iter().map(|&view| {
             let view = &item.views()[view];
             let lines = message.lines_of_view(view.content());
-            (Int(view.tokens()), lines, Int(view.level()))
+            let step = chat.map(|chat| chat.step(index, view.level()));
+            (Int(view.tokens()), lines, Int(view.level()), step)
         });
-        let chat = subject.chat.as_ref();
         let views = swept.views.iter();
         let intervals = swept.intervals.iter();
         let is_before_slice = decisions
@@ -351,7 +349,6 @@ impl<'a> Item<'a> {
                 .original_tokens()
                 .filter(|tokens| chat.is_some() && *tokens > item.tokens())
                 .map(Int),
-            step: chat.filter(|_| !used.is_empty()).map(|it| it.step(index)),
             score: Float(decisions.score(index)),
             parts: None,
             rank: decisions.rank(index),

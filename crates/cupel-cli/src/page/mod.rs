@@ -81,7 +81,8 @@ impl<'a> Subject<'a> {
             pipeline,
             chat: match (&prepared.content, &setting.counter) {
                 (Content::Chat { chat, candidates }, Some(counter)) => {
-                    Some(ChatPart::new(chat, candidates, &**counter))
+                    let policy = &setting.policy.policy;
+                    Some(ChatPart::new(chat, candidates, &**counter, policy))
                 }
                 _ => None,
             },

@@ -273,7 +273,7 @@ impl Case {
             items: &self.items,
             budget: &self.budget,
             pipeline: &self.pipeline,
-            chat: chat.map(|it| ChatPart::new(&it.chat, &it.candidates, &*it.counter)),
+            chat: chat.map(|it| ChatPart::new(&it.chat, &it.candidates, &*it.counter, &it.policy)),
             about: About {
                 policy: "agent".to_owned(),
                 model: Some("gpt-4o".to_owned()),
@@ -517,8 +517,11 @@ fn a_page_says_which_step_shortened_a_message_and_to_how_much() {
         for form in item["forms"].as_array().into_iter().flatten() {
             let (tokens, level) = (int(&form[0]), int(&form[2]));
             assert!(levels.contains(&level), "{item}");
-            assert!(tokens <= level + ROLE && level < int(&item["tokens"]), "{item}");
-            assert!(!item["step"].as_str().unwrap().is_empty(), "{item}");
+            assert!(
+                tokens <= level + ROLE && level < int(&item["tokens"]),
+                "{item}"
+            );
+            assert!(!form[3].as_str().unwrap().is_empty(), "{item}");
         }
     }
     for cut in &fitted.shortened {
@@ -527,7 +530,11 @@ fn a_page_says_which_step_shortened_a_message_and_to_how_much() {
         assert_eq!(int(&item["forms"][form][0]), cut.tokens);
         assert_eq!(int(&item["tokens"]), cut.original_tokens);
     }
-    let step = |index: usize| data["items"][index]["step"].as_str().unwrap();
+    let step = |index: usize| {
+        let item = &data["items"][index];
+        let form = usize::try_from(item["shortened"].as_u64().unwrap()).unwrap();
+        item["forms"][form][3].as_str().unwrap()
+    };
     assert_eq!(step(24), "tool results");
     assert_eq!(step(41), "what is always kept (newest step)");
     assert_eq!(step(42), "texts");
@@ -562,8 +569,11 @@ fn a_page_has_the_tokens_before_the_limit_for_tool_results() {
         );
     }
     // The older result of the same call is cut first.
-    let step = data["items"][2]["step"].as_str().unwrap();
-    assert_eq!(step, "results of a repeated call (the newest is #4)");
+    let forms = data["items"][2]["forms"].as_array().unwrap();
+    let of_level = |level| forms.iter().find(|form| int(&form[2]) == level).unwrap()[3].clone();
+    let repeated = "results of a repeated call (the newest is #4)";
+    assert_eq!(of_level(100), repeated);
+    assert_eq!(of_level(60), "tool results");
 }
 
 #[test]

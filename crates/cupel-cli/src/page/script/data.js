@@ -17,7 +17,6 @@
  * @property {number} label
  * @property {Int} tokens
  * @property {Int} [original] the tokens before the limit for tool results
- * @property {string} [step] which step of a ladder shortens it
  * @property {number} score
  * @property {[number, number[]]} [parts]
  * @property {number} [rank]
@@ -27,7 +26,7 @@
  * @property {number} [shortened] the index of its form at the given budget
  * @property {[Int, Int][]} intervals
  * @property {[Int, Int, number][]} [views] first and last budget, index of the form
- * @property {[Int, Lines[], Int][]} [forms] tokens, text, the nominal tokens
+ * @property {[Int, Lines[], Int, string | null][]} [forms] tokens, text, level, step of the ladder
  * @property {[string, string][]} [facts]
  */
 /**
@@ -86,7 +85,7 @@ function readData() {
     item.score = Number(item.score);
     item.intervals = item.intervals.map((/** @type {any[]} */ interval) => interval.map(int));
     item.views = item.views?.map((/** @type {any[]} */ view) => view.map(int));
-    item.forms = item.forms?.map((/** @type {any[]} */ [tokens, lines, nominal]) => [int(tokens), lines, int(nominal)]);
+    item.forms = item.forms?.map((/** @type {any[]} */ [tokens, lines, level, step]) => [int(tokens), lines, int(level), step]);
     if (item.parts) item.parts[1] = item.parts[1].map(Number);
   }
   return read;

@@ -6,7 +6,7 @@
  * @param {number[]} card
  */
 function makeEntryOfList(card) {
-  const made = make('li', 'card', ...card.map(makeRow));
+  const made = make('li', 'card', ...card.map((index) => makeRow(index)));
   const strip = stripOf(items[card[0]]);
   if (strip) made.append(strip);
   return made;

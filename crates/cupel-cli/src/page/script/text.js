@@ -92,11 +92,11 @@ function reasonAt(item, budget) {
 function cutReason(item, form) {
   const full = item.original ?? item.tokens;
   if (form === undefined) return [`shortened from ${tokens(full)} to ${tokens(item.tokens)} tokens`, 'limit for tool results'];
-  const [size, , nominal] = /** @type {[Int, Lines[], Int][]} */ (item.forms)[form];
-  const level = `about ${tokens(nominal)} tokens`;
+  const [size, , level, step] = /** @type {[Int, Lines[], Int, string | null][]} */ (item.forms)[form];
+  const about = `about ${tokens(level)} tokens`;
   return [
     `shortened from ${tokens(full)} to ${tokens(size)} tokens`,
-    item.step ? `step for ${item.step}: ${level} each` : `a form of ${level}`,
+    step ? `step for ${step}: ${about} each` : `a form of ${about}`,
   ];
 }
 
