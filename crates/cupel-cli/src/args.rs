@@ -9,7 +9,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::commands::{
     batch::Batch, compare::Compare, completions::Completions, conform::Conform, count::Count,
-    eval::Eval, explain::Explain, fit::Fit, man::Man, marginal::Marginal, min_budget::MinBudget,
+    eval::Eval, explain::Explain, fit::Fit, man::Man, marginal::Marginal, min_budget::MinBudgetArgs,
     models::Models, policy::Policy, search::Search, select::Select, sweep::Sweep,
 };
 use crate::failure::{Exit, Failure};
@@ -119,19 +119,6 @@ impl Cli {
     }
 }
 
-/// The arguments of `cupel fit` alone. A program calls it often, and the parsers of all subcommands take 0.25 ms to
-/// build.
-#[derive(Debug, Parser)]
-#[command(name = "cupel fit")]
-pub(crate) struct FitLine {
-    #[command(flatten)]
-    pub(crate) fit: Fit,
-
-    /// The option that others conflict with
-    #[arg(long)]
-    json: bool,
-}
-
 /// Returns the command line. Its help groups the subcommands, and shows global options once.
 fn command() -> clap::Command {
     let command = Cli::command();
@@ -183,7 +170,7 @@ pub(crate) enum Command {
     Explain(Explain),
     Search(Search),
     Sweep(Sweep),
-    MinBudget(MinBudget),
+    MinBudget(MinBudgetArgs),
     Marginal(Marginal),
     Compare(Compare),
     Count(Count),

@@ -1,7 +1,6 @@
 //! Where the command writes: standard output for what was asked, standard error for the rest.
 
 use std::fmt::{self, Write as _};
-use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -11,6 +10,7 @@ use serde::Serialize;
 use terminal_size::{Height, Width, terminal_size_of};
 
 use crate::failure::{Failure, Problem};
+pub(crate) use crate::replace::write_file;
 use crate::text::{Table, excerpt, wrap};
 
 /// The styles of the command.
@@ -78,18 +78,11 @@ pub(crate) struct Output {
     err: AutoStream<io::Stderr>,
     json: bool,
     quiet: bool,
-    /// The answer so far, if it does not go to standard output.
-    answer: Option<(Target, String)>,
-    /// The warnings for the program that embeds the command.
-    warnings: Vec<String>,
-}
-
-/// Where an answer goes that does not go to standard output.
-enum Target {
-    /// A file. A run that fails leaves it as it is.
-    File(PathBuf),
-    /// The program that embeds the command.
-    Memory,
+    /// The file for the answer, and the answer so far, if it does not go to standard output. A run that fails leaves
+    /// the file as it is.
+    answer: Option<(PathBuf, String)>,
+    /// Whether the file has the answer.
+    is_written: bool,
 }
 
 /// The width where nothing states one.
@@ -106,37 +99,9 @@ impl Output {
             err: AutoStream::new(io::stderr(), color.into()),
             json: options.json,
             quiet: options.quiet,
-            answer: file.map(|path| (Target::File(path), String::new())),
-            warnings: Vec::new(),
+            answer: file.map(|path| (path, String::new())),
+            is_written: false,
         }
-    }
-
-    /// Keeps the answer in memory, as JSON, and writes nothing to standard error.
-    pub(crate) fn in_memory() -> Self {
-        let options = OutputOptions {
-            quiet: true,
-            ..OutputOptions::json()
-        };
-        Self {
-            answer: Some((Target::Memory, String::new())),
-            ..Self::new(options)
-        }
-    }
-
-    /// Returns the answer that was kept in memory, and the warnings.
-    pub(crate) fn into_answer(self) -> (String, Vec<String>) {
-        let answer = self.answer.map(|(_, answer)| answer);
-        (answer.unwrap_or_default(), self.warnings)
-    }
-
-    /// Whether settings without effect are warnings. Answers as JSON on standard output come alone.
-    pub(crate) fn has_warnings(&self) -> bool {
-        !self.json || self.is_in_memory()
-    }
-
-    /// Whether the answer goes to the program that embeds the command.
-    pub(crate) fn is_in_memory(&self) -> bool {
-        matches!(self.answer, Some((Target::Memory, _)))
     }
 
     /// Whether answers are JSON.
@@ -151,18 +116,12 @@ impl Output {
 
     /// Returns the file for the answer, for a command that writes it itself.
     pub(crate) fn take_file(&mut self) -> Option<PathBuf> {
-        let file = self
-            .answer
-            .take_if(|(target, _)| matches!(target, Target::File(_)));
-        match file?.0 {
-            Target::File(path) => Some(path),
-            Target::Memory => None,
-        }
+        self.answer.take().map(|(path, _)| path)
     }
 
     /// Whether the answer goes to a file.
     pub(crate) fn has_file(&self) -> bool {
-        matches!(self.answer, Some((Target::File(_), _)))
+        self.answer.is_some()
     }
 
     /// Writes a line of the answer.
@@ -174,6 +133,7 @@ impl Output {
     pub(crate) fn text(&mut self, text: impl fmt::Display) -> Result<(), Failure> {
         match &mut self.answer {
             Some((_, answer)) => {
+                self.is_written = false;
                 let text = text.to_string();
                 let _ = write!(answer, "{}", strip_str(&text));
                 Ok(())
@@ -182,9 +142,13 @@ impl Output {
         }
     }
 
-    /// Writes a line to standard output, even if the answer goes to a file.
+    /// Writes a line to standard output, even if the answer goes to a file. A reader that stops early then loses
+    /// only these lines.
     pub(crate) fn show(&mut self, text: impl fmt::Display) -> Result<(), Failure> {
-        writeln!(self.out, "{text}").map_err(|error| written(&error))
+        match writeln!(self.out, "{text}") {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe && self.has_file() => Ok(()),
+            shown => shown.map_err(|error| written(&error)),
+        }
     }
 
     /// Writes a table as the answer, its header in bold.
@@ -237,9 +201,6 @@ impl Output {
 
     /// Writes a warning to standard error.
     pub(crate) fn warn(&mut self, text: impl fmt::Display) {
-        if self.is_in_memory() {
-            self.warnings.push(text.to_string());
-        }
         let warning = style::WARNING;
         self.note(format_args!("{warning}warning{warning:#}: {text}"));
     }
@@ -281,8 +242,9 @@ impl Output {
 
     /// Flushes standard output and writes the file.
     pub(crate) fn finish(&mut self) -> Result<(), Failure> {
-        if let Some((Target::File(path), answer)) = &self.answer {
-            std::fs::write(path, answer).map_err(|error| Failure::io("write", path, &error))?;
+        if let (Some((path, answer)), false) = (&self.answer, self.is_written) {
+            write_file(path, answer)?;
+            self.is_written = true;
         }
         self.out.flush().map_err(|error| written(&error))
     }
@@ -308,19 +270,6 @@ fn stated_columns(terminal: Option<(Width, Height)>) -> Option<usize> {
         columns.parse().ok()
     });
     columns.map(|columns: usize| columns.max(MIN_COLUMNS))
-}
-
-/// Writes a whole file.
-pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
-    if path == Path::new("-") {
-        return Err(
-            Failure::input("`-` is standard output, which the answer uses")
-                .help("name a file; ./- is a file named `-`"),
-        );
-    }
-    File::create(path)
-        .and_then(|mut file| file.write_all(text.as_bytes()))
-        .map_err(|error| Failure::io("write", path, &error))
 }
 
 /// Returns the failure of a write to standard output.

@@ -1,5 +1,6 @@
 //! Text on a terminal: widths, excerpts, numbers, tables, bars.
 
+pub(crate) use cupel_app::{grouped, grouped_count};
 use std::fmt::Write as _;
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
@@ -57,24 +58,6 @@ pub(crate) fn printable(c: char) -> char {
         c if c.is_control() => char::REPLACEMENT_CHARACTER,
         c => c,
     }
-}
-
-/// Formats a number with thousands separators: `12,345`.
-pub(crate) fn grouped(number: i64) -> String {
-    let digits = number.unsigned_abs().to_string();
-    let mut text = String::from(if number < 0 { "-" } else { "" });
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// Formats a count with thousands separators.
-pub(crate) fn grouped_count(count: usize) -> String {
-    grouped(i64::try_from(count).unwrap_or(i64::MAX))
 }
 
 /// Formats a count with its noun: `1 item`, `2 items`.

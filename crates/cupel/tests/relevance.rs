@@ -176,11 +176,14 @@ impl Case {
         }
         let turns: Vec<Turn> = places.iter().map(|&i| self.turns[i].clone()).collect();
         let mut expected = vec![0.0; self.turns.len()];
-        for (place, score) in
-            places
-                .iter()
-                .zip(scores(&turns, &self.query, parameters, self.sessions))
-        {
+        for (place, score) in places.iter().zip(scores(
+            &turns,
+            &self.query,
+            Parameters {
+                sessions: self.sessions,
+                ..parameters
+            },
+        )) {
             expected[*place] = score;
         }
         expected
@@ -274,6 +277,7 @@ const BM25: Parameters = Parameters {
     near: None,
     wide: None,
     has_question_rules: false,
+    sessions: false,
 };
 
 #[test]
@@ -584,6 +588,8 @@ fn a_query_reaches_nested_scorers_and_leaves_others_alone() {
     let policy = Policy::new(nested, RankSlice, ChronologicalPlacer);
     assert!(policy.needs_query());
     let error = policy.scorer().score_all(&items).unwrap_err();
+    let scorer = "RelevanceScorer";
+    assert_eq!(error, CupelError::MissingQuery { scorer });
     assert!(error.to_string().contains("has no query"), "{error}");
     let asked = policy.with_query("blue");
     assert!(!asked.needs_query());

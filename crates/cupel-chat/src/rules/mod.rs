@@ -91,7 +91,9 @@ impl Chat {
             let pinned = (0..self.len()).filter(is_pinned).collect();
             return self.policy_with_pinned(policy, pinned);
         };
+        let slicer = policy.slicer().with_ladder(ladder.clone());
         let slicer = ChatLadder {
+            slicer: slicer.unwrap_or_else(|| Arc::new(ladder.clone())),
             refused: self.refused_by_ladder(candidates),
             whole: Whole::of(self, policy.chat().strict),
             gap_tokens: candidates.gap_tokens(),

@@ -2,13 +2,13 @@
 
 use clap::{Args, ValueEnum};
 use cupel::{BudgetSweep, SweepStep};
-use serde::Serialize;
+use cupel_app::{Prepared, Scope, SweepAnswer};
 
 use crate::budget::tokens;
 use crate::failure::{Exit, Failure};
 use crate::output::{Output, columns, style};
 use crate::progress::Progress;
-use crate::task::{Need, Task, TaskArgs};
+use crate::task::{TaskArgs, warn};
 use crate::text::{Give, Table, grouped, grouped_count, right, score, words};
 
 /// Show what each budget of a range keeps
@@ -50,29 +50,20 @@ Examples:
 
 impl Sweep {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
-        let task = self.task.load(Need::AnyBudget)?;
-        task.warn(output);
-        if let Some(to) = self.to.filter(|to| *to < self.from) {
-            return Err(
-                Failure::input(format!("--from {} is greater than --to {to}", self.from))
-                    .help("give the smaller budget to --from"),
-            );
-        }
+        let task = self.task.load(Scope::AnyBudget)?;
+        warn(&task, output);
         let mut progress = Progress::new(output);
-        let sweep = task.sweep(self.from, self.to, |now| progress.observe(now));
-        let stopped_at = progress.finish();
-        let mut sweep = sweep?;
-        task.add_markers(&mut sweep);
+        let answer = task.sweep(self.from, self.to, &mut |now| progress.observe(now));
+        progress.finish();
+        let answer = answer?;
+        let SweepAnswer { sweep, stopped_at } = &answer;
         if output.is_json() {
-            output.json(&Answer {
-                sweep: &sweep,
-                stopped_at,
-            })?;
+            output.json(&answer)?;
         } else {
             match self.csv {
                 Some(Csv::Steps) => output.text(sweep.steps_csv())?,
                 Some(Csv::Items) => output.text(sweep.intervals_csv())?,
-                None => plot(&task, &sweep, output)?,
+                None => plot(&task, sweep, output)?,
             }
         }
         if !sweep.exact {
@@ -83,27 +74,17 @@ impl Sweep {
         };
         output.note(format_args!(
             "stopped: budgets above {} were not tried",
-            grouped(budget)
+            grouped(*budget)
         ));
         Ok(Exit::Stopped)
     }
-}
-
-/// The answer as JSON.
-#[derive(Serialize)]
-struct Answer<'a> {
-    #[serde(flatten)]
-    sweep: &'a BudgetSweep,
-    /// The budget at which Ctrl-C stopped the sweep.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stopped_at: Option<i64>,
 }
 
 /// A number of a step.
 type Measure = fn(&SweepStep) -> f64;
 
 /// Writes three lines over the budgets, then the first steps as a table.
-fn plot(task: &Task, sweep: &BudgetSweep, output: &mut Output) -> Result<(), Failure> {
+fn plot(task: &Prepared, sweep: &BudgetSweep, output: &mut Output) -> Result<(), Failure> {
     const ROWS: usize = 16;
     const LABEL: usize = 9;
     const MAX_PLOT: usize = 100;

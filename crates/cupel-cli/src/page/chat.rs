@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use cupel::{BudgetSweep, ContextItem, ContextKind, Decisions};
+use cupel_app::for_each_window;
 use cupel_chat::{Candidates, Chat, Marker, Role, TokenCounter};
 use serde::Serialize;
 
 use super::lines::{Lines, lines_of};
 use super::number::Int;
-use crate::windows::for_each_window;
 
 /// The chat that the candidates of a page are the messages of.
 pub(crate) struct ChatPart<'a> {

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use cupel::{
+use cupel::{CupelError, 
     BudgetSweep, ContextBudget, ContextItem, ContextKind, Decisions, End, ExclusionReason,
     ItemIntervals, Pipeline, PipelineStage, PlacementRule, ScorePart,
 };
@@ -12,7 +12,6 @@ use super::chat::{ChatPart, MarkersFrom, MessageFields};
 use super::lines::Lines;
 use super::number::{Float, Int};
 use super::{About, Subject};
-use crate::failure::Failure as RunFailure;
 
 /// Everything the page needs. Candidates are named by their positions in the input.
 #[derive(Serialize)]
@@ -152,7 +151,7 @@ impl Order {
 }
 
 impl<'a> PageData<'a> {
-    pub(super) fn new(subject: &'a Subject<'a>) -> Result<Self, RunFailure> {
+    pub(super) fn new(subject: &'a Subject<'a>) -> Result<Self, CupelError> {
         let Subject {
             items,
             budget,
@@ -160,14 +159,12 @@ impl<'a> PageData<'a> {
             chat,
             ..
         } = subject;
-        let failure = |error| RunFailure::run(&error);
-        let decisions = pipeline.decide(items, budget).map_err(failure)?;
-        let parts = decisions.score_parts().map_err(failure)?;
+        let decisions = pipeline.decide(items, budget)?;
+        let parts = decisions.score_parts()?;
         let samples = (CANDIDATE_RUNS / items.len().max(1)).clamp(64, Pipeline::SWEEP_SAMPLES);
         let targets = targets(items, budget);
         let last = *targets.end();
-        let sweep = pipeline.sweep_sampled(items, budget, targets, samples);
-        let sweep = sweep.map_err(failure)?;
+        let sweep = pipeline.sweep_sampled(items, budget, targets, samples)?;
         // The request overhead follows the messages.
         let len = chat.as_ref().map_or(items.len(), |chat| chat.chat.len());
         let labels = match chat {

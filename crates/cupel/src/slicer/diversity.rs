@@ -18,7 +18,7 @@ use std::collections::BinaryHeap;
 use super::builtin::{selects_in_partitions, without};
 use super::shingles::Shingles;
 use super::{BuiltinSlicer, Refusal, Selection, Slicer};
-use crate::diagnostics::ExclusionReason;
+use crate::diagnostics::{Excerpt, ExclusionReason};
 use crate::order::Ranked;
 use crate::{ContextBudget, ContextKind, CupelError, ScoredRef, vector};
 
@@ -122,15 +122,7 @@ impl Comparison {
             Similarity::Vectors => {
                 let vectors = ranked.iter().map(|scored| vector::of_item(scored.item));
                 let vectors: Vec<_> = vectors.collect::<Result<_, _>>()?;
-                let mut lengths = vectors.iter().flatten().map(Vec::len);
-                let first = lengths.next();
-                if let Some(other) = lengths.find(|length| Some(*length) != first) {
-                    return Err(CupelError::SlicerConfig(format!(
-                        "vectors of {} and {other} numbers in metadata `{}`; give all items one length",
-                        first.unwrap_or_default(),
-                        vector::KEY
-                    )));
-                }
+                check_lengths(ranked, &vectors)?;
                 Self::Vectors(vectors)
             }
         })
@@ -147,6 +139,25 @@ impl Comparison {
     }
 }
 
+/// Fails if two items have vectors of different lengths.
+fn check_lengths(ranked: &[ScoredRef<'_>], vectors: &[Option<Vec<f32>>]) -> Result<(), CupelError> {
+    let with_vector = ranked.iter().zip(vectors);
+    let mut lengths =
+        with_vector.filter_map(|(it, vector)| Some((it.item, vector.as_ref()?.len())));
+    let Some((first, length)) = lengths.next() else {
+        return Ok(());
+    };
+    match lengths.find(|(_, other)| *other != length) {
+        None => Ok(()),
+        Some((item, other)) => Err(CupelError::InvalidVector(format!(
+            "{} has {length} numbers in metadata `{}`, and {} has {other}; give all items one length",
+            Excerpt(first.content()),
+            vector::KEY,
+            Excerpt(item.content()),
+        ))),
+    }
+}
+
 /// What is known of an item that is not taken. It was compared with the first `with` of the taken
 /// items, so that each pair is compared at most once.
 #[derive(Clone, Copy, Default)]
@@ -159,6 +170,10 @@ struct Compared {
 
 impl Slicer for DiversitySlice {
     selects_in_partitions!();
+
+    fn reads_content(&self) -> bool {
+        self.similarity == Similarity::Shingles
+    }
 
     #[cfg(feature = "serde")]
     fn to_config(&self) -> Result<super::SlicerConfig, super::ConfigError> {

@@ -43,6 +43,39 @@ use crate::{ContextBudget, ContextKind, CupelError, ScoredRef};
 /// A group (metadata `cupel:group`) is dropped only if every member has a twin outside of it. Items with the
 /// metadata `cupel:mandatory` or `cupel:keep` are not dropped. Pinned items are not compared.
 ///
+/// # Similarity
+///
+/// The words of a content are its longest runs of alphanumeric characters ([`char::is_alphanumeric`]),
+/// each character in lowercase ([`char::to_lowercase`]). An alphanumeric character in `U+2E80..=U+9FFF`,
+/// `U+F900..=U+FAFF` or `U+20000..=U+3FFFF` (ideographs, kana) ends the word before it and is one itself.
+/// The shingles are the set of all sequences of `shingle_size` consecutive words; a content of fewer words has
+/// one shingle, all its words, and one without words has none. The similarity is the number of common
+/// shingles divided by the number of shingles of both together, in binary64, and 0 if there are none. It is
+/// compared as it is: a similarity equal to the threshold counts.
+///
+/// # The choice
+///
+/// A candidate without a group is a group of one. The candidates that the inner slicer keeps are `K`; at first
+/// no group is removed.
+///
+/// 1. The inner slicer chooses `K` among the candidates of the groups that are not removed, in rank order.
+/// 2. Every candidate, kept or not, gets its twin or none, in rank order from the best. `better` is empty at first.
+///    - A candidate with the metadata `cupel:mandatory` or `cupel:keep` has no twin.
+///    - Otherwise, if the newest result in `K` of its call is newer than it and in another group, that is its
+///      twin. A candidate without a timestamp is older than one with; equal times are ordered by the position in
+///      the input.
+///    - Otherwise its twin is the most similar candidate of `better` at or above the threshold, the one of the
+///      better rank on a tie. Members of its own group and results of its own call are left out.
+///    - Then a candidate of `K` is added to `better` if it has no twin, or if its group has several members.
+/// 3. A group that is not removed and whose members all have a twin is removed. If there is one, all of them are
+///    removed, and the procedure goes on at 1.
+/// 4. A removed group of which some member has no twin now is offered again, each group once at most. If there
+///    is one, all of them are, and the procedure goes on at 1.
+/// 5. `K` is the choice. The members of removed groups have their twins as reasons.
+///
+/// So near-duplicates do not form chains: if `a` is like `b` and `b` is like `c`, but `a` is not like `c`, then
+/// `b` is removed because of `a`, and `c` stays, because `b` is not in `better`.
+///
 /// ```
 /// use cupel::{ChronologicalPlacer, ContextBudget, ContextItem, NearDuplicateSlice, Pipeline};
 /// use cupel::{RankSlice, ReflexiveScorer};
@@ -240,6 +273,17 @@ impl Slicer for NearDuplicateSlice {
 
     fn inner(&self) -> Option<&dyn Slicer> {
         Some(&self.inner)
+    }
+
+    fn with_ladder(&self, ladder: LadderSlice) -> Option<Arc<dyn Slicer>> {
+        Some(Arc::new(Self {
+            inner: self.inner.with_ladder(ladder)?,
+            ..*self
+        }))
+    }
+
+    fn reads_content(&self) -> bool {
+        true
     }
 
     #[cfg(feature = "serde")]

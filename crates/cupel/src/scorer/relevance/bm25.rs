@@ -102,6 +102,25 @@ impl Default for Matching {
 ///
 /// An item with the metadata `cupel:query` matches nothing: the question of a conversation is not its own answer.
 ///
+/// # Formula
+///
+/// With `n` items that take part in scoring, of which `df` contain the term, a term of weight `w` that occurs
+/// `tf` times in an item of `length` words adds, in binary64 and from the left,
+///
+/// ```text
+/// idf = ln(1 + (n - df + 0.5) / (df + 0.5))
+/// (w * idf) * tf * (k1 + 1) / (tf + k1 * (1 - b + b * (length / mean)))
+/// ```
+///
+/// - The words of an item are counted with repetitions and with stop words, without the endings of contracted
+///   words (`'s`). `mean` is the mean over all items, also those with `cupel:query`, which count for `n` and
+///   `df` too.
+/// - The terms of a text of the query are its distinct stems in order, without those of stop words, unless there
+///   are only stop words. `w` is the weight of the text divided by the greatest weight of all texts. A stem
+///   in several texts is one term, at its first place, and has the sum of their weights.
+/// - The score is the sum over the terms in that order, divided by the greatest sum of all items, or 0 if that is 0.
+///   Beyond 128 terms the order is that of `w * idf`, greatest first, ties in the order of the terms.
+///
 /// The index of the words is built once per list of items and is shared with copies for other queries
 /// ([`Scorer::with_query`]). The scorer keeps the items of the last 16 lists for that.
 ///
@@ -206,6 +225,14 @@ impl Scorer for RelevanceScorer {
 
     fn builtin(&self) -> Option<&dyn BuiltinScorer> {
         Some(self)
+    }
+
+    fn reads_content(&self) -> bool {
+        true
+    }
+
+    fn language(&self) -> Option<Language> {
+        Some(self.matching.language)
     }
 
     fn with_query(&self, query: &Query) -> Option<Arc<dyn Scorer>> {

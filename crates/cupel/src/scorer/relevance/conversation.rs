@@ -222,6 +222,14 @@ impl Scorer for ConversationScorer {
         Some(self)
     }
 
+    fn reads_content(&self) -> bool {
+        true
+    }
+
+    fn language(&self) -> Option<Language> {
+        Some(self.matching.language)
+    }
+
     fn with_query(&self, query: &Query) -> Option<Arc<dyn Scorer>> {
         if self.query.is_some() {
             return None;

@@ -56,10 +56,6 @@ fn explain(
 }
 
 /// Returns the query of a scorer, or an error that says how to give it one.
-fn required<'q>(query: Option<&'q Query>, scorer: &str) -> Result<&'q Query, CupelError> {
-    query.ok_or_else(|| {
-        CupelError::ScorerConfig(format!(
-            "{scorer} has no query; give the policy one with `Policy::with_query`"
-        ))
-    })
+fn required<'q>(query: Option<&'q Query>, scorer: &'static str) -> Result<&'q Query, CupelError> {
+    query.ok_or(CupelError::MissingQuery { scorer })
 }
