@@ -483,7 +483,7 @@ fn build_relevance(
 }
 
 #[cfg(feature = "relevance")]
-fn kernels(it: model::Neighborhood) -> (Near, Wide) {
+fn kernels(it: model::Neighborhood) -> (NearKernel, WideKernel) {
     let model::Neighborhood {
         forward,
         backward,
@@ -492,8 +492,8 @@ fn kernels(it: model::Neighborhood) -> (Near, Wide) {
         power,
         ..
     } = it;
-    let near = Near { forward, backward };
-    let wide = Wide {
+    let near = NearKernel { forward, backward };
+    let wide = WideKernel {
         weight,
         decay,
         power,
