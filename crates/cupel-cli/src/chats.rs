@@ -1,5 +1,7 @@
 //! Many chats in one file: one per line, or the elements of an array.
 
+use std::collections::HashMap;
+
 use cupel_app::{Fit, Options, Prepared, Scope, Source};
 use cupel_chat::{Chats, Shape};
 use rayon::prelude::*;
@@ -7,6 +9,7 @@ use rayon::prelude::*;
 use crate::failure::{Exit, Failure, Problem};
 use crate::input::ReadArgs;
 use crate::output::Output;
+use crate::summary::ranges;
 use crate::text::{counted, grouped, grouped_count};
 
 /// The sizes of a chat before and after it was fitted.
@@ -48,6 +51,57 @@ impl Sizes {
 
 /// The most chats that are reported one by one.
 const TOLD: usize = 20;
+
+/// Reports the errors of many chats, an error that several have only once.
+#[derive(Default)]
+pub(crate) struct Errors {
+    /// The lines of each error, in the order in which it was first met.
+    lines: Vec<Vec<usize>>,
+    /// The position in `lines` by what an error says, apart from its place.
+    known: HashMap<(String, Option<String>, String), usize>,
+}
+
+impl Errors {
+    /// Writes an error, unless an earlier line has it.
+    pub(crate) fn add(&mut self, line: usize, problem: &Problem, output: &mut Output) {
+        let path = problem.place.as_ref().map(|place| place.path.clone());
+        let key = (
+            problem.message.clone(),
+            problem.help.clone(),
+            path.unwrap_or_default(),
+        );
+        let new = self.lines.len();
+        let position = *self.known.entry(key).or_insert(new);
+        if position < new {
+            self.lines[position].push(line);
+            return;
+        }
+        self.lines.push(vec![line]);
+        if new < TOLD {
+            output.problem(problem);
+        } else if new == TOLD && !output.is_json() {
+            output.note("more lines failed; see their answers");
+        }
+    }
+
+    /// Says on which lines an error was met again.
+    pub(crate) fn finish(&self, output: &mut Output) {
+        if output.is_json() {
+            return;
+        }
+        for lines in self.lines.iter().take(TOLD) {
+            if let [first, others @ ..] = &lines[..]
+                && !others.is_empty()
+            {
+                let count = counted(others.len(), "more line");
+                let others = ranges(others);
+                output.note(format_args!(
+                    "the error of line {first} is on {count}: {others}"
+                ));
+            }
+        }
+    }
+}
 
 /// Returns the chats of a text with many; `None` for items and for one chat.
 pub(crate) fn find<'s>(source: &'s Source, args: &ReadArgs) -> Option<Chats<'s>> {
@@ -107,6 +161,7 @@ pub(crate) fn fit_all<T: Send>(
         })
         .collect();
     let (mut answers, mut exit, mut total) = (Vec::new(), Exit::Success, Sizes::default());
+    let mut errors = Errors::default();
     let mut failed = 0;
     for (position, (fitted, (line, _))) in fitted.into_iter().zip(chats).enumerate() {
         match fitted {
@@ -121,13 +176,12 @@ pub(crate) fn fit_all<T: Send>(
                 let problem = failure.into_problem()?;
                 exit = exit.max(problem.exit);
                 failed += 1;
-                if failed <= TOLD {
-                    output.problem(&problem);
-                }
+                errors.add(line, &problem, output);
                 answers.push(Err(problem));
             }
         }
     }
+    errors.finish(output);
     if !output.is_json() {
         let fitted = counted(answers.len() - failed, "chat");
         output.note(format_args!(

@@ -250,37 +250,40 @@ const MAX_COLUMNS: usize = 100;
 
 /// Returns a place, and its line with a mark below the column.
 fn lines_of(place: &Place, columns: usize) -> Vec<String> {
-        let (rule, error) = (style::RULE, style::ERROR);
-        let number = place.line.to_string();
-        let gutter = " ".repeat(number.len());
-        let mut heading = format!("{gutter}{rule}-->{rule:#} {}", place.file);
-        if place.line > 0 {
-            let _ = write!(heading, ":{}:{}", place.line, place.column);
-        }
-        let mut lines = vec![heading];
-        if !place.path.is_empty() {
-            let path = format!(
-                " ({})",
-                excerpt(&place.path, columns.saturating_sub(number.len() + 6).min(60))
-            );
-            let heading = width(&strip_str(&lines[0]).to_string());
-            if heading + width(&path) <= columns {
-                lines[0].push_str(&path);
-            } else {
-                lines.push(format!("{gutter}   {path}"));
-            }
-        }
-        if let Some(source) = &place.source {
-            let (shown, before) = window(source, place.column, columns - number.len() - 3);
-            let indent = " ".repeat(before);
-            lines.push(format!("{gutter} {rule}|{rule:#}"));
-            lines.push(format!("{rule}{number} |{rule:#} {shown}"));
-            lines.push(format!(
-                "{gutter} {rule}|{rule:#} {indent}{error}^{error:#}"
-            ));
-        }
-        lines
+    let (rule, error) = (style::RULE, style::ERROR);
+    let number = place.line.to_string();
+    let gutter = " ".repeat(number.len());
+    let mut heading = format!("{gutter}{rule}-->{rule:#} {}", place.file);
+    if place.line > 0 {
+        let _ = write!(heading, ":{}:{}", place.line, place.column);
     }
+    let mut lines = vec![heading];
+    if !place.path.is_empty() {
+        let path = format!(
+            " ({})",
+            excerpt(
+                &place.path,
+                columns.saturating_sub(number.len() + 6).min(60)
+            )
+        );
+        let heading = width(&strip_str(&lines[0]).to_string());
+        if heading + width(&path) <= columns {
+            lines[0].push_str(&path);
+        } else {
+            lines.push(format!("{gutter}   {path}"));
+        }
+    }
+    if let Some(source) = &place.source {
+        let (shown, before) = window(source, place.column, columns - number.len() - 3);
+        let indent = " ".repeat(before);
+        lines.push(format!("{gutter} {rule}|{rule:#}"));
+        lines.push(format!("{rule}{number} |{rule:#} {shown}"));
+        lines.push(format!(
+            "{gutter} {rule}|{rule:#} {indent}{error}^{error:#}"
+        ));
+    }
+    lines
+}
 
 /// Returns the part of a line around a column that has at most `columns`, and the width before the column.
 fn window(source: &str, column: usize, columns: usize) -> (String, usize) {

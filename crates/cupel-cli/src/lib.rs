@@ -60,7 +60,10 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 /// # Errors
 ///
 /// Why the policy has no window at the budget of the input.
-pub fn page(prepared: &cupel_app::Prepared, date: Option<&str>) -> Result<String, cupel_app::Error> {
+pub fn page(
+    prepared: &cupel_app::Prepared,
+    date: Option<&str>,
+) -> Result<String, cupel_app::Error> {
     page::render(prepared, date.and_then(|date| page::Date::parse(date).ok()))
 }
 

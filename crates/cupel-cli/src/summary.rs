@@ -9,7 +9,7 @@ use cupel_chat::{Fitted, SessionWindow, Shape};
 use crate::budget::limits;
 use crate::dialect::CommandLine;
 use crate::output::{Output, style};
-use crate::text::{counted, excerpt, grouped, grouped_count};
+use crate::text::{counted, escaped, excerpt, grouped, grouped_count};
 
 /// The summary of one run.
 pub(crate) struct Summary<'r> {
@@ -66,10 +66,7 @@ impl<'r> Summary<'r> {
     }
 
     /// Returns the summary of a window of a session.
-    pub(crate) fn of_session(
-        task: &'r PreparedSession,
-        window: &'r SessionWindow<'r>,
-    ) -> Self {
+    pub(crate) fn of_session(task: &'r PreparedSession, window: &'r SessionWindow<'r>) -> Self {
         let fitted = &window.fitted;
         let mut dropped: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for message in &fitted.dropped {
@@ -139,7 +136,7 @@ impl<'r> Summary<'r> {
 
     pub(crate) fn write(&self, output: &mut Output) {
         let (bold, quiet) = (style::HEADER, style::QUIET);
-        output.note(format_args!("{bold}{}{bold:#}", self.headline()));
+        output.note(format_args!("{bold}{}{bold:#}", escaped(&self.headline())));
         let mut lines: Vec<String> = self.origin().into_iter().collect();
         lines.extend(self.fitted.map(changes).unwrap_or_default());
         for (reason, indices) in &self.dropped {
@@ -161,6 +158,7 @@ impl<'r> Summary<'r> {
         }));
         lines.push(self.settings());
         for line in lines {
+            let line = escaped(&line);
             output.note(format_args!("{quiet}  {line}{quiet:#}"));
         }
         self.write_warnings(output);
@@ -205,7 +203,7 @@ fn changes(fitted: &Fitted<'_>) -> Vec<String> {
 }
 
 /// Returns `1-3, 7` for 1, 2, 3 and 7, with at most ten ranges.
-fn ranges(indices: &[usize]) -> String {
+pub(crate) fn ranges(indices: &[usize]) -> String {
     const SHOWN: usize = 10;
     let mut runs: Vec<(usize, usize)> = Vec::new();
     for &index in indices {

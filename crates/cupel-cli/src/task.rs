@@ -138,7 +138,9 @@ impl InputArgs {
     /// Reads the input for policies that are named later.
     pub(crate) fn load_for_variants(&self, trimming: &TrimmingArgs) -> Result<Prepared, Failure> {
         let source = input::read(&self.file)?;
-        let options = self.settings.options(&PolicyArg { policy: None }, trimming)?;
+        let options = self
+            .settings
+            .options(&PolicyArg { policy: None }, trimming)?;
         Ok(Prepared::new(source, &options, Scope::OtherPolicies)?)
     }
 }

@@ -574,38 +574,17 @@ fn overflow(items: &[ContextItem], event: &OverflowEvent) -> model::Overflow {
     }
 }
 
+/// The fields of a reason, as the report has them in JSON.
 fn reason_fields(reason: &ExclusionReason) -> BTreeMap<String, model::Field> {
-    let integer = |number: i64| model::Field::Integer(number);
-    let count = |number: usize| model::Field::Integer(i64::try_from(number).unwrap_or(i64::MAX));
-    let text = |text: &String| model::Field::Text(text.clone());
-    let fields = match reason {
-        ExclusionReason::BudgetExceeded {
-            item_tokens,
-            available_tokens,
-        } => vec![
-            ("item_tokens", integer(*item_tokens)),
-            ("available_tokens", integer(*available_tokens)),
-        ],
-        ExclusionReason::Deduplicated {
-            deduplicated_against,
-        } => vec![("deduplicated_against", text(deduplicated_against))],
-        ExclusionReason::NegativeTokens { tokens } => vec![("tokens", integer(*tokens))],
-        ExclusionReason::PinnedOverride { displaced_by } => {
-            vec![("displaced_by", text(displaced_by))]
-        }
-        ExclusionReason::CountCapExceeded {
-            kind,
-            cap,
-            count: n,
-        } => vec![
-            ("kind", text(kind)),
-            ("cap", count(*cap)),
-            ("count", count(*n)),
-        ],
-        reserved => panic!("a built-in stage emitted the reserved reason {reserved:?}"),
+    let mut fields = json!(reason);
+    let fields = fields.as_object_mut().expect("a reason is an object");
+    fields.remove("reason");
+    let field = |value: &serde_json::Value| match value {
+        serde_json::Value::String(text) => model::Field::Text(text.clone()),
+        number => model::Field::Integer(number.as_i64().expect("a number of tokens or items")),
     };
-    let fields = fields.into_iter();
-    fields.map(|(key, field)| (key.to_owned(), field)).collect()
+    let fields = fields.iter();
+    fields.map(|(key, value)| (key.clone(), field(value))).collect()
 }
 
 fn json<T: serde::Serialize + serde::de::DeserializeOwned>(value: &T) -> T {

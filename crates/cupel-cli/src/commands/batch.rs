@@ -12,6 +12,7 @@ use serde::de::IgnoredAny;
 use serde_json::json;
 
 use super::fit::json_line;
+use crate::chats::Errors;
 use crate::failure::{Exit, Failure, Problem};
 use crate::output::{Output, style};
 use crate::progress::{Meter, now};
@@ -297,7 +298,7 @@ impl<'o> Sink<'o> {
 
     fn line(&mut self, text: &str) -> Result<(), Failure> {
         match self {
-            Self::Output(output) => output.line(text),
+            Self::Output(output) => output.data_line(text),
             Self::File { file, .. } => {
                 writeln!(file, "{text}").map_err(|error| file.failure(&error))
             }
@@ -329,6 +330,7 @@ struct Tally {
     tokens_after: i64,
     /// The slowest line and its time.
     slowest: Option<(usize, Duration)>,
+    errors: Errors,
     exit: Exit,
 }
 
@@ -343,6 +345,7 @@ impl Default for Tally {
             tokens_before: 0,
             tokens_after: 0,
             slowest: None,
+            errors: Errors::default(),
             exit: Exit::Success,
         }
     }
@@ -362,17 +365,13 @@ impl Tally {
     }
 
     fn tell(&mut self, problem: &Problem, output: &mut Output) {
-        const TOLD: usize = 20;
         self.failed += 1;
         self.exit = self.exit.max(problem.exit);
-        if self.failed <= TOLD {
-            output.problem(problem);
-        } else if self.failed == TOLD + 1 && !output.is_json() {
-            output.note("more lines failed; see their answers");
-        }
+        self.errors.add(self.lines, problem, output);
     }
 
     fn finish(&self, output: &mut Output) {
+        self.errors.finish(output);
         let answered = self.lines - self.failed;
         if output.is_json() {
             output.note_json(&json!({

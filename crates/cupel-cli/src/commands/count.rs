@@ -48,7 +48,9 @@ impl Count {
         let source = input::read(&self.file)?;
         let counters = match &self.model {
             Some(model) => vec![counter_of_model(model)?],
-            None if self.encoding.is_empty() => CounterName::COMPARED.map(CounterName::counter).to_vec(),
+            None if self.encoding.is_empty() => {
+                CounterName::COMPARED.map(CounterName::counter).to_vec()
+            }
             None => self.encoding.iter().map(|name| name.counter()).collect(),
         };
         let answer = if self.text {

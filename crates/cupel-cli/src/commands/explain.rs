@@ -14,8 +14,8 @@ use crate::replace::write_file;
 use crate::summary::Summary;
 use crate::task::{TaskArgs, label_heading, position};
 use crate::text::{
-    Give, Table, bar, budget_ranges, excerpt, grouped, grouped_count, left, right, score, words,
-    wrap,
+    Give, Table, bar, budget_ranges, escaped, excerpt, grouped, grouped_count, left, right, score,
+    words, wrap,
 };
 
 /// Explain why each message is in or out
@@ -92,6 +92,7 @@ fn write_one(
     let Explanation { index, item, .. } = explanation;
     let bold = style::HEADER;
     let name = format!("{}, {} tokens", task.named(*index), grouped(item.tokens()));
+    let name = escaped(&name);
     let text = excerpt(item.content(), columns() - 2);
     output.line(format_args!("{bold}{name}{bold:#}\n  {text}"))?;
     let mut rows: Vec<(&str, String)> = Vec::new();
@@ -135,7 +136,7 @@ fn write_one(
         None => rows.push(("score", score(explanation.score))),
     }
     for (label, text) in rows {
-        let line = format!("  {label:<10}{text}");
+        let line = format!("  {label:<10}{}", escaped(&text));
         for line in wrap(&line, columns(), LABEL) {
             output.line(line)?;
         }
@@ -223,27 +224,28 @@ fn write_neighbors(
     output.table(&table)
 }
 
-/// Returns why a message is in the window or not.
+/// Returns why a message is in the window or not. What was done to it comes first: the end is cut in a table.
 fn why(task: &Prepared, decisions: &Decisions<'_>, index: usize) -> String {
     match (decisions.inclusion(index), task.kept_because(index)) {
         (None, _) => decisions.phrase(index).unwrap_or_default(),
         (Some(reason), None) => reason.phrase(),
         (Some(reason @ InclusionReason::Shortened { .. }), Some(kept)) => {
-            format!("always kept: {kept}; {}", reason.phrase())
+            format!("{}; {kept}", reason.phrase())
         }
         (Some(_), Some(kept)) => format!("always kept: {kept}"),
     }
 }
 
-/// The order in which columns make room.
+/// The order in which columns make room. Why comes before the content, which the chat has, too: a reason with its
+/// numbers has up to 44 columns ("shortened to 97 of 431 tokens; newest step").
 const GIVES: &[Give] = &[
     Give::Cut("content", 24),
     Give::Omit("of budget"),
     Give::Omit("score"),
-    Give::Cut("why", 30),
-    Give::Cut("content", 12),
-    Give::Cut("why", 16),
+    Give::Cut("content", 8),
+    Give::Cut("why", 36),
     Give::Omit("content"),
+    Give::Cut("why", 16),
 ];
 
 fn table(task: &Prepared, output: &mut Output) -> Result<(), Failure> {
@@ -252,11 +254,13 @@ fn table(task: &Prepared, output: &mut Output) -> Result<(), Failure> {
     let summary = Summary::of_fit(task, &fit);
     let (decisions, bold, quiet) = (&fit.run.decisions, style::HEADER, style::QUIET);
     let (used, limit) = summary.usage();
-    output.wrapped(format_args!("{bold}{}{bold:#}", summary.headline()))?;
+    let headline = summary.headline();
+    output.wrapped(format_args!("{bold}{}{bold:#}", escaped(&headline)))?;
     let share = bar(used, limit, columns().min(60) - 2);
     output.line(format_args!("  {share}"))?;
     let settings = summary.origin().into_iter().chain([summary.settings()]);
     for line in settings {
+        let line = escaped(&line);
         output.wrapped(format_args!("{quiet}  {line}{quiet:#}"))?;
     }
     output.line("")?;

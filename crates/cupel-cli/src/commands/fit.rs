@@ -109,7 +109,7 @@ impl Fit {
         let texts: Vec<String> = texts.collect();
         if is_json {
             for text in texts {
-                output.line(text)?;
+                output.data_line(text)?;
             }
             output.finish()?;
         } else {

@@ -77,7 +77,12 @@ impl MinBudgetArgs {
 }
 
 /// Writes the budget of one item, and its ranges to standard error.
-fn one(task: &Prepared, budgets: &MinBudget, last: i64, output: &mut Output) -> Result<(), Failure> {
+fn one(
+    task: &Prepared,
+    budgets: &MinBudget,
+    last: i64,
+    output: &mut Output,
+) -> Result<(), Failure> {
     let below = budget_ranges(budgets.below());
     match budgets.min_budget {
         Some(budget) => {

@@ -171,9 +171,11 @@ impl Check {
             };
             let faults = match named {
                 Ok(Named::Preset(_)) => Vec::new(),
-                Ok(Named::File(source)) => {
-                    source.policy_faults().into_iter().map(Failure::from).collect()
-                }
+                Ok(Named::File(source)) => source
+                    .policy_faults()
+                    .into_iter()
+                    .map(Failure::from)
+                    .collect(),
                 Err(failure) => vec![failure],
             };
             let problems = faults.into_iter().map(Failure::into_problem);

@@ -67,7 +67,7 @@ fn write_items(
     };
     let mut window = decisions.window().iter().map(text);
     match form {
-        Form::Lines => window.try_for_each(|item| output.line(item)),
+        Form::Lines => window.try_for_each(|item| output.data_line(item)),
         Form::Array | Form::Request => {
             let mut between = "";
             output.text("[")?;
@@ -75,7 +75,7 @@ fn write_items(
                 output.text(format_args!("{between}\n  {item}"))?;
                 between = ",";
             }
-            output.line(if between.is_empty() { "]" } else { "\n]" })
+            output.data_line(if between.is_empty() { "]" } else { "\n]" })
         }
     }
 }

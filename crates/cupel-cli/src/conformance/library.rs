@@ -7,7 +7,6 @@ use cupel::{ContextBudget, ContextItem, ContextKind, CupelError, Policy, Refusal
 use cupel_app::Run;
 use serde_json::{Value, json};
 
-
 /// Returns the answer to a question; both are one line of JSON.
 pub(crate) fn answer_to(question: &str) -> String {
     let answer = match serde_json::from_str::<Value>(question) {

@@ -2,9 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-use cupel::{CupelError, 
-    BudgetSweep, ContextBudget, ContextItem, ContextKind, Decisions, End, ExclusionReason,
-    ItemIntervals, Pipeline, PipelineStage, PlacementRule, ScorePart,
+use cupel::{
+    BudgetSweep, ContextBudget, ContextItem, ContextKind, CupelError, Decisions, ExclusionReason,
+    ItemIntervals, Pipeline, PipelineStage, PlacementRule, ScorePart, WindowEnd,
 };
 use serde::Serialize;
 
@@ -80,6 +80,12 @@ struct Item<'a> {
     /// The index in `labels`.
     label: usize,
     tokens: Int,
+    /// The tokens before the limit for tool results, if it shortened the message at every budget.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    original: Option<Int>,
+    /// Which step of a ladder shortens the message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step: Option<String>,
     score: Float,
     /// The index in `scorers`, and the scores in that order.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -103,9 +109,10 @@ struct Item<'a> {
     /// The budgets that include a shorter form of the item, with its index in `forms`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     views: Vec<(Int, Int, usize)>,
-    /// The shorter forms that some budget includes: their tokens and their texts.
+    /// The shorter forms that some budget includes: their tokens, their texts, and the most tokens that the slicer
+    /// allowed them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    forms: Vec<(Int, Vec<Lines>)>,
+    forms: Vec<(Int, Vec<Lines>, Int)>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     facts: Vec<(&'a str, String)>,
 }
@@ -131,8 +138,8 @@ struct Order {
 impl Order {
     fn new(rule: &PlacementRule) -> Self {
         let end = |number| match rule.end(number) {
-            End::Front => 'f',
-            End::Back => 'b',
+            WindowEnd::Front => 'f',
+            WindowEnd::Back => 'b',
         };
         let sequence = rule.sequence().to_vec();
         Self {
@@ -323,8 +330,10 @@ impl<'a> Item<'a> {
         let form = |view: usize| used.binary_search(&view).unwrap_or_default();
         let forms = used.iter().map(|&view| {
             let view = &item.views()[view];
-            (Int(view.tokens()), message.lines_of_view(view.content()))
+            let lines = message.lines_of_view(view.content());
+            (Int(view.tokens()), lines, Int(view.level()))
         });
+        let chat = subject.chat.as_ref();
         let views = swept.views.iter();
         let intervals = swept.intervals.iter();
         let is_before_slice = decisions
@@ -338,6 +347,11 @@ impl<'a> Item<'a> {
         Self {
             label,
             tokens: Int(item.tokens()),
+            original: item
+                .original_tokens()
+                .filter(|tokens| chat.is_some() && *tokens > item.tokens())
+                .map(Int),
+            step: chat.filter(|_| !used.is_empty()).map(|it| it.step(index)),
             score: Float(decisions.score(index)),
             parts: None,
             rank: decisions.rank(index),

@@ -22,7 +22,6 @@ pub(crate) use chat::ChatPart;
 use data::PageData;
 pub(crate) use date::Date;
 
-
 const HTML: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 /// One module: the files share its scope.

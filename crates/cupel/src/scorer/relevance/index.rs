@@ -16,11 +16,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rust_stemmers::Stemmer;
 
-use super::language::Language;
 use super::words::each_word;
 use crate::ContextItem;
 use crate::fast::interner::{Interner, index32};
 use crate::fast::tag_key::TagKey;
+use crate::scorer::settings::Language;
 
 /// The metadata key of the name of a speaker.
 const SPEAKER: &str = "cupel:speaker";
