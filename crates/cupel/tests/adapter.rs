@@ -449,7 +449,9 @@ fn read_policy(text: &str, format: Format) -> Result<PolicyConfig, model::Failur
             // A kind in two cases.
             DuplicateKey => text.contains("\"kind\""),
             // JSON has no NaN and no infinity.
-            WrongType => error.message().ends_with("found a string"),
+            WrongType => ["NaN", "inf", "-inf"]
+                .iter()
+                .any(|name| error.message().ends_with(&format!("the string {name:?}"))),
             _ => false,
         };
         assert!(is_refused, "{error}\n{text}");
@@ -584,7 +586,9 @@ fn reason_fields(reason: &ExclusionReason) -> BTreeMap<String, model::Field> {
         number => model::Field::Integer(number.as_i64().expect("a number of tokens or items")),
     };
     let fields = fields.iter();
-    fields.map(|(key, value)| (key.clone(), field(value))).collect()
+    fields
+        .map(|(key, value)| (key.clone(), field(value)))
+        .collect()
 }
 
 fn json<T: serde::Serialize + serde::de::DeserializeOwned>(value: &T) -> T {
