@@ -92,7 +92,7 @@ impl fmt::Debug for CounterOptions {
 impl CounterOptions {
     /// Returns the counter by its name, else by the model. An unknown model is estimated, and so are chats
     /// without a model in the format of a provider whose encoding is not public.
-    pub(crate) fn counter(
+    pub fn counter(
         &self,
         model: Option<&str>,
         shape: Option<Shape>,

@@ -552,9 +552,9 @@ fn of_fit(error: &FitError) -> ErrorClass {
 
 fn of_run(error: &CupelError) -> ErrorClass {
     match error {
-        CupelError::PinnedExceedsBudget { .. } | CupelError::Overflow { .. } => {
-            ErrorClass::OverBudget
-        }
+        CupelError::PinnedExceedsBudget { .. }
+        | CupelError::MandatoryExceedsBudget { .. }
+        | CupelError::Overflow { .. } => ErrorClass::OverBudget,
         // A strategy returned what was not offered.
         CupelError::Contract { .. } => ErrorClass::Internal,
         _ => ErrorClass::InvalidInput,
@@ -577,10 +577,18 @@ fn run_help(error: &CupelError) -> Option<String> {
             "raise the target by {} tokens, or set \"overflow_strategy\" to \"truncate\" or \"proceed\"",
             grouped(merged_tokens.saturating_sub(*target_tokens))
         ),
+        CupelError::MandatoryExceedsBudget {
+            needed_tokens,
+            available,
+        } => format!(
+            "raise the budget by {} tokens or mark fewer items as mandatory",
+            grouped(needed_tokens.saturating_sub(*available))
+        ),
         CupelError::TableTooLarge { .. } | CupelError::TableOverLimit { .. } => {
             "raise \"bucket_size\" of the knapsack, or use the greedy slicer".to_owned()
         }
-        // A run has this error only for a required count that cannot be met.
+        // A run has this error only for a required count that cannot be met: settings were checked before,
+        // and other failures have variants of their own.
         CupelError::SlicerConfig(_) => {
             "lower \"require_count\" of the kind, or set \"scarcity\" to \"degrade\"".to_owned()
         }

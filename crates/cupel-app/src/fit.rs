@@ -29,7 +29,7 @@ pub struct FitAnswer {
     /// The dropped messages or items, in order.
     pub dropped: Vec<DroppedEntry>,
     /// The kept messages with shortened texts, in order.
-    pub shortened: Vec<Shortened>,
+    pub shortened: Vec<ShortenedEntry>,
     /// The texts in the place of dropped messages, in order.
     pub markers: Vec<Marker>,
     /// What the provider may reject in the window, and lost cache breakpoints.
@@ -68,6 +68,24 @@ pub struct DroppedEntry {
     pub reason: ExclusionReason,
 }
 
+/// A kept message with shortened texts.
+#[derive(Debug, Clone, Serialize)]
+pub struct ShortenedEntry {
+    /// Its position.
+    pub index: usize,
+    /// Its role as written.
+    pub role: String,
+    /// The most tokens that each of its shortened texts may have.
+    pub level: i64,
+    /// Its tokens.
+    pub tokens: i64,
+    /// Its tokens before.
+    pub original_tokens: i64,
+    /// The path of each shortened value and its new text; `None` in an answer without texts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub texts: Option<Vec<(String, String)>>,
+}
+
 /// What a session adds to the answer.
 #[derive(Debug, Clone, Serialize)]
 pub struct SessionAnswer {
@@ -95,6 +113,19 @@ impl From<&Dropped> for DroppedEntry {
             role: dropped.role.clone(),
             tokens: dropped.tokens,
             reason: dropped.reason.clone(),
+        }
+    }
+}
+
+impl From<&Shortened> for ShortenedEntry {
+    fn from(shortened: &Shortened) -> Self {
+        Self {
+            index: shortened.index,
+            role: shortened.role.clone(),
+            level: shortened.level,
+            tokens: shortened.tokens,
+            original_tokens: shortened.original_tokens,
+            texts: Some(shortened.texts.clone()),
         }
     }
 }
@@ -169,11 +200,19 @@ impl FitAnswer {
         Self {
             kept: fitted.kept.clone(),
             dropped: fitted.dropped.iter().map(DroppedEntry::from).collect(),
-            shortened: fitted.shortened.clone(),
+            shortened: fitted.shortened.iter().map(ShortenedEntry::from).collect(),
             markers: fitted.markers.clone(),
             warnings: fitted.warnings.clone(),
             ..self
         }
+    }
+
+    /// Leaves out the texts of shortened messages.
+    pub fn without_texts(mut self) -> Self {
+        for shortened in &mut self.shortened {
+            shortened.texts = None;
+        }
+        self
     }
 
     /// Adds the chat as it is written.
