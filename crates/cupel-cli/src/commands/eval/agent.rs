@@ -3,22 +3,16 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use cupel_chat::{Chat, TokenCounter};
-use rayon::prelude::*;
+use cupel_chat::{Chat, ChatError};
+use cupel_eval::{EvalPolicy, Method, ReplayError, RunsError, parse_runs, replay};
 
-use super::replay::{Method, Setting, replay};
-use super::table::{Results, Row};
-use super::tally::Tally;
+use super::{observed, stopped, table};
 use crate::budget::tokens;
-use crate::chats;
-use crate::classify::{Classified, Input};
 use crate::counting::ChatArgs;
 use crate::failure::{Exit, Failure};
 use crate::input::Source;
 use crate::output::Output;
-use crate::progress::Meter;
 use crate::task::NamedPolicy;
-use crate::text::{counted, grouped_count};
 use crate::trimming::TrimmingArgs;
 
 /// Replay recorded agent runs and measure their windows
@@ -67,34 +61,23 @@ A line: {\"id\": \"run-1\", \"messages\": [...]}";
 impl Agent {
     pub(super) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
         let methods = self.methods()?;
-        let mut settings = Vec::new();
-        for &budget in &self.budget {
-            for method in &methods {
-                let method = method.clone();
-                settings.push(Setting { method, budget });
-            }
-        }
         let counter = self.chat.counter(None, None)?;
-        let runs = self.read()?;
-        let tallies = replay_all(&runs, &settings, &*counter, output)?;
-        let rows = settings.iter().enumerate().map(|(position, setting)| {
-            let tallies = tallies.iter().map(|tallies| &tallies[position]);
-            Row::new(setting, &tallies.collect::<Vec<_>>())
+        let source = Source::read(&self.runs)?;
+        let runs = self.read(&source)?;
+        let report = observed(output, "run", |observe| {
+            replay(&runs, &methods, &self.budget, &*counter, observe)
         });
-        let results = Results {
-            runs: runs.len(),
-            counter: counter.name(),
-            rows: rows.collect(),
-        };
-        if results.requests() == 0 {
-            return Err(Failure::input("the runs have no answer to replay")
-                .in_file(&crate::input::name(&self.runs))
-                .help(LINE));
-        }
+        let report = report.map_err(|error| match error {
+            ReplayError::Stopped(_) => stopped(),
+            ReplayError::NoAnswer => Failure::input(error.to_string())
+                .in_file(&source.name)
+                .help(LINE),
+            error => Failure::internal(error.to_string()).in_file(&source.name),
+        })?;
         if output.is_json() {
-            output.json(&results.document())?;
+            output.json(&report)?;
         } else {
-            results.write(output)?;
+            table::write(&report, output)?;
         }
         Ok(Exit::Success)
     }
@@ -105,7 +88,10 @@ impl Agent {
         } else {
             Method::Fit
         };
-        let method = |policy: NamedPolicy| policy.trimmed(&self.trimming).map(method);
+        let method = |policy: NamedPolicy| {
+            let NamedPolicy { name, policy } = policy.trimmed(&self.trimming)?;
+            Ok(method(EvalPolicy::new(name, policy)))
+        };
         if self.policy.is_empty() {
             let policy = NamedPolicy::for_chats(self.state);
             return Ok(vec![Method::Suffix, method(policy)?]);
@@ -117,51 +103,35 @@ impl Agent {
         policies.collect()
     }
 
-    /// Reads the runs. Blank lines are skipped.
-    fn read(&self) -> Result<Vec<Chat>, Failure> {
-        let source = Source::read(&self.runs)?;
-        let runs: Vec<(usize, &str)> = match chats::find(&source, &self.chat.read) {
-            Some(chats) => chats.iter().collect(),
-            None => {
-                let lines = (1..).zip(source.text.lines());
-                lines.filter(|(_, line)| !line.trim().is_empty()).collect()
-            }
-        };
-        let run = |(line, text): (usize, &str)| {
-            let line = Source::line(&source.name, line, text.into())?;
-            let classified = Classified::of(&line, &self.chat.read);
-            match Input::read(&line, &classified, &self.chat.read, &|_| 0)? {
-                Input::Chat(chat) => Ok(*chat),
-                Input::Items { .. } => Err(Failure::input("this is not a chat")
-                    .at(line.whole())
-                    .help(LINE)),
-            }
-        };
-        runs.into_iter().map(run).collect()
+    fn read(&self, source: &Source) -> Result<Vec<Chat>, Failure> {
+        let args = &self.chat.read;
+        let at = args.at.as_deref().unwrap_or_default();
+        parse_runs(&source.text, at, args.shape).map_err(|error| match error {
+            RunsError::Chat(error) => unreadable(source, error),
+            RunsError::Items { line } => Failure::input("this is not a chat")
+                .at(source.place(line, 1, String::new()))
+                .help(LINE),
+        })
     }
 }
 
 /// The format of the input, for errors.
 const LINE: &str = "each line holds one run: {\"id\": \"run-1\", \"messages\": [...]}";
 
-/// Replays the runs on all cores and returns the tallies of each run. Reports progress on a terminal.
-fn replay_all(
-    runs: &[Chat],
-    settings: &[Setting],
-    counter: &dyn TokenCounter,
-    output: &mut Output,
-) -> Result<Vec<Vec<Tally>>, Failure> {
-    let mut meter = Meter::new(output);
-    let mut tallies = Vec::with_capacity(runs.len());
-    for chunk in runs.chunks(4 * rayon::current_num_threads()) {
-        let chunk = chunk.par_iter().map(|run| replay(run, settings, counter));
-        let chunk: Result<Vec<_>, _> = chunk.collect();
-        tallies.extend(chunk.map_err(|error| Failure::internal(error.to_string()))?);
-        meter.update(output, || {
-            let (done, all) = (grouped_count(tallies.len()), counted(runs.len(), "run"));
-            format!("{done} of {all}")
-        });
+/// Returns the failure to read a run.
+fn unreadable(source: &Source, error: ChatError) -> Failure {
+    let help = match &error.pointers[..] {
+        [] if error.is_ambiguous() => Some("name it with --shape".to_owned()),
+        [] => None,
+        pointers => Some(format!(
+            "name the place of the chat: --at {}",
+            pointers.join(" or --at ")
+        )),
+    };
+    let failure = Failure::input(error.sentence());
+    let place = source.place(error.place.line, error.place.column, error.path);
+    match help {
+        Some(help) => failure.at(place).help(help),
+        None => failure.at(place),
     }
-    meter.clear(output);
-    Ok(tallies)
 }
