@@ -21,7 +21,6 @@ use pyo3::types::{PyCapsule, PyString};
 use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader, PySchema};
 use rayon::ThreadPool;
 use rayon::prelude::*;
-use serde_json::json;
 
 use self::layout::{Batch, Plan};
 use self::requests::{Requests, Segment};
@@ -184,25 +183,15 @@ fn check(plan: &Plan, settings: &Settings) -> Result<(), Fault> {
 }
 
 /// Returns the part of a policy that reads the texts of items; `None` if no part does. Python callables are
-/// assumed not to. `test_batches.py` fails for a strategy that it does not know.
-fn text_reader(policy: &Policy) -> Option<String> {
-    const READERS: [&str; 6] = [
-        "relevance",
-        "neighbor",
-        "conversation",
-        "embedding",
-        "near_duplicates",
-        "diversity",
+/// assumed not to.
+fn text_reader(policy: &Policy) -> Option<&'static str> {
+    let readers = [
+        ("deduplication", policy.deduplication()),
+        ("the scorer", policy.scorer().reads_content()),
+        ("the slicer", policy.slicer().reads_content()),
     ];
-    if policy.deduplication() {
-        return Some("deduplication".to_owned());
-    }
-    let scorer = policy.scorer().to_config().ok().map(|it| json!(it));
-    let slicer = policy.slicer().to_config().ok().map(|it| json!(it));
-    let strategies = json!([scorer, slicer]).to_string();
-    let is_used = |name: &&&str| strategies.contains(&format!("\"type\":\"{name}\""));
-    let reader = READERS.iter().find(is_used)?;
-    Some(format!("`{reader}`"))
+    let reader = readers.into_iter().find(|(_, reads)| *reads);
+    reader.map(|(part, _)| part)
 }
 
 fn result_schema(plan: Option<&Plan>, request_id: &str) -> Result<SchemaRef, Fault> {

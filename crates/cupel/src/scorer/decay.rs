@@ -287,6 +287,11 @@ impl Scorer for DecayScorer {
         Some(self)
     }
 
+    /// Within a window or a step, ages are equal.
+    fn ranks_by_time(&self) -> bool {
+        matches!(self.curve, DecayCurve::Exponential(_))
+    }
+
     #[cfg(feature = "serde")]
     fn to_config(&self) -> Result<super::ScorerConfig, super::ConfigError> {
         use crate::config::{CurveConfig, StepWindow};

@@ -3,16 +3,17 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use cupel_chat::{Chat, ChatError};
+use cupel_app::{Error, Fault, NamedPolicy, Source};
+use cupel_chat::Chat;
 use cupel_eval::{EvalPolicy, Method, ReplayError, RunsError, parse_runs, replay};
 
 use super::{observed, stopped, table};
 use crate::budget::tokens;
 use crate::counting::ChatArgs;
 use crate::failure::{Exit, Failure};
-use crate::input::Source;
+use crate::input;
 use crate::output::Output;
-use crate::task::NamedPolicy;
+use crate::task::find_policy;
 use crate::trimming::TrimmingArgs;
 
 /// Replay recorded agent runs and measure their windows
@@ -61,8 +62,8 @@ A line: {\"id\": \"run-1\", \"messages\": [...]}";
 impl Agent {
     pub(super) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
         let methods = self.methods()?;
-        let counter = self.chat.counter(None, None)?;
-        let source = Source::read(&self.runs)?;
+        let counter = self.chat.counter().counter(None, None)?;
+        let source = input::read(&self.runs)?;
         let runs = self.read(&source)?;
         let report = observed(output, "run", |observe| {
             replay(&runs, &methods, &self.budget, &*counter, observe)
@@ -89,7 +90,7 @@ impl Agent {
             Method::Fit
         };
         let method = |policy: NamedPolicy| {
-            let NamedPolicy { name, policy } = policy.trimmed(&self.trimming)?;
+            let NamedPolicy { name, policy } = self.trimming.options().apply(policy)?;
             Ok(method(EvalPolicy::new(name, policy)))
         };
         if self.policy.is_empty() {
@@ -98,7 +99,7 @@ impl Agent {
         }
         let policies = self.policy.iter().map(|name| match name.as_str() {
             Method::SUFFIX => Ok(Method::Suffix),
-            name => NamedPolicy::find(name).and_then(method),
+            name => find_policy(name).and_then(method),
         });
         policies.collect()
     }
@@ -107,7 +108,11 @@ impl Agent {
         let args = &self.chat.read;
         let at = args.at.as_deref().unwrap_or_default();
         parse_runs(&source.text, at, args.shape).map_err(|error| match error {
-            RunsError::Chat(error) => unreadable(source, error),
+            RunsError::Chat(error) => {
+                let place = source.place(error.place.line, error.place.column, error.path.clone());
+                let is_array = false;
+                Error::new(Fault::Chat { error, is_array }).at(place).into()
+            }
             RunsError::Items { line } => Failure::input("this is not a chat")
                 .at(source.place(line, 1, String::new()))
                 .help(LINE),
@@ -117,21 +122,3 @@ impl Agent {
 
 /// The format of the input, for errors.
 const LINE: &str = "each line holds one run: {\"id\": \"run-1\", \"messages\": [...]}";
-
-/// Returns the failure to read a run.
-fn unreadable(source: &Source, error: ChatError) -> Failure {
-    let help = match &error.pointers[..] {
-        [] if error.is_ambiguous() => Some("name it with --shape".to_owned()),
-        [] => None,
-        pointers => Some(format!(
-            "name the place of the chat: --at {}",
-            pointers.join(" or --at ")
-        )),
-    };
-    let failure = Failure::input(error.sentence());
-    let place = source.place(error.place.line, error.place.column, error.path);
-    match help {
-        Some(help) => failure.at(place).help(help),
-        None => failure.at(place),
-    }
-}

@@ -9,9 +9,11 @@ use cupel_eval::{
 };
 
 use super::{failure, observed, read_dataset};
+use cupel_app::NamedPolicy;
+
 use crate::failure::{Exit, Failure};
 use crate::output::{Output, columns, style};
-use crate::task::NamedPolicy;
+use crate::task::find_policy;
 use crate::text::{Table, counted, excerpt, grouped, left, right};
 use crate::trimming::at_least_one;
 
@@ -44,7 +46,7 @@ pub(super) struct Evidence {
 impl Evidence {
     pub(super) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
         let policies = self.policy.iter().map(|name| {
-            let NamedPolicy { name, policy } = NamedPolicy::find(name)?;
+            let NamedPolicy { name, policy } = find_policy(name)?;
             Ok(EvalPolicy::new(name, policy))
         });
         let policies = policies.collect::<Result<Vec<_>, Failure>>()?;

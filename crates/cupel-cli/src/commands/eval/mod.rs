@@ -9,16 +9,17 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use clap::{Args, Subcommand};
+use cupel_app::Place;
 use cupel_chat::Encoding;
 use cupel_eval::{Dataset, EvalError, LINE_FORMAT, Progress};
 
 use self::agent::Agent;
 use self::evidence::Evidence;
 use self::tune::Tune;
-use crate::failure::{Exit, Failure, Place};
-use crate::input::Source;
+use crate::failure::{Exit, Failure};
+use crate::input;
 use crate::output::Output;
-use crate::progress::{Meter, StopCheck};
+use crate::progress::Meter;
 use crate::text::{counted, grouped_count};
 
 /// Measure policies on questions with evidence, or on agent runs
@@ -73,7 +74,7 @@ impl Eval {
 
 /// Reads a file with questions.
 fn read_dataset(path: &Path) -> Result<Dataset, Failure> {
-    let source = Source::read(path)?;
+    let source = input::read(path)?;
     let dataset = Dataset::parse(&*source.name, &source.text, &Encoding::O200k);
     dataset.map_err(|error| {
         let failure = Failure::input(error.problem.to_string());
@@ -92,19 +93,14 @@ fn read_dataset(path: &Path) -> Result<Dataset, Failure> {
     })
 }
 
-/// Runs a call that reports its progress: shows it on a terminal, and asks the program that embeds the command
-/// whether to stop.
+/// Runs a call that reports its progress, and shows it on a terminal.
 fn observed<T>(
     output: &mut Output,
     unit: &str,
     call: impl FnOnce(&mut dyn FnMut(Progress) -> ControlFlow<()>) -> T,
 ) -> T {
     let mut meter = Meter::new(output);
-    let mut stop = StopCheck::new();
     let result = call(&mut |Progress { done, total }| {
-        if stop.is_due_and_stopped() {
-            return ControlFlow::Break(());
-        }
         meter.update(output, || {
             format!("{} of {}", grouped_count(done), counted(total, unit))
         });
@@ -126,7 +122,7 @@ fn failure(error: EvalError) -> Failure {
             line,
             error,
             ..
-        } => Failure::run(&error).or_at(|| Place {
+        } => Failure::from(error).or_at(|| Place {
             file: dataset,
             line,
             column: 1,
