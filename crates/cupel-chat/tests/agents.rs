@@ -442,7 +442,7 @@ fn a_sweep_over_a_policy_with_a_step_is_one_run_per_budget() {
     let policy = default_policy().to_builder().chat(settings);
     let policy = policy.build().unwrap();
     let candidates = chat.candidates_for(&policy, None, &Heuristic).unwrap();
-    let pipeline = cupel::Pipeline::from(chat.policy_over(&policy, &candidates));
+    let pipeline = chat.policy_over(&policy, &candidates);
     let all = chat.tokens(&Heuristic);
     let range = all - 300..=all;
     let sweep = pipeline.sweep(&candidates, &budget(all), range.clone());

@@ -215,7 +215,7 @@ impl Surface {
         match self {
             Self::Plain => {
                 let policy = policy.build()?;
-                let output = Pipeline::from(policy.clone()).run_indices(items, budget)?;
+                let output = policy.clone().run_indices(items, budget)?;
                 let window = policy.run(items, budget)?;
                 assert_eq!(window.len(), output.len(), "run and run_indices agree");
                 for (item, &index) in window.iter().zip(&output) {
@@ -238,7 +238,7 @@ impl Surface {
                 Ok(ran)
             }
             Self::Custom => {
-                let pipeline = Pipeline::from(policy.build()?);
+                let pipeline = policy.build()?;
                 Ok(model::Run {
                     output: pipeline.run_indices(items, budget)?,
                     ..Default::default()
@@ -250,7 +250,7 @@ impl Surface {
                 let policy = policy
                     .on_overflow(move |event| *observer.lock().unwrap() = Some(event.clone()))
                     .build()?;
-                let report = Pipeline::from(policy).dry_run(items, budget)?;
+                let report = policy.dry_run(items, budget)?;
                 let mut ran = ran(items, &report);
                 let event = seen.lock().unwrap().take();
                 ran.overflow = Some(event.map(|event| overflow(items, &event)));

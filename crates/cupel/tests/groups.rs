@@ -251,7 +251,7 @@ fn pipelines() -> [Pipeline; 2] {
             .placer(ChronologicalPlacer)
             .overflow_strategy(OverflowStrategy::Proceed)
             .deduplication(false);
-        Pipeline::from(policy.build().unwrap())
+        policy.build().unwrap()
     })
 }
 
