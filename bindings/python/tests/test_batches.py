@@ -242,6 +242,7 @@ STRATEGIES: dict[str, dict[str, dict[str, Any]]] = {
         "scorer.metadata_key": {"key": "k", "value": "v", "boost": 2},
         "scorer.product": {"scorers": [RECENCY]},
         "scorer.fusion": {"entries": [{"scorer": RECENCY}]},
+        "scorer.embedding": {"vector": [1.0]},
         "slicer.greedy": {},
         "slicer.rank": {},
         "slicer.density": {"exponent": 0.5},
@@ -254,15 +255,14 @@ STRATEGIES: dict[str, dict[str, dict[str, Any]]] = {
         "slicer.choice": {},
     },
     "reads texts": {
-        "scorer.embedding": {"vector": [1.0]},
         "scorer.relevance": {"query": "keys"},
-        "scorer.neighbor": {"inner": RECENCY},
+        "scorer.neighbor": {"inner": {"type": "relevance", "query": "keys"}},
         "scorer.conversation": {"query": "keys"},
         "slicer.diversity": {},
         "slicer.near_duplicates": {},
     },
 }
-"""Every strategy. A new one has to be in ``READERS`` of src/batches/mod.rs if it reads texts."""
+"""Every strategy. One that reads texts says so in ``reads_content``."""
 
 
 def test_every_strategy_that_reads_texts_is_refused_without_them() -> None:
@@ -283,7 +283,7 @@ def test_every_strategy_that_reads_texts_is_refused_without_them() -> None:
             if effect == "reads no texts":
                 assert select(table, 20, policy).num_rows == 2, name
             else:
-                message = f"missing column `content`: `{kind}` of the policy reads the texts"
+                message = f"missing column `content`: the {role} of the policy reads the texts"
                 with pytest.raises(ValueError, match=message):
                     cupel.select_batches(table, 10, policy)
 

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use cupel::config::nearest_name;
 use cupel::{ContextBudget, ContextItem, ContextKind, Policy};
-use serde_json::Value;
 
 use crate::notice::Notice;
 
@@ -43,14 +42,8 @@ pub(crate) fn unused_kinds(
     let mut notices: Vec<Notice> = slots
         .map(|(kind, tokens)| notice(kind, Some(*tokens)))
         .collect();
-    let mut quotas = BTreeSet::new();
-    if let Ok(slicer) = policy.slicer().to_config() {
-        collect_kinds(
-            &serde_json::to_value(slicer).unwrap_or_default(),
-            &mut quotas,
-        );
-    }
-    for kind in quotas.iter().filter_map(|kind| ContextKind::new(kind).ok()) {
+    let quotas: BTreeSet<ContextKind> = policy.slicer().kinds().into_iter().collect();
+    for kind in quotas {
         let is_known = KNOWN
             .iter()
             .any(|known| known.eq_ignore_ascii_case(kind.as_str()));
@@ -59,23 +52,4 @@ pub(crate) fn unused_kinds(
         }
     }
     notices
-}
-
-/// Collects the values of all keys `kind`.
-fn collect_kinds(value: &Value, kinds: &mut BTreeSet<String>) {
-    match value {
-        Value::Object(fields) => {
-            kinds.extend(
-                fields
-                    .get("kind")
-                    .and_then(Value::as_str)
-                    .map(str::to_owned),
-            );
-            fields
-                .values()
-                .for_each(|value| collect_kinds(value, kinds));
-        }
-        Value::Array(values) => values.iter().for_each(|value| collect_kinds(value, kinds)),
-        _ => {}
-    }
 }

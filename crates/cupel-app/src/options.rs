@@ -104,7 +104,11 @@ impl ChatOptions {
         if let Some(marker) = &self.marker {
             // An empty marker is none.
             let is_off = marker == MARKER_OFF;
-            chat.marker = Some(if is_off { String::new() } else { marker.clone() });
+            chat.marker = Some(if is_off {
+                String::new()
+            } else {
+                marker.clone()
+            });
         }
         chat.step = self.step.or(chat.step);
         chat.strict |= self.strict;
@@ -151,11 +155,11 @@ fn first_given(options: &[(Argument, bool)]) -> Option<Argument> {
 ///
 /// [`Fault::NeedsLadder`].
 pub fn check_ladder(policy: &Policy, name: &str, argument: Argument) -> Result<(), Error> {
-    match policy.slicer().to_config() {
-        Ok(cupel::config::SlicerConfig::Ladder { .. }) => Ok(()),
-        _ => Err(Error::new(Fault::NeedsLadder {
-            argument,
-            policy: name.to_owned(),
-        })),
+    if policy.slicer().ladder().is_some() {
+        return Ok(());
     }
+    Err(Error::new(Fault::NeedsLadder {
+        argument,
+        policy: name.to_owned(),
+    }))
 }

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use cupel::config::{PolicyConfig, ScorerConfig};
-use cupel::{ContextItem, Language, Policy, RelevanceScorer, ScorePart, Scorer};
+use cupel::{ContextItem, Language, RelevanceScorer, ScorePart, Scorer};
 use cupel_chat::Shape;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::error::{Error, Fault};
 use crate::input::{Classified, Input};
@@ -91,7 +91,7 @@ pub fn search(
     ranked.sort_by(|(a, one), (b, other)| other.score.total_cmp(&one.score).then(a.cmp(b)));
     let matching = ranked.len();
     ranked.truncate(top);
-    let matched_words = matched_words(&items, &ranked, language(&policy));
+    let matched_words = matched_words(&items, &ranked, policy.scorer().language().unwrap_or_default());
     let passages = ranked.into_iter().map(|(index, part)| Passage {
         index,
         role: labels[index].clone(),
@@ -213,21 +213,4 @@ fn collect_terms<'p>(part: &'p ScorePart, terms: &mut BTreeSet<&'p str>) {
 pub fn words(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split(|c: char| !c.is_alphanumeric());
     words.filter(|word| !word.is_empty())
-}
-
-/// Returns the language of the policy's scorers.
-fn language(policy: &Policy) -> Language {
-    fn find(value: &Value) -> Option<Language> {
-        match value {
-            Value::Object(fields) => match fields.get("language") {
-                Some(Value::String(name)) => Language::from_name(name),
-                _ => fields.values().find_map(find),
-            },
-            Value::Array(values) => values.iter().find_map(find),
-            _ => None,
-        }
-    }
-    let config = policy.scorer().to_config().ok();
-    let config = config.and_then(|config| serde_json::to_value(config).ok());
-    config.as_ref().and_then(find).unwrap_or_default()
 }

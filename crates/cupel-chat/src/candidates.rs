@@ -1,13 +1,12 @@
 //! [`Candidates`]: the messages of a chat as items, with shorter views for a ladder.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Deref;
 use std::sync::Arc;
 
-use cupel::config::{ScorerConfig, SlicerConfig};
 use cupel::{
-    ContextBudget, ContextItem, ContextItemBuilder, ContextView, GroupSlice, LadderSlice,
-    LadderStep, NearDuplicateSlice, Policy, Shorten, total_tokens,
+    ContextBudget, ContextItem, ContextItemBuilder, ContextView, CupelError, GroupSlice,
+    LadderSlice, LadderStep, NearDuplicateSlice, Policy, Shorten, total_tokens,
 };
 
 use crate::chat::Chat;
@@ -26,7 +25,7 @@ pub struct Candidates {
     pub(crate) originals: Vec<ContextItem>,
     /// The text replacements of each message.
     pub(crate) replacements: Vec<Replacements>,
-    /// The slicer of the policy, if it is a ladder.
+    /// The ladder of the policy, as this chat needs it. Other slicers may be around it.
     pub(crate) ladder: Option<LadderSlice>,
     /// The tokens of all messages as they were read.
     pub(crate) tokens_before: i64,
@@ -133,35 +132,44 @@ pub(crate) struct Memory {
     pub(crate) bases: Vec<Option<Base>>,
 }
 
-/// Returns the slicer of a policy, if it is a ladder, with the steps that its settings allow.
-fn ladder_of(policy: &Policy) -> Option<LadderSlice> {
-    let Ok(SlicerConfig::Ladder {
-        mut steps,
-        shorten_to,
-        drop_to,
-        ..
-    }) = policy.slicer().to_config()
-    else {
-        return None;
+/// Returns the ladder of a policy with the steps that its settings allow; it may be wrapped.
+///
+/// # Errors
+///
+/// [`CupelError::PipelineConfig`] if a slicer wraps the ladder and cannot take an adapted one in its place: the
+/// settings and the markers of the chat would have no effect.
+fn ladder_of(policy: &Policy) -> Result<Option<LadderSlice>, CupelError> {
+    let slicer = policy.slicer();
+    let Some(ladder) = slicer.ladder() else {
+        return Ok(None);
     };
     let shorten = policy.chat().shorten;
-    steps.retain(|step| match step {
+    let is_allowed = |step: &&LadderStep| match step {
         LadderStep::Shorten { mandatory, .. } => {
             shorten == Shorten::All || (shorten == Shorten::Old && !mandatory)
         }
         LadderStep::Supersede { .. } => shorten != Shorten::Off,
         _ => true,
-    });
-    LadderSlice::new(steps).with_marks(shorten_to, drop_to).ok()
+    };
+    let steps = ladder.steps().iter().filter(is_allowed);
+    let ladder = ladder.clone().with_steps(steps.cloned().collect());
+    if slicer.with_ladder(ladder.clone()).is_none() {
+        return Err(CupelError::PipelineConfig(format!(
+            "a chat cannot adapt the LadderSlice inside of {}; implement `Slicer::with_ladder` for it",
+            slicer.slicer_name()
+        )));
+    }
+    Ok(Some(ladder))
 }
 
 /// Returns the number of gaps that a window of the policy has room to mark.
 fn gaps_of(policy: &Policy) -> i64 {
-    match policy.scorer().to_config() {
+    if policy.scorer().ranks_by_time() {
         // After the task and after the last user turn.
-        Ok(ScorerConfig::Recency) => 2,
+        2
+    } else {
         // Relevant messages are apart.
-        _ => 6,
+        6
     }
 }
 
@@ -182,11 +190,13 @@ impl Chat {
     /// As [`candidates`](Self::candidates), with the pins of the policy and its limit for tool results.
     /// For a policy with a [`LadderSlice`] the task, the last user turn and the newest step are
     /// mandatory instead of pinned, and messages offer shorter views. With a budget they offer only the
-    /// views that it needs, so that the candidates serve that budget alone.
+    /// views that it needs, which is less work, so that the candidates serve that budget alone. The window
+    /// is the same as with the candidates for any budget.
     ///
     /// # Errors
     ///
-    /// [`FitError`] for an invalid pin.
+    /// [`FitError`] for an invalid pin, and for a policy whose ladder a custom slicer wraps without
+    /// [`Slicer::with_ladder`](cupel::Slicer::with_ladder).
     pub fn candidates_for(
         &self,
         policy: &Policy,
@@ -208,7 +218,7 @@ impl Chat {
         let items = self.counted_candidates(counter, memory);
         let mut candidates = Candidates {
             replacements: vec![Replacements::default(); self.len()],
-            ladder: ladder_of(policy),
+            ladder: ladder_of(policy).map_err(FitError::Policy)?,
             tokens_before: total_tokens(&items),
             markers: Markers::Off,
             is_strict: settings.strict,
@@ -267,11 +277,9 @@ impl Chat {
         {
             candidates.edit(question, |item| item.meta("cupel:query", ""))?;
         }
-        if budget.is_none_or(|budget| candidates.tokens() > budget.window_limit()) {
-            // A step asks for more than the budget needs.
-            let budget = budget.filter(|_| settings.step.is_none());
-            candidates.offer_views(self, &marks, &repeated, budget, counter)?;
-        }
+        // A step asks for more than the budget needs.
+        let budget = budget.filter(|_| settings.step.is_none());
+        candidates.offer_views(self, &marks, &repeated, budget, counter)?;
         Ok(candidates)
     }
 
@@ -522,7 +530,9 @@ impl Candidates {
 
     /// Adds the views that the ladder may take; with a budget, only those of the steps that it needs.
     ///
-    /// The levels are tried in the order of the ladder, until a state before the first drop fits.
+    /// The levels are tried in the order of the ladder, until a state before the first drop fits. The
+    /// window is the same with a budget as without, because the ladder finds the same states up to that
+    /// one: this loop and the ladder agree on who is capped and on the form of each message at each cap.
     fn offer_views(
         &mut self,
         chat: &Chat,
@@ -534,32 +544,35 @@ impl Candidates {
         let Some(ladder) = self.ladder.clone().filter(|_| chat.shape.is_chat()) else {
             return Ok(());
         };
-        let enough = budget.map(|budget| self.enough(&ladder, budget));
+        let limits = budget.map(|budget| self.ladder_limits(&ladder, budget));
         let mut total = self.tokens();
-        let last = chat.last_user_turn();
-        let mut is_superseded = vec![false; chat.len()];
-        // As the ladder orders them: the times of a transcript may not ascend.
-        let recency = |index: usize| (self.items[index].timestamp(), index);
-        for (index, call) in repeated {
-            let is_newer =
-                |(other, same): &(usize, String)| same == call && recency(*other) > recency(*index);
-            is_superseded[*index] = repeated.iter().any(is_newer);
+        if limits.is_some_and(|(whole, _)| total <= whole) {
+            return Ok(());
         }
+        let last = chat.last_user_turn();
+        let filter = chat.ladder_filter(self);
+        // The ladder chooses from these; pinned messages are outside of it.
+        let is_open: Vec<bool> = (0..chat.len())
+            .map(|index| !self.items[index].pinned() && filter(index).is_none())
+            .collect();
+        drop(filter);
+        let is_superseded = self.superseded(repeated, &is_open);
+        let is_kept = self.never_dropped();
         let mut offers: Vec<Option<Offer<'_>>> = (0..chat.len())
             .map(|index| {
                 let item = &self.items[index];
-                let is_open = !item.pinned() && !self.is_dropped_before(index);
                 let full = self.originals[index].tokens();
                 let base = self.replacements[index].base.as_ref();
                 let is_answer = last == Some(index + 1) && !chat.has_result(index);
-                is_open.then(|| Offer {
+                is_open[index].then(|| Offer {
                     shortener: chat.shortener(index, full, is_task(marks[index]), counter),
                     is_mandatory: marks[index]
                         .is_some_and(|(key, _)| key == LadderSlice::MANDATORY),
-                    is_kept: marks[index].is_some(),
+                    is_kept: is_kept[index],
                     tokens: item.tokens(),
-                    level: base.map_or(i64::MAX, |base| base.replacement.level),
+                    level: base.map_or(item.tokens(), |base| base.replacement.level),
                     least: if is_answer { LEAST_ANSWER } else { 0 },
+                    own_level: None,
                     views: Vec::new(),
                 })
             })
@@ -586,45 +599,92 @@ impl Candidates {
                     if !is_listed || !(offer.least..offer.level).contains(&level) {
                         continue;
                     }
-                    if let Some((text, replacement)) = offer.shortener.shorten(level, counter)
-                        && replacement.tokens < offer.tokens
-                    {
-                        total -= offer.tokens - replacement.tokens;
-                        (offer.tokens, offer.level) = (replacement.tokens, level);
-                        let view = ContextView::new(text, replacement.tokens).with_level(level);
-                        offer.views.push(view);
+                    let tokens = offer.tokens;
+                    if let Some(replacement) = offer.shorten(level, counter) {
+                        total -= tokens - replacement.tokens;
                         self.replacements[index].views.push(replacement.into());
                     }
                 }
-                if !mandatory && enough.is_some_and(|enough| total <= enough) {
+                if !mandatory && limits.is_some_and(|(_, enough)| total <= enough) {
                     break 'steps;
                 }
             }
         }
         for (index, offer) in offers.into_iter().enumerate() {
-            let views = offer.map(|offer| offer.views).unwrap_or_default();
-            if !views.is_empty() {
-                self.edit(index, |item| {
-                    views.into_iter().fold(item, ContextItemBuilder::view)
-                })?;
-            }
+            let Some(offer) = offer.filter(|offer| !offer.views.is_empty()) else {
+                continue;
+            };
+            self.edit(index, |item| {
+                let item = match offer.own_level {
+                    Some(level) => item.meta(LadderSlice::LEVEL, level.to_string()),
+                    None => item,
+                };
+                offer.views.into_iter().fold(item, ContextItemBuilder::view)
+            })?;
         }
         Ok(())
     }
 
-    /// Returns the tokens of all messages at which a ladder stops shortening. It assumes that a marker
-    /// stands already, so that it never stops too early.
-    fn enough(&self, ladder: &LadderSlice, budget: &ContextBudget) -> i64 {
+    /// Returns by position whether a newer result of the same call supersedes a message, as the ladder sees
+    /// it: among the messages that it chooses from, by timestamp, then by position. The timestamps of a
+    /// transcript may not ascend.
+    fn superseded(&self, repeated: &[(usize, String)], is_open: &[bool]) -> Vec<bool> {
+        let recency = |index: usize| (self.items[index].timestamp(), index);
+        let open = || repeated.iter().filter(|(index, _)| is_open[*index]);
+        let mut newest: HashMap<&str, usize> = HashMap::new();
+        for (index, call) in open() {
+            let newest = newest.entry(call).or_insert(*index);
+            if recency(*index) > recency(*newest) {
+                *newest = *index;
+            }
+        }
+        let mut is_superseded = vec![false; is_open.len()];
+        for (index, call) in open() {
+            is_superseded[*index] = newest[call.as_str()] != *index;
+        }
+        is_superseded
+    }
+
+    /// Returns by position whether a message is never dropped: it is pinned or marked, or in a group with a
+    /// marked one.
+    pub(crate) fn never_dropped(&self) -> Vec<bool> {
+        let messages = &self.items[..self.originals.len()];
+        let is_marked = |item: &ContextItem| {
+            let marks = [LadderSlice::MANDATORY, LadderSlice::KEEP];
+            marks.iter().any(|mark| item.metadata().contains_key(*mark))
+        };
+        let group = |item: &'_ ContextItem| item.metadata().get(GroupSlice::KEY).cloned();
+        let marked = messages.iter().filter(|item| is_marked(item));
+        let marked: BTreeSet<String> = marked.filter_map(group).collect();
+        let is_kept = |item: &ContextItem| {
+            let in_group = || group(item).is_some_and(|group| marked.contains(&group));
+            item.pinned() || is_marked(item) || in_group()
+        };
+        messages.iter().map(is_kept).collect()
+    }
+
+    /// Returns the tokens of the whole request up to which a ladder keeps all messages as they are, and those
+    /// at which it is certain to stop shortening.
+    fn ladder_limits(&self, ladder: &LadderSlice, budget: &ContextBudget) -> (i64, i64) {
         let pinned = total_tokens(self.items.iter().filter(|item| item.pinned()));
         let target = budget.effective(pinned).target_tokens();
-        let target = target.saturating_sub(ladder.marker_tokens()).max(0);
-        let (shorten_to, _) = ladder.marks();
+        let marker = ladder.marker_tokens();
+        // An earlier window of the session left a gap, whose marker stands already.
+        let gap = if self.gap_tokens() > marker {
+            marker
+        } else {
+            0
+        };
+        let whole = target.saturating_sub(gap).max(0);
+        // Certain: as if a marker stood in any case, and by the lower of both marks.
+        let (shorten_to, drop_to) = ladder.marks();
+        let target = target.saturating_sub(marker).max(0);
         #[expect(
             clippy::cast_possible_truncation,
             reason = "rounds down, and saturates"
         )]
-        let room = (target as f64 * shorten_to).floor() as i64;
-        room.saturating_add(pinned)
+        let enough = (target as f64 * shorten_to.min(drop_to)).floor() as i64;
+        (whole.saturating_add(pinned), enough.saturating_add(pinned))
     }
 }
 
@@ -633,11 +693,13 @@ struct Offer<'c> {
     shortener: MessageShortener<'c>,
     is_mandatory: bool,
     is_kept: bool,
-    /// The tokens and the level of the last view.
+    /// The tokens of the last view, and the lowest level that was tried.
     tokens: i64,
     level: i64,
     /// The lowest level.
     least: i64,
+    /// The lowest level that the message as it is was tried at, if there was no shorter one.
+    own_level: Option<i64>,
     views: Vec<ContextView>,
 }
 
@@ -649,6 +711,28 @@ impl Offer<'_> {
         } else {
             !self.is_mandatory
         }
+    }
+
+    /// Adds a view for a level that was not tried yet, if there is a shorter one. Returns its texts.
+    ///
+    /// If there is none, the last view has the level from now on. Example: a message of 105 tokens has a text
+    /// of 99, so the level of 100 leaves it as it is, and the level of 60 shortens it. Without the new level
+    /// a ladder that caps it at 100 would take the view of 60, the only one that is not above the cap.
+    fn shorten(&mut self, level: i64, counter: &dyn TokenCounter) -> Option<Replacement> {
+        self.level = level;
+        let shorter = self.shortener.shorten(level, counter);
+        let shorter = shorter.filter(|(_, replacement)| replacement.tokens < self.tokens);
+        let Some((text, replacement)) = shorter else {
+            match self.views.pop() {
+                Some(view) => self.views.push(view.with_level(level)),
+                None => self.own_level = Some(level),
+            }
+            return None;
+        };
+        self.tokens = replacement.tokens;
+        let view = ContextView::new(text, replacement.tokens);
+        self.views.push(view.with_level(level));
+        Some(replacement)
     }
 }
 

@@ -5,9 +5,8 @@ use std::fmt;
 use std::ops::Range;
 
 use cupel::{
-    ContextBudget, ContextItem, CupelError, Decisions, DiagnosticTraceCollector, ExclusionReason,
-    GroupSlice, LadderSlice, Policy, SelectionReport, TraceCollector, TraceDetailLevel,
-    total_tokens,
+    ContextBudget, CupelError, Decisions, DiagnosticTraceCollector, ExclusionReason, Policy,
+    SelectionReport, TraceCollector, TraceDetailLevel, total_tokens,
 };
 
 use crate::candidates::Candidates;
@@ -617,23 +616,8 @@ impl Chat {
         with_markers: bool,
     ) -> Option<FitError> {
         let available = budget.window_limit();
-        let (messages, request) = candidates.split_at(self.len());
-        let is_marked = |item: &&ContextItem| {
-            let marks = [LadderSlice::MANDATORY, LadderSlice::KEEP];
-            marks.iter().any(|mark| item.metadata().contains_key(*mark))
-        };
-        let group = |item: &ContextItem| item.metadata().get(GroupSlice::KEY).cloned();
-        // A mark of one message holds for its group.
-        let marked: BTreeSet<String> = messages
-            .iter()
-            .filter(is_marked)
-            .filter_map(group)
-            .collect();
-        let is_mandatory = |item: &ContextItem| {
-            let in_group = || group(item).is_some_and(|group| marked.contains(&group));
-            item.pinned() || is_marked(&item) || in_group()
-        };
-        let is_mandatory: Vec<bool> = messages.iter().map(is_mandatory).collect();
+        let request = &candidates[self.len()..];
+        let is_mandatory = candidates.never_dropped();
         let marker = if with_markers {
             self.marker_room(candidates, |index| is_mandatory[index])
         } else {

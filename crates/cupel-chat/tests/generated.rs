@@ -1,10 +1,12 @@
 //! Random sessions in every format, truncated after each message, at several budgets.
 
 use cupel::{
-    ChronologicalPlacer, ContextBudget, GreedySlice, KnapsackSlice, Pipeline, Policy, RecencyScorer,
+    ChatSettings, ChronologicalPlacer, ContextBudget, GreedySlice, KnapsackSlice, Pipeline, Policy,
+    RecencyScorer, Shorten,
 };
 use cupel_chat::{
     Chat, Encoding, FitError, Heuristic, Shape, TokenCounter, default_policy, newest_policy,
+    session_policy,
 };
 use cupel_conformance::testing;
 use proptest::collection::vec;
@@ -12,7 +14,8 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 
-use crate::{renderers, valid};
+use crate::characters::Characters;
+use crate::{renderers, valid, windows};
 
 pub(crate) const SHAPES: [Shape; 10] = [
     Shape::OpenAi,
@@ -425,6 +428,70 @@ fn the_sweep_of_a_chat_equals_one_fit_per_budget() {
                 for policy in [&newest_policy(), &greedy, &default_policy()] {
                     check_sweep(shape, &messages, policy)?;
                     check_sweep(shape, &messages[..messages.len() - 1], policy)?;
+                }
+            }
+            Ok(())
+        })
+        .unwrap_or_else(|error| panic!("{error}"));
+}
+
+/// Returns a policy with changed settings for chats.
+fn with(policy: &Policy, change: impl FnOnce(&mut ChatSettings)) -> Policy {
+    let mut settings = policy.chat().clone();
+    change(&mut settings);
+    policy.to_builder().chat(settings).build().unwrap()
+}
+
+/// Returns the policies whose windows are compared, and whether a larger budget keeps more.
+pub(crate) fn policies() -> Vec<(Policy, bool)> {
+    let default = default_policy();
+    let marker = "[{n} messages are left out]";
+    let changed = [
+        with(&default, |chat| chat.marker = Some(marker.to_owned())),
+        with(&default, |chat| chat.max_result = Some(70)),
+        with(&default, |chat| chat.keep_task = false),
+        with(&default, |chat| chat.shorten = Shorten::Old),
+        with(&default, |chat| chat.pin = vec!["0".to_owned()]),
+        strict(&default),
+        default,
+    ];
+    let mut policies: Vec<(Policy, bool)> = changed.map(|policy| (policy, true)).into();
+    // Their cuts are deeper than the budget needs.
+    policies.push((session_policy(), false));
+    policies.push((with(&default_policy(), |it| it.step = Some(90)), false));
+    policies
+}
+
+#[test]
+fn a_window_is_the_same_for_one_budget_as_for_any_and_grows_with_it() {
+    let config = Config {
+        // A case is thousands of fits: one in ten of the cases that are asked for.
+        cases: testing::cases(80).div_ceil(10),
+        failure_persistence: None,
+        max_shrink_iters: 300,
+        ..Config::default()
+    };
+    let policies = policies();
+    TestRunner::new(config)
+        .run(&vec(step(), 1..10), |mut steps| {
+            // Some calls are the same.
+            for step in &mut steps {
+                if let Step::Tools { calls, .. } = step {
+                    for (arguments, _) in calls {
+                        if arguments.len() % 2 == 0 {
+                            "again".clone_into(arguments);
+                        }
+                    }
+                }
+            }
+            for shape in SHAPES {
+                let messages = render(shape, &steps);
+                let chat = Chat::parse(&document(shape, &messages), Some(shape)).unwrap();
+                let all = chat.tokens(&Characters);
+                let budgets = (0..20).flat_map(|part| [all * part / 20, all * part / 20 + 1]);
+                for (policy, is_monotone) in &policies {
+                    windows::check(&chat, policy, &Characters, *is_monotone, budgets.clone())
+                        .map_err(|problem| TestCaseError::fail(format!("{shape}: {problem}")))?;
                 }
             }
             Ok(())

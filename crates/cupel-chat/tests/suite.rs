@@ -22,3 +22,5 @@ mod sweeps;
 mod tau_bench;
 mod valid;
 mod validators;
+mod windows;
+mod wrapped;

@@ -8,10 +8,12 @@ use cupel::{
     CupelError, GreedySlice, KindScorer, KnapsackSlice, LadderSlice, LadderStep, Pipeline, Policy,
     RankSlice, RecencyScorer, ScoredItem, ScoredRef, Shorten, Slicer,
 };
-use cupel_chat::{Chat, Fitter, Shape, default_policy, newest_policy};
+use cupel_chat::{Chat, Fitter, Heuristic, Shape, default_policy, newest_policy};
 use serde_json::{Value, json};
 
 use crate::characters::Characters;
+use crate::generated::policies;
+use crate::windows;
 
 fn budget(tokens: i64) -> ContextBudget {
     ContextBudget::with_target(tokens, tokens).unwrap()
@@ -418,6 +420,54 @@ fn a_sweep_has_no_changes_beyond_its_targets() {
             assert!(last <= Some(to), "{last:?} of {to}");
             // Only the whole chat has the result without a call.
             assert_eq!(last == Some(all), to == all);
+        }
+    }
+}
+
+#[test]
+fn the_windows_of_the_examples_are_the_same_for_one_budget_as_for_any() {
+    let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut files = vec![examples.join("agent-session.json")];
+    let shapes = std::fs::read_dir(examples.join("shapes")).unwrap();
+    files.extend(shapes.map(|entry| entry.unwrap().path()));
+    files.sort();
+    assert_eq!(files.len(), 11);
+    for file in files {
+        let chat = Chat::parse(&std::fs::read_to_string(&file).unwrap(), None).unwrap();
+        let all = chat.tokens(&Heuristic);
+        for (policy, is_monotone) in policies() {
+            let budgets = (1..=all + 1).step_by(101);
+            windows::check(&chat, &policy, &Heuristic, is_monotone, budgets)
+                .unwrap_or_else(|problem| panic!("{}: {problem}", file.display()));
+        }
+    }
+}
+
+/// Returns a chat with one old result and one old answer of a number of characters each.
+fn old_texts(result: usize, answer: usize) -> Chat {
+    let (result, answer) = ("word ".repeat(result / 5), "line ".repeat(answer / 5));
+    let call = |id: &str| json!({"id": id, "function": {"name": "read", "arguments": id}});
+    let messages = [
+        json!({"role": "user", "content": "task"}),
+        json!({"role": "assistant", "tool_calls": [call("a")]}),
+        json!({"role": "tool", "tool_call_id": "a", "content": result}),
+        json!({"role": "assistant", "content": answer}),
+        json!({"role": "user", "content": "more"}),
+        json!({"role": "assistant", "tool_calls": [call("b")]}),
+        json!({"role": "tool", "tool_call_id": "b", "content": "done"}),
+    ];
+    Chat::from_messages(&messages, Shape::OpenAi).unwrap()
+}
+
+#[test]
+fn a_text_within_a_level_stays_at_it_though_its_message_is_not() {
+    // Ten tokens of a role are over the level of 100; the text is not.
+    for (result, answer) in [(700, 95), (95, 95)] {
+        let chat = old_texts(result, answer);
+        for (policy, is_monotone) in policies() {
+            let budgets = 1..=chat.tokens(&Characters) + 1;
+            windows::check(&chat, &policy, &Characters, is_monotone, budgets)
+                .unwrap_or_else(|problem| panic!("{result} and {answer}: {problem}"));
         }
     }
 }

@@ -176,6 +176,15 @@ fn budgets() -> Vec<Case> {
         case("a required count that cannot be met", &["select", "items.json", "--budget", "100", "--policy", "both.json"], 2, ["kind 'Tool' has 0 items", "\"scarcity\" to \"degrade\""])
             .file("items.json", ITEMS)
             .file("both.json", r#"{"scorer": {"type": "recency"}, "slicer": {"type": "count_quota", "scarcity": "throw", "entries": [{"kind": "Tool", "require_count": 2, "cap_count": 9}]}}"#),
+        case("vectors of different lengths", &["select", "items.json", "--budget", "100", "--policy", "both.json"], 2, ["has 2 numbers", "give all items one length"])
+            .file("items.json", r#"[{"content": "a", "tokens": 1, "metadata": {"cupel:vector": "1,2"}}, {"content": "b", "tokens": 1, "metadata": {"cupel:vector": "1"}}]"#)
+            .file("both.json", r#"{"scorer": {"type": "reflexive"}, "slicer": {"type": "diversity", "similarity": "vectors"}}"#),
+        case("a vector of another length than the query's", &["select", "items.json", "--budget", "100", "--policy", "both.json"], 2, ["it needs 3", "as the query has"])
+            .file("items.json", r#"[{"content": "a", "tokens": 1, "metadata": {"cupel:vector": "1,2"}}]"#)
+            .file("both.json", r#"{"scorer": {"type": "embedding", "vector": [1, 2, 3]}}"#),
+        case("mandatory items above the budget", &["select", "items.json", "--budget", "5", "--policy", "both.json"], 1, ["4 over the budget of 5", "by 4 tokens"])
+            .file("items.json", r#"[{"content": "a", "tokens": 9, "metadata": {"cupel:mandatory": ""}}]"#)
+            .file("both.json", r#"{"scorer": {"type": "reflexive"}, "slicer": {"type": "ladder", "steps": [{"type": "drop"}]}}"#),
         request("a negative budget in a request", r#"{"max_tokens": -1}"#, ["request.json:3:28", "budget.max_tokens"]),
         request("a target above the budget in a request", r#"{"max_tokens": 1, "target_tokens": 2}"#, ["request.json:3:", "<= max_tokens (1)"]),
         request("a budget without a limit in a request", r#"{"target_tokens": 5}"#, ["request.json:3:13", "max_tokens"]),

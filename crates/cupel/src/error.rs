@@ -68,12 +68,23 @@ pub enum CupelError {
     /// A pipeline or policy is incomplete, or does not support an analysis.
     #[error("invalid pipeline configuration: {0}")]
     PipelineConfig(String),
-    /// The settings of a scorer are invalid, or it failed to score.
+    /// The settings of a scorer are invalid, or a custom scorer failed.
     #[error("invalid scorer configuration: {0}")]
     ScorerConfig(String),
-    /// The settings of a slicer are invalid, or a count requirement cannot be met.
+    /// The settings of a slicer are invalid, or a count requirement cannot be met under
+    /// [`ScarcityBehavior::Throw`](crate::ScarcityBehavior::Throw).
     #[error("invalid slicer configuration: {0}")]
     SlicerConfig(String),
+    /// The vector of an item is not a list of finite numbers, or its length differs from that of the query's
+    /// or of another item's.
+    #[error("invalid vector: {0}")]
+    InvalidVector(String),
+    /// A scorer needs a query, and neither it nor the policy has one.
+    #[error("{scorer} has no query; give the policy one with `Policy::with_query`")]
+    MissingQuery {
+        /// The scorer.
+        scorer: &'static str,
+    },
     /// A scorer contains itself. Built-in scorers own their children and never return this error; it is
     /// for custom scorers that share them.
     #[error("cycle detected: scorer appears in its own dependency graph")]
@@ -140,6 +151,8 @@ impl CupelError {
             Self::PipelineConfig(_) => "PipelineConfig",
             Self::ScorerConfig(_) => "ScorerConfig",
             Self::SlicerConfig(_) => "SlicerConfig",
+            Self::InvalidVector(_) => "InvalidVector",
+            Self::MissingQuery { .. } => "MissingQuery",
             Self::CycleDetected => "CycleDetected",
             Self::TableTooLarge { .. } => "TableTooLarge",
             Self::TableOverLimit { .. } => "TableOverLimit",

@@ -10,14 +10,14 @@ pub(crate) const KEY: &str = "cupel:vector";
 ///
 /// # Errors
 ///
-/// [`CupelError::ScorerConfig`] if it is not a list of finite numbers.
+/// [`CupelError::InvalidVector`] if it is not a list of finite numbers.
 pub(crate) fn of_item(item: &ContextItem) -> Result<Option<Vec<f32>>, CupelError> {
     let Some(text) = item.metadata().get(KEY) else {
         return Ok(None);
     };
     let fault = |number: &str| {
-        CupelError::ScorerConfig(format!(
-            "invalid number `{number}` in metadata `{KEY}` of {}; write finite numbers separated by commas",
+        CupelError::InvalidVector(format!(
+            "`{number}` in metadata `{KEY}` of {} is not a finite number; separate numbers by commas",
             Excerpt(item.content())
         ))
     };

@@ -149,8 +149,13 @@ fn invalid_parameters_and_vectors_are_refused() {
     };
     let budget = ContextBudget::with_target(9, 9).unwrap();
     let error = |vectors: [&str; 2]| slicer.slice(&vectors.map(item), &budget).unwrap_err();
-    let text = error(["1,2", "1,2,3"]).to_string();
-    assert!(text.contains("vectors of 2 and 3 numbers"), "{text}");
-    let text = error(["1,x", "1,2"]).to_string();
-    assert!(text.contains("invalid number `x`"), "{text}");
+    let lengths = error(["1,2", "1,2,3"]);
+    assert_eq!(lengths.code(), "InvalidVector");
+    let text = lengths.to_string();
+    assert!(text.contains("\"x\" has 2 numbers"), "{text}");
+    assert!(text.contains("has 3; give all items one length"), "{text}");
+    let number = error(["1,x", "1,2"]);
+    assert_eq!(number.code(), "InvalidVector");
+    let text = number.to_string();
+    assert!(text.contains("`x` in metadata"), "{text}");
 }

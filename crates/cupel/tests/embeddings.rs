@@ -77,7 +77,9 @@ fn faults_of_vectors_are_named() {
         "{error}"
     );
     let error = text(scorer().score_all(&[item("y", Some("1,inf"))]).unwrap_err());
-    assert!(error.contains("invalid number `inf`"), "{error}");
+    assert!(error.contains("`inf` in metadata"), "{error}");
+    let error = scorer().score_all(&[item("y", Some("1"))]).unwrap_err();
+    assert_eq!(error.code(), "InvalidVector");
     assert_eq!(scorer().score_all(&[item("y", None)]), Ok(vec![0.0]));
 }
 

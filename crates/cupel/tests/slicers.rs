@@ -200,7 +200,7 @@ fn decorators() -> Vec<(Wrap, Adds)> {
             },
         ),
         (
-            |inner| Some(Box::new(QuotaSlice::new(Vec::new(), inner).unwrap())),
+            |inner| Some(Box::new(QuotaSlice::new(Vec::new(), inner).ok()?)),
             Adds {
                 name: Some("QuotaSlice"),
                 quota: true,
@@ -269,7 +269,10 @@ fn no_decorator_loses_what_the_wrapped_slicer_says_and_can() {
             let name = adds.name;
             let context = format!("decorator {index} {name:?} around {builtin}");
             let Some(wrapped) = wrap(build()) else {
-                assert!(plain.is_knapsack() && adds.cap.is_some(), "{context}");
+                let has_knapsack = plain.is_knapsack() && adds.cap.is_some();
+                let limits_kinds = adds.quota || adds.cap.is_some();
+                let has_ladder = plain.ladder().is_some() && limits_kinds;
+                assert!(has_knapsack || has_ladder, "{context}");
                 continue;
             };
             assert_eq!(
@@ -291,6 +294,20 @@ fn no_decorator_loses_what_the_wrapped_slicer_says_and_can() {
                 cap,
                 "{context}"
             );
+            assert_eq!(wrapped.ladder(), plain.ladder(), "{context}");
+            let kinds = adds.cap.map(|_| kind()).into_iter().chain(plain.kinds());
+            assert_eq!(wrapped.kinds(), kinds.collect::<Vec<_>>(), "{context}");
+            let reads_content = plain.reads_content() || name == Some("NearDuplicateSlice");
+            assert_eq!(wrapped.reads_content(), reads_content, "{context}");
+            let other = LadderSlice::new(Vec::new());
+            let replaced = wrapped.with_ladder(other.clone());
+            if name == Some("Decorator") {
+                assert!(replaced.is_none(), "{context}");
+            } else {
+                assert_eq!(replaced.is_some(), plain.ladder().is_some(), "{context}");
+                let replaced = replaced.as_ref().map(|slicer| slicer.ladder());
+                assert!(replaced.is_none_or(|it| it == Some(&other)), "{context}");
+            }
             let shown = match name {
                 Some(name) => format!("{name}({builtin})"),
                 None => builtin.to_owned(),

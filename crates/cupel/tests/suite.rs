@@ -45,3 +45,5 @@ mod slicers;
 mod views;
 #[cfg(feature = "serde")]
 mod wire;
+#[cfg(all(feature = "documents", feature = "relevance"))]
+mod wrapped;

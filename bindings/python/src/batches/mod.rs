@@ -13,25 +13,23 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use cupel::Policy;
+use cupel_app::{NamedPolicy, no_times};
 use cupel_chat::Model;
-use cupel_cli::no_times;
 use pyo3::exceptions::{PyOSError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyString};
 use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader, PySchema};
 use rayon::ThreadPool;
 use rayon::prelude::*;
-use serde_json::json;
 
 use self::layout::{Batch, Plan};
 use self::requests::{Requests, Segment};
 use self::run::{RequestError, Settings};
 use self::source::{Source, SourceError};
-use crate::command::counter;
 use crate::error::{self, Fault};
 use crate::json::{described, text};
-use crate::policy::warn_of_unread_query;
-use crate::selection::policy_or_default;
+use crate::options::counter;
+use crate::policy::{read_for_items, warn_of_unread_query};
 use crate::{budget, callback, columns, threads};
 
 /// The items that one thread answers at a time, and the rows of a batch of the result. A request is never
@@ -85,10 +83,11 @@ pub(crate) fn select_batches(
     errors: &str,
     threads: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<SelectedBatches> {
-    let (policy, policy_name) = policy_or_default(policy)?;
+    let named = read_for_items(policy)?;
     if let Some(query) = query {
-        warn_of_unread_query(query.py(), &policy, &policy_name)?;
+        warn_of_unread_query(query.py(), &named)?;
     }
+    let NamedPolicy { name, policy } = named;
     let query = query.map(|query| text(query, "query")).transpose()?;
     let model = model.map(|model| text(model, "model")).transpose()?;
     let encoding = encoding.map(|name| text(name, "encoding")).transpose()?;
@@ -116,7 +115,7 @@ pub(crate) fn select_batches(
         schema: result_schema(plan.as_ref(), request_id)?,
         needs_query: policy.needs_query(),
         policy,
-        policy_name,
+        policy_name: name,
         budget,
         query: query.map(str::to_owned),
         counter,
@@ -125,9 +124,9 @@ pub(crate) fn select_batches(
     if let Some(plan) = &plan {
         check(plan, &settings)?;
         if !plan.has_timestamp
-            && let Some(warning) = no_times(&settings.policy)
+            && let Some(notice) = no_times(&settings.policy)
         {
-            error::warn(data.py(), &warning)?;
+            error::warn(data.py(), &notice)?;
         }
     }
     let schema = settings.schema.clone();
@@ -184,25 +183,15 @@ fn check(plan: &Plan, settings: &Settings) -> Result<(), Fault> {
 }
 
 /// Returns the part of a policy that reads the texts of items; `None` if no part does. Python callables are
-/// assumed not to. `test_batches.py` fails for a strategy that it does not know.
-fn text_reader(policy: &Policy) -> Option<String> {
-    const READERS: [&str; 6] = [
-        "relevance",
-        "neighbor",
-        "conversation",
-        "embedding",
-        "near_duplicates",
-        "diversity",
+/// assumed not to.
+fn text_reader(policy: &Policy) -> Option<&'static str> {
+    let readers = [
+        ("deduplication", policy.deduplication()),
+        ("the scorer", policy.scorer().reads_content()),
+        ("the slicer", policy.slicer().reads_content()),
     ];
-    if policy.deduplication() {
-        return Some("deduplication".to_owned());
-    }
-    let scorer = policy.scorer().to_config().ok().map(|it| json!(it));
-    let slicer = policy.slicer().to_config().ok().map(|it| json!(it));
-    let strategies = json!([scorer, slicer]).to_string();
-    let is_used = |name: &&&str| strategies.contains(&format!("\"type\":\"{name}\""));
-    let reader = READERS.iter().find(is_used)?;
-    Some(format!("`{reader}`"))
+    let reader = readers.into_iter().find(|(_, reads)| *reads);
+    reader.map(|(part, _)| part)
 }
 
 fn result_schema(plan: Option<&Plan>, request_id: &str) -> Result<SchemaRef, Fault> {

@@ -4,9 +4,8 @@ use std::error::Error as _;
 
 use cupel::config::{ConfigError, ConfigErrorKind, Document, Format};
 use cupel::{ContextBudget, ContextItem, ContextKind, CupelError, Policy, Refusal, ScoredRef};
+use cupel_app::Run;
 use serde_json::{Value, json};
-
-use crate::decision::Run;
 
 /// Returns the answer to a question; both are one line of JSON.
 pub(crate) fn answer_to(question: &str) -> String {

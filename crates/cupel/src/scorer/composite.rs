@@ -83,6 +83,16 @@ impl Scorer for CompositeScorer {
         Some(self)
     }
 
+    fn children(&self) -> Vec<&dyn Scorer> {
+        super::as_children(&self.scorers)
+    }
+
+    fn ranks_by_time(&self) -> bool {
+        let children = self.scorers.iter().zip(&self.normalized_weights);
+        let by_time = children.filter(|(scorer, _)| scorer.ranks_by_time());
+        by_time.map(|(_, weight)| weight).sum::<f64>() > 0.5
+    }
+
     fn with_query(&self, query: &Query) -> Option<Arc<dyn Scorer>> {
         Some(Arc::new(Self {
             scorers: super::with_query_in(&self.scorers, query)?,

@@ -63,7 +63,7 @@ pub enum FusionMethod {
     ///
     /// Each step takes the best item not yet taken, by score and then by index, of the child whose taken
     /// tokens divided by its weight are fewest, the first child on a tie. The item at place `i` of `n`
-    /// scores `(n - i) / n`, counted from 0. Items of which no child has an opinion score 0.
+    /// scores `(n - i) / n`, counted from 0. An item that no child scores gets 0.
     ///
     /// A child takes part as long as it has an opinion of an item that is not taken. The tokens of the items
     /// that it took are summed as integers, negative ones as 0, and divided by its weight in binary64; two
@@ -294,6 +294,10 @@ impl Scorer for FusionScorer {
 
     fn builtin(&self) -> Option<&dyn BuiltinScorer> {
         Some(self)
+    }
+
+    fn children(&self) -> Vec<&dyn Scorer> {
+        super::as_children(&self.scorers)
     }
 
     fn with_query(&self, query: &Query) -> Option<Arc<dyn Scorer>> {

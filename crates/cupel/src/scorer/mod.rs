@@ -37,6 +37,8 @@ mod reflexive;
 #[cfg(feature = "relevance")]
 mod relevance;
 mod scaled;
+#[cfg(any(feature = "serde", feature = "relevance"))]
+mod settings;
 mod tag;
 
 use std::fmt;
@@ -56,10 +58,10 @@ pub use product::ProductScorer;
 pub use rank::{PriorityScorer, RecencyScorer};
 pub use reflexive::ReflexiveScorer;
 #[cfg(feature = "relevance")]
-pub use relevance::{
-    ConversationScorer, Language, Near, NeighborScorer, QuestionRules, RelevanceScorer, Wide,
-};
+pub use relevance::{ConversationScorer, NeighborScorer, RelevanceScorer};
 pub use scaled::ScaledScorer;
+#[cfg(any(feature = "serde", feature = "relevance"))]
+pub use settings::{Language, NearKernel, QuestionRules, WideKernel};
 pub use tag::{TagComparison, TagScorer};
 
 #[cfg(feature = "serde")]
@@ -129,6 +131,37 @@ pub trait Scorer: Send + Sync {
     fn with_query(&self, query: &Query) -> Option<Arc<dyn Scorer>> {
         let _ = query;
         None
+    }
+
+    /// Returns the scorers that this one combines or rescales, in order.
+    ///
+    /// Defaults to none. The questions below are answered through them unless said otherwise.
+    fn children(&self) -> Vec<&dyn Scorer> {
+        Vec::new()
+    }
+
+    /// Returns whether newer items score above older ones: timestamps decide all of the score, or
+    /// more of it than everything else together.
+    ///
+    /// Defaults to `false`, whatever the children say.
+    fn ranks_by_time(&self) -> bool {
+        false
+    }
+
+    /// Returns whether scores depend on the contents of items.
+    ///
+    /// A caller without the contents, such as one that replays a log of token counts, does not run
+    /// a policy that reads them. Defaults to whether a child reads them, without children to `false`.
+    fn reads_content(&self) -> bool {
+        self.children().into_iter().any(Scorer::reads_content)
+    }
+
+    /// Returns the language in which the texts are read, if a language matters.
+    ///
+    /// Defaults to that of the first child that has one.
+    #[cfg(feature = "relevance")]
+    fn language(&self) -> Option<Language> {
+        self.children().into_iter().find_map(Scorer::language)
     }
 
     /// Returns the scorer's name in explanations and debug output. Defaults to the name of its type.
@@ -243,6 +276,23 @@ macro_rules! forward {
                 (**self).with_query(query)
             }
 
+            fn children(&self) -> Vec<&dyn Scorer> {
+                (**self).children()
+            }
+
+            fn ranks_by_time(&self) -> bool {
+                (**self).ranks_by_time()
+            }
+
+            fn reads_content(&self) -> bool {
+                (**self).reads_content()
+            }
+
+            #[cfg(feature = "relevance")]
+            fn language(&self) -> Option<Language> {
+                (**self).language()
+            }
+
             fn scorer_name(&self) -> &str {
                 (**self).scorer_name()
             }
@@ -351,6 +401,11 @@ fn explain_combined(
         ScorePart::new(name, score).with_parts(parts)
     });
     Ok(parts.collect())
+}
+
+/// Returns scorers as [`Scorer::children`] does.
+fn as_children(scorers: &[Arc<dyn Scorer>]) -> Vec<&dyn Scorer> {
+    scorers.iter().map(|scorer| &**scorer).collect()
 }
 
 /// Returns `children` with a query, or nothing if none of them needs one.
@@ -505,7 +560,7 @@ mod tests {
         builtins
     }
 
-    #[cfg(feature = "serde")]
+    #[cfg(all(feature = "serde", feature = "relevance"))]
     #[test]
     fn the_list_of_builtins_is_complete() {
         let mut names: Vec<&str> = crate::config::registry::SCORERS.names().collect();
@@ -527,6 +582,79 @@ mod tests {
             let boxed: &dyn Scorer = &Box::new(scorer);
             assert!(boxed.builtin().is_some());
         }
+    }
+
+    /// Items with the fields that the built-in scorers read, and one content or one time for all if asked to.
+    fn items(content: Option<&str>, at: Option<i64>) -> Vec<ContextItem> {
+        let item = |index: i64| {
+            let own = format!("Ada: {index} 7 12 20");
+            ContextItem::builder(content.unwrap_or(&own), 3)
+                .tag(["a", "b"][usize::from(index % 2 == 0)])
+                .priority(index * 5 % 7)
+                .timestamp(DateTime::from_timestamp_nanos(
+                    at.unwrap_or(index * 1_000_000_000),
+                ))
+                .future_relevance_hint(0.1 * (index * 3 % 8) as f64)
+                .meta("cupel:vector", format!("{index},1"))
+                .build()
+                .unwrap()
+        };
+        (0..8).map(item).collect()
+    }
+
+    #[test]
+    fn scorers_that_read_contents_say_so() {
+        let by_content = EmbeddingScorer::new([0.5, 1.0]).unwrap();
+        let by_content = by_content.with_vectors([("same", vec![1.0, 0.0])]).unwrap();
+        let more: Vec<Arc<dyn Scorer>> = vec![
+            Arc::new(by_content.clone()),
+            Arc::new(ScaledScorer::new(by_content)),
+        ];
+        for scorer in builtins().into_iter().chain(more) {
+            let [own, same] = [None, Some("same")]
+                .map(|content| scorer.score_all(&items(content, None)).unwrap());
+            let name = scorer.scorer_name();
+            assert_eq!(scorer.reads_content(), own != same, "{name}");
+        }
+    }
+
+    #[test]
+    fn scorers_that_rank_by_time_put_the_newest_first() {
+        let composite = |weight| {
+            let composite = CompositeScorer::builder().add(RecencyScorer, weight);
+            Arc::new(composite.add(PriorityScorer, 1.0).build().unwrap())
+        };
+        let scaled = |weight| Arc::new(ScaledScorer::new(composite(weight)));
+        let window = DecayCurve::window(Duration::seconds(4)).unwrap();
+        let now = DateTime::from_timestamp_nanos(9_000_000_000);
+        let half = DecayCurve::exponential(Duration::seconds(4)).unwrap();
+        let decay = |curve| Arc::new(DecayScorer::with_curve(now, curve).unwrap());
+        let cases: [(Arc<dyn Scorer>, bool); 7] = [
+            (Arc::new(RecencyScorer), true),
+            (Arc::new(PriorityScorer), false),
+            (composite(1.1), true),
+            (composite(1.0), false),
+            (scaled(1.1), true),
+            (decay(half), true),
+            (decay(window), false),
+        ];
+        for (scorer, expected) in cases {
+            let boxed: Box<dyn Scorer> = Box::new(scorer.clone());
+            assert_eq!(scorer.ranks_by_time(), expected, "{scorer:?}");
+            assert_eq!(boxed.ranks_by_time(), expected, "{scorer:?}");
+        }
+    }
+
+    #[cfg(feature = "relevance")]
+    #[test]
+    fn the_language_is_that_of_the_first_scorer_that_has_one() {
+        let german = || RelevanceScorer::new("x").with_language(Language::German);
+        let nested = CompositeScorer::builder()
+            .add(RecencyScorer, 1.0)
+            .add(ScaledScorer::new(NeighborScorer::new(german())), 1.0)
+            .add(ConversationScorer::new("x"), 1.0);
+        assert_eq!(nested.build().unwrap().language(), Some(Language::German));
+        assert_eq!(Box::new(RecencyScorer).language(), None);
     }
 
     #[test]

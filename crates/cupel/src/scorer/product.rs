@@ -65,6 +65,10 @@ impl Scorer for ProductScorer {
         Some(self)
     }
 
+    fn children(&self) -> Vec<&dyn Scorer> {
+        super::as_children(&self.scorers)
+    }
+
     fn with_query(&self, query: &Query) -> Option<Arc<dyn Scorer>> {
         Some(Arc::new(Self {
             scorers: super::with_query_in(&self.scorers, query)?,

@@ -38,6 +38,10 @@ impl Scorer for RecencyScorer {
         Some(self)
     }
 
+    fn ranks_by_time(&self) -> bool {
+        true
+    }
+
     #[cfg(feature = "serde")]
     fn to_config(&self) -> Result<super::ScorerConfig, super::ConfigError> {
         Ok(super::ScorerConfig::Recency)

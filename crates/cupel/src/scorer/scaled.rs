@@ -58,6 +58,14 @@ impl Scorer for ScaledScorer {
         Some(self)
     }
 
+    fn children(&self) -> Vec<&dyn Scorer> {
+        vec![&self.inner]
+    }
+
+    fn ranks_by_time(&self) -> bool {
+        self.inner.ranks_by_time()
+    }
+
     fn with_query(&self, query: &Query) -> Option<Arc<dyn Scorer>> {
         Some(Arc::new(Self {
             inner: self.inner.with_query(query)?,

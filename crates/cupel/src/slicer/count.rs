@@ -12,7 +12,7 @@ use super::builtin::{group_score, select_in, selects_in_partitions, without};
 use super::group::select_groups;
 use super::{
     BuiltinSlicer, KnapsackSlice, QuotaConstraint, QuotaConstraintMode, QuotaPolicy, Refusal,
-    Selection, Slicer, check_distinct, ranks_by_kind,
+    Selection, Slicer, check_distinct, check_no_ladder, ranks_by_kind,
 };
 use crate::diagnostics::CountRequirementShortfall;
 use crate::model::saturate;
@@ -127,8 +127,9 @@ impl CountQuotaSlice {
     ///
     /// # Errors
     ///
-    /// [`CupelError::SlicerConfig`] if a kind is listed twice or the inner slicer is a
-    /// [`KnapsackSlice`], for which there is [`CountConstrainedKnapsackSlice`].
+    /// [`CupelError::SlicerConfig`] if a kind is listed twice, the inner slicer is or wraps a
+    /// [`LadderSlice`](crate::LadderSlice), or it is a [`KnapsackSlice`], for which there is
+    /// [`CountConstrainedKnapsackSlice`].
     pub fn new(
         entries: Vec<CountQuotaEntry>,
         inner: impl Slicer + 'static,
@@ -140,6 +141,7 @@ impl CountQuotaSlice {
                     .to_owned(),
             ));
         }
+        check_no_ladder("CountQuotaSlice", &inner)?;
         Ok(Self {
             counts: Counts::new("CountQuotaSlice", entries, scarcity)?,
             inner: Arc::new(inner),
@@ -172,6 +174,11 @@ impl Slicer for CountQuotaSlice {
 
     fn inner(&self) -> Option<&dyn Slicer> {
         Some(&self.inner)
+    }
+
+    fn kinds(&self) -> Vec<ContextKind> {
+        let own = self.counts.entries.iter().map(|entry| entry.kind.clone());
+        own.chain(self.inner.kinds()).collect()
     }
 
     fn is_count_quota(&self) -> bool {
@@ -289,6 +296,11 @@ impl fmt::Debug for CountConstrainedKnapsackSlice {
 
 impl Slicer for CountConstrainedKnapsackSlice {
     selects_in_partitions!();
+
+    fn kinds(&self) -> Vec<ContextKind> {
+        let entries = self.counts.entries.iter();
+        entries.map(|entry| entry.kind.clone()).collect()
+    }
 
     fn is_count_quota(&self) -> bool {
         true
@@ -499,6 +511,10 @@ impl CountQuotaSlice {
         inner: Box<super::SlicerConfig>,
     ) -> Result<Self, super::ConfigError> {
         let inner = inner.into_inner()?;
+        check_no_ladder("CountQuotaSlice", &inner).map_err(crate::config::refused_in(
+            "inner",
+            "count_quota does not accept a ladder inside; use the ladder alone, or greedy inside of count_quota",
+        ))?;
         let has_knapsack = inner.is_knapsack();
         Self::new(entries, inner, scarcity).map_err(|error| {
             if has_knapsack {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use super::builtin::{rank_to_u32, select_in, selects_in_partitions, without};
 use super::{
-    BuiltinSlicer, PreparedChoice, Refusal, Selection, Slicer, SweepVisitor, Unsorted, ViewChange,
+    BuiltinSlicer, LadderSlice, PreparedChoice, Refusal, Selection, Slicer, SweepVisitor, Unsorted,
+    ViewChange,
 };
 use crate::diagnostics::ExclusionReason;
 use crate::error::{ContractViolation, StrategyRole};
@@ -27,6 +28,9 @@ use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredRef};
 ///   share of tool outputs, and it counts as one item;
 /// - it has no views;
 /// - everything else is its best member's.
+///
+/// A [`LadderSlice`] keeps groups together itself, and shortens their members. Around one, or a slicer that
+/// wraps one, this slicer passes the members on, in the order of their groups' scores.
 ///
 /// If every group has one item, the choice is the inner slicer's own. Inside [`QuotaSlice`] and
 /// [`CountQuotaSlice`] this slicer has the same effect as around them: items are grouped before they
@@ -91,7 +95,7 @@ pub enum GroupScore {
 }
 
 impl GroupScore {
-    /// Combines scores, of which there is at least one.
+    /// Combines scores; there is at least one.
     fn of(self, scores: &[f64]) -> f64 {
         let sum = || scores[1..].iter().fold(scores[0], |sum, score| sum + score);
         match self {
@@ -130,6 +134,26 @@ impl GroupSlice {
     pub fn score(&self) -> GroupScore {
         self.score
     }
+
+    /// Lets a ladder choose from the members of the groups, best group first.
+    fn select_members(
+        &self,
+        partition: Option<&ContextKind>,
+        ranked: &[ScoredRef<'_>],
+        budget: &ContextBudget,
+    ) -> Result<Selection, CupelError> {
+        let Some(groups) = Groups::find(self.score, ranked) else {
+            return select_in(&self.inner, partition, ranked, budget);
+        };
+        let groups = groups.offered.iter().chain(&groups.too_large);
+        let ranks: Vec<usize> = groups.flat_map(|group| group.members.clone()).collect();
+        let members: Vec<_> = ranks.iter().map(|&rank| ranked[rank]).collect();
+        let chosen = select_in(&self.inner, partition, &members, budget)?;
+        let mut selection = Selection::default();
+        let kept = selection.adopt(chosen, &ranks)?;
+        selection.extend(kept);
+        Ok(selection)
+    }
 }
 
 impl Slicer for GroupSlice {
@@ -137,6 +161,13 @@ impl Slicer for GroupSlice {
 
     fn inner(&self) -> Option<&dyn Slicer> {
         Some(&self.inner)
+    }
+
+    fn with_ladder(&self, ladder: LadderSlice) -> Option<Arc<dyn Slicer>> {
+        Some(Arc::new(Self {
+            inner: self.inner.with_ladder(ladder)?,
+            ..*self
+        }))
     }
 
     #[cfg(feature = "serde")]
@@ -156,6 +187,9 @@ impl BuiltinSlicer for GroupSlice {
         ranked: &[ScoredRef<'_>],
         budget: &ContextBudget,
     ) -> Result<Selection, CupelError> {
+        if self.inner.ladder().is_some() {
+            return self.select_members(partition, ranked, budget);
+        }
         select_groups(Some(self.score), ranked, budget, |ranked| {
             select_in(&self.inner, partition, ranked, budget)
         })
@@ -199,6 +233,9 @@ impl BuiltinSlicer for GroupSlice {
         let Some(groups) = Groups::find(self.score, ranked) else {
             return inner.sweep(ranked, targets, visitor);
         };
+        if self.inner.ladder().is_some() {
+            return None;
+        }
         let mut expand = Expand {
             groups: &groups,
             members: Vec::new(),

@@ -1,8 +1,30 @@
 //! [`LadderSlice`]: shortens first, drops second.
+//!
+//! A sequence of states is built from the candidates alone, and the budget only chooses one of
+//! them. Without low-water marks this makes the choice monotone: a larger budget takes the same
+//! state or an earlier one, and earlier states keep more. Two results of 500 and 700 tokens with views at the levels
+//! 400 and 100, a task of 50 that is mandatory, and the steps `shorten [400, 100]`, `drop`:
+//!
+//! ```text
+//! state   old result   new result   task   tokens   changes
+//! 0       500          700          50     1,250
+//! 1       390          380          50       820    both capped at 400
+//! 2        90           95          50       235    both capped at 100
+//! 3                     95          50       145    the old result has the lowest rank
+//! 4                                 50        50    the new result
+//! ```
+//!
+//! A target of 300 takes state 2. Only the changes are stored, so a state costs as much as it
+//! changes, and a sweep walks from state to state ([`Cursor`]).
+//!
+//! A later state can have more tokens than an earlier one: a view may be longer than the item, and
+//! a drop can add a marker. The first state that fits is found by binary search over running minima
+//! ([`StateRange`]).
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{ControlFlow, Range, RangeInclusive};
+use std::sync::Arc;
 
 use super::builtin::{rank_to_u32, selects_in_partitions, without};
 use super::group::ranks_by_group;
@@ -26,7 +48,7 @@ use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredRef};
 /// | `cupel:keep` | never dropped; shortened by all steps of its kind |
 /// | `cupel:group` | the value names its group, as in [`GroupSlice`](crate::GroupSlice). A group is dropped as a whole, and never if one of both keys above marks a member. |
 /// | `cupel:call` | the value identifies the call that the item is the result of, for [`LadderStep::Supersede`] |
-/// | `cupel:level` | the value is the level of the item in full, if the caller shortened it already. Defaults to its token count. |
+/// | `cupel:level` | the value is the level of the item in full: caps from there on leave it as it is. Defaults to its token count. |
 ///
 /// If no state fits, the run fails with [`CupelError::MandatoryExceedsBudget`].
 ///
@@ -145,8 +167,9 @@ impl LadderSlice {
     /// shorten. Its value has no meaning.
     pub const KEEP: &str = "cupel:keep";
 
-    /// The metadata key of the level that the caller shortened an item to already. The level of other items
-    /// is their token count.
+    /// The metadata key of the level of an item in full: caps from there on leave it as it is. For an item that
+    /// the caller shortened already, or whose text is within a level though the whole item is not. The level
+    /// of other items is their token count.
     pub const LEVEL: &str = "cupel:level";
 
     /// Creates a slicer from its steps, in order.
@@ -202,6 +225,12 @@ impl LadderSlice {
         self
     }
 
+    /// Replaces the steps.
+    pub fn with_steps(mut self, steps: Vec<LadderStep>) -> Self {
+        self.steps = steps;
+        self
+    }
+
     /// Returns the steps.
     pub fn steps(&self) -> &[LadderStep] {
         &self.steps
@@ -221,7 +250,9 @@ impl LadderSlice {
     /// the target before: those at which another state fits the target or a mark.
     fn breakpoints(&self, states: &States, targets: RangeInclusive<i64>) -> BTreeSet<i64> {
         let (first, last) = targets.into_inner();
-        // `choose` has a rule of its own for targets below 1.
+        // Between two breakpoints the same states fit, so the same one is chosen: a sweep has one
+        // run per breakpoint instead of one per target. `choose` has a rule of its own for targets
+        // below 1.
         let mut breakpoints = BTreeSet::from([first, 1]);
         let tokens = states.tokens.iter();
         for tokens in tokens.filter_map(|&tokens| i64::try_from(tokens).ok()) {
@@ -260,6 +291,9 @@ impl LadderSlice {
 }
 
 /// Returns the least target up to `last` whose share is at least `tokens`, or `last` or more if there is none.
+///
+/// By bisection over `mark`, not by division: the quotient would have to undo the rounding of the
+/// product exactly.
 fn least_with_mark(share: f64, tokens: i64, last: i64) -> i64 {
     let (mut low, mut high) = (tokens.max(0), last);
     while low < high {
@@ -273,7 +307,8 @@ fn least_with_mark(share: f64, tokens: i64, last: i64) -> i64 {
     low
 }
 
-/// Returns a share of the target, rounded down.
+/// Returns a share of the target, rounded down. A share of 1 is the target itself: binary64 would
+/// round targets from 2^53 on.
 fn mark(share: f64, target: i64) -> i64 {
     if share < 1.0 {
         floor_tokens(share * target as f64).min(target)
@@ -329,12 +364,19 @@ struct Change {
     after: Form,
 }
 
-/// The sequence of states. Each is the one before with some changes.
+/// The sequence of states. Each is the one before with some changes; state 0 keeps everything in
+/// full.
+///
+/// The ranges below split the states by what the low-water marks ask of them, so that each rule of
+/// `choose` is one search in one range.
 struct States {
-    /// The tokens of each state, with the marker.
+    /// The tokens of each state, with the marker. 128 bits, because the sum of tokens may exceed
+    /// 64.
     tokens: Vec<i128>,
-    /// The number of changes up to each state.
+    /// The number of changes up to each state: state `s` is state 0 with `changes[..ends[s]]`
+    /// applied.
     ends: Vec<usize>,
+    /// Each with its form before, so that the walk goes in both directions.
     changes: Vec<Change>,
     /// Which candidates are dropped together.
     groups: Vec<Vec<usize>>,
@@ -348,6 +390,10 @@ struct States {
 }
 
 /// A range of states with the running minimum of their tokens.
+///
+/// The running minimum falls where the tokens may rise, so it can be searched by bisection, and it
+/// first falls to a limit at the very state that first fits the limit: for tokens 9, 5, 7, 3 the
+/// minima are 9, 5, 5, 3, and a limit of 6 leads to the second state in both.
 #[derive(Default)]
 struct StateRange {
     start: usize,
@@ -425,6 +471,8 @@ impl States {
                 forms.map(|(rank, form)| form.map_or(0, |it| it.tokens(ranked[rank].item)));
             saturate(tokens.map(i128::from).sum())
         };
+        // The room for the group that was dropped last is what it had minus what the state before
+        // was over the target.
         let is_last = |members: &[usize]| members.contains(&last);
         let blocking = self.groups.iter().find(|members| is_last(members));
         let blocking_tokens = blocking.map_or(0, |members| tokens_of(members));
@@ -530,6 +578,7 @@ impl<'s> Cursor<'s> {
             before.entry(rank).or_insert(self.forms[rank]);
             self.forms[rank] = form;
         };
+        // One of the two ranges is empty: forward, or backward in reverse order.
         for change in &changes[from.min(to)..to] {
             set(change.rank, change.after);
         }
@@ -541,6 +590,8 @@ impl<'s> Cursor<'s> {
     }
 }
 
+/// Applies the steps one after the other to the forms of all candidates and records what changes.
+/// The forms are those of the state that is being built.
 struct StatesBuilder<'r, 'a> {
     ranked: &'r [ScoredRef<'a>],
     marker_tokens: i64,
@@ -574,6 +625,8 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
         for (is_kept, is_mandatory) in is_kept.iter_mut().zip(&is_mandatory) {
             *is_kept |= is_mandatory;
         }
+        // A group is dropped as a whole or not at all, so one member that is never dropped keeps
+        // the others.
         for members in &groups {
             if members.iter().any(|&rank| is_kept[rank]) {
                 for &rank in members {
@@ -609,6 +662,7 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
         };
         let mut ranks: Vec<usize> = (0..self.ranked.len()).filter(is_capped).collect();
         for &level in levels {
+            // Mandatory candidates are cut as little as possible: one at a time, the largest first.
             if mandatory {
                 ranks.sort_by_key(|&rank| (Reverse(self.tokens_of(rank)), rank));
             }
@@ -641,6 +695,7 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
             if self.is_kept[self.groups[group][0]] {
                 continue;
             }
+            // The state that this drop starts.
             self.first_drop.get_or_insert(self.tokens.len());
             for member in 0..self.groups[group].len() {
                 self.change(self.groups[group][member], Form::Dropped);
@@ -706,6 +761,22 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
 impl Slicer for LadderSlice {
     selects_in_partitions!();
 
+    fn ladder(&self) -> Option<&LadderSlice> {
+        Some(self)
+    }
+
+    fn with_ladder(&self, ladder: LadderSlice) -> Option<Arc<dyn Slicer>> {
+        Some(Arc::new(ladder))
+    }
+
+    fn kinds(&self) -> Vec<ContextKind> {
+        let kinds = self.steps.iter().filter_map(|step| match step {
+            LadderStep::Shorten { kind, .. } => Some(kind.clone()),
+            LadderStep::Supersede { .. } | LadderStep::Drop => None,
+        });
+        kinds.collect()
+    }
+
     #[cfg(feature = "serde")]
     fn to_config(&self) -> Result<super::SlicerConfig, super::ConfigError> {
         Ok(super::SlicerConfig::Ladder {
@@ -726,6 +797,7 @@ impl BuiltinSlicer for LadderSlice {
     ) -> Result<Selection, CupelError> {
         let target = budget.target_tokens();
         let tokens = ranked.iter().map(|scored| i128::from(scored.item.tokens()));
+        // State 0 without building the others: most calls of a session fit.
         if target > 0 && tokens.sum::<i128>() <= i128::from(target) {
             return Ok(Selection::keep((0..ranked.len()).collect()));
         }

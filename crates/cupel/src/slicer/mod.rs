@@ -150,7 +150,7 @@ pub trait Slicer: Send + Sync {
 
     /// Returns the slicer that this one wraps.
     ///
-    /// Defaults to `None`. A slicer that wraps another returns it here; the four questions below
+    /// Defaults to `None`. A slicer that wraps another returns it here; the questions below
     /// and the slicer's [`name`](Self::slicer_name) in debug output are then answered through it.
     fn inner(&self) -> Option<&dyn Slicer> {
         None
@@ -189,6 +189,41 @@ pub trait Slicer: Send + Sync {
     /// answer.
     fn count_cap_map(&self) -> HashMap<ContextKind, usize> {
         self.inner().map(Slicer::count_cap_map).unwrap_or_default()
+    }
+
+    /// Returns the ladder that shortens and drops the items, this slicer itself or one that it wraps.
+    ///
+    /// A caller that prepares the items, such as the crate for chats, asks for it: only a ladder keeps
+    /// items that are marked as mandatory, and only its steps tell which views it can use. Defaults to
+    /// the inner slicer's answer.
+    fn ladder(&self) -> Option<&LadderSlice> {
+        self.inner().and_then(Slicer::ladder)
+    }
+
+    /// Returns this slicer with another [`ladder`](Self::ladder) in the place of its own, or nothing
+    /// if it has none.
+    ///
+    /// A decorator rebuilds itself around what its inner slicer returns. Defaults to nothing, so a
+    /// decorator without this method has a ladder that nobody can adapt; who needs to adapt it reports
+    /// that.
+    fn with_ladder(&self, ladder: LadderSlice) -> Option<Arc<dyn Slicer>> {
+        let _ = ladder;
+        None
+    }
+
+    /// Returns the kinds that this slicer treats differently from others, here or in a wrapped slicer.
+    ///
+    /// A kind may be listed more than once. Defaults to the inner slicer's answer.
+    fn kinds(&self) -> Vec<ContextKind> {
+        self.inner().map(Slicer::kinds).unwrap_or_default()
+    }
+
+    /// Returns whether the contents of items take part in the choice, here or in a wrapped slicer.
+    ///
+    /// A caller without the contents, such as one that replays a log of token counts, does not run
+    /// a policy that reads them. Defaults to the inner slicer's answer, without one to `false`.
+    fn reads_content(&self) -> bool {
+        self.inner().is_some_and(Slicer::reads_content)
     }
 
     /// Returns this slicer as data, for [`PolicyConfig::of`](crate::config::PolicyConfig::of).
@@ -259,6 +294,22 @@ macro_rules! forward {
 
             fn count_cap_map(&self) -> HashMap<ContextKind, usize> {
                 (**self).count_cap_map()
+            }
+
+            fn ladder(&self) -> Option<&LadderSlice> {
+                (**self).ladder()
+            }
+
+            fn with_ladder(&self, ladder: LadderSlice) -> Option<Arc<dyn Slicer>> {
+                (**self).with_ladder(ladder)
+            }
+
+            fn kinds(&self) -> Vec<ContextKind> {
+                (**self).kinds()
+            }
+
+            fn reads_content(&self) -> bool {
+                (**self).reads_content()
             }
 
             #[cfg(feature = "serde")]
@@ -346,6 +397,19 @@ fn ranks_by_kind<'a>(ranked: &[ScoredRef<'a>]) -> Vec<(&'a ContextKind, Vec<usiz
         partitions[partition].1.push(rank);
     }
     partitions
+}
+
+/// Fails if a slicer that divides or counts the items by kind wraps a ladder.
+///
+/// Each kind would have a ladder of its own. A group with members of two kinds, such as a call and its
+/// result, would be split, and a share or a cap could drop what the ladder must keep.
+fn check_no_ladder(outer: &str, inner: &dyn Slicer) -> Result<(), CupelError> {
+    if inner.ladder().is_none() {
+        return Ok(());
+    }
+    Err(CupelError::SlicerConfig(format!(
+        "{outer} does not support LadderSlice as the inner slicer: limits per kind would split its groups and drop mandatory items. Use LadderSlice without {outer}, or GreedySlice inside of it."
+    )))
 }
 
 /// Fails if a list of per-kind entries names a kind twice.

@@ -1,4 +1,20 @@
-//! [`NearDuplicateSlice`].
+//! [`NearDuplicateSlice`]: deduplication by similarity (Broder 1997) inside of a selection.
+//!
+//! Duplicates are removed from what the inner slicer chose, not before it chooses: a better item
+//! that does not get into the window must not push out its copy. With three items of 20 tokens, a
+//! budget of 40 and rank 1 similar to rank 0:
+//!
+//! ```text
+//! round   offered   chosen   removed
+//! 1       0 1 2     0 1      1, near-duplicate of 0
+//! 2       0 2       0 2      none; the twin of 1 is still chosen, so 1 stays out
+//! ```
+//!
+//! In a chain, where 1 is similar to 0 and 2 to 1 but not to 0, item 1 is removed and 2 stays: an
+//! item that has a twin itself is no twin of others.
+//!
+//! The loop ends: each round but the last removes a group or releases one, a group is released at
+//! most once, and so it is removed at most twice.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -125,7 +141,7 @@ impl NearDuplicateSlice {
     }
 }
 
-/// The better item in the window.
+/// The better item in the window: the reason why another one is out.
 #[derive(Clone, Copy)]
 struct Twin {
     rank: usize,
@@ -227,6 +243,7 @@ impl<'r, 'a> Candidates<'r, 'a> {
                     self.calls[rank].is_some() && self.calls[rank] == self.calls[other];
                 self.group_of[other] != group && !is_same_call
             };
+            // A newer result wins over a similar text: it says what is true now, not just the same.
             let twin = match newer {
                 _ if self.is_mandatory[rank] => None,
                 Some(rank) => Some(Twin {
@@ -240,6 +257,8 @@ impl<'r, 'a> Candidates<'r, 'a> {
                         similarity: Some(similarity),
                     }),
             };
+            // An item with a twin will be removed and must not remove others. A member of a larger
+            // group may stay all the same, because of the other members.
             if is_kept[rank] && (twin.is_none() || self.groups[group].len() > 1) {
                 better.insert(rank);
             }
@@ -254,6 +273,17 @@ impl Slicer for NearDuplicateSlice {
 
     fn inner(&self) -> Option<&dyn Slicer> {
         Some(&self.inner)
+    }
+
+    fn with_ladder(&self, ladder: LadderSlice) -> Option<Arc<dyn Slicer>> {
+        Some(Arc::new(Self {
+            inner: self.inner.with_ladder(ladder)?,
+            ..*self
+        }))
+    }
+
+    fn reads_content(&self) -> bool {
+        true
     }
 
     #[cfg(feature = "serde")]
@@ -298,6 +328,9 @@ impl BuiltinSlicer for NearDuplicateSlice {
             let found = (0..groups.len()).filter(|&group| !is_removed[group]);
             let found: Vec<usize> = found.filter(has_twins).collect();
             let lost = (0..groups.len()).filter(|&group| is_removed[group] && !was_released[group]);
+            // Removing a group frees tokens, and the next choice may drop the very item that it was
+            // a copy of. Such a group is offered once more; only once, or two copies could
+            // alternate forever.
             let lost: Vec<usize> = lost.filter(|group| !has_twins(group)).collect();
             if !found.is_empty() {
                 for group in found {

@@ -7,7 +7,7 @@ use super::builtin::{counts_in, group_score, select_in, selects_in_partitions, w
 use super::group::select_groups;
 use super::{
     BuiltinSlicer, QuotaConstraint, QuotaConstraintMode, QuotaPolicy, Selection, Slicer,
-    check_distinct, ranks_by_kind,
+    check_distinct, check_no_ladder, ranks_by_kind,
 };
 use crate::model::{floor_tokens, saturate};
 use crate::{ContextBudget, ContextKind, CupelError, ScoredRef};
@@ -103,9 +103,10 @@ impl QuotaSlice {
     ///
     /// # Errors
     ///
-    /// [`CupelError::SlicerConfig`] if a kind is listed twice or the required shares add up to
-    /// more than 100.
+    /// [`CupelError::SlicerConfig`] if a kind is listed twice, the required shares add up to
+    /// more than 100, or the inner slicer is or wraps a [`LadderSlice`](crate::LadderSlice).
     pub fn new(quotas: Vec<QuotaEntry>, inner: impl Slicer + 'static) -> Result<Self, CupelError> {
+        check_no_ladder("QuotaSlice", &inner)?;
         check_distinct(quotas.iter().map(QuotaEntry::kind))?;
         let sum = quotas.iter().fold(0.0, |sum, quota| sum + quota.require);
         if sum > 100.0 {
@@ -231,6 +232,11 @@ impl Slicer for QuotaSlice {
         true
     }
 
+    fn kinds(&self) -> Vec<ContextKind> {
+        let own = self.quotas.iter().map(|quota| quota.kind.clone());
+        own.chain(self.inner.kinds()).collect()
+    }
+
     #[cfg(feature = "serde")]
     fn to_config(&self) -> Result<super::SlicerConfig, super::ConfigError> {
         let inner = self.inner.to_config();
@@ -305,6 +311,10 @@ impl QuotaSlice {
         inner: Box<super::SlicerConfig>,
     ) -> Result<Self, super::ConfigError> {
         let inner = inner.into_inner()?;
+        check_no_ladder("QuotaSlice", &inner).map_err(crate::config::refused_in(
+            "inner",
+            "quota does not accept a ladder inside; use the ladder alone, or greedy inside of quota",
+        ))?;
         Self::new(quotas, inner).map_err(crate::config::invalid_in("quotas"))
     }
 }

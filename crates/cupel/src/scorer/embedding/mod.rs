@@ -85,8 +85,8 @@ impl EmbeddingScorer {
     ///
     /// # Errors
     ///
-    /// [`CupelError::ScorerConfig`] if a vector does not have the length of the query's, a number is not finite, or
-    /// the scorer has a table.
+    /// [`CupelError::InvalidVector`] if a vector does not have the length of the query's or a number is not
+    /// finite, [`CupelError::ScorerConfig`] if the scorer has a table.
     pub fn with_vectors<K: Into<String>>(
         mut self,
         vectors: impl IntoIterator<Item = (K, Vec<f32>)>,
@@ -127,7 +127,7 @@ fn check(vector: &[f32], length: usize, content: &str) -> Result<(), CupelError>
         return Ok(());
     }
     let content = crate::diagnostics::Excerpt(content);
-    Err(CupelError::ScorerConfig(format!(
+    Err(CupelError::InvalidVector(format!(
         "the vector of {content} has {} numbers; it needs {length} finite ones, as the query has",
         vector.len()
     )))
@@ -175,6 +175,14 @@ impl Scorer for EmbeddingScorer {
 
     fn builtin(&self) -> Option<&dyn BuiltinScorer> {
         Some(self)
+    }
+
+    fn reads_content(&self) -> bool {
+        match &self.source {
+            Source::Given { by_content, .. } => !by_content.is_empty(),
+            #[cfg(feature = "embeddings")]
+            Source::Table { .. } => true,
+        }
     }
 
     fn with_query(&self, query: &Query) -> Option<Arc<dyn Scorer>> {
@@ -230,12 +238,8 @@ impl BuiltinScorer for EmbeddingScorer {
             }
             #[cfg(feature = "embeddings")]
             Source::Table { table, query } => {
-                let query = query.as_ref().ok_or_else(|| {
-                    CupelError::ScorerConfig(
-                        "EmbeddingScorer has no query; give the policy one with `Policy::with_query`"
-                            .to_owned(),
-                    )
-                })?;
+                let scorer = "EmbeddingScorer";
+                let query = query.as_ref().ok_or(CupelError::MissingQuery { scorer })?;
                 Ok(table.scores(query, items, among))
             }
         }

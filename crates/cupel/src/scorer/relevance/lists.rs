@@ -5,6 +5,8 @@ use std::sync::LazyLock;
 
 use rust_stemmers::{Algorithm, Stemmer};
 
+use crate::scorer::settings::Language;
+
 /// The word lists of a language. Words are lowercase. Those for times are not stemmed: `evening` and `even` have
 /// the same stem.
 pub(super) struct Lists {
@@ -26,7 +28,15 @@ pub(super) struct Lists {
     number_questions: Vec<Vec<&'static str>>,
 }
 
-/// What an answer can be.
+impl Language {
+    /// Returns the word lists, which English alone has.
+    pub(super) fn lists(self) -> Option<&'static Lists> {
+        (self == Self::English).then(Lists::english)
+    }
+}
+
+/// What an answer can be: the expected answer type of question answering, in two
+/// classes. A set of them is a bit set, because the question is compared with every item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Answer {
     /// A time: a date, a weekday, a duration.
