@@ -166,7 +166,7 @@ impl Surface {
     }
 
     /// Reads a policy, for `Document` as written by the library in one of the formats.
-    fn config(self, document: &model::Document) -> Result<PolicyConfig, model::Failure> {
+    pub(crate) fn config(self, document: &model::Document) -> Result<PolicyConfig, model::Failure> {
         let config = read_policy(&document.to_string(), Format::Json)?;
         if self != Self::Document {
             return Ok(config);
@@ -179,7 +179,10 @@ impl Surface {
         Ok(again)
     }
 
-    fn policy(self, document: &model::Document) -> Result<PolicyBuilder, model::Failure> {
+    pub(crate) fn policy(
+        self,
+        document: &model::Document,
+    ) -> Result<PolicyBuilder, model::Failure> {
         // The error of a scorer comes before that of a slicer, whichever part of the reader finds it.
         self.config(&json!({ "scorer": document["scorer"] }))?;
         let config = self.config(document)?;
@@ -462,17 +465,6 @@ fn read_policy(text: &str, format: Format) -> Result<PolicyConfig, model::Failur
             message: refusal.unwrap_or_else(|| error.to_string()),
         }
     })
-}
-
-pub(crate) fn build_slicer(slicer: &model::Document) -> Result<Box<dyn Slicer>, model::Failure> {
-    let policy = json!({ "scorer": ANY_SCORER, "slicer": slicer });
-    let config = read_policy(&policy.to_string(), Format::Json)?;
-    Ok(config.slicer.build().expect("the policy is valid"))
-}
-
-/// Builds the policy of a task.
-pub(crate) fn build_policy(policy: &model::Document) -> Result<Policy, model::Failure> {
-    Surface::Batch.policy(policy)?.build().map_err(construction)
 }
 
 fn failure(error: &CupelError, at_construction: bool) -> model::Failure {

@@ -86,7 +86,8 @@ fn build(
     budget: &model::Budget,
     items: &[model::Item],
 ) -> Result<Built, model::Failure> {
-    let pipeline = adapter::build_policy(policy)?;
+    let policy = adapter::Surface::Batch.policy(policy)?.build();
+    let pipeline = policy.map_err(adapter::construction)?;
     let items: Result<Vec<_>, _> = items.iter().map(adapter::item).collect();
     let budget = adapter::build_budget(budget).map_err(adapter::construction)?;
     Ok((pipeline, budget, items.map_err(adapter::construction)?))
