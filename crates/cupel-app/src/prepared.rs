@@ -154,7 +154,7 @@ impl PreparedSession {
             }
         };
         let model = options.budget.model.as_deref().or(chat.model());
-        let budget = options.budget.over(None, window_of(&chat), model);
+        let budget = options.budget.over(None, DefaultBudget::OfChat(&chat), model);
         let budget = budget.map_err(|error| error.or_at(|| source.whole()))?;
         let policy = options.chat_policy(has_state)?;
         let query = options.query.as_deref();
@@ -291,11 +291,11 @@ impl Prepared {
         let over = |default| options.budget.over(None, default, model).map_err(at_input);
         let (budget, candidates) = match scope {
             Scope::OneBudget => {
-                let budget = over(window_of(&chat))?;
+                let budget = over(DefaultBudget::OfChat(&chat))?;
                 let candidates = candidates(Some(&budget.budget))?;
                 (budget, candidates)
             }
-            Scope::Budget | Scope::OtherPolicies => (over(window_of(&chat))?, candidates(None)?),
+            Scope::Budget | Scope::OtherPolicies => (over(DefaultBudget::OfChat(&chat))?, candidates(None)?),
             Scope::AnyBudget => {
                 let candidates = candidates(None)?;
                 (over(all_tokens(&candidates))?, candidates)
@@ -793,15 +793,6 @@ fn with_query(
     }
     let unread = unread_query(options.query.as_deref(), [&policy]);
     Ok((policy.with_query(query, is_chat)?, unread))
-}
-
-/// Returns the context window of the chat's model as the default budget.
-fn window_of(chat: &Chat) -> DefaultBudget<'_> {
-    DefaultBudget::Window {
-        model: chat.model(),
-        stated: chat.window_limit(),
-        reserved: chat.output_limit(),
-    }
 }
 
 /// Returns the tokens of all candidates as the default budget.
