@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use clap::Args;
 use cupel::Policy;
-use cupel_chat::{Chat, FitState, Fitted, Fitter, SessionWindow, TokenCounter};
+use cupel_chat::{Chat, FitError, FitState, Fitted, Fitter, SessionWindow, TokenCounter};
 use sha2::{Digest as _, Sha256};
 
 use crate::failure::Failure;
@@ -25,6 +25,12 @@ pub(crate) struct SessionArgs {
     /// The windows of a growing chat then share a long prefix. The default policy is `session`.
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
+
+    /// Replace the state of another conversation
+    ///
+    /// Without it, a state whose last window has no message of the chat is an error, and FILE stays as it is.
+    #[arg(long, hide_short_help = true, requires = "state")]
+    restart: bool,
 
     /// Shell command that summarizes dropped messages
     ///
@@ -57,7 +63,7 @@ impl SessionArgs {
         let mut fitter = Fitter::resume(policy, self.read_state()?);
         let mut window = fitter
             .fit(&task.chat, &task.budget, &*task.counter)
-            .map_err(|error| task.failure(&error))?;
+            .map_err(|error| self.failure(task, &error))?;
         if let Some(command) = &self.summarize {
             let summarizer = Summarizer {
                 command,
@@ -78,6 +84,19 @@ impl SessionArgs {
         Ok(window)
     }
 
+    fn failure(&self, task: &SessionTask, error: &FitError) -> Failure {
+        let failure = task.failure(error);
+        match (error, &self.state) {
+            (FitError::OtherConversation, Some(path)) => {
+                let file = path.display();
+                failure.help(format!(
+                    "give this chat a state file of its own, or replace {file} with --restart"
+                ))
+            }
+            _ => failure,
+        }
+    }
+
     /// Returns the policy with a marker as long as a summary may be, so that there is room for one.
     fn with_room_for_summary(&self, task: &SessionTask) -> Result<Policy, Failure> {
         let mut marker = "[{n} earlier messages omitted]".to_owned();
@@ -92,9 +111,9 @@ impl SessionArgs {
         policy.map_err(|error| Failure::internal(error.to_string()))
     }
 
-    /// Reads the state; a file that does not exist is an empty one.
+    /// Reads the state; a file that does not exist is an empty one, and so is any before a restart.
     fn read_state(&self) -> Result<FitState, Failure> {
-        let Some(path) = &self.state else {
+        let Some(path) = self.state.as_ref().filter(|_| !self.restart) else {
             return Ok(FitState::default());
         };
         let Some(text) = read_if_exists(path)? else {
