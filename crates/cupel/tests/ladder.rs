@@ -400,8 +400,8 @@ fn a_run_names_shortened_and_dropped_items() {
     assert_eq!(
         phrases(204),
         [
-            "its group of 2 does not fit: needs 101, 100 left",
-            "its group of 2 does not fit: needs 101, 100 left",
+            "group of 2 too large: needs 101 of 100 left",
+            "group of 2 too large: needs 101 of 100 left",
             "selected by score",
             "shortened to 99 of 700 tokens",
         ]
