@@ -65,7 +65,11 @@ impl NamedPolicy {
     }
 
     /// Returns the default for items.
-    pub(crate) fn for_items() -> Result<Self, Error> {
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::Internal`] if the preset is invalid.
+    pub fn for_items() -> Result<Self, Error> {
         let policy = Policy::preset(ITEMS_POLICY).map_err(Error::internal)?;
         Ok(Self::new(ITEMS_POLICY, policy))
     }

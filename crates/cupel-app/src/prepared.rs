@@ -245,6 +245,20 @@ impl Prepared {
             items,
             ..RequestConfig::default()
         };
+        Self::from_request(name, request, options, scope)
+    }
+
+    /// Prepares a request; `name` names it in errors and answers.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the request or the options.
+    pub fn from_request(
+        name: impl Into<String>,
+        request: RequestConfig,
+        options: &Options,
+        scope: Scope,
+    ) -> Result<Self, Error> {
         let (source, form) = (Source::new(name, ""), Form::Array);
         Self::of_items(
             source,

@@ -155,7 +155,7 @@ fn budgets(text: &str, count: i64) -> Vec<i64> {
 }
 
 fn examples() -> Vec<PathBuf> {
-    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     let mut files = vec![examples.join("agent-session.json")];
     let shapes = std::fs::read_dir(examples.join("shapes")).unwrap();
     let shapes = shapes.map(|entry| entry.unwrap().path());

@@ -378,6 +378,15 @@ impl Layout {
                 );
                 ChatError::new(&self.text, start + escape.start, message)
             }
+            None if error.to_string().starts_with("number out of range") => {
+                // The parser is at the last character of the number.
+                let end = syntax(&self.text, start, json, &error).place.offset;
+                let is_number = |byte: &&u8| b"+-.eE0123456789".contains(byte);
+                let before = self.text.as_bytes()[..end].iter().rev();
+                let number = end - before.take_while(is_number).count();
+                let message = "number out of range; write a number that a 64-bit float can hold";
+                ChatError::new(&self.text, number, message)
+            }
             None => syntax(&self.text, start, json, &error),
         };
         Err(error.at(self.path_of(index, "")))

@@ -47,7 +47,7 @@ fn preset(name: &str) -> Policy {
 
 #[cfg(test)]
 mod tests {
-    use cupel::{LadderSlice, Scorer, Slicer};
+    use cupel::LadderSlice;
 
     use super::*;
 

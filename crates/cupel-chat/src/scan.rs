@@ -133,7 +133,7 @@ fn unescaped(quoted: &str) -> Cow<'_, str> {
 
 /// Returns the first escape of a surrogate (`\ud800` to `\udfff`) that is not half of a pair.
 pub(crate) fn unpaired_surrogate(json: &str) -> Option<Range<usize>> {
-    // The code unit of an escape `\uXXXX` at a byte.
+    // The code unit of an escape such as `\ud83d` at a byte.
     let unit = |at: usize| {
         let digits = json.get(at..at + 6)?.strip_prefix("\\u")?;
         u16::from_str_radix(digits, 16).ok()

@@ -116,7 +116,7 @@ fn invalid_chats_fail_with_position_and_fix() {
         (r#"{"custom_id":"a","body":{"messages":[{"role":"user","role":"user","content":"a"}]}}"#, "line 1, column 53, body.messages[0].role: duplicate key; remove one".to_owned()),
         ("{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\"user\",\"role\":\"user\"}", "line 2, column 16, role: duplicate key; remove one".to_owned()),
         (r#"{"messages":[{"role":"user","content":"cut \ud83d"}]}"#, r"line 1, column 44, messages[0]: unpaired surrogate `\ud83d`, half of a character; write the whole character or `\ufffd`".to_owned()),
-        ("[{\"role\":\"user\",\n \"content\":\"x\",\"n\":1e999}]", "line 2, column 21, [0]: invalid JSON: number out of range".to_owned()),
+        ("[{\"role\":\"user\",\n \"content\":\"x\",\"n\":1e999}]", "line 2, column 20, [0]: number out of range; write a number that a 64-bit float can hold".to_owned()),
         (r#"{"messages":{}}"#, "line 1, column 13, messages: must be an array".to_owned()),
         (r#"{"input":["hello"]}"#, "line 1, column 11, input[0]: must be an object, not a string".to_owned()),
         (r#"{"input":7}"#, "line 1, column 10, input: must be an array".to_owned()),

@@ -70,7 +70,8 @@ fn a_chat_with_one_message_per_line_is_one_run() {
             "function": {"name": "get_parcel", "arguments": "{\"parcel\": \"PX-1001\"}"},
         }]}),
     ];
-    let lines: String = messages.iter().map(|it| format!("{it}\n")).collect();
+    let lines = messages.iter().map(ToString::to_string);
+    let lines = lines.collect::<Vec<_>>().join("\n");
     for budget in ["0", "10", "100k"] {
         let args = ["--budget", budget];
         let found = results(&lines, &args);
@@ -81,7 +82,7 @@ fn a_chat_with_one_message_per_line_is_one_run() {
         value(&results(&lines, &["--budget", "10"]), 0, "grounding_recall"),
         0.0
     );
-    let spoiled = lines + "{\"role\": \"robot\", \"content\": \"b\"}\n";
+    let spoiled = lines + "\n{\"role\": \"robot\", \"content\": \"b\"}\n";
     let ran = run(&spoiled, &["--budget", "10"]);
     assert_eq!((ran.exit, ran.out.as_str()), (2, ""));
     assert!(ran.err.contains("standard input:5:"), "{}", ran.err);

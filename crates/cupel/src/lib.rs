@@ -71,7 +71,7 @@
 //! - `embeddings`: adds `WordVectors`, a table of word vectors for [`EmbeddingScorer`]. Depends on
 //!   `serde_json`, and includes `relevance`.
 //! - `stream`: adds `StreamSlice`, which selects from an asynchronous stream. Depends on futures-core.
-//! - `rayon`: scores and sorts large inputs, and runs [`Policy::run_many`], on all cores. Depends on rayon.
+//! - `rayon`: scores and sorts large inputs on all cores. Depends on rayon.
 //!
 //! The library does no input or output, except for `Policy::from_path` (feature `documents`), which reads
 //! a file, and `WordVectors::from_path` (feature `embeddings`), which a policy that names a table calls.

@@ -51,7 +51,7 @@ impl Chat {
     /// fit, it drops invalid messages first, and starts on a user turn if the format does.
     ///
     /// ```
-    /// use cupel::{ContextBudget, Pipeline};
+    /// use cupel::ContextBudget;
     /// use cupel_chat::{Chat, Encoding, newest_policy};
     ///
     /// let chat = Chat::parse(r#"[
@@ -60,7 +60,7 @@ impl Chat {
     ///   {"role": "user", "content": "What is 2 + 2?"}
     /// ]"#, None)?;
     /// let candidates = chat.candidates(&Encoding::O200k);
-    /// let pipeline = Pipeline::from(chat.policy(&newest_policy()));
+    /// let pipeline = chat.policy(&newest_policy());
     /// let budget = ContextBudget::with_target(30, 30)?;
     /// let sweep = pipeline.sweep(&candidates, &budget, 20..=40)?;
     /// let included: Vec<_> = sweep.steps.iter().map(|step| step.included).collect();
@@ -289,9 +289,7 @@ fn sweep_below_whole(
         is_missing[rank] = false;
     }
     let missing = (0..ranked.len()).filter(|&rank| is_missing[rank]);
-    let missing: Vec<u32> = missing
-        .filter_map(|rank| u32::try_from(rank).ok())
-        .collect();
+    let missing: Vec<usize> = missing.collect();
     if to < tokens || missing.is_empty() {
         return Some(ControlFlow::Continue(()));
     }
@@ -305,9 +303,9 @@ struct MappedRanks<'v> {
 }
 
 impl SweepVisitor for MappedRanks<'_> {
-    fn change(&mut self, target: i64, ranks: &[u32], views: &[ViewChange]) -> ControlFlow<()> {
-        let rank = |rank: &u32| u32::try_from(self.ranks[*rank as usize]).unwrap_or(u32::MAX);
-        let ranks: Vec<u32> = ranks.iter().map(rank).collect();
+    fn change(&mut self, target: i64, ranks: &[usize], views: &[ViewChange]) -> ControlFlow<()> {
+        let rank = |rank: &usize| self.ranks[*rank];
+        let ranks: Vec<usize> = ranks.iter().map(rank).collect();
         let views = views.iter().map(|(changed, view)| (rank(changed), *view));
         self.visitor
             .change(target, &ranks, &views.collect::<Vec<_>>())

@@ -215,8 +215,11 @@ fn table(steps: &[SweepStep], shown: &[usize], budget: Option<i64>, units: Strin
             table.row(dots);
         }
         next = at + 1;
-        let before = at.checked_sub(1).map_or(0, |at| steps[at].tokens_used);
-        let change = step.tokens_used - before;
+        // The first budget of the sweep has no window before it.
+        let change = at.checked_sub(1).map_or_else(String::new, |before| {
+            let change = step.tokens_used - steps[before].tokens_used;
+            format!("{}{}", if change > 0 { "+" } else { "" }, grouped(change))
+        });
         let mark = if Some(at) == of_budget { ">" } else { "" };
         table.row(vec![
             mark.to_owned(),
@@ -225,7 +228,7 @@ fn table(steps: &[SweepStep], shown: &[usize], budget: Option<i64>, units: Strin
             grouped_count(step.included),
             grouped_count(step.shortened),
             grouped(step.tokens_used),
-            format!("{}{}", if change > 0 { "+" } else { "" }, grouped(change)),
+            change,
             step.error.map_or_else(|| score(step.total_score), words),
         ]);
     }

@@ -109,8 +109,8 @@ struct Item<'a> {
     /// The budgets that include a shorter form of the item, with its index in `forms`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     views: Vec<(Int, Int, usize)>,
-    /// The shorter forms that some budget includes: their tokens, their texts, and the most tokens that the slicer
-    /// allowed them.
+    /// The shorter forms that some budget includes: their tokens, their texts, and the level of the ladder that they
+    /// were made for, which limits the text without the role.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     forms: Vec<(Int, Vec<Lines>, Int)>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

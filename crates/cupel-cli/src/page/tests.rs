@@ -496,9 +496,11 @@ fn markers_at(data: &Value, budget: i64) -> &Value {
     entries.last().map_or(&NONE, |entry| &entry["markers"])
 }
 
-/// Each cut has its step, and a limit that the form keeps and the message did not.
+/// Each cut has its step, and the level that the text was cut to.
 #[test]
 fn a_page_says_which_step_shortened_a_message_and_to_how_much() {
+    /// The most tokens that the role and the id of a message have.
+    const ROLE: i64 = 10;
     let case = CASES.iter().find(|it| it.name == "agent-session").unwrap();
     let data = embedded(case.page());
     let chat = case.chat.as_ref().unwrap();
@@ -507,15 +509,15 @@ fn a_page_says_which_step_shortened_a_message_and_to_how_much() {
             .fit_candidates(&chat.policy, &case.budget, &chat.candidates, &*chat.counter);
     let fitted = fitted.unwrap();
     assert!(fitted.shortened.len() > 3);
-    // The limits of the preset `agent`.
-    let limits = [
+    // Those of the preset `agent`.
+    let levels = [
         6400, 4000, 3200, 2000, 1600, 1000, 800, 500, 400, 250, 200, 100, 60, 50, 30, 25,
     ];
     for item in data["items"].as_array().unwrap() {
         for form in item["forms"].as_array().into_iter().flatten() {
-            let (tokens, limit) = (int(&form[0]), int(&form[2]));
-            assert!(limits.contains(&limit), "{item}");
-            assert!(tokens <= limit && limit < int(&item["tokens"]), "{item}");
+            let (tokens, level) = (int(&form[0]), int(&form[2]));
+            assert!(levels.contains(&level), "{item}");
+            assert!(tokens <= level + ROLE && level < int(&item["tokens"]), "{item}");
             assert!(!item["step"].as_str().unwrap().is_empty(), "{item}");
         }
     }

@@ -26,10 +26,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{ControlFlow, Range, RangeInclusive};
 use std::sync::Arc;
 
-use super::builtin::{rank_to_u32, selects_in_partitions, without};
 use super::group::ranks_by_group;
 use super::near_duplicate::{call_of, newest_results};
-use super::{BuiltinSlicer, Refusal, Selection, Slicer, SweepVisitor};
+use super::{Refusal, Selection, Slicer, SweepVisitor, slice_by_select};
 use crate::diagnostics::ExclusionReason;
 use crate::model::{floor_tokens, saturate};
 use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredRef};
@@ -558,11 +557,11 @@ impl<'s> Cursor<'s> {
         for (rank, before) in changed {
             let after = self.forms[rank];
             if (before == Form::Dropped) != (after == Form::Dropped) {
-                ranks.push(rank_to_u32(rank));
+                ranks.push(rank);
             }
             match after {
-                Form::View(view) => views.push((rank_to_u32(rank), Some(view))),
-                Form::Full if before != Form::Dropped => views.push((rank_to_u32(rank), None)),
+                Form::View(view) => views.push((rank, Some(view))),
+                Form::Full if before != Form::Dropped => views.push((rank, None)),
                 Form::Full | Form::Dropped => {}
             }
         }
@@ -759,7 +758,7 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
 }
 
 impl Slicer for LadderSlice {
-    selects_in_partitions!();
+    slice_by_select!();
 
     fn ladder(&self) -> Option<&LadderSlice> {
         Some(self)
@@ -786,12 +785,9 @@ impl Slicer for LadderSlice {
             marker_tokens: self.marker_tokens,
         })
     }
-}
 
-impl BuiltinSlicer for LadderSlice {
-    fn select_in(
+    fn select(
         &self,
-        _partition: Option<&ContextKind>,
         ranked: &[ScoredRef<'_>],
         budget: &ContextBudget,
     ) -> Result<Selection, CupelError> {
@@ -846,8 +842,6 @@ impl BuiltinSlicer for LadderSlice {
         }
         Some(ControlFlow::Continue(()))
     }
-
-    without! { select_unsorted prepare least_targets group_score counts }
 }
 
 #[cfg(feature = "serde")]

@@ -19,10 +19,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::builtin::{select_in, selects_in_partitions, without};
 use super::group::ranks_by_group;
 use super::shingles::{Shingles, SimilarTexts};
-use super::{BuiltinSlicer, LadderSlice, Refusal, Selection, Slicer};
+use super::{LadderSlice, Refusal, Selection, Slicer, select_anywhere, slice_by_select};
 use crate::diagnostics::ExclusionReason;
 use crate::{ContextBudget, ContextKind, CupelError, ScoredRef};
 
@@ -269,7 +268,8 @@ impl<'r, 'a> Candidates<'r, 'a> {
 }
 
 impl Slicer for NearDuplicateSlice {
-    selects_in_partitions!();
+    slice_by_select!();
+    select_anywhere!();
 
     fn inner(&self) -> Option<&dyn Slicer> {
         Some(&self.inner)
@@ -295,12 +295,10 @@ impl Slicer for NearDuplicateSlice {
             inner: inner.map_err(|error| error.within("inner"))?.into(),
         })
     }
-}
 
-impl BuiltinSlicer for NearDuplicateSlice {
     fn select_in(
         &self,
-        partition: Option<&ContextKind>,
+        kind: Option<&ContextKind>,
         ranked: &[ScoredRef<'_>],
         budget: &ContextBudget,
     ) -> Result<Selection, CupelError> {
@@ -313,7 +311,7 @@ impl BuiltinSlicer for NearDuplicateSlice {
             let is_offered = |rank: &usize| !is_removed[candidates.group_of[*rank]];
             let offered: Vec<usize> = (0..ranked.len()).filter(is_offered).collect();
             let list: Vec<ScoredRef<'_>> = offered.iter().map(|&rank| ranked[rank]).collect();
-            let chosen = select_in(&self.inner, partition, &list, budget)?;
+            let chosen = self.inner.select_in(kind, &list, budget)?;
             let mut selection = Selection::default();
             let kept = selection.adopt(chosen, &offered)?;
             let mut is_kept = vec![false; ranked.len()];
@@ -350,8 +348,6 @@ impl BuiltinSlicer for NearDuplicateSlice {
             }
         }
     }
-
-    without! { select_unsorted prepare sweep least_targets group_score counts }
 }
 
 #[cfg(feature = "serde")]

@@ -27,7 +27,7 @@
  * @property {number} [shortened] the index of its form at the given budget
  * @property {[Int, Int][]} intervals
  * @property {[Int, Int, number][]} [views] first and last budget, index of the form
- * @property {[Int, Lines[], Int][]} [forms] tokens, text, the most tokens that were allowed
+ * @property {[Int, Lines[], Int][]} [forms] tokens, text, the nominal tokens
  * @property {[string, string][]} [facts]
  */
 /**
@@ -86,7 +86,7 @@ function readData() {
     item.score = Number(item.score);
     item.intervals = item.intervals.map((/** @type {any[]} */ interval) => interval.map(int));
     item.views = item.views?.map((/** @type {any[]} */ view) => view.map(int));
-    item.forms = item.forms?.map((/** @type {any[]} */ [tokens, lines, limit]) => [int(tokens), lines, int(limit)]);
+    item.forms = item.forms?.map((/** @type {any[]} */ [tokens, lines, nominal]) => [int(tokens), lines, int(nominal)]);
     if (item.parts) item.parts[1] = item.parts[1].map(Number);
   }
   return read;

@@ -92,11 +92,11 @@ function reasonAt(item, budget) {
 function cutReason(item, form) {
   const full = item.original ?? item.tokens;
   if (form === undefined) return [`shortened from ${tokens(full)} to ${tokens(item.tokens)} tokens`, 'limit for tool results'];
-  const [size, , limit] = /** @type {[Int, Lines[], Int][]} */ (item.forms)[form];
-  const most = `at most ${tokens(limit)} tokens`;
+  const [size, , nominal] = /** @type {[Int, Lines[], Int][]} */ (item.forms)[form];
+  const level = `about ${tokens(nominal)} tokens`;
   return [
     `shortened from ${tokens(full)} to ${tokens(size)} tokens`,
-    item.step ? `step for ${item.step}: ${most} each` : most,
+    item.step ? `step for ${item.step}: ${level} each` : `a form of ${level}`,
   ];
 }
 
