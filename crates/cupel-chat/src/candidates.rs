@@ -1,4 +1,19 @@
 //! [`Candidates`]: the messages of a chat as items, with shorter views for a ladder.
+//!
+//! A policy knows items; what a chat needs is told by their metadata, pins and views:
+//!
+//! ```text
+//! message                          item
+//! 0 system                         pinned: outside of the ladder's budget
+//! 1 user       the task            cupel:mandatory, never dropped
+//! 2 assistant  calls x             cupel:group: kept or dropped with 3
+//! 3 tool       result, 900 tokens  cupel:group, views of 400, 200, 100 tokens, ...
+//! 4 user       last user turn      cupel:mandatory
+//! request overhead                 pinned: tools and parameters cost tokens, too
+//! ```
+//!
+//! Views are made by shortening and counting texts, which takes most of the time of a fit. With a
+//! budget, only those are made that the ladder looks at before it finds a state that fits.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Deref;
@@ -41,7 +56,8 @@ pub struct Candidates {
 /// The text replacements of one message.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Replacements {
-    /// What the item itself stands for, if not for the message as it was read.
+    /// The message's earlier shortened form, if a previous cut or the limit for tool results made
+    /// one. The item stands for it, and views are shorter than it.
     pub(crate) base: Option<Base>,
     /// One replacement per view of the item.
     pub(crate) views: Vec<Arc<Replacement>>,
@@ -119,7 +135,8 @@ impl Deref for Candidates {
     }
 }
 
-/// What a session remembers of the messages of earlier windows.
+/// What a session remembers of the messages of earlier windows, by position. The lists end where
+/// the history changed; messages beyond their end are new.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Memory {
     /// The tokens of the first messages.
@@ -162,7 +179,8 @@ fn ladder_of(policy: &Policy) -> Result<Option<LadderSlice>, CupelError> {
     Ok(Some(ladder))
 }
 
-/// Returns the number of gaps that a window of the policy has room to mark.
+/// Returns the number of gaps that a window of the policy has room to mark. A policy by time cuts a
+/// contiguous range; a policy by relevance keeps messages apart, so its windows have more gaps.
 fn gaps_of(policy: &Policy) -> i64 {
     if policy.scorer().ranks_by_time() {
         // After the task and after the last user turn.
@@ -440,7 +458,9 @@ impl Chat {
     }
 }
 
-/// The lowest level of the answer that the last user turn replies to.
+/// The lowest level of the answer that the last user turn replies to. A turn such as
+/// `the second one` is meaningless without the list that it refers to, so a few lines of the answer
+/// stay.
 const LEAST_ANSWER: i64 = 60;
 
 impl Candidates {

@@ -74,7 +74,7 @@ impl Chat {
 
     fn policy_with_pinned(&self, policy: &Policy, pinned: BTreeSet<usize>) -> Policy {
         let rules = Rules::of(self, pinned, policy.chat().strict);
-        with_slicer(&self.asked(policy), |inner| {
+        with_slicer(&self.with_question(policy), |inner| {
             let groups = GroupSlice::new(inner);
             match rules {
                 Some(rules) => Arc::new(ChatSlice { groups, rules }),
@@ -100,11 +100,11 @@ impl Chat {
             step: policy.chat().step,
             ladder,
         };
-        with_slicer(&self.asked(policy), |_| Arc::new(slicer))
+        with_slicer(&self.with_question(policy), |_| Arc::new(slicer))
     }
 
     /// Returns the policy for the question of this chat, if it needs a query and has none.
-    fn asked(&self, policy: &Policy) -> Policy {
+    fn with_question(&self, policy: &Policy) -> Policy {
         // The question is a copy of a whole message, and most policies read none.
         let question = policy.needs_query().then(|| self.question()).flatten();
         question.map_or_else(|| policy.clone(), |question| policy.with_query(question))
