@@ -114,7 +114,7 @@ pub use diagnostics::{
 pub use error::{ContractViolation, CupelError, StrategyRole};
 pub use model::{
     ContextBudget, ContextBudgetBuilder, ContextItem, ContextItemBuilder, ContextKind,
-    ContextSource, ContextView, OverflowStrategy, ParseContextKindError, Query, ScoredItem,
+    ContextSource, ContextView, Marks, OverflowStrategy, ParseContextKindError, Query, Retention, ScoredItem,
     ScoredRef, total_tokens,
 };
 pub use pipeline::{
