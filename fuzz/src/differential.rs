@@ -1,8 +1,9 @@
 //! The library against the oracle.
 
-use cupel_conformance::model::{Budget, Item, ScoredItem, Slicer, Task};
+use cupel_conformance::model::{Budget, Item, ScoredItem, Task};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use serde_json::json;
 
 use crate::adapter::Surface;
 use crate::{arbitrary, comparison, oracle};
@@ -63,9 +64,7 @@ pub(crate) fn knapsack(data: &[u8]) {
         by_score.unwrap_or_else(|| a.score.is_nan().cmp(&b.score.is_nan()))
     });
     compare(&Task::Slice {
-        slicer: Slicer::Knapsack {
-            bucket_size: Some(i64::from(bucket_size % 16) + 1),
-        },
+        slicer: json!({ "type": "knapsack", "bucket_size": bucket_size % 16 + 1 }),
         budget: Budget {
             max_tokens: target_tokens,
             target_tokens,

@@ -14,8 +14,9 @@ mod oracle;
 
 #[path = "../../crates/cupel-chat/src/shorten/mod.rs"]
 mod shorten;
+#[path = "../../crates/cupel-chat/tests/windows.rs"]
+mod windows;
 
-mod config;
 mod differential;
 mod readers;
 
@@ -36,6 +37,7 @@ pub const TARGETS: &[Target] = &[
     ("shorten", readers::shorten),
     ("state", readers::state),
     ("vector", readers::vector),
+    ("windows", readers::windows),
     ("wire", readers::wire),
 ];
 

@@ -107,6 +107,23 @@ fn fit(chat: &Chat, tokens: i64) {
     );
 }
 
+/// Reads a chat and fits it to many budgets: candidates for one budget and for any give the same window,
+/// and a larger budget keeps at least what a smaller one keeps.
+pub(crate) fn windows(data: &[u8]) {
+    let text = std::str::from_utf8(data);
+    let Some(chat) = text.ok().and_then(|text| Chat::parse(text, None).ok()) else {
+        return;
+    };
+    let all = chat.tokens(&Heuristic).clamp(0, 1 << 20);
+    let step = usize::try_from(all / 40 + 1).expect("a small number");
+    let budgets = (1..=all.saturating_add(1)).step_by(step);
+    let budgets = budgets.flat_map(|tokens| [tokens, tokens + 1]);
+    for (policy, is_monotone) in [(default_policy(), true), (session_policy(), false)] {
+        crate::windows::check(&chat, &policy, &Heuristic, is_monotone, budgets.clone())
+            .unwrap_or_else(|problem| panic!("{problem}"));
+    }
+}
+
 /// Shortens a text to a level, which the first byte states. The result is within the level, and JSON
 /// stays JSON.
 pub(crate) fn shorten(data: &[u8]) {

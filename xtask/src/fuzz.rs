@@ -11,7 +11,7 @@ use crate::{entries, root};
 /// Directories with seed inputs of a target, relative to the root.
 fn seeds(target: &str) -> &'static [&'static str] {
     match target {
-        "chat" | "jsonl" | "shorten" | "wire" => &["examples", "examples/shapes"],
+        "chat" | "jsonl" | "shorten" | "windows" | "wire" => &["examples", "examples/shapes"],
         "state" => &["fuzz/seeds/state"],
         "policy" | "request" => &[
             "examples",

@@ -115,7 +115,7 @@ fn cargo(arguments: &str) -> Result<(), String> {
 /// Runs a cargo command for the libraries, with no feature and with each feature alone. In the workspace
 /// build, feature unification hides a missing dependency.
 fn each_feature(command: &str, arguments: &str) -> Result<(), String> {
-    for package in ["cupel", "cupel-chat"] {
+    for package in ["cupel", "cupel-chat", "cupel-eval"] {
         let manifest = read_toml(&root().join(format!("crates/{package}/Cargo.toml")))?;
         let features = manifest["features"].as_table().into_iter().flatten();
         let features = features.map(|(feature, _)| feature.as_str());

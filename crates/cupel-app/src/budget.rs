@@ -228,7 +228,9 @@ impl BudgetOptions {
     pub(crate) fn check(&self) -> Result<(), Error> {
         const ANY_WINDOW: Option<i64> = Some(1_000_000);
         if let Some(amount) = &self.budget {
-            amount.budget(ANY_WINDOW).map_err(invalid(Argument::Budget))?;
+            amount
+                .budget(ANY_WINDOW)
+                .map_err(invalid(Argument::Budget))?;
         }
         for (argument, amount) in [
             (Argument::Target, &self.target),
@@ -264,10 +266,7 @@ impl BudgetOptions {
 }
 
 /// Returns the context window that the request states, otherwise the one of the model, and its name.
-fn model_window(
-    model: Option<&str>,
-    stated: Option<(&str, i64)>,
-) -> Result<(i64, String), Error> {
+fn model_window(model: Option<&str>, stated: Option<(&str, i64)>) -> Result<(i64, String), Error> {
     if let Some((field, window)) = stated {
         let name = format!("{field} of the request ({})", grouped(window));
         return Ok((window, name));

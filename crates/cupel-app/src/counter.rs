@@ -80,7 +80,10 @@ pub struct CounterOptions {
 impl fmt::Debug for CounterOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CounterOptions")
-            .field("counter", &self.counter.as_ref().map(|counter| counter.name()))
+            .field(
+                "counter",
+                &self.counter.as_ref().map(|counter| counter.name()),
+            )
             .field("factor", &self.factor)
             .finish()
     }
@@ -89,7 +92,7 @@ impl fmt::Debug for CounterOptions {
 impl CounterOptions {
     /// Returns the counter by its name, else by the model. An unknown model is estimated, and so are chats
     /// without a model in the format of a provider whose encoding is not public.
-    pub(crate) fn counter(
+    pub fn counter(
         &self,
         model: Option<&str>,
         shape: Option<Shape>,

@@ -448,9 +448,7 @@ impl Error {
                 let question = dialect.question(question);
                 format!("each line holds one request; {question} reads one {unit} per line")
             }
-            Fault::ForChats(Argument::Pin) => {
-                "pin an item with its field \"pinned\"".to_owned()
-            }
+            Fault::ForChats(Argument::Pin) => "pin an item with its field \"pinned\"".to_owned(),
             Fault::ForChats(argument) => format!("remove {}", dialect.argument(*argument)),
             Fault::NeedsLadder { .. } => {
                 let policy = dialect.with_value(Argument::Policy, "agent");
@@ -472,12 +470,19 @@ impl Error {
                 format!("{policy} names a scorer with fields")
             }
             Fault::OnePolicy { is_chat } => {
-                let names = if *is_chat { ["agent", "newest"] } else { ["chat", "rag"] };
+                let names = if *is_chat {
+                    ["agent", "newest"]
+                } else {
+                    ["chat", "rag"]
+                };
                 let others = dialect.with_values(Argument::Policies, &names);
                 format!("name two or more: {others}")
             }
             Fault::ShareNeedsModel(..) => {
-                format!("add {}, or give tokens such as 8k", dialect.argument(Argument::Model))
+                format!(
+                    "add {}, or give tokens such as 8k",
+                    dialect.argument(Argument::Model)
+                )
             }
             Fault::NoBudget => format!(
                 "add {}, or \"budget\": {{\"max_tokens\": 8000}} to a request",
@@ -506,7 +511,10 @@ impl Error {
                 None => format!("the input has no {}s", shape.unit()),
             },
             Fault::EmptyRange { .. } => {
-                format!("give the smaller budget to {}", dialect.argument(Argument::From))
+                format!(
+                    "give the smaller budget to {}",
+                    dialect.argument(Argument::From)
+                )
             }
             Fault::QuotaHasNoMargin => {
                 let sweep = dialect.question(Question::Sweep);
@@ -544,9 +552,9 @@ fn of_fit(error: &FitError) -> ErrorClass {
 
 fn of_run(error: &CupelError) -> ErrorClass {
     match error {
-        CupelError::PinnedExceedsBudget { .. } | CupelError::Overflow { .. } => {
-            ErrorClass::OverBudget
-        }
+        CupelError::PinnedExceedsBudget { .. }
+        | CupelError::MandatoryExceedsBudget { .. }
+        | CupelError::Overflow { .. } => ErrorClass::OverBudget,
         // A strategy returned what was not offered.
         CupelError::Contract { .. } => ErrorClass::Internal,
         _ => ErrorClass::InvalidInput,
@@ -569,10 +577,18 @@ fn run_help(error: &CupelError) -> Option<String> {
             "raise the target by {} tokens, or set \"overflow_strategy\" to \"truncate\" or \"proceed\"",
             grouped(merged_tokens.saturating_sub(*target_tokens))
         ),
+        CupelError::MandatoryExceedsBudget {
+            needed_tokens,
+            available,
+        } => format!(
+            "raise the budget by {} tokens or mark fewer items as mandatory",
+            grouped(needed_tokens.saturating_sub(*available))
+        ),
         CupelError::TableTooLarge { .. } | CupelError::TableOverLimit { .. } => {
             "raise \"bucket_size\" of the knapsack, or use the greedy slicer".to_owned()
         }
-        // A run has this error only for a required count that cannot be met.
+        // A run has this error only for a required count that cannot be met: settings were checked before,
+        // and other failures have variants of their own.
         CupelError::SlicerConfig(_) => {
             "lower \"require_count\" of the kind, or set \"scarcity\" to \"degrade\"".to_owned()
         }
@@ -592,9 +608,10 @@ fn chat_help(error: &ChatError, is_array: bool, dialect: &dyn Dialect) -> Option
             let fit = dialect.question(Question::Fit);
             Some(format!("{fit} reads them all; {one}"))
         }
-        [] if error.is_ambiguous() => {
-            Some(format!("name it with {}", dialect.argument(Argument::Shape)))
-        }
+        [] if error.is_ambiguous() => Some(format!(
+            "name it with {}",
+            dialect.argument(Argument::Shape)
+        )),
         [] => None,
         pointers => {
             let places = pointers.iter();

@@ -29,7 +29,7 @@ pub struct FitAnswer {
     /// The dropped messages or items, in order.
     pub dropped: Vec<DroppedEntry>,
     /// The kept messages with shortened texts, in order.
-    pub shortened: Vec<Shortened>,
+    pub shortened: Vec<ShortenedEntry>,
     /// The texts in the place of dropped messages, in order.
     pub markers: Vec<Marker>,
     /// What the provider may reject in the window, and lost cache breakpoints.
@@ -68,6 +68,24 @@ pub struct DroppedEntry {
     pub reason: ExclusionReason,
 }
 
+/// A kept message with shortened texts.
+#[derive(Debug, Clone, Serialize)]
+pub struct ShortenedEntry {
+    /// Its position.
+    pub index: usize,
+    /// Its role as written.
+    pub role: String,
+    /// The most tokens that each of its shortened texts may have.
+    pub level: i64,
+    /// Its tokens.
+    pub tokens: i64,
+    /// Its tokens before.
+    pub original_tokens: i64,
+    /// The path of each shortened value and its new text; `None` in an answer without texts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub texts: Option<Vec<(String, String)>>,
+}
+
 /// What a session adds to the answer.
 #[derive(Debug, Clone, Serialize)]
 pub struct SessionAnswer {
@@ -95,6 +113,19 @@ impl From<&Dropped> for DroppedEntry {
             role: dropped.role.clone(),
             tokens: dropped.tokens,
             reason: dropped.reason.clone(),
+        }
+    }
+}
+
+impl From<&Shortened> for ShortenedEntry {
+    fn from(shortened: &Shortened) -> Self {
+        Self {
+            index: shortened.index,
+            role: shortened.role.clone(),
+            level: shortened.level,
+            tokens: shortened.tokens,
+            original_tokens: shortened.original_tokens,
+            texts: Some(shortened.texts.clone()),
         }
     }
 }
@@ -131,7 +162,12 @@ impl Prepared {
     /// Returns what all answers about a window have in common, for a window that keeps nothing.
     fn described(&self, tokens: (i64, i64)) -> FitAnswer {
         let counter = self.setting.counter.as_deref();
-        empty(tokens, self.shape().name(), self.budget().window_limit(), counter)
+        empty(
+            tokens,
+            self.shape().name(),
+            self.budget().window_limit(),
+            counter,
+        )
     }
 }
 
@@ -164,11 +200,19 @@ impl FitAnswer {
         Self {
             kept: fitted.kept.clone(),
             dropped: fitted.dropped.iter().map(DroppedEntry::from).collect(),
-            shortened: fitted.shortened.clone(),
+            shortened: fitted.shortened.iter().map(ShortenedEntry::from).collect(),
             markers: fitted.markers.clone(),
             warnings: fitted.warnings.clone(),
             ..self
         }
+    }
+
+    /// Leaves out the texts of shortened messages.
+    pub fn without_texts(mut self) -> Self {
+        for shortened in &mut self.shortened {
+            shortened.texts = None;
+        }
+        self
     }
 
     /// Adds the chat as it is written.
@@ -203,7 +247,9 @@ impl Fit<'_> {
     pub fn text(&self) -> Result<String, Error> {
         match &self.fitted {
             Some(fitted) => Ok(fitted.to_json()),
-            None => self.prepared.rewritten(&self.prepared.kept(&self.run.decisions)),
+            None => self
+                .prepared
+                .rewritten(&self.prepared.kept(&self.run.decisions)),
         }
     }
 
@@ -255,13 +301,17 @@ impl Fit<'_> {
     /// Returns the score of every message or item.
     pub fn scores(&self) -> Vec<f64> {
         let decisions = &self.run.decisions;
-        (0..self.prepared.len()).map(|it| decisions.score(it)).collect()
+        (0..self.prepared.len())
+            .map(|it| decisions.score(it))
+            .collect()
     }
 
     /// Returns the rank of every message or item, from 0; `None` for one that was not ranked.
     pub fn ranks(&self) -> Vec<Option<usize>> {
         let decisions = &self.run.decisions;
-        (0..self.prepared.len()).map(|it| decisions.rank(it)).collect()
+        (0..self.prepared.len())
+            .map(|it| decisions.rank(it))
+            .collect()
     }
 }
 

@@ -74,7 +74,7 @@ impl Notice {
                 format!("no {unit} has the kind `{kind}`, {use_of_it}{hint}")
             }
             Self::NoTimes => {
-                "no item has a timestamp, which the scorer `recency` reads: all items are equally old"
+                "no item has a timestamp, by which the policy ranks: all items are equally old"
                     .to_owned()
             }
             Self::ScorerIgnoresQuery { scorer } => {

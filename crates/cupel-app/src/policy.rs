@@ -125,7 +125,12 @@ pub(crate) fn unread_query<'p>(
     query: Option<&str>,
     policies: impl IntoIterator<Item = &'p NamedPolicy> + Clone,
 ) -> Option<Notice> {
-    let is_read = || policies.clone().into_iter().any(|it| it.policy.needs_query());
+    let is_read = || {
+        policies
+            .clone()
+            .into_iter()
+            .any(|it| it.policy.needs_query())
+    };
     if query.is_none() || is_read() {
         return None;
     }

@@ -246,7 +246,15 @@ impl Prepared {
             ..RequestConfig::default()
         };
         let (source, form) = (Source::new(name, ""), Form::Array);
-        Self::of_items(source, Evidence::Missing, form, request, None, options, scope)
+        Self::of_items(
+            source,
+            Evidence::Missing,
+            form,
+            request,
+            None,
+            options,
+            scope,
+        )
     }
 
     fn of_chat(
@@ -322,7 +330,9 @@ impl Prepared {
         };
         let model = options.budget.model.as_deref();
         let unknown_model = options.counter.unknown_model(model);
-        let run_budget = options.budget.over(request.budget.as_ref(), default, None)?;
+        let run_budget = options
+            .budget
+            .over(request.budget.as_ref(), default, None)?;
         let RunBudget { budget, origin } = run_budget;
         let policy = match (&options.policy, &request.policy) {
             (Some(policy), _) => policy.clone(),
@@ -470,7 +480,12 @@ impl Prepared {
     /// [`Fault::Fit`] and [`Fault::Run`].
     pub fn decide_within(&self, budget: &ContextBudget) -> Result<Decisions<'_>, Error> {
         let decide = |policy: &Policy, items, budget: &ContextBudget| policy.decide(items, budget);
-        self.run_over(&self.setting.policy.policy, self.candidates(), budget, decide)
+        self.run_over(
+            &self.setting.policy.policy,
+            self.candidates(),
+            budget,
+            decide,
+        )
     }
 
     /// Runs the policy with a trace.
@@ -711,21 +726,25 @@ impl Prepared {
     pub fn rewritten(&self, kept: &[usize]) -> Result<String, Error> {
         match &self.content {
             Content::Chat { chat, .. } => Ok(chat.write(kept)),
-            Content::Items(form) => match Chat::parse(&self.setting.source.text, Some(Shape::Items)) {
-                Ok(items) => Ok(items.write(kept)),
-                Err(_) => {
-                    let items = self.written(*form)?;
-                    let kept: Vec<&str> = kept.iter().map(|&index| &*items[index]).collect();
-                    Ok(format!("[\n  {}\n]\n", kept.join(",\n  ")))
+            Content::Items(form) => {
+                match Chat::parse(&self.setting.source.text, Some(Shape::Items)) {
+                    Ok(items) => Ok(items.write(kept)),
+                    Err(_) => {
+                        let items = self.written(*form)?;
+                        let kept: Vec<&str> = kept.iter().map(|&index| &*items[index]).collect();
+                        Ok(format!("[\n  {}\n]\n", kept.join(",\n  ")))
+                    }
                 }
-            },
+            }
         }
     }
 
     /// Returns the policies to compare: those that are given, with the [`ChatOptions`], and the request's own
     /// beside a single one.
     pub(crate) fn compared(&self, policies: Vec<NamedPolicy>) -> Result<Vec<Variant>, Error> {
-        let policies = policies.into_iter().map(|policy| self.trimming.apply(policy));
+        let policies = policies
+            .into_iter()
+            .map(|policy| self.trimming.apply(policy));
         let mut policies = policies.collect::<Result<Vec<_>, _>>()?;
         if policies.len() == 1 && self.has_own_policy {
             policies.insert(0, self.setting.policy.clone());

@@ -1,1 +1,5 @@
-//! The integration tests.
+//! The integration tests in one binary.
+
+mod agreement;
+mod answers;
+mod errors;

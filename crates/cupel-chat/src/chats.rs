@@ -1,4 +1,14 @@
 //! Texts with many chats.
+//!
+//! Three readings of several lines or elements compete: one chat whose messages are the lines, many
+//! chats, or neither. The first line or element decides. A message has a role, and a request has a
+//! list of messages:
+//!
+//! ```text
+//! {"role": "user", ...}        {"messages": [...]}
+//! {"role": "assistant", ...}   {"messages": [...]}
+//! one chat of two messages     two chats
+//! ```
 
 use std::ops::Range;
 
@@ -30,20 +40,24 @@ use crate::layout::{is_one_per_line, is_request, offset};
 #[derive(Debug, Clone)]
 pub struct Chats<'t> {
     text: &'t str,
+    /// The bytes of each chat, without white space, line breaks and separators around it: ascending
+    /// and disjoint, so that `write` copies what lies between them.
     chats: Vec<Range<usize>>,
 }
 
 impl<'t> Chats<'t> {
-    /// Finds the chats; `None` if the text does not hold several. `at` is the JSON pointer (RFC 6901) of
-    /// the chat in each line; empty if the line is the chat.
+    /// Finds the chats; `None` if the text does not hold several. `at` is the JSON pointer (RFC
+    /// 6901) of the chat in each line; empty if the line is the chat.
     ///
     /// The first line or element decides. Others may turn out to be invalid when they are parsed.
     pub fn find(text: &'t str, at: &str) -> Option<Self> {
         let body = text.trim_start_matches('\u{feff}');
         let chats = if let Some(elements) = body.trim_start().strip_prefix('[') {
-            // Most arrays are lists of messages, which the first element shows.
+            // Most arrays are lists of messages, which the first element shows. It is read alone,
+            // so that a chat of a megabyte is not parsed twice.
             let mut elements = serde_json::Deserializer::from_str(elements).into_iter();
             let first: &RawValue = elements.next()?.ok()?;
+            // A pointer into an array names one of its elements: then there is one chat.
             if !at.is_empty() || !is_request(first.get(), "") {
                 return None;
             }
@@ -51,6 +65,7 @@ impl<'t> Chats<'t> {
             let range = |raw: &RawValue| offset(text, raw)..offset(text, raw) + raw.get().len();
             list.into_iter().map(range).collect()
         } else {
+            // Each line is a slice of `text`, so its address gives its position.
             let range = |line: &str| {
                 let start = line.as_ptr().addr() - text.as_ptr().addr();
                 start..start + line.len()
@@ -59,6 +74,7 @@ impl<'t> Chats<'t> {
             let mut lines = lines.filter(|line| !line.is_empty()).peekable();
             let first = *lines.peek()?;
             let chats: Vec<Range<usize>> = lines.map(range).collect();
+            // A single line is one chat, which needs no list around it.
             let is_many = chats.len() > 1 && is_one_per_line(body) && is_request(first, at);
             is_many.then_some(chats)?
         };

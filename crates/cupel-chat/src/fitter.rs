@@ -1,4 +1,16 @@
 //! [`Fitter`]: trims a growing chat turn by turn and remembers its decisions.
+//!
+//! A window that is chosen anew each turn changes near its beginning each turn: another message is
+//! dropped, another result shortened. A prompt cache then has to read everything after it again.
+//! With a state, decisions stay, and new ones are made only when the budget is exceeded:
+//!
+//! ```text
+//! turn   chat           window         state                reused of the previous window
+//! 1      0 1 2          0 1 2
+//! 2      0 1 2 3 4      0 3 4          1 and 2 dropped      0
+//! 3      0 .. 5         0 3 4 5        1 and 2 dropped      0 3 4
+//! 4      0 .. 6         0 3 4 5 6      1 and 2 dropped      0 3 4 5
+//! ```
 
 use std::fmt;
 
@@ -39,6 +51,7 @@ use crate::tokens::TokenCounter;
 #[derive(Debug, Clone)]
 pub struct Fitter {
     policy: Policy,
+    /// The hash of the policy. Decisions of another policy are of no use.
     fingerprint: u64,
     state: FitState,
     /// The items and shortened messages of the last window. A state file has only their tokens and levels.
@@ -108,10 +121,12 @@ pub struct FitState {
     window: Vec<(usize, u64, i64)>,
 }
 
-/// What a state knows about one message.
+/// The decision about one message.
 #[derive(Debug, Clone, PartialEq)]
 struct Remembered {
-    /// The hash of this message and all before it.
+    /// The hash of this message and all before it (a hash chain). A decision depends on the
+    /// messages before it, so it holds as long as all of them are the same: the first chain that
+    /// differs tells where the history was edited.
     chain: u64,
     tokens: i64,
     level: Option<i64>,
@@ -123,9 +138,11 @@ struct Remembered {
 #[error("{0}; delete the state to start again")]
 pub struct InvalidState(String);
 
+/// The version of the file format. It changes with anything that gives a field another meaning: the
+/// hash function, the levels, the order of the fields.
 const VERSION: u32 = 1;
 
-/// The file format of a state.
+/// The file format of a state. It has hashes, token counts and positions, and no text of the chat.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StateFile {
@@ -134,7 +151,8 @@ struct StateFile {
     /// Chain, tokens, level and whether it is dropped.
     messages: Vec<(u64, i64, Option<i64>, bool)>,
     window: Vec<(usize, u64, i64)>,
-    /// The hash of the other fields.
+    /// The hash of the other fields: a file that was cut off or edited is refused, because its
+    /// decisions would be followed silently.
     check: u64,
 }
 
@@ -217,6 +235,7 @@ impl Fitter {
 
     /// Continues a session.
     pub fn resume(policy: Policy, state: FitState) -> Self {
+        // A state outlives the process, so the fingerprint must not depend on addresses.
         let data = PolicyConfig::of(&policy).ok();
         let data = data.and_then(|config| serde_json::to_string(&config).ok());
         // A policy that is not data is known by its Debug form.
@@ -271,6 +290,7 @@ impl Fitter {
             originals: std::mem::take(&mut self.originals),
             bases: std::mem::take(&mut self.bases),
         };
+        // Items of messages that changed since must be built again.
         memory.originals.truncate(known.len());
         memory.bases.truncate(known.len());
         let window = chat
@@ -279,6 +299,7 @@ impl Fitter {
                 let fitted = chat.fit_candidates(&self.policy, budget, &candidates, counter)?;
                 Ok((candidates, fitted))
             });
+        // Returned before the error is: a caller may try again with another budget.
         (self.originals, self.bases) = (memory.originals, memory.bases);
         let (candidates, fitted) = window?;
 
@@ -379,7 +400,13 @@ impl Reuse {
 
 /// A 64-bit multiplicative hash over four lanes of 8-byte words: the same on every machine and in every
 /// version, and fast enough to read a whole history every turn.
+///
+/// The lanes are independent, so that their multiplications overlap in the processor. The length is
+/// hashed too, or the zeros that pad the last word could not be told from zeros of the text. It
+/// detects edits and damage; it does not resist an attacker.
 fn hash(seed: u64, bytes: &[u8]) -> u64 {
+    // 2^64 divided by the golden ratio, odd (Fibonacci hashing; Knuth, TAOCP volume 3, section
+    // 6.4).
     const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
     let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(MULTIPLIER).rotate_left(29);
     let mut lanes = [0, 1, 2, 3];

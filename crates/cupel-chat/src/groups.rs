@@ -1,4 +1,19 @@
 //! Groups of messages that are valid only together, and messages that no provider accepts.
+//!
+//! Groups are the connected components of a graph with an edge for each rule of the provider: from
+//! a call to its result, from reasoning to the item after it, between neighbors that a format
+//! binds. They are found by union and find in one pass over the messages.
+//!
+//! ```text
+//! 0 user        "compare a and b"
+//! 1 assistant   calls x and y         1 - 3, 1 - 5: calls and results
+//! 2 user        "and c"               group of its own
+//! 3 tool        result of x
+//! 4 assistant   calls z               no result: a defect, dropped before anything else
+//! 5 tool        result of y           groups: {0} {1, 3, 5} {2} {4}
+//! ```
+//!
+//! A group with a defect is invalid as a whole: its other members need the invalid one.
 
 use std::collections::HashMap;
 
@@ -9,7 +24,8 @@ use crate::shape::{Binding, ResultPlace, Shape};
 /// The messages in groups: a disjoint-set forest (Tarjan 1975) whose roots are the first members.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Groups {
-    /// The first message of each message's group.
+    /// The first message of each message's group. While groups are found it is the parent in the
+    /// forest; a parent is never after its child, so the root of a tree is its first member.
     first: Vec<usize>,
     /// The members of each group in ascending order, at the position of its first message.
     members: Vec<Vec<usize>>,
@@ -76,12 +92,15 @@ impl Groups {
             defects: Vec::new(),
             results_of_stored_calls: Vec::new(),
         };
-        // Each call's message and whether it has a result; the latest call with each id.
+        // Each call's message and whether it has a result; the latest call with each id. Ids may be
+        // used again: some programs count calls from 1 in every turn, and a result belongs to the
+        // latest call with its id.
         let mut calls: Vec<(usize, bool)> = Vec::new();
         let mut latest: HashMap<&str, usize> = HashMap::new();
         let mut links: HashMap<&str, usize> = HashMap::new();
         let mut reference = None;
-        // The last message that separates a call from results after it.
+        // The last message that separates a call from results after it: a format may require
+        // results right after the call, or before the next user turn.
         let mut separator = None;
         let format = shape.format();
         for (index, message) in messages.iter().enumerate() {
@@ -166,7 +185,7 @@ impl Groups {
         }
     }
 
-    /// Joins a message with the ones next to it that it is not valid without.
+    /// Groups a message with the neighbors that the provider requires beside it.
     fn join_neighbors(&mut self, shape: Shape, messages: &[ParsedMessage], index: usize) {
         let message = &messages[index];
         let next = messages.get(index + 1);
@@ -192,7 +211,8 @@ impl Groups {
         }
     }
 
-    /// Returns the root of a message's tree, and compresses the path to it.
+    /// Returns the root of a message's tree, and compresses the path to it, so that later searches
+    /// take one step.
     fn find(&mut self, index: usize) -> usize {
         let mut root = index;
         while self.first[root] != root {
@@ -206,6 +226,8 @@ impl Groups {
     }
 
     fn join(&mut self, a: usize, b: usize) {
+        // The smaller root stays, not the larger tree's: the root must be the first member. Path
+        // compression alone keeps the cost per operation logarithmic.
         let (a, b) = (self.find(a), self.find(b));
         self.first[a.max(b)] = a.min(b);
     }

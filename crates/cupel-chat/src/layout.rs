@@ -1,4 +1,22 @@
-//! The byte ranges of the messages in a text, so that a selection is written back byte for byte.
+//! The byte ranges of the messages in a text (a piece table), so that a selection is written back
+//! byte for byte.
+//!
+//! A chat is never serialized again: a parser that reads `1.0`, a large integer, a duplicate key or
+//! an escape may write it differently. The layout finds where each message starts and ends, and
+//! [`Layout::write`] copies ranges of the input. For the request
+//!
+//! ```text
+//! {"model": "m", "messages": [A, B,  C], "n": 1}
+//!                             ^head   ^tail
+//! ```
+//!
+//! the elements are `A`, ` B` and `  C`: each with the white space before it, without the comma.
+//! Keeping A and C copies the text up to `head`, `A`, a comma, `  C`, and the text from `tail`:
+//! `{"model": "m", "messages": [A,  C], "n": 1}`. With one value per line the line break belongs to
+//! the element instead, and there is no separator.
+//!
+//! Two properties of the crate rest on this file: a chat that is kept whole is the input byte for
+//! byte, and everything outside of the list of messages stays as it is.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,6 +29,7 @@ use serde_json::{Map, Value};
 use crate::chats::Chats;
 use crate::error::{ChatError, Kind, Place};
 use crate::pointer::{self, Found};
+use crate::scan::{duplicate_key, tolerant, unpaired_surrogate};
 use crate::shape::{Record, Shape, Transcript, evidence, foreign, type_of};
 
 /// A text as a list of values, and the text before, between and after them.
@@ -21,18 +40,23 @@ pub(crate) struct Layout {
     pub(crate) path: String,
     /// The JSON pointer of the list; empty for a top-level array and for lines.
     list_pointer: String,
-    /// The JSON pointer that the list was looked for at.
+    /// The JSON pointer searched for the list: the caller's `at`, not where the list was found.
     pub(crate) at: String,
     /// The format of a transcript, whose records hold the values.
     pub(crate) transcript: Option<Shape>,
     /// Whether a string takes the place of the list.
     pub(crate) is_text: bool,
-    /// The other fields of the request.
+    /// The other fields of the request: those beside the list, or those that the records of a
+    /// transcript state. They cost tokens (tools) and name the model.
     pub(crate) envelope: RequestFields,
-    /// The values, each from the end of the separator before it.
+    /// The values in the order of the text. Their ranges ascend and do not overlap, which is what
+    /// lets `write` copy the text in one pass.
     elements: Vec<Element>,
+    /// The text between two values: `,` in an array, empty for one value per line. Empty also
+    /// means "lines" wherever the two are told apart.
     separator: &'static str,
-    /// The end of the text before the values, and the start of the text after them.
+    /// The end of the text before the values, and the start of the text after them. Both are
+    /// copied whatever is kept.
     head: usize,
     tail: usize,
 }
@@ -58,12 +82,13 @@ impl Piece<'_> {
     }
 }
 
+/// A value and the bytes that come and go with it: `lead <= value.start < value.end <= end`.
 #[derive(Debug, Clone)]
 struct Element {
-    /// The start of its leading white space.
+    /// The start of its leading white space; in a transcript the start of its record.
     lead: usize,
     value: Range<usize>,
-    /// The end, with a line break.
+    /// The end: of the value in an array, of the line with its line break otherwise.
     end: usize,
 }
 
@@ -73,7 +98,9 @@ struct Wrapper {
     pointer: &'static str,
 }
 
-/// The documents that contain a request.
+/// The documents that contain a request, by their fields. All fields of a row must be there, so
+/// that a request with a field named `body` is not taken for a batch. Only documents without a list
+/// of messages of their own are looked up here.
 const WRAPPERS: [Wrapper; 6] = [
     // A line of an OpenAI batch.
     Wrapper {
@@ -107,8 +134,8 @@ const WRAPPERS: [Wrapper; 6] = [
 ];
 
 impl Layout {
-    /// Finds the list in a request, a top-level array, or one value per line. `at` is the JSON pointer
-    /// (RFC 6901) of the list or of the request; empty for the whole text.
+    /// Finds the list in a request, a top-level array, or one value per line. `at` is the JSON
+    /// pointer (RFC 6901) of the list or of the request; empty for the whole text.
     pub(crate) fn find(text: &str, at: &str, shape: Option<Shape>) -> Result<Self, ChatError> {
         let body = text.strip_prefix('\u{feff}').unwrap_or(text);
         if body.trim().is_empty() {
@@ -145,7 +172,10 @@ impl Layout {
             return Err(ChatError::new(text, offset(text, raw), message).at(found.path));
         }
         match raw.get().as_bytes()[0] {
-            b'[' => Self::list(text, found),
+            b'[' => {
+                check_keys(text, raw, &found.path)?;
+                Self::list(text, found)
+            }
             b'{' => Self::document(text, &found, shape),
             _ => {
                 let message = format!(
@@ -169,7 +199,9 @@ impl Layout {
             keys = list_keys();
         }
         keys.retain(|key| has(key));
-        // A field of that name that holds no list is a field like others, if there is a list.
+        // A request may have two of the keys, such as `input` beside `messages` as metadata. The
+        // one that holds a list is meant. If none does, both stay, and the error says what is
+        // missing.
         let is_list = |key: &&str| {
             let mut values = entries.iter().filter(|(name, _)| name == key);
             values.any(|(_, value)| is_list(key, value.get()))
@@ -178,7 +210,10 @@ impl Layout {
             keys.retain(is_list);
         }
         match keys[..] {
-            [key] => Self::list(text, found.field(text, key)?),
+            [key] => {
+                check_keys(text, found.raw, &found.path)?;
+                Self::list(text, found.field(text, key)?)
+            }
             [] => {
                 let is_in = |wrapper: &&Wrapper| wrapper.fields.iter().all(|field| has(field));
                 match WRAPPERS.iter().find(is_in) {
@@ -210,12 +245,14 @@ impl Layout {
                     .kind(Kind::Value)
             })?
         };
+        // The values start after the bracket. A string in the place of the list has none.
         let head = offset(text, raw) + usize::from(!is_text);
         let mut at = head;
         let mut elements = Vec::with_capacity(list.len());
         for raw in list {
             let from = offset(text, raw);
-            // The separator is white space and one comma.
+            // Between two values of valid JSON is white space and one comma, so the first comma is
+            // the separator. White space before it is dropped when the list changes.
             let lead = text[at..from].find(',').map_or(at, |comma| at + comma + 1);
             at = from + raw.get().len();
             elements.push(Element {
@@ -253,10 +290,13 @@ impl Layout {
                 continue;
             }
             let from = lead + line.find(value).unwrap_or(0);
-            let _: IgnoredAny = serde_json::from_str(value).map_err(|error| {
+            // Each line is checked here: an error in line 900 must name line 900, whether or not
+            // that message is kept.
+            let raw: &RawValue = serde_json::from_str(value).map_err(|error| {
                 let place = from + error.column().saturating_sub(1);
                 ChatError::new(text, place, described(&error))
             })?;
+            check_keys(text, raw, "")?;
             elements.push(Element {
                 lead,
                 value: from..from + value.len(),
@@ -264,6 +304,8 @@ impl Layout {
             });
         }
         let json = |element: &Element| &text[element.value.clone()];
+        // The first record with evidence decides: the first lines of a transcript are often
+        // metadata that any format may have.
         let transcript = match shape {
             Some(shape) => shape.format().transcript.map(|_| shape),
             None => elements.iter().find_map(|line| transcript_of(json(line))),
@@ -311,13 +353,51 @@ impl Layout {
         (!self.separator.is_empty()).then_some(&*self.list_pointer)
     }
 
-    /// Returns the JSON pointer of a value in its document, which is its line if there is one per line.
+    /// Returns the JSON pointer of a value in its document, which is its line if there is one per
+    /// line.
     pub(crate) fn pointer_of(&self, index: usize) -> String {
         if self.separator.is_empty() {
             String::new()
         } else {
             format!("{}/{index}", self.list_pointer)
         }
+    }
+
+    /// Returns an element as a value. Fails for what a value cannot hold, at its place.
+    pub(crate) fn value(&self, index: usize) -> Result<Value, ChatError> {
+        let (json, start) = (self.json(index), self.elements[index].value.start);
+        let error = match serde_json::from_str(json) {
+            Ok(value) => return Ok(value),
+            Err(error) => error,
+        };
+        let error = match unpaired_surrogate(json) {
+            Some(escape) => {
+                let message = format!(
+                    "unpaired surrogate `{}`, half of a character; write the whole character or `\\ufffd`",
+                    &json[escape.clone()]
+                );
+                ChatError::new(&self.text, start + escape.start, message)
+            }
+            None => syntax(&self.text, start, json, &error),
+        };
+        Err(error.at(self.path_of(index, "")))
+    }
+
+    /// Returns an error at a field of the request, by its path from there.
+    pub(crate) fn field_fault(&self, field: &str, message: String) -> ChatError {
+        let parent = self.list_pointer.rsplit_once('/').map_or("", |(it, _)| it);
+        let pointer = format!("{parent}/{}", field.replace('.', "/"));
+        let body = self.text.strip_prefix('\u{feff}').unwrap_or(&self.text);
+        let whole = serde_json::from_str::<&RawValue>(body).ok();
+        let found = whole.and_then(|raw| {
+            let found = pointer::resolve(&self.text, Found::whole(raw), &pointer).ok()?;
+            Some((offset(&self.text, found.raw), found.path))
+        });
+        // The fields of a transcript are in its records.
+        let (place, path) = found.unwrap_or_else(|| (0, field.to_owned()));
+        ChatError::new(&self.text, place, message)
+            .at(path)
+            .kind(Kind::Value)
     }
 
     /// Returns an error at a value.
@@ -336,6 +416,7 @@ impl Layout {
 
     /// Returns another field of the request.
     pub(crate) fn field(&self, key: &str) -> Option<&serde_json::Value> {
+        // Records of a transcript may state a field repeatedly, such as the model. The last counts.
         let mut found = self.envelope.iter().filter(|(name, _)| name == key);
         found.next_back().map(|(_, value)| value)
     }
@@ -348,6 +429,8 @@ impl Layout {
     /// Returns the text with other values. The pieces are in ascending order.
     pub(crate) fn write(&self, pieces: &[Piece<'_>]) -> String {
         let is_original = |(index, piece): (usize, &Piece<'_>)| matches!(piece, Piece::Original(original) if *original == index);
+        // The whole chat is the text itself. The general case below would lose white space before
+        // commas.
         if pieces.len() == self.elements.len() && pieces.iter().enumerate().all(is_original) {
             return self.text.clone();
         }
@@ -362,6 +445,7 @@ impl Layout {
                 text.push_str(&self.text[end..element.lead]);
             }
             end = element.end;
+            // An element has at most one piece of its own, and any number of new values before it.
             let mut is_kept = false;
             while let Some(piece) = pieces.next_if(|piece| piece.index() == index) {
                 if !is_first {
@@ -384,10 +468,13 @@ impl Layout {
                     },
                 };
                 is_kept |= !matches!(piece, Piece::Before(..));
+                // The bytes around the value are copied: indentation, the rest of a record, the
+                // line break.
                 text.push_str(&self.text[element.lead..element.value.start]);
                 text.push_str(json);
                 text.push_str(&self.text[element.value.end..element.end]);
             }
+            // Later records may name a dropped one as their parent.
             if !is_kept && let Some((id, parent)) = self.parent_keys() {
                 let mut record = self.record(index);
                 if let Some(Value::String(id)) = record.remove(id) {
@@ -406,7 +493,7 @@ impl Layout {
     /// Returns the record that holds a value in a transcript.
     pub(crate) fn record(&self, index: usize) -> Map<String, Value> {
         let Element { lead, end, .. } = self.elements[index];
-        serde_json::from_str(&self.text[lead..end]).unwrap_or_default()
+        tolerant(&self.text[lead..end]).unwrap_or_default()
     }
 
     fn parent_keys(&self) -> Option<(&'static str, &'static str)> {
@@ -427,12 +514,21 @@ impl Layout {
     }
 }
 
-/// What changes in the chain of the records of a transcript.
+/// Removals and insertions in the linked list that the records of a transcript form.
+///
+/// Each record names the one before it. The program that wrote the transcript follows these links
+/// from the last record, so a link to a dropped record would end the session there.
+///
+/// ```text
+/// a <- b <- c <- d        b and c are dropped: dropped = {b: a, c: b}
+/// a <------------ d       the parent of d is the first of c, b, a that is not dropped
+/// a <- m <------- d       with a marker m before d: inserted = {d: m}
+/// ```
 #[derive(Default)]
 struct Changes {
-    /// The parents of dropped records by id.
+    /// The parents of dropped records by the ids of these records.
     dropped: HashMap<String, Value>,
-    /// The new parents of records by id.
+    /// The ids of markers by the ids of the records after them.
     inserted: HashMap<String, Value>,
 }
 
@@ -449,10 +545,12 @@ impl Changes {
             };
             let id = field(id).map(|(_, id)| parsed(id));
             let old = parsed(raw);
+            // A marker takes the place of the dropped records before it, so its link wins.
             let new = match id.as_ref().and_then(Value::as_str) {
                 Some(id) if self.inserted.contains_key(id) => &self.inserted[id],
                 _ => self.ancestor(&old),
             };
+            // Only the bytes of the link change, and only in records that need it.
             if *new == old {
                 relinked.push_str(line);
             } else {
@@ -467,7 +565,8 @@ impl Changes {
 
     /// Returns the nearest kept ancestor.
     fn ancestor<'a>(&'a self, mut id: &'a Value) -> &'a Value {
-        // Invalid records may form a cycle.
+        // Invalid records may form a cycle. A path without one has at most as many steps as there
+        // are dropped records.
         for _ in 0..=self.dropped.len() {
             match id.as_str().and_then(|id| self.dropped.get(id)) {
                 Some(parent) => id = parent,
@@ -482,12 +581,19 @@ impl Changes {
 fn transcript_of(json: &str) -> Option<Shape> {
     Shape::ALL.into_iter().find(|shape| {
         let format = shape.format();
+        // A search in the text first: parsing every line for every format takes longer than reading
+        // the chat.
         let may_be = |it: &Transcript| json.contains(&format!("\"{}\"", it.message));
         format.transcript.is_some_and(may_be) && shape.is_evident(&parsed_str(json))
     })
 }
 
-/// Returns the values in the records of a transcript, and the fields of the request that records state.
+/// Returns the values in the records of a transcript, and the fields of the request that records
+/// state.
+///
+/// A transcript is a log, not a request. Of its records, those count that the next request would
+/// contain: everything since the last compaction. Records of side chains (subagents) count only if
+/// there are no others, which is the transcript of a subagent.
 fn records(
     text: &str,
     lines: Vec<Element>,
@@ -499,7 +605,7 @@ fn records(
     };
     for line in lines {
         let json = &text[line.value.clone()];
-        let record: Map<String, Value> = serde_json::from_str(json).unwrap_or_default();
+        let record: Map<String, Value> = tolerant(json).unwrap_or_default();
         if record.contains_key("role") || !record.contains_key("type") {
             let message = format!(
                 "not a record of the format {shape}, which has `type` and no `role`; use records only"
@@ -510,6 +616,8 @@ fn records(
         let fields = (transcript.request_fields)(&record).into_iter();
         envelope.extend(fields);
         let kind = (transcript.classify)(&record);
+        // A compaction replaces all messages before it. They stay in the text: `write` copies what
+        // lies between elements.
         if let Record::Summary | Record::Boundary = kind {
             main.clear();
         }
@@ -593,6 +701,9 @@ fn needs_list(text: &str, found: &Found<'_>, message: &str) -> ChatError {
 }
 
 /// Returns whether the first line is an object, and more lines follow or it is a message.
+///
+/// One line alone is ambiguous: `{"role": "user", ...}` is a chat of one message, and
+/// `{"messages": [...]}` a request. A message has a key of messages and no key of lists.
 pub(crate) fn is_one_per_line(body: &str) -> bool {
     let mut lines = body.lines().filter(|line| !line.trim().is_empty());
     let first = lines.next().unwrap_or_default();
@@ -609,8 +720,8 @@ pub(crate) fn is_one_per_line(body: &str) -> bool {
     whole && (lines.next().is_some() || is_message())
 }
 
-/// Returns whether a value is a request or contains one: an object with a list of messages, also at a
-/// JSON pointer. A message is not a request.
+/// Returns whether a value is a request or contains one: an object with a list of messages, also at
+/// a JSON pointer. A message is not a request.
 pub(crate) fn is_request(json: &str, at: &str) -> bool {
     let Ok(whole) = serde_json::from_str::<&RawValue>(json) else {
         return false;
@@ -628,15 +739,30 @@ fn parsed(raw: &RawValue) -> Value {
 }
 
 fn parsed_str(json: &str) -> Value {
-    serde_json::from_str(json).unwrap_or_default()
+    tolerant(json).unwrap_or_default()
+}
+
+/// Fails for a duplicate key in a value at a path, or in anything inside of it.
+fn check_keys(text: &str, raw: &RawValue, path: &str) -> Result<(), ChatError> {
+    let Some(duplicate) = duplicate_key(raw.get()) else {
+        return Ok(());
+    };
+    let separator = if path.is_empty() || duplicate.path.starts_with('[') {
+        ""
+    } else {
+        "."
+    };
+    let place = offset(text, raw) + duplicate.offset;
+    let error = ChatError::new(text, place, "duplicate key; remove one");
+    Err(error.at(format!("{path}{separator}{}", duplicate.path)))
 }
 
 fn parse<'a, T: Deserialize<'a>>(text: &str, body: &'a str) -> Result<T, ChatError> {
-    serde_json::from_str(body).map_err(|error| syntax(text, body, &error))
+    serde_json::from_str(body).map_err(|error| syntax(text, text.len() - body.len(), body, &error))
 }
 
-fn syntax(text: &str, body: &str, error: &serde_json::Error) -> ChatError {
-    let skipped = text.len() - body.len();
+/// Returns the error of parsing `body`, a part of `text` that starts at the byte `skipped`.
+fn syntax(text: &str, skipped: usize, body: &str, error: &serde_json::Error) -> ChatError {
     let line = error.line().max(1);
     let start: usize = body
         .split_inclusive('\n')
@@ -663,6 +789,10 @@ fn described(error: &serde_json::Error) -> String {
 }
 
 /// Returns the offset of a value borrowed from `text`.
+///
+/// serde_json gives a `RawValue` no position. A borrowed one is a slice of the input, so the
+/// difference of the addresses is its offset. It must be borrowed from this very text: a copy with
+/// the same content gives a meaningless number.
 pub(crate) fn offset(text: &str, raw: &RawValue) -> usize {
     raw.get().as_ptr().addr() - text.as_ptr().addr()
 }
@@ -672,7 +802,10 @@ fn list_of(names: &[&str]) -> String {
     names.join(" and ")
 }
 
-/// The fields of an object in order, with duplicates.
+/// The fields of an object in order, with duplicates, as slices of the input.
+///
+/// A map would sort the keys and keep one of two equal ones. The slices keep the position of each
+/// value, which errors name and replacements need.
 pub(crate) struct Entries<'a>(pub(crate) Vec<(String, &'a RawValue)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Entries<'a> {

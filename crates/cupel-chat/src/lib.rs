@@ -46,6 +46,7 @@ mod pins;
 mod pointer;
 mod policies;
 mod rules;
+mod scan;
 mod shape;
 mod shorten;
 mod splice;

@@ -1,4 +1,18 @@
 //! Markers: texts in the place of dropped messages.
+//!
+//! Most chat templates and some providers require that users and the model take turns. Where
+//! messages were dropped, two user turns may meet:
+//!
+//! ```text
+//! chat     0 user   1 assistant   2 user   3 assistant   4 user
+//! kept     0 user                                        4 user      two user turns in a row
+//! window   0 user   assistant: "[3 earlier messages omitted]"   4 user
+//! ```
+//!
+//! By default only such gaps have a marker. With a marker text of the caller every gap has one;
+//! where a message of its own would break the turns, the text becomes part of the user message next
+//! to it. Markers cost tokens, which the ladder reserves before it chooses
+//! ([`Chat::marker_tokens`]).
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -172,7 +186,8 @@ impl Chat {
         if room == 0 {
             return Vec::new();
         }
-        // Only a user turn next to a gap has a marker in its text.
+        // Only a user turn next to a gap has a marker in its text. The others are not shortened
+        // here: a sweep asks for the markers of many windows.
         let is_at_gap = |&index: &usize| {
             let is_dropped = |other: usize| is_kept.get(other) == Some(&false);
             is_dropped(index.wrapping_sub(1)) || is_dropped(index + 1)
@@ -185,8 +200,8 @@ impl Chat {
         self.markers(candidates, kept, &shortened, room, counter)
     }
 
-    /// Returns the tokens that the ladder reserves for markers in a window: none in place of messages that cost
-    /// no more.
+    /// Returns the tokens that the ladder reserves for markers in a window: none in place of
+    /// messages that cost no more.
     pub(crate) fn marker_room(
         &self,
         candidates: &Candidates,
@@ -245,6 +260,7 @@ impl Chat {
                 gaps.push((index, omitted, place));
             }
         }
+        // The sort is stable: of gaps of the same size the earlier one gets the marker.
         gaps.sort_by_key(|&(_, omitted, _)| Reverse(omitted));
         let mut found: Vec<Marker> = Vec::new();
         for (index, omitted, place) in gaps {
@@ -266,6 +282,15 @@ impl Chat {
     }
 
     /// Returns where a marker goes between two kept messages, so that users and the model take turns.
+    ///
+    /// | before the gap | after it: user turn | after it: another message |
+    /// |---|---|---|
+    /// | nothing, system, assistant | into that user turn | message of the user |
+    /// | user turn | message of the assistant | into the user turn before |
+    /// | user message with tool results only | message of the assistant | nowhere |
+    /// | tool | message of the assistant | message of the user |
+    ///
+    /// In a format whose roles alternate there are no messages of their own: nowhere instead.
     fn marker_place(&self, before: Option<usize>, index: usize) -> Place {
         let group = |index: usize| self.groups.group(index);
         // Nothing may come between a call and its result.
@@ -373,7 +398,8 @@ impl Chat {
         if count == 0 {
             return 0;
         }
-        // A longer number never has fewer tokens; the role is the longer one.
+        // An upper bound for any marker of any window: a longer number never has fewer tokens, and
+        // `assistant` is the longer role.
         let text = markers.text(self.len().max(2));
         let place = Place::Message(Role::Assistant);
         let marker = self.marker(place, (0, 1), text, &[], counter);

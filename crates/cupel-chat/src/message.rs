@@ -35,7 +35,7 @@ pub(crate) struct ParsedMessage {
     pub(crate) results: Vec<String>,
     /// The id of the item of its tool call. A result may refer to the call by it.
     pub(crate) item_id: Option<String>,
-    /// The ids that it shares with other messages beside those of tool calls of the caller.
+    /// Ids that link it to other messages, except ids of the caller's tool calls.
     pub(crate) links: Vec<Link>,
     /// Whether it is invalid without the next message, as reasoning is.
     pub(crate) precedes_next: bool,

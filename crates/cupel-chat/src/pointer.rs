@@ -1,4 +1,10 @@
 //! JSON pointers (RFC 6901) into a text.
+//!
+//! A pointer is resolved without reading the whole document into values: each step parses one
+//! object or array into slices of the input ([`RawValue`]). The result knows its position, which
+//! errors name and [`Layout`](crate::layout::Layout) writes back to. In
+//! `{"body": {"model": "m", "messages": [...]}}` the pointer `/body/messages` takes two steps, and
+//! the siblings of the last one (`model`) are the other fields of the request.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -15,7 +21,8 @@ pub(crate) struct Found<'a> {
     pub(crate) path: String,
     /// Its JSON pointer, such as `/body/messages`.
     pub(crate) pointer: String,
-    /// The other fields of the object that contains it.
+    /// The other fields of the object that contains it; empty for an element of an array. If this
+    /// is the list of messages, they are the request's model, tools and parameters.
     pub(crate) siblings: Vec<(String, &'a RawValue)>,
 }
 
@@ -47,6 +54,7 @@ impl<'a> Found<'a> {
 
     /// Returns the JSON pointer of a field.
     pub(crate) fn pointer_of(&self, key: &str) -> String {
+        // RFC 6901, section 3: `~` first, or the `~` of `~1` would be escaped again.
         let key = key.replace('~', "~0").replace('/', "~1");
         format!("{}/{key}", self.pointer)
     }
@@ -65,8 +73,8 @@ impl<'a> Found<'a> {
                 pointer: self.pointer_of(key),
                 siblings,
             }),
-            (Some(_), false) => {
-                let place = offset(text, self.raw);
+            (Some((_, raw)), false) => {
+                let place = offset(text, raw);
                 Err(ChatError::new(text, place, "duplicate key; remove one").at(path))
             }
             (None, _) => {
@@ -85,7 +93,8 @@ impl<'a> Found<'a> {
     /// Returns an element of an array.
     fn element(&self, text: &str, token: &str) -> Result<Self, ChatError> {
         let list = self.elements();
-        // RFC 6901 allows no leading zeros.
+        // RFC 6901, section 4, allows no leading zeros, and no sign: a number that is written back
+        // differently is not an index.
         let index = token.parse::<usize>().ok();
         let index = index.filter(|index| index.to_string() == token);
         match index.and_then(|index| list.get(index)) {
@@ -108,10 +117,14 @@ impl<'a> Found<'a> {
         ChatError::new(text, offset(text, self.raw), message).at(&*self.path)
     }
 
-    /// Returns the pointers of the lists of messages in a value, at most five levels deep. Of an array, the
-    /// first element counts.
+    /// Returns the pointers of the lists of messages in a value, at most five levels deep. Of an
+    /// array, the first element counts.
+    ///
+    /// They are the suggestions of an error. Known wrappers nest one or two levels; five finds
+    /// them in an envelope of the caller, and bounds the work on a document that is no chat at all.
     pub(crate) fn lists(&self) -> Vec<String> {
         fn add(found: &Found<'_>, depth: usize, pointers: &mut Vec<String>) {
+            // Lists inside of messages are content, not chats.
             if is_list_of_messages(found.raw) {
                 pointers.push(found.pointer.clone());
                 return;
@@ -161,6 +174,7 @@ pub(crate) fn resolve<'a>(
         return Err(ChatError::new(text, 0, message));
     };
     tokens.split('/').try_fold(found, |found, token| {
+        // `~1` first (RFC 6901, section 4): `~01` is the key `~1`, not `/`.
         let token = token.replace("~1", "/").replace("~0", "~");
         if found.raw.get().starts_with('[') {
             found.element(text, &token)

@@ -1,4 +1,17 @@
 //! Replaces values in the JSON of a message and leaves every other byte as it is.
+//!
+//! A shortened tool result is one string in a message with ids, signatures and cache marks, which
+//! providers compare or verify. Reading the message into values and writing it back may reorder
+//! keys and rewrite numbers, so the string is replaced in the text:
+//!
+//! ```text
+//! {"role":"tool", "content":"a long text", "cost":1.0}    content -> "short"
+//!                           ^range of the value^
+//! {"role":"tool", "content":"short", "cost":1.0}
+//! ```
+//!
+//! Paths are found by parsing level by level into slices of the input ([`RawValue`]). All ranges
+//! refer to the original text, so they are found first and then copied in ascending order.
 
 use std::ops::Range;
 
@@ -9,8 +22,8 @@ use crate::layout::{Entries, offset};
 /// Returns `json` with the values at some paths replaced: a string by another string, and any other
 /// value by the JSON that the text is.
 ///
-/// A path such as `content[1].text` consists of keys and indices; the empty path is the whole value.
-/// A path that leads nowhere is ignored.
+/// A path such as `content[1].text` consists of keys and indices; the empty path is the whole
+/// value. A path that leads nowhere is ignored.
 pub(crate) fn replace_values<'a>(
     json: &str,
     replacements: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -24,6 +37,8 @@ pub(crate) fn replace_values<'a>(
     let mut end = 0;
     for (range, text) in found {
         result.push_str(&json[end..range.start]);
+        // The kind of the old value decides how the text is meant: a string takes any text, another
+        // value needs JSON, so that an object never becomes a string by accident.
         if json[range.clone()].starts_with('"') {
             result.push_str(&quoted(text));
         } else {
@@ -43,6 +58,8 @@ pub(crate) fn quoted(text: &str) -> String {
 /// Returns the bytes of the value at a path.
 fn find(json: &str, path: &str) -> Option<Range<usize>> {
     let mut value: &RawValue = serde_json::from_str(json).ok()?;
+    // `content[1].text` splits into `content`, `1]` and `text`: the bracket that stays tells an
+    // index from a key.
     for step in path.split(['.', '[']).filter(|step| !step.is_empty()) {
         value = match step.strip_suffix(']') {
             Some(index) => {
@@ -53,7 +70,7 @@ fn find(json: &str, path: &str) -> Option<Range<usize>> {
             None => {
                 let Entries(entries) = serde_json::from_str(value.get()).ok()?;
                 let mut values = entries.into_iter().filter(|(key, _)| key == step);
-                // Of duplicate keys, the last one counts.
+                // Of duplicate keys the last one counts, as in most parsers (RFC 8259, section 4).
                 values.next_back()?.1
             }
         };

@@ -1,4 +1,14 @@
 //! Shorter views of one message.
+//!
+//! A message has one or more strings that may be cut (`Slot`): texts of tool results, the text of
+//! the task. A view at a level replaces each of them by a text of at most that many tokens. Its
+//! cost is the cost of the message plus the difference of the strings, without building the
+//! message:
+//!
+//! ```text
+//! message of 1,210 tokens, one result of 1,200       level 400
+//! the result in 396 tokens                           1,210 + 396 - 1,200 = 406
+//! ```
 
 use serde_json::Value;
 
@@ -36,7 +46,8 @@ struct Shortenable<'c> {
     sharing: i64,
 }
 
-/// The fewest tokens of one of several strings that share a level.
+/// The fewest tokens of one of several strings that share a level. A result of 50 short texts at a
+/// level of 100 would leave 2 tokens for each: less than a marker.
 const LEAST_SHARE: i64 = 15;
 
 impl Chat {

@@ -835,10 +835,26 @@ fn a_result_that_a_newer_one_of_the_same_call_supersedes_is_shortened_first() {
         .unwrap();
     let calls = candidates
         .iter()
-        .map(|item| item.metadata().get("cupel:call").cloned());
+        .map(|item| item.call().map(str::to_owned));
     let calls: Vec<usize> = calls
         .enumerate()
         .filter_map(|(at, call)| call.map(|_| at))
         .collect();
     assert_eq!(calls, [2, 6]);
+}
+
+#[test]
+fn a_long_wait_of_identical_calls_is_trimmed_in_linear_time() {
+    let mut messages = vec![json!({"role": "user", "content": "Wait until it is ready."})];
+    for number in 0..30_000 {
+        messages.push(call(number, r#"{"job": 7}"#));
+        messages.push(result(number, "still running"));
+    }
+    let chat = Chat::from_messages(&messages, Shape::OpenAi).unwrap();
+    let half = budget(chat.tokens(&Heuristic) / 2);
+    let start = std::time::Instant::now();
+    let fitted = chat.fit(&default_policy(), &half, &Heuristic).unwrap();
+    assert!(fitted.kept.len() > 10_000);
+    // A second or two; every pair of calls would be 450 million comparisons, several minutes.
+    assert!(start.elapsed() < std::time::Duration::from_secs(40));
 }

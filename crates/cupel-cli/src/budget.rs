@@ -1,12 +1,10 @@
 //! The limits of a run on the command line.
 
-use std::collections::BTreeMap;
-
 use clap::Args;
 use cupel::{ContextBudget, ContextKind};
-use cupel_chat::{BudgetError, BudgetProblem, Model, parse_budget};
+use cupel_app::{Amount, BudgetOptions};
+use cupel_chat::{BudgetError, BudgetProblem, parse_budget};
 
-use crate::failure::Failure;
 use crate::text::grouped;
 
 /// The limits of a run.
@@ -39,11 +37,11 @@ pub(crate) struct BudgetArgs {
 
     /// Tokens reserved for a kind of items; repeatable
     #[arg(long, hide_short_help = true, value_name = "KIND=TOKENS", value_parser = slot)]
-    pub(crate) slot: Vec<(ContextKind, i64)>,
+    slot: Vec<(ContextKind, i64)>,
 
     /// Model, for window and encoding (default: the chat's)
     #[arg(long, value_name = "NAME")]
-    pub(crate) model: Option<String>,
+    model: Option<String>,
 }
 
 /// Parses a token count such as `8k`. Zero is valid, a percentage is not.
@@ -82,196 +80,18 @@ fn percent(text: &str) -> Result<f64, &'static str> {
     }
 }
 
-/// The budget of a run without `--budget` and without a budget in the document.
-pub(crate) enum DefaultBudget<'a> {
-    /// An error.
-    Missing,
-    /// These tokens.
-    Tokens(i64),
-    /// The context window of the chat's model less the tokens that the request reserves for the answer.
-    Window {
-        model: Option<&'a str>,
-        /// The field of the request that limits the window, and its tokens.
-        stated: Option<(&'static str, i64)>,
-        /// The field of the request and its tokens.
-        reserved: Option<(&'static str, i64)>,
-    },
-}
-
-/// A budget, and how it was chosen if neither the input nor the command line states it.
-pub(crate) struct RunBudget {
-    pub(crate) budget: ContextBudget,
-    pub(crate) origin: Option<String>,
-}
-
 impl BudgetArgs {
-    /// Returns the budget of the document with the limits of the command line in their place.
-    ///
-    /// `model` is the model that the input names.
-    pub(crate) fn over(
-        &self,
-        document: Option<&ContextBudget>,
-        default: DefaultBudget<'_>,
-        model: Option<&str>,
-    ) -> Result<RunBudget, Failure> {
-        let window = self.window(model)?;
-        let both = |tokens: i64| (tokens, tokens);
-        let mut origin = None;
-        let mut reserved = None;
-        let (max, target) = match (&self.budget, document, default) {
-            (Some(text), _, _) => {
-                both(parse_budget(text, window).map_err(|error| invalid("--budget", &error))?)
-            }
-            (None, Some(document), _) => (document.max_tokens(), document.target_tokens()),
-            (None, None, DefaultBudget::Tokens(tokens)) => both(tokens),
-            (None, None, DefaultBudget::Missing) => {
-                return Err(Failure::input("missing budget")
-                    .help("add --budget 8k, or \"budget\": {\"max_tokens\": 8000} to a request"));
-            }
-            (
-                None,
-                None,
-                DefaultBudget::Window {
-                    model,
-                    stated,
-                    reserved: own,
-                },
-            ) => {
-                let model = self.model.as_deref().or(model);
-                let own = own.filter(|_| self.reserve.is_none());
-                let (window, name) = model_window(model, stated)?;
-                let text = less_reserve(window, &name, own, self.reserve.as_deref())?;
-                reserved = own.map(|(_, tokens)| tokens);
-                origin = Some(text);
-                both(window)
-            }
-        };
-        let amount = |flag: &str, text: &Option<String>| {
-            let amount = text.as_ref().map(|text| parse_tokens(text, window));
-            amount.transpose().map_err(|error| invalid(flag, &error))
-        };
-        let target = amount("--target", &self.target)?.unwrap_or(target);
-        let mut builder = ContextBudget::builder(max).target_tokens(target);
-        if let Some(document) = document {
-            builder = builder
-                .output_reserve(document.output_reserve())
-                .safety_margin_percent(document.estimation_safety_margin_percent());
-            for (kind, tokens) in document.reserved_slots().iter().collect::<BTreeMap<_, _>>() {
-                builder = builder.reserved_slot(kind.clone(), *tokens);
-            }
-        }
-        let reserve = amount("--reserve", &self.reserve)?.or(reserved);
-        if let Some(reserve) = reserve {
-            builder = builder.output_reserve(reserve);
-        }
-        if let Some(margin) = self.margin {
-            builder = builder.safety_margin_percent(margin);
-        }
-        for (kind, tokens) in &self.slot {
-            builder = builder.reserved_slot(kind.clone(), *tokens);
-        }
-        let budget = builder.build().map_err(|error| {
-            let reserve = reserve.unwrap_or(0);
-            let budget = grouped(max);
-            if target > max {
-                Failure::input(format!(
-                    "--target {} exceeds the budget of {budget}",
-                    grouped(target)
-                ))
-                .help("lower --target or raise --budget")
-            } else if reserve > max {
-                Failure::input(format!(
-                    "--reserve {} exceeds the budget of {budget}",
-                    grouped(reserve)
-                ))
-                .help("lower --reserve or raise --budget")
-            } else {
-                Failure::run(&error)
-            }
-        })?;
-        Ok(RunBudget { budget, origin })
-    }
-
-    /// Parses the limits before there is an input. A percentage needs the window of its model later.
-    pub(crate) fn check(&self) -> Result<(), Failure> {
-        const ANY_WINDOW: Option<i64> = Some(1_000_000);
-        if let Some(text) = &self.budget {
-            parse_budget(text, ANY_WINDOW).map_err(|error| invalid("--budget", &error))?;
-        }
-        for (flag, text) in [("--target", &self.target), ("--reserve", &self.reserve)] {
-            if let Some(text) = text {
-                parse_tokens(text, ANY_WINDOW).map_err(|error| invalid(flag, &error))?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns the context window of a known model. A percentage of an unknown one is an error.
-    fn window(&self, model: Option<&str>) -> Result<Option<i64>, Failure> {
-        let amounts = [
-            ("--budget", &self.budget),
-            ("--target", &self.target),
-            ("--reserve", &self.reserve),
-        ];
-        let share = amounts.into_iter().find_map(|(flag, text)| {
-            let text = text.as_ref().filter(|text| text.contains('%'))?;
-            Some(format!("{flag} {text}"))
-        });
-        match (self.model.as_deref().or(model).map(Model::find), share) {
-            (Some(Ok(model)), _) => Ok(Some(model.window)),
-            (_, None) => Ok(None),
-            (Some(Err(error)), Some(share)) => Err(Failure::input(format!("{share}: {error}"))),
-            (None, Some(share)) => Err(Failure::input(format!(
-                "{share}: a percentage needs a model"
-            ))
-            .help("add --model, or give tokens such as 8k")),
+    pub(crate) fn options(&self) -> BudgetOptions {
+        let amount = |text: &Option<String>| text.as_deref().map(Amount::from);
+        BudgetOptions {
+            budget: amount(&self.budget),
+            target: amount(&self.target),
+            reserve: amount(&self.reserve),
+            margin: self.margin,
+            slots: self.slot.clone(),
+            model: self.model.clone(),
         }
     }
-}
-
-/// Returns the context window that the request states, otherwise the one of the model, and its name.
-fn model_window(
-    model: Option<&str>,
-    stated: Option<(&str, i64)>,
-) -> Result<(i64, String), Failure> {
-    const HELP: &str = "add --budget 8k, or --model NAME for the context window of that model";
-    if let Some((field, window)) = stated {
-        return Ok((
-            window,
-            format!("{field} of the request ({})", grouped(window)),
-        ));
-    }
-    let Some(name) = model else {
-        return Err(Failure::input("missing budget: the chat names no model").help(HELP));
-    };
-    let window = match Model::find(name) {
-        Ok(model) => model.window,
-        Err(error) => {
-            return Err(Failure::input(format!("missing budget: {error}")).help(HELP));
-        }
-    };
-    Ok((window, format!("window of {name} ({})", grouped(window))))
-}
-
-/// Returns how a budget follows from a window and what is reserved for the answer.
-fn less_reserve(
-    window: i64,
-    of: &str,
-    reserved: Option<(&str, i64)>,
-    reserve: Option<&str>,
-) -> Result<String, Failure> {
-    Ok(match (reserved, reserve) {
-        (Some((field, tokens)), _) if tokens >= window => {
-            return Err(Failure::input(format!(
-                "`{field}` of the request ({}) leaves nothing of the {of}",
-                grouped(tokens)
-            ))
-            .help("add --budget 8k for the request, or --reserve 1k for the answer"));
-        }
-        (Some((field, tokens)), _) => format!("{of} less {field} ({})", grouped(tokens)),
-        (None, Some(reserve)) => format!("{of} less --reserve {reserve}"),
-        (None, None) => format!("{of}; --reserve keeps room for the answer"),
-    })
 }
 
 /// Returns how the limit of the window follows from the budget: `target 200 less reserve 50`. `None` if it
@@ -295,11 +115,6 @@ pub(crate) fn limits(budget: &ContextBudget) -> Option<String> {
     let margin = (margin > 0.0).then(|| format!("margin {margin} %"));
     let parts: Vec<String> = limit.into_iter().chain(margin).collect();
     (!parts.is_empty()).then(|| parts.join(", "))
-}
-
-/// Returns the failure of an option with an invalid budget.
-pub(crate) fn invalid(flag: &str, error: &BudgetError) -> Failure {
-    Failure::input(format!("{flag}: {error}"))
 }
 
 #[cfg(test)]

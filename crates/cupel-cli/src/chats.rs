@@ -1,12 +1,15 @@
 //! Many chats in one file: one per line, or the elements of an array.
 
-use cupel_chat::{Chats, Fitted, Shape};
+use std::collections::HashMap;
+
+use cupel_app::{Fit, Options, Prepared, Scope, Source};
+use cupel_chat::{Chats, Shape};
 use rayon::prelude::*;
 
 use crate::failure::{Exit, Failure, Problem};
-use crate::input::{ReadArgs, Source};
+use crate::input::ReadArgs;
 use crate::output::Output;
-use crate::task::{Need, Settings, Task};
+use crate::summary::ranges;
 use crate::text::{counted, grouped, grouped_count};
 
 /// The sizes of a chat before and after it was fitted.
@@ -19,9 +22,9 @@ pub(crate) struct Sizes {
 }
 
 impl Sizes {
-    fn of(task: &Task, fitted: &Fitted<'_>) -> Self {
+    fn of(prepared: &Prepared, fitted: &cupel_chat::Fitted<'_>) -> Self {
         Self {
-            messages: task.len(),
+            messages: prepared.len(),
             kept: fitted.kept.len(),
             tokens_before: fitted.tokens_before,
             tokens_after: fitted.tokens_after,
@@ -49,6 +52,57 @@ impl Sizes {
 /// The most chats that are reported one by one.
 const TOLD: usize = 20;
 
+/// Reports the errors of many chats, an error that several have only once.
+#[derive(Default)]
+pub(crate) struct Errors {
+    /// The lines of each error, in the order in which it was first met.
+    lines: Vec<Vec<usize>>,
+    /// The position in `lines` by what an error says, apart from its place.
+    known: HashMap<(String, Option<String>, String), usize>,
+}
+
+impl Errors {
+    /// Writes an error, unless an earlier line has it.
+    pub(crate) fn add(&mut self, line: usize, problem: &Problem, output: &mut Output) {
+        let path = problem.place.as_ref().map(|place| place.path.clone());
+        let key = (
+            problem.message.clone(),
+            problem.help.clone(),
+            path.unwrap_or_default(),
+        );
+        let new = self.lines.len();
+        let position = *self.known.entry(key).or_insert(new);
+        if position < new {
+            self.lines[position].push(line);
+            return;
+        }
+        self.lines.push(vec![line]);
+        if new < TOLD {
+            output.problem(problem);
+        } else if new == TOLD && !output.is_json() {
+            output.note("more lines failed; see their answers");
+        }
+    }
+
+    /// Says on which lines an error was met again.
+    pub(crate) fn finish(&self, output: &mut Output) {
+        if output.is_json() {
+            return;
+        }
+        for lines in self.lines.iter().take(TOLD) {
+            if let [first, others @ ..] = &lines[..]
+                && !others.is_empty()
+            {
+                let count = counted(others.len(), "more line");
+                let others = ranges(others);
+                output.note(format_args!(
+                    "the error of line {first} is on {count}: {others}"
+                ));
+            }
+        }
+    }
+}
+
 /// Returns the chats of a text with many; `None` for items and for one chat.
 pub(crate) fn find<'s>(source: &'s Source, args: &ReadArgs) -> Option<Chats<'s>> {
     if args.shape == Some(Shape::Items) {
@@ -58,21 +112,21 @@ pub(crate) fn find<'s>(source: &'s Source, args: &ReadArgs) -> Option<Chats<'s>>
 }
 
 /// Fits one chat. `answer` turns it into what is written.
-pub(crate) fn fit<T>(
-    settings: &Settings<'_>,
+fn fit<T>(
+    options: &Options,
     source: Source,
-    answer: impl FnOnce(&Task, &Fitted<'_>) -> Result<T, Failure>,
+    answer: impl FnOnce(&Fit<'_>) -> Result<T, Failure>,
 ) -> Result<(T, Sizes), Failure> {
     let place = source.whole();
     let fit = || {
-        let task = settings.task(source, Need::OneBudget)?;
-        let run = task.run()?;
-        let Some(fitted) = task.fitted(&run) else {
+        let prepared = Prepared::new(source, options, Scope::OneBudget)?;
+        let fit = prepared.fit()?;
+        let Some(fitted) = &fit.fitted else {
             return Err(Failure::input("this is a list of items, not a chat"));
         };
-        Ok((answer(&task, &fitted)?, Sizes::of(&task, &fitted)))
+        Ok((answer(&fit)?, Sizes::of(&prepared, fitted)))
     };
-    fit().map_err(|failure| failure.or_at(|| place))
+    fit().map_err(|failure: Failure| failure.or_at(|| place))
 }
 
 /// Returns what is written in the place of a chat that was not fitted: the error, and the `custom_id` of a line
@@ -89,26 +143,25 @@ pub(crate) fn failed(problem: &Problem, chat: &str) -> String {
 /// Fits many chats on all cores and reports them on standard error. Returns the answer or the problem of
 /// each, and the worst exit status.
 pub(crate) fn fit_all<T: Send>(
-    settings: &Settings<'_>,
+    options: &Options,
     source: &Source,
     chats: &Chats<'_>,
     output: &mut Output,
-    answer: impl Fn(&Task, &Fitted<'_>) -> Result<T, Failure> + Sync,
+    answer: impl Fn(&Fit<'_>) -> Result<T, Failure> + Sync,
 ) -> Result<(Vec<Result<T, Problem>>, Exit), Failure> {
     let chats: Vec<(usize, &str)> = chats.iter().collect();
     let fitted: Vec<Result<(T, Sizes), Failure>> = chats
         .par_iter()
         .map(|&(line, text)| {
             let source = Source {
-                name: source.name.clone(),
-                text: text.to_owned(),
                 line: Some(line),
-                had_byte_order_mark: false,
+                ..Source::new(&source.name, text)
             };
-            fit(settings, source, &answer)
+            fit(options, source, &answer)
         })
         .collect();
     let (mut answers, mut exit, mut total) = (Vec::new(), Exit::Success, Sizes::default());
+    let mut errors = Errors::default();
     let mut failed = 0;
     for (position, (fitted, (line, _))) in fitted.into_iter().zip(chats).enumerate() {
         match fitted {
@@ -123,13 +176,12 @@ pub(crate) fn fit_all<T: Send>(
                 let problem = failure.into_problem()?;
                 exit = exit.max(problem.exit);
                 failed += 1;
-                if failed <= TOLD {
-                    output.problem(&problem);
-                }
+                errors.add(line, &problem, output);
                 answers.push(Err(problem));
             }
         }
     }
+    errors.finish(output);
     if !output.is_json() {
         let fitted = counted(answers.len() - failed, "chat");
         output.note(format_args!(

@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use cupel::{ContextItem, total_tokens};
+use cupel_app::{Content, Fit, Prepared, Run};
 use cupel_chat::{Chat, Fitted};
 
-use crate::decision::Run;
 use crate::failure::Failure;
 use crate::output::{Output, columns, style};
-use crate::task::Task;
 use crate::text::{Give, Table, excerpt, grouped, left, right};
 
 /// The changes of a chat or a list of items, one row per message or item.
@@ -76,10 +75,20 @@ impl Diff {
         }
     }
 
+    /// Lists the changes of a window.
+    pub(crate) fn of_fit(prepared: &Prepared, fit: &Fit<'_>) -> Self {
+        match (&prepared.content, &fit.fitted) {
+            (Content::Chat { chat, .. }, Some(fitted)) => {
+                Self::of_chat(chat, prepared.items(), fitted)
+            }
+            _ => Self::of_items(prepared, &fit.run),
+        }
+    }
+
     /// Lists the changes of items.
-    pub(crate) fn of_items(task: &Task, run: &Run<'_>) -> Self {
+    fn of_items(task: &Prepared, run: &Run<'_>) -> Self {
         let decisions = &run.decisions;
-        let rows = task.items.iter().enumerate().map(|(index, item)| Row {
+        let rows = task.items().iter().enumerate().map(|(index, item)| Row {
             index: Some(index),
             label: item.kind().to_string(),
             before: Some(item.tokens()),

@@ -5,9 +5,10 @@ use std::path::Path;
 
 use anstream::adapter::strip_str;
 use cupel::CupelError;
-use cupel_chat::FitError;
+use cupel_app::{Detail, Error, ErrorClass, Place};
 use serde_json::json;
 
+use crate::dialect::CommandLine;
 use crate::output::style;
 use crate::text::{char_width, excerpt, grouped, printable, width, wrap};
 
@@ -37,28 +38,13 @@ pub(crate) enum Failure {
 
 /// A problem as it is reported: the fault, its place and its fix.
 #[derive(Debug, Clone)]
-pub struct Problem {
+pub(crate) struct Problem {
     pub(crate) exit: Exit,
     pub(crate) message: String,
     pub(crate) place: Option<Place>,
     /// What the message sums up, one line each.
-    pub(crate) details: Vec<String>,
+    pub(crate) details: Vec<Detail>,
     pub(crate) help: Option<String>,
-}
-
-/// A place in a text.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Place {
-    /// The file name as given on the command line.
-    pub(crate) file: String,
-    /// The line, from 1; 0 for the whole file.
-    pub(crate) line: usize,
-    /// The column in characters, from 1.
-    pub(crate) column: usize,
-    /// The path of keys, such as `policy.scorer.entries[1]`; may be empty.
-    pub(crate) path: String,
-    /// The text of the line.
-    pub(crate) source: Option<String>,
 }
 
 impl Failure {
@@ -148,118 +134,29 @@ impl Failure {
             _ => failure,
         }
     }
+}
 
-    /// Adds what the message sums up.
-    fn details(mut self, details: Vec<String>) -> Self {
-        if let Self::Problem(problem) = &mut self {
-            problem.details = details;
-        }
-        self
-    }
-
-    /// Returns the failure to fit a chat.
-    pub(crate) fn fit(error: &FitError) -> Self {
-        match error {
-            FitError::Policy(error) => Self::run(error),
-            FitError::TooLarge {
-                shape,
-                available,
-                needed,
-                overhead,
-                messages,
-                ..
-            } => {
-                let (unit, over) = (shape.unit(), needed.saturating_sub(*available));
-                let mut details: Vec<String> = messages
-                    .iter()
-                    .map(|it| {
-                        format!(
-                            "{:>8}  {unit} {} ({})",
-                            grouped(it.tokens),
-                            it.index,
-                            it.role
-                        )
-                    })
-                    .collect();
-                if *overhead > 0 {
-                    details.push(format!(
-                        "{:>8}  request overhead and marker",
-                        grouped(*overhead)
-                    ));
-                }
-                Self::new(
-                    Exit::Over,
-                    format!(
-                        "mandatory {unit}s need {} tokens, {} over the budget of {}",
-                        grouped(*needed),
-                        grouped(over),
-                        grouped(*available)
-                    ),
-                )
-                .details(details)
-                .help(format!(
-                    "raise the budget by {} tokens, or shorten these {unit}s",
-                    grouped(over)
-                ))
-            }
-            _ => Self::input(error.to_string()),
-        }
-    }
-
-    /// Returns the failure of a run: over the budget, invalid input, or an internal error.
-    pub(crate) fn run(error: &CupelError) -> Self {
-        let (exit, help) = match error {
-            CupelError::PinnedExceedsBudget {
-                pinned_tokens,
-                available,
-            } => (
-                Exit::Over,
-                Some(format!(
-                    "raise the budget by {} tokens or unpin items",
-                    grouped(pinned_tokens.saturating_sub(*available))
-                )),
-            ),
-            CupelError::Overflow {
-                merged_tokens,
-                target_tokens,
-            } => (
-                Exit::Over,
-                Some(format!(
-                    "raise the target by {} tokens, or set \"overflow_strategy\" to \"truncate\" or \"proceed\"",
-                    grouped(merged_tokens.saturating_sub(*target_tokens))
-                )),
-            ),
-            CupelError::TableTooLarge { .. } | CupelError::TableOverLimit { .. } => (
-                Exit::Input,
-                Some("raise \"bucket_size\" of the knapsack, or use the greedy slicer".to_owned()),
-            ),
-            CupelError::MandatoryExceedsBudget {
-                needed_tokens,
-                available,
-            } => (
-                Exit::Over,
-                Some(format!(
-                    "raise the budget by {} tokens or mark fewer items as mandatory",
-                    grouped(needed_tokens.saturating_sub(*available))
-                )),
-            ),
-            // A run has this error only for a required count that cannot be met: settings were checked
-            // before, and other failures have variants of their own.
-            CupelError::SlicerConfig(_) => (
-                Exit::Input,
-                Some(
-                    "lower \"require_count\" of the kind, or set \"scarcity\" to \"degrade\""
-                        .to_owned(),
-                ),
-            ),
-            CupelError::Contract { .. } => (Exit::Internal, None),
-            _ => (Exit::Input, None),
+/// An error of a question, in the words of the command line.
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let exit = match error.class() {
+            ErrorClass::OverBudget => Exit::Over,
+            ErrorClass::InvalidInput => Exit::Input,
+            ErrorClass::Internal => Exit::Internal,
         };
-        let failure = Self::new(exit, error.to_string());
-        match help {
-            Some(help) => failure.help(help),
-            None => failure,
-        }
+        Self::Problem(Box::new(Problem {
+            exit,
+            message: error.message(&CommandLine),
+            help: error.help(&CommandLine),
+            details: error.details(),
+            place: error.place,
+        }))
+    }
+}
+
+impl From<CupelError> for Failure {
+    fn from(error: CupelError) -> Self {
+        Error::from(error).into()
     }
 }
 
@@ -296,7 +193,7 @@ impl Problem {
     }
 
     /// Returns the problem as a JSON object, as `--json` writes it.
-    pub fn json(&self) -> serde_json::Value {
+    pub(crate) fn json(&self) -> serde_json::Value {
         let mut error = json!({ "message": self.message, "exit_code": self.exit as u8 });
         if let Some(place) = &self.place {
             error["file"] = place.file.clone().into();
@@ -310,7 +207,7 @@ impl Problem {
         }
         if !self.details.is_empty() {
             let details = self.details.iter();
-            let details = details.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+            let details = details.map(|it| format!("{} {}", grouped(it.tokens), it.what));
             error["details"] = details.collect();
         }
         if let Some(help) = &self.help {
@@ -332,9 +229,10 @@ impl Problem {
             "error: ".len(),
         );
         if let Some(place) = &self.place {
-            lines.extend(place.lines(columns.min(MAX_COLUMNS)));
+            lines.extend(lines_of(place, columns.min(MAX_COLUMNS)));
         }
-        lines.extend(self.details.iter().cloned());
+        let details = self.details.iter();
+        lines.extend(details.map(|it| format!("{:>8}  {}", grouped(it.tokens), it.what)));
         if let Some(text) = &self.help {
             lines.extend(wrap(
                 &format!("{help}help{help:#}: {text}"),
@@ -350,39 +248,41 @@ impl Problem {
 /// The most columns of a line of the input in an error.
 const MAX_COLUMNS: usize = 100;
 
-impl Place {
-    fn lines(&self, columns: usize) -> Vec<String> {
-        let (rule, error) = (style::RULE, style::ERROR);
-        let number = self.line.to_string();
-        let gutter = " ".repeat(number.len());
-        let mut place = format!("{gutter}{rule}-->{rule:#} {}", self.file);
-        if self.line > 0 {
-            let _ = write!(place, ":{}:{}", self.line, self.column);
-        }
-        let mut lines = vec![place];
-        if !self.path.is_empty() {
-            let path = format!(
-                " ({})",
-                excerpt(&self.path, columns.saturating_sub(number.len() + 6).min(60))
-            );
-            let place = width(&strip_str(&lines[0]).to_string());
-            if place + width(&path) <= columns {
-                lines[0].push_str(&path);
-            } else {
-                lines.push(format!("{gutter}   {path}"));
-            }
-        }
-        if let Some(source) = &self.source {
-            let (shown, before) = window(source, self.column, columns - number.len() - 3);
-            let indent = " ".repeat(before);
-            lines.push(format!("{gutter} {rule}|{rule:#}"));
-            lines.push(format!("{rule}{number} |{rule:#} {shown}"));
-            lines.push(format!(
-                "{gutter} {rule}|{rule:#} {indent}{error}^{error:#}"
-            ));
-        }
-        lines
+/// Returns a place, and its line with a mark below the column.
+fn lines_of(place: &Place, columns: usize) -> Vec<String> {
+    let (rule, error) = (style::RULE, style::ERROR);
+    let number = place.line.to_string();
+    let gutter = " ".repeat(number.len());
+    let mut heading = format!("{gutter}{rule}-->{rule:#} {}", place.file);
+    if place.line > 0 {
+        let _ = write!(heading, ":{}:{}", place.line, place.column);
     }
+    let mut lines = vec![heading];
+    if !place.path.is_empty() {
+        let path = format!(
+            " ({})",
+            excerpt(
+                &place.path,
+                columns.saturating_sub(number.len() + 6).min(60)
+            )
+        );
+        let heading = width(&strip_str(&lines[0]).to_string());
+        if heading + width(&path) <= columns {
+            lines[0].push_str(&path);
+        } else {
+            lines.push(format!("{gutter}   {path}"));
+        }
+    }
+    if let Some(source) = &place.source {
+        let (shown, before) = window(source, place.column, columns - number.len() - 3);
+        let indent = " ".repeat(before);
+        lines.push(format!("{gutter} {rule}|{rule:#}"));
+        lines.push(format!("{rule}{number} |{rule:#} {shown}"));
+        lines.push(format!(
+            "{gutter} {rule}|{rule:#} {indent}{error}^{error:#}"
+        ));
+    }
+    lines
 }
 
 /// Returns the part of a line around a column that has at most `columns`, and the width before the column.
@@ -463,7 +363,10 @@ mod tests {
                 path: "policy.scorer.entries[1].scorer.weights".into(),
                 source: Some("x".repeat(300)),
             }),
-            details: vec!["     123  message 0 (system)".into()],
+            details: vec![Detail {
+                tokens: 123,
+                what: "message 0 (system)".into(),
+            }],
             help: Some("one two three four five six seven eight nine ten".into()),
         };
         for columns in [40, 60, 80] {

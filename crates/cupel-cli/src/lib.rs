@@ -1,41 +1,30 @@
-//! The command `cupel`, and its answers for a program that embeds it.
-//!
-//! [`main`] is the command. [`Call`] runs one of its subcommands in a program: the input comes from memory, and
-//! the answer is what `--json` prints. Both execute the same code, so results and errors are the same.
+//! The command `cupel`: arguments, files, the terminal and exit codes around the questions of [`cupel_app`].
 
 mod args;
 mod budget;
 mod chats;
-mod classify;
 mod commands;
 mod conformance;
 mod counting;
-mod decision;
+mod dialect;
 mod diff;
-mod embed;
 mod failure;
 mod input;
-mod kinds;
 mod output;
 mod page;
 mod progress;
+mod replace;
 mod session;
 mod summary;
 mod task;
 mod text;
 mod trimming;
-mod windows;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use self::args::Cli;
-pub use self::embed::{
-    Call, FitAnswer, Session, WindowMessage, find_policy, missing_times, no_times, parse_budget,
-    parse_counter, run_problem, select_document, unread_query,
-};
-pub use self::failure::Problem;
-use self::failure::{Exit, Failure};
+use self::failure::{Exit, Failure, Problem};
 use self::output::{Output, OutputOptions};
 
 /// Runs the command line, whose first argument is the name of the program, and returns the exit status.
@@ -64,6 +53,18 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(exit)
     });
     exit as u8
+}
+
+/// Renders the page of `cupel explain --html` for an input. `date` is for its footer, such as `2026-11-16`.
+///
+/// # Errors
+///
+/// Why the policy has no window at the budget of the input.
+pub fn page(
+    prepared: &cupel_app::Prepared,
+    date: Option<&str>,
+) -> Result<String, cupel_app::Error> {
+    page::render(prepared, date.and_then(|date| page::Date::parse(date).ok()))
 }
 
 /// Runs the command and writes its error. A panic is an internal error.

@@ -1,7 +1,9 @@
 //! Where the command writes: standard output for what was asked, standard error for the rest.
+//!
+//! Data, such as a chat, is written byte for byte. Text for people is escaped: what comes from the input must not
+//! control the terminal.
 
 use std::fmt::{self, Write as _};
-use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -11,7 +13,8 @@ use serde::Serialize;
 use terminal_size::{Height, Width, terminal_size_of};
 
 use crate::failure::{Failure, Problem};
-use crate::text::{Table, excerpt, wrap};
+pub(crate) use crate::replace::write_file;
+use crate::text::{Table, escaped, escaped_json, escaped_styled, excerpt, wrap};
 
 /// The styles of the command.
 pub(crate) mod style {
@@ -74,22 +77,18 @@ impl OutputOptions {
 
 /// Standard output and standard error.
 pub(crate) struct Output {
+    /// Text for people on standard output, without styles unless it is a terminal.
     out: BufWriter<AutoStream<io::Stdout>>,
+    /// Data on standard output. The filter for styles drops control characters.
+    data: BufWriter<io::Stdout>,
     err: AutoStream<io::Stderr>,
     json: bool,
     quiet: bool,
-    /// The answer so far, if it does not go to standard output.
-    answer: Option<(Target, String)>,
-    /// The warnings for the program that embeds the command.
-    warnings: Vec<String>,
-}
-
-/// Where an answer goes that does not go to standard output.
-enum Target {
-    /// A file. A run that fails leaves it as it is.
-    File(PathBuf),
-    /// The program that embeds the command.
-    Memory,
+    /// The file for the answer, and the answer so far, if it does not go to standard output. A run that fails leaves
+    /// the file as it is.
+    answer: Option<(PathBuf, String)>,
+    /// Whether the file has the answer.
+    is_written: bool,
 }
 
 /// The width where nothing states one.
@@ -103,40 +102,13 @@ impl Output {
         let file = options.file.filter(|path| path != Path::new("-"));
         Self {
             out: BufWriter::new(AutoStream::new(io::stdout(), color.into())),
+            data: BufWriter::new(io::stdout()),
             err: AutoStream::new(io::stderr(), color.into()),
             json: options.json,
             quiet: options.quiet,
-            answer: file.map(|path| (Target::File(path), String::new())),
-            warnings: Vec::new(),
+            answer: file.map(|path| (path, String::new())),
+            is_written: false,
         }
-    }
-
-    /// Keeps the answer in memory, as JSON, and writes nothing to standard error.
-    pub(crate) fn in_memory() -> Self {
-        let options = OutputOptions {
-            quiet: true,
-            ..OutputOptions::json()
-        };
-        Self {
-            answer: Some((Target::Memory, String::new())),
-            ..Self::new(options)
-        }
-    }
-
-    /// Returns the answer that was kept in memory, and the warnings.
-    pub(crate) fn into_answer(self) -> (String, Vec<String>) {
-        let answer = self.answer.map(|(_, answer)| answer);
-        (answer.unwrap_or_default(), self.warnings)
-    }
-
-    /// Whether settings without effect are warnings. Answers as JSON on standard output come alone.
-    pub(crate) fn has_warnings(&self) -> bool {
-        !self.json || self.is_in_memory()
-    }
-
-    /// Whether the answer goes to the program that embeds the command.
-    pub(crate) fn is_in_memory(&self) -> bool {
-        matches!(self.answer, Some((Target::Memory, _)))
     }
 
     /// Whether answers are JSON.
@@ -151,40 +123,69 @@ impl Output {
 
     /// Returns the file for the answer, for a command that writes it itself.
     pub(crate) fn take_file(&mut self) -> Option<PathBuf> {
-        let file = self
-            .answer
-            .take_if(|(target, _)| matches!(target, Target::File(_)));
-        match file?.0 {
-            Target::File(path) => Some(path),
-            Target::Memory => None,
-        }
+        self.answer.take().map(|(path, _)| path)
     }
 
     /// Whether the answer goes to a file.
     pub(crate) fn has_file(&self) -> bool {
-        matches!(self.answer, Some((Target::File(_), _)))
+        self.answer.is_some()
     }
 
-    /// Writes a line of the answer.
+    /// Writes a line of the answer for people.
     pub(crate) fn line(&mut self, text: impl fmt::Display) -> Result<(), Failure> {
-        self.text(format_args!("{text}\n"))
-    }
-
-    /// Writes a part of the answer without a line end.
-    pub(crate) fn text(&mut self, text: impl fmt::Display) -> Result<(), Failure> {
+        let text = text.to_string();
+        let text = escaped_styled(&text);
         match &mut self.answer {
             Some((_, answer)) => {
-                let text = text.to_string();
-                let _ = write!(answer, "{}", strip_str(&text));
+                self.is_written = false;
+                let _ = writeln!(answer, "{}", strip_str(&text));
                 Ok(())
             }
-            None => write!(self.out, "{text}").map_err(|error| written(&error)),
+            None => self.write_line(&text).map_err(|error| written(&error)),
         }
     }
 
-    /// Writes a line to standard output, even if the answer goes to a file.
+    /// Writes a line of data.
+    pub(crate) fn data_line(&mut self, text: impl fmt::Display) -> Result<(), Failure> {
+        self.text(format_args!("{text}\n"))
+    }
+
+    /// Writes data as it is.
+    pub(crate) fn text(&mut self, text: impl fmt::Display) -> Result<(), Failure> {
+        match &mut self.answer {
+            Some((_, answer)) => {
+                self.is_written = false;
+                let _ = write!(answer, "{text}");
+                Ok(())
+            }
+            None => self
+                .out
+                .flush()
+                .and_then(|()| write!(self.data, "{text}"))
+                .map_err(|error| written(&error)),
+        }
+    }
+
+    /// Writes a line to standard output, even if the answer goes to a file. A reader that stops early then loses
+    /// only these lines.
     pub(crate) fn show(&mut self, text: impl fmt::Display) -> Result<(), Failure> {
-        writeln!(self.out, "{text}").map_err(|error| written(&error))
+        let text = text.to_string();
+        match self.write_line(&escaped_styled(&text)) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe && self.has_file() => Ok(()),
+            shown => shown.map_err(|error| written(&error)),
+        }
+    }
+
+    /// Writes a line for people to standard output, after the data so far.
+    fn write_line(&mut self, text: &str) -> io::Result<()> {
+        self.data.flush()?;
+        writeln!(self.out, "{text}")
+    }
+
+    /// Flushes standard output.
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()?;
+        self.data.flush()
     }
 
     /// Writes a table as the answer, its header in bold.
@@ -199,7 +200,7 @@ impl Output {
 
     /// Writes a text of the answer in lines that fit.
     pub(crate) fn wrapped(&mut self, text: impl fmt::Display) -> Result<(), Failure> {
-        let lines = wrap(&text.to_string(), columns(), INDENT);
+        let lines = wrap(&escaped_styled(&text.to_string()), columns(), INDENT);
         lines.into_iter().try_for_each(|line| self.line(line))
     }
 
@@ -218,11 +219,11 @@ impl Output {
     /// Writes the answer as JSON, indented on a terminal.
     pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<(), Failure> {
         let text = if self.is_on_terminal() {
-            serde_json::to_string_pretty(value)
+            serde_json::to_string_pretty(value).map(|text| escaped_json(&text).into_owned())
         } else {
             serde_json::to_string(value)
         };
-        self.line(text.map_err(|error| Failure::internal(error.to_string()))?)
+        self.data_line(text.map_err(|error| Failure::internal(error.to_string()))?)
     }
 
     /// Writes a note to standard error in lines that fit. A write error is ignored.
@@ -230,24 +231,23 @@ impl Output {
         if self.quiet {
             return;
         }
-        for line in wrap(&text.to_string(), error_columns(), INDENT) {
+        let text = text.to_string();
+        for line in wrap(&escaped_styled(&text), error_columns(), INDENT) {
             let _ = writeln!(self.err, "{line}");
         }
     }
 
     /// Writes a warning to standard error.
     pub(crate) fn warn(&mut self, text: impl fmt::Display) {
-        if self.is_in_memory() {
-            self.warnings.push(text.to_string());
-        }
-        let warning = style::WARNING;
+        let (text, warning) = (text.to_string(), style::WARNING);
+        let text = escaped(&text);
         self.note(format_args!("{warning}warning{warning:#}: {text}"));
     }
 
     /// Writes a JSON value to standard error.
     pub(crate) fn note_json(&mut self, value: &serde_json::Value) {
         if !self.quiet {
-            let _ = writeln!(self.err, "{value}");
+            let _ = writeln!(self.err, "{}", escaped_json(&value.to_string()));
         }
     }
 
@@ -260,7 +260,7 @@ impl Output {
     /// Writes the fault of a command line in lines that fit a terminal.
     pub(crate) fn usage(&mut self, text: &str) {
         let columns = stated_columns(terminal_size_of(io::stderr())).unwrap_or(usize::MAX);
-        for line in text.lines() {
+        for line in escaped_styled(text).lines() {
             for line in wrap(line, columns, INDENT) {
                 let _ = writeln!(self.err, "{line}");
             }
@@ -269,23 +269,40 @@ impl Output {
 
     /// Writes a problem, as JSON with `--json`.
     pub(crate) fn problem(&mut self, problem: &Problem) {
-        let _ = self.out.flush();
+        let _ = self.flush();
         let _ = if self.json {
-            writeln!(self.err, "{}", problem.json())
+            let json = problem.json().to_string();
+            writeln!(self.err, "{}", escaped_json(&json))
         } else {
             // An error in a log is one line.
             let columns = stated_columns(terminal_size_of(io::stderr()));
-            write!(self.err, "{}", problem.text(columns))
+            write!(self.err, "{}", escaped_problem(problem).text(columns))
         };
     }
 
     /// Flushes standard output and writes the file.
     pub(crate) fn finish(&mut self) -> Result<(), Failure> {
-        if let Some((Target::File(path), answer)) = &self.answer {
-            std::fs::write(path, answer).map_err(|error| Failure::io("write", path, &error))?;
+        if let (Some((path, answer)), false) = (&self.answer, self.is_written) {
+            write_file(path, answer)?;
+            self.is_written = true;
         }
-        self.out.flush().map_err(|error| written(&error))
+        self.flush().map_err(|error| written(&error))
     }
+}
+
+/// Escapes the texts of a problem that may be from the input. The path and the source are shown as excerpts.
+fn escaped_problem(problem: &Problem) -> Problem {
+    let owned = |text: &String| escaped(text).into_owned();
+    let mut problem = problem.clone();
+    problem.message = owned(&problem.message);
+    problem.help = problem.help.as_ref().map(owned);
+    for detail in &mut problem.details {
+        detail.what = owned(&detail.what);
+    }
+    if let Some(place) = &mut problem.place {
+        place.file = owned(&place.file);
+    }
+    problem
 }
 
 /// The indentation of the second line of a text.
@@ -308,19 +325,6 @@ fn stated_columns(terminal: Option<(Width, Height)>) -> Option<usize> {
         columns.parse().ok()
     });
     columns.map(|columns: usize| columns.max(MIN_COLUMNS))
-}
-
-/// Writes a whole file.
-pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
-    if path == Path::new("-") {
-        return Err(
-            Failure::input("`-` is standard output, which the answer uses")
-                .help("name a file; ./- is a file named `-`"),
-        );
-    }
-    File::create(path)
-        .and_then(|mut file| file.write_all(text.as_bytes()))
-        .map_err(|error| Failure::io("write", path, &error))
 }
 
 /// Returns the failure of a write to standard output.

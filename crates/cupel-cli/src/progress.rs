@@ -18,9 +18,6 @@ const FIRST_ESTIMATE: Duration = Duration::from_millis(500);
 /// The time between two updates of the terminal.
 const UPDATE: Duration = Duration::from_millis(200);
 
-/// The time between two questions to the program that embeds the command.
-const STOP_CHECK: Duration = Duration::from_millis(50);
-
 /// A line on the terminal that is written again and again. A short command writes none.
 pub(crate) struct Meter {
     /// Whether anything is written.
@@ -57,28 +54,6 @@ impl Meter {
     }
 }
 
-/// Asks the program that embeds the command whether to stop.
-pub(crate) struct StopCheck {
-    next: Instant,
-}
-
-impl StopCheck {
-    pub(crate) fn new() -> Self {
-        Self {
-            next: now() + STOP_CHECK,
-        }
-    }
-
-    /// Returns whether the program stops the command. It is asked if the last time is [`STOP_CHECK`] ago.
-    pub(crate) fn is_due_and_stopped(&mut self) -> bool {
-        if now() < self.next {
-            return false;
-        }
-        self.next = now() + STOP_CHECK;
-        crate::embed::is_stopped()
-    }
-}
-
 /// Observes a search. A short one writes nothing.
 pub(crate) struct Progress<'o> {
     output: &'o mut Output,
@@ -87,9 +62,6 @@ pub(crate) struct Progress<'o> {
     one_by_one: bool,
     /// Set by Ctrl-C, once a long search is announced.
     interrupted: Option<Arc<AtomicBool>>,
-    stop: StopCheck,
-    /// The budget at which the search was stopped.
-    stopped_at: Option<i64>,
 }
 
 impl<'o> Progress<'o> {
@@ -100,33 +72,25 @@ impl<'o> Progress<'o> {
             started: now(),
             one_by_one: false,
             interrupted: None,
-            stop: StopCheck::new(),
-            stopped_at: None,
         }
     }
 
-    /// Updates the progress line. Breaks if Ctrl-C or the program that embeds the command stops the search.
+    /// Updates the progress line. Breaks if Ctrl-C stops the search.
     pub(crate) fn observe(&mut self, progress: SweepProgress) -> ControlFlow<()> {
         if progress.one_by_one && !self.one_by_one {
             self.one_by_one = true;
             self.started = now();
         }
-        if self.stop.is_due_and_stopped() {
-            self.stopped_at = Some(progress.reached);
-            return ControlFlow::Break(());
-        }
         let elapsed = now() - self.started;
         let left = time_left(elapsed, progress.fraction());
         let Some(interrupted) = &self.interrupted else {
             let is_long = elapsed >= FIRST_ESTIMATE && elapsed + left > LONG;
-            // Ctrl-C belongs to the program that embeds the command.
-            if is_long && !self.output.is_in_memory() {
+            if is_long {
                 self.announce(elapsed + left);
             }
             return ControlFlow::Continue(());
         };
         if interrupted.load(Ordering::Relaxed) {
-            self.stopped_at = Some(progress.reached);
             return ControlFlow::Break(());
         }
         self.meter.update(self.output, || {
@@ -162,10 +126,9 @@ impl<'o> Progress<'o> {
         self.interrupted = Some(interrupted);
     }
 
-    /// Clears the terminal's line. Returns the budget at which Ctrl-C stopped the search.
-    pub(crate) fn finish(mut self) -> Option<i64> {
+    /// Clears the terminal's line.
+    pub(crate) fn finish(mut self) {
         self.meter.clear(self.output);
-        self.stopped_at
     }
 }
 

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use clap::Args;
-use cupel::Policy;
-use cupel_chat::{Chat, FitState, Fitted, Fitter, SessionWindow, TokenCounter};
+use cupel_app::{Argument, NamedPolicy, PreparedSession, Session, check_ladder};
+use cupel_chat::{Chat, FitState, Fitted, SessionWindow, TokenCounter};
 use sha2::{Digest as _, Sha256};
 
 use crate::failure::Failure;
-use crate::task::SessionTask;
-use crate::trimming::{at_least_one, check_ladder};
+use crate::replace::write_file;
+use crate::trimming::at_least_one;
 
 /// What is remembered of a growing chat, and who summarizes it.
 #[derive(Debug, Args)]
@@ -48,48 +48,47 @@ impl SessionArgs {
         self.state.is_some()
     }
 
+    /// Leaves room for a summary in the windows of a chat, if one is asked for.
+    pub(crate) fn prepare(&self, task: &mut PreparedSession) -> Result<(), Failure> {
+        if self.summarize.is_none() {
+            return Ok(());
+        }
+        let mut marker = "[{n} earlier messages omitted]".to_owned();
+        while task.counter().count(&marker) < self.summary_tokens {
+            marker.push_str(" omitted");
+        }
+        let NamedPolicy { name, policy } = &task.setting.policy;
+        check_ladder(policy, name, Argument::Summarize)?;
+        let mut chat = policy.chat().clone();
+        chat.marker = Some(marker);
+        let policy = policy.to_builder().chat(chat).build();
+        task.setting.policy.policy =
+            policy.map_err(|error| Failure::internal(error.to_string()))?;
+        Ok(())
+    }
+
     /// Fits a chat and writes the state.
-    pub(crate) fn fit<'t>(&self, task: &'t SessionTask) -> Result<SessionWindow<'t>, Failure> {
-        let policy = match &self.summarize {
-            Some(_) => self.with_room_for_summary(task)?,
-            None => task.policy.policy.clone(),
-        };
-        let mut fitter = Fitter::resume(policy, self.read_state()?);
-        let mut window = fitter
-            .fit(&task.chat, &task.budget, &*task.counter)
-            .map_err(|error| task.failure(&error))?;
+    pub(crate) fn fit<'t>(&self, task: &'t PreparedSession) -> Result<SessionWindow<'t>, Failure> {
+        let mut session = Session::resume(self.read_state()?);
+        let mut window = task.fit(&mut session)?;
         if let Some(command) = &self.summarize {
             let summarizer = Summarizer {
                 command,
                 tokens: self.summary_tokens,
-                counter: &*task.counter,
+                counter: task.counter(),
             };
             let known = self.read_summaries()?;
             let used = summarizer.replace_markers(&task.chat, &mut window.fitted, &known)?;
             if let Some(path) = self.summaries_path() {
                 let text = serde_json::to_string(&used)
                     .map_err(|error| Failure::internal(error.to_string()))?;
-                replace_file(&path, &text)?;
+                write_file(&path, &text)?;
             }
         }
         if let Some(path) = &self.state {
-            replace_file(path, &(fitter.state().to_json() + "\n"))?;
+            write_file(path, &(session.state().to_json() + "\n"))?;
         }
         Ok(window)
-    }
-
-    /// Returns the policy with a marker as long as a summary may be, so that there is room for one.
-    fn with_room_for_summary(&self, task: &SessionTask) -> Result<Policy, Failure> {
-        let mut marker = "[{n} earlier messages omitted]".to_owned();
-        while task.counter.count(&marker) < self.summary_tokens {
-            marker.push_str(" omitted");
-        }
-        let policy = &task.policy.policy;
-        check_ladder(policy, &task.policy.name, "--summarize")?;
-        let mut chat = policy.chat().clone();
-        chat.marker = Some(marker);
-        let policy = policy.to_builder().chat(chat).build();
-        policy.map_err(|error| Failure::internal(error.to_string()))
     }
 
     /// Reads the state; a file that does not exist is an empty one.
@@ -133,19 +132,6 @@ fn read_if_exists(path: &Path) -> Result<Option<String>, Failure> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Failure::io("read", path, &error)),
     }
-}
-
-/// Writes a file atomically: readers see the old or the new text.
-fn replace_file(path: &Path, text: &str) -> Result<(), Failure> {
-    let mut new = OsString::from(path);
-    new.push(format!(".{}.new", std::process::id()));
-    let new = PathBuf::from(new);
-    std::fs::write(&new, text)
-        .and_then(|()| std::fs::rename(&new, path))
-        .map_err(|error| {
-            let _ = std::fs::remove_file(&new);
-            Failure::io("write", path, &error)
-        })
 }
 
 /// The most bytes of a command's output that are read.

@@ -2,41 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use cupel::{ContextBudget, CountRequirementShortfall, total_tokens};
-use cupel_chat::{Fitted, SessionWindow, Shape, UnknownModel};
+use cupel::{CountRequirementShortfall, total_tokens};
+use cupel_app::{Fit, Prepared, PreparedSession, Run, Setting};
+use cupel_chat::{Fitted, SessionWindow, Shape};
 
 use crate::budget::limits;
-use crate::decision::Run;
+use crate::dialect::CommandLine;
 use crate::output::{Output, style};
-use crate::task::{SessionTask, Task};
-use crate::text::{counted, excerpt, grouped, grouped_count};
-
-/// The settings of a run that its summary names.
-pub(crate) struct Header<'r> {
-    pub(crate) shape: Shape,
-    /// The number of messages or items.
-    pub(crate) len: usize,
-    pub(crate) budget: &'r ContextBudget,
-    /// How the budget was chosen, if neither the input nor the command line states it.
-    pub(crate) origin: Option<&'r str>,
-    pub(crate) policy: &'r str,
-    pub(crate) counted_by: String,
-    pub(crate) unknown_model: Option<&'r UnknownModel>,
-    /// What in the settings has no effect.
-    pub(crate) warnings: &'r [String],
-}
-
-impl Header<'_> {
-    /// Returns options without effect, and an estimated count.
-    pub(crate) fn notes(&self) -> Vec<String> {
-        let unknown = self.unknown_model.map(ToString::to_string);
-        self.warnings.iter().cloned().chain(unknown).collect()
-    }
-}
+use crate::text::{counted, escaped, excerpt, grouped, grouped_count};
 
 /// The summary of one run.
 pub(crate) struct Summary<'r> {
-    header: Header<'r>,
+    setting: &'r Setting,
+    shape: Shape,
+    /// The number of messages or items.
+    len: usize,
     kept: usize,
     tokens: i64,
     total: i64,
@@ -52,8 +32,17 @@ pub(crate) struct Summary<'r> {
 }
 
 impl<'r> Summary<'r> {
+    /// Returns the summary of a window.
+    pub(crate) fn of_fit(prepared: &'r Prepared, fit: &'r Fit<'r>) -> Self {
+        Self::of_run(prepared, &fit.run, fit.fitted.as_ref())
+    }
+
     /// Returns the summary of a run; `fitted` is the trimmed chat, if it is one.
-    pub(crate) fn of_run(task: &'r Task, run: &'r Run<'r>, fitted: Option<&'r Fitted<'r>>) -> Self {
+    pub(crate) fn of_run(
+        task: &'r Prepared,
+        run: &'r Run<'r>,
+        fitted: Option<&'r Fitted<'r>>,
+    ) -> Self {
         let decisions = &run.decisions;
         let mut dropped: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for index in decisions.excluded() {
@@ -62,10 +51,12 @@ impl<'r> Summary<'r> {
         }
         let window = decisions.window().iter();
         Self {
-            header: task.header(),
+            setting: &task.setting,
+            shape: task.shape(),
+            len: task.len(),
             kept: window.filter(|index| **index < task.len()).count(),
             tokens: fitted.map_or(decisions.tokens_used(), |fitted| fitted.tokens_after),
-            total: fitted.map_or(total_tokens(&task.items), |fitted| fitted.tokens_before),
+            total: fitted.map_or(total_tokens(task.items()), |fitted| fitted.tokens_before),
             dropped,
             fitted,
             overflow: run.overflow.as_ref().map(|it| it.tokens_over_budget),
@@ -75,7 +66,7 @@ impl<'r> Summary<'r> {
     }
 
     /// Returns the summary of a window of a session.
-    pub(crate) fn of_session(task: &'r SessionTask, window: &'r SessionWindow<'r>) -> Self {
+    pub(crate) fn of_session(task: &'r PreparedSession, window: &'r SessionWindow<'r>) -> Self {
         let fitted = &window.fitted;
         let mut dropped: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for message in &fitted.dropped {
@@ -97,7 +88,9 @@ impl<'r> Summary<'r> {
         }
         session.extend(window.rebuilt.map(|rebuilt| format!("note: {rebuilt}")));
         Self {
-            header: task.header(),
+            setting: &task.setting,
+            shape: task.chat.shape(),
+            len: task.chat.len(),
             kept: fitted.kept.len(),
             tokens: fitted.tokens_after,
             total: fitted.tokens_before,
@@ -111,43 +104,39 @@ impl<'r> Summary<'r> {
 
     /// Returns the first line: what is kept, in messages and tokens, and the budget.
     pub(crate) fn headline(&self) -> String {
-        let header = &self.header;
-        let limits = limits(header.budget).filter(|_| header.origin.is_none());
+        let budget = &self.setting.budget;
+        let limits = limits(budget).filter(|_| self.setting.origin.is_none());
         let limits = limits.map_or_else(String::new, |limits| format!(": {limits}"));
         format!(
             "kept {} of {}, {} of {} tokens (budget {}{limits})",
             grouped_count(self.kept),
-            counted(header.len, header.shape.unit()),
+            counted(self.len, self.shape.unit()),
             grouped(self.tokens),
             grouped(self.total),
-            grouped(header.budget.window_limit()),
+            grouped(budget.window_limit()),
         )
     }
 
     /// Returns how the input was read and counted, and with which policy it was run.
     pub(crate) fn settings(&self) -> String {
-        let Header {
-            shape,
-            counted_by,
-            policy,
-            ..
-        } = &self.header;
-        format!("{shape}, {counted_by}, policy {policy}")
+        let (counted_by, policy) = (self.setting.counted_by(), &self.setting.policy.name);
+        format!("{}, {counted_by}, policy {policy}", self.shape)
     }
 
     /// Returns how a budget that is stated nowhere was chosen.
     pub(crate) fn origin(&self) -> Option<String> {
-        self.header.origin.map(|origin| format!("budget: {origin}"))
+        let origin = self.setting.origin.as_ref()?;
+        Some(format!("budget: {}", origin.describe(&CommandLine)))
     }
 
     /// Returns the share of the budget that the window uses.
     pub(crate) fn usage(&self) -> (i64, i64) {
-        (self.tokens, self.header.budget.window_limit())
+        (self.tokens, self.setting.budget.window_limit())
     }
 
     pub(crate) fn write(&self, output: &mut Output) {
         let (bold, quiet) = (style::HEADER, style::QUIET);
-        output.note(format_args!("{bold}{}{bold:#}", self.headline()));
+        output.note(format_args!("{bold}{}{bold:#}", escaped(&self.headline())));
         let mut lines: Vec<String> = self.origin().into_iter().collect();
         lines.extend(self.fitted.map(changes).unwrap_or_default());
         for (reason, indices) in &self.dropped {
@@ -169,6 +158,7 @@ impl<'r> Summary<'r> {
         }));
         lines.push(self.settings());
         for line in lines {
+            let line = escaped(&line);
             output.note(format_args!("{quiet}  {line}{quiet:#}"));
         }
         self.write_warnings(output);
@@ -176,13 +166,13 @@ impl<'r> Summary<'r> {
 
     /// Writes what may be unexpected: options without effect, an estimated count.
     pub(crate) fn write_warnings(&self, output: &mut Output) {
-        for warning in self.header.warnings {
-            output.warn(warning);
+        for notice in &self.setting.notices {
+            output.warn(notice.message(&CommandLine));
         }
         for warning in self.fitted.iter().flat_map(|fitted| &fitted.warnings) {
             output.warn(warning);
         }
-        if let Some(unknown) = self.header.unknown_model {
+        if let Some(unknown) = &self.setting.unknown_model {
             output.warn(unknown);
         }
     }
@@ -213,7 +203,7 @@ fn changes(fitted: &Fitted<'_>) -> Vec<String> {
 }
 
 /// Returns `1-3, 7` for 1, 2, 3 and 7, with at most ten ranges.
-fn ranges(indices: &[usize]) -> String {
+pub(crate) fn ranges(indices: &[usize]) -> String {
     const SHOWN: usize = 10;
     let mut runs: Vec<(usize, usize)> = Vec::new();
     for &index in indices {

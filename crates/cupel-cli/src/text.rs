@@ -1,6 +1,9 @@
-//! Text on a terminal: widths, excerpts, numbers, tables, bars.
+//! Text on a terminal: widths, excerpts, numbers, tables, bars, and characters that a terminal does not show.
 
+pub(crate) use cupel_app::{grouped, grouped_count};
+use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::ops::RangeInclusive;
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
@@ -50,31 +53,116 @@ fn cut(line: &str, columns: usize) -> String {
     kept
 }
 
-/// Replaces a control character, which could change the state of a terminal.
+/// Invisible characters besides the control characters: `Default_Ignorable_Code_Point` of Unicode 16, which includes
+/// the bidirectional controls, and the separators of lines, paragraphs and annotations. In ascending order.
+///
+/// They hide text or show it in another order than it has ("Trojan Source", Boucher and Anderson 2021), and terminals
+/// disagree on their width. The variation selectors U+FE00 to U+FE0F are missing: nearly every emoji has one.
+const INVISIBLE: [RangeInclusive<char>; 16] = [
+    '\u{ad}'..='\u{ad}',
+    '\u{34f}'..='\u{34f}',
+    '\u{61c}'..='\u{61c}',
+    '\u{115f}'..='\u{1160}',
+    '\u{17b4}'..='\u{17b5}',
+    '\u{180b}'..='\u{180f}',
+    '\u{200b}'..='\u{200f}',
+    '\u{2028}'..='\u{202e}',
+    '\u{2060}'..='\u{206f}',
+    '\u{3164}'..='\u{3164}',
+    '\u{feff}'..='\u{feff}',
+    '\u{ffa0}'..='\u{ffa0}',
+    '\u{fff0}'..='\u{fffb}',
+    '\u{1bca0}'..='\u{1bca3}',
+    '\u{1d173}'..='\u{1d17a}',
+    '\u{e0000}'..='\u{e0fff}',
+];
+
+/// Returns whether a character is a control character, which may change the state of a terminal, or invisible.
+fn is_unprintable(c: char) -> bool {
+    c.is_control() || (!c.is_ascii() && INVISIBLE.iter().any(|range| range.contains(&c)))
+}
+
+/// Replaces a character that a terminal does not show as it is. The result has the width of a character.
 pub(crate) fn printable(c: char) -> char {
     match c {
         '\t' => ' ',
-        c if c.is_control() => char::REPLACEMENT_CHARACTER,
+        c if is_unprintable(c) => char::REPLACEMENT_CHARACTER,
         c => c,
     }
 }
 
-/// Formats a number with thousands separators: `12,345`.
-pub(crate) fn grouped(number: i64) -> String {
-    let digits = number.unsigned_abs().to_string();
-    let mut text = String::from(if number < 0 { "-" } else { "" });
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+/// Escapes the characters that a terminal does not show as they are: `\u{202e}`, `\n`.
+pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
+    escaped_except(text, |_| None)
 }
 
-/// Formats a count with thousands separators.
-pub(crate) fn grouped_count(count: usize) -> String {
-    grouped(i64::try_from(count).unwrap_or(i64::MAX))
+/// Escapes a text as [`escaped`] does, except line ends and the sequences of [`STYLES`].
+pub(crate) fn escaped_styled(text: &str) -> Cow<'_, str> {
+    escaped_except(text, |rest| {
+        let kept = std::iter::once(&"\n").chain(&STYLES);
+        kept.copied().find(|kept| rest.starts_with(kept))
+    })
+}
+
+/// The control sequences (ECMA-48, SGR) of the styles of this command and of its command line parser: reset, bold,
+/// dimmed, underlined, and the colors in use. None hides a text or moves the cursor.
+const STYLES: [&str; 9] = [
+    "\u{1b}[0m",
+    "\u{1b}[1m",
+    "\u{1b}[2m",
+    "\u{1b}[4m",
+    "\u{1b}[31m",
+    "\u{1b}[32m",
+    "\u{1b}[33m",
+    "\u{1b}[34m",
+    "\u{1b}[36m",
+];
+
+/// Escapes a text. `kept` returns the start of a text that stays as it is.
+fn escaped_except(text: &str, kept: impl Fn(&str) -> Option<&'static str>) -> Cow<'_, str> {
+    if !text.contains(is_unprintable) {
+        return text.into();
+    }
+    let mut escaped = String::with_capacity(text.len() + 16);
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        if !is_unprintable(c) {
+            escaped.push(c);
+        } else if let Some(kept) = kept(rest) {
+            escaped.push_str(kept);
+            rest = &rest[kept.len()..];
+            continue;
+        } else {
+            match c {
+                '\n' => escaped.push_str("\\n"),
+                c => {
+                    let _ = write!(escaped, "{}", c.escape_unicode());
+                }
+            }
+        }
+        rest = &rest[c.len_utf8()..];
+    }
+    escaped.into()
+}
+
+/// Escapes the characters of a JSON text that a terminal does not show as they are. The value stays the same: outside
+/// of strings, JSON has none of them but line ends.
+pub(crate) fn escaped_json(json: &str) -> Cow<'_, str> {
+    let is_escaped = |c| is_unprintable(c) && c != '\n';
+    if !json.contains(is_escaped) {
+        return json.into();
+    }
+    let mut escaped = String::with_capacity(json.len() + 16);
+    for c in json.chars() {
+        if is_escaped(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(escaped, "\\u{unit:04x}");
+            }
+        } else {
+            escaped.push(c);
+        }
+    }
+    escaped.into()
 }
 
 /// Formats a count with its noun: `1 item`, `2 items`.
@@ -315,6 +403,56 @@ mod tests {
         assert_eq!(excerpt("漢字漢字漢字", 8), "漢字...");
         // A combining mark takes no column.
         assert_eq!(excerpt("e\u{301}e\u{301}", 2), "e\u{301}e\u{301}");
+    }
+
+    #[test]
+    fn invisible_characters_are_replaced_in_an_excerpt() {
+        // Bidirectional controls, zero-width characters, C0, DEL, C1, separators, tags.
+        for c in "\u{202e}\u{2066}\u{200f}\u{200b}\u{200d}\u{feff}\u{ad}\u{7}\u{7f}\u{9b}\u{85}\u{2028}\u{2029}\u{e0041}\u{e0100}".chars() {
+            assert!(is_unprintable(c), "{c:?}");
+            // Separators are also white space.
+            let shown = excerpt(&format!("a{c}b"), 20);
+            assert!(["a\u{fffd}b", "a b"].contains(&&*shown), "{c:?}: {shown:?}");
+            assert!(!escaped(&c.to_string()).contains(c), "{c:?}");
+            assert!(!escaped_json(&c.to_string()).contains(c), "{c:?}");
+        }
+        // Letters and marks of any script, and the selector of an emoji.
+        for c in "a é e\u{301} 漢 א ي ❤\u{fe0f} \u{600} \u{fffd}".chars() {
+            assert!(!is_unprintable(c), "{c:?}");
+        }
+    }
+
+    #[test]
+    fn the_ranges_of_invisible_characters_are_in_order() {
+        let ends = INVISIBLE
+            .iter()
+            .flat_map(|range| [*range.start(), *range.end()]);
+        assert!(ends.is_sorted());
+    }
+
+    #[test]
+    fn escapes_keep_only_the_styles_of_the_command() {
+        assert_eq!(
+            escaped("a\nb\u{202e}\u{1b}[31m"),
+            "a\\nb\\u{202e}\\u{1b}[31m"
+        );
+        let style = crate::output::style::ERROR;
+        let text = format!("{style}a{style:#}\n\u{1b}[8mhidden\u{1b}]0;title\u{7}");
+        let expected = format!("{style}a{style:#}\n\\u{{1b}}[8mhidden\\u{{1b}}]0;title\\u{{7}}");
+        assert_eq!(escaped_styled(&text), expected);
+        assert!(matches!(escaped("plain"), Cow::Borrowed("plain")));
+    }
+
+    #[test]
+    fn escaped_json_has_the_same_value() {
+        let text = "{\n  \"a\u{202e}\": \"\u{7f}\u{e0041}\"\n}";
+        let escaped = escaped_json(text);
+        assert_eq!(escaped, "{\n  \"a\\u202e\": \"\\u007f\\udb40\\udc41\"\n}");
+        let value: serde_json::Value = serde_json::from_str(&escaped).expect("JSON");
+        assert_eq!(
+            value,
+            serde_json::from_str::<serde_json::Value>(text).expect("JSON")
+        );
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! How a chat is trimmed, on the command line: the table `chat` of a policy document as options.
 
 use clap::{Args, ValueEnum};
-use cupel::{Policy, Shorten};
+use cupel::Shorten;
+use cupel_app::ChatOptions;
 
 use crate::budget::tokens;
-use crate::failure::Failure;
 
 /// How a chat is trimmed. Each option takes precedence over the policy.
 #[derive(Debug, Default, Args)]
@@ -70,80 +70,19 @@ pub(crate) fn at_least_one(text: &str) -> Result<i64, String> {
 }
 
 impl TrimmingArgs {
-    /// Returns the policy with these options. Fails for an option that the policy would ignore.
-    pub(crate) fn apply(&self, policy: &Policy, name: &str) -> Result<Policy, Failure> {
-        if let Some(option) = self.needs_ladder() {
-            check_ladder(policy, name, option)?;
-        }
-        let mut chat = policy.chat().clone();
-        if !self.pin.is_empty() {
-            chat.pin.clone_from(&self.pin);
-        }
-        if self.keep_task || self.no_keep_task {
-            chat.keep_task = self.keep_task;
-        }
-        if self.max_result.is_some() {
-            chat.max_result = self.max_result;
-        }
-        if let Some(shorten) = self.shorten {
-            chat.shorten = match shorten {
+    pub(crate) fn options(&self) -> ChatOptions {
+        ChatOptions {
+            pin: self.pin.clone(),
+            keep_task: (self.keep_task || self.no_keep_task).then_some(self.keep_task),
+            max_result: self.max_result,
+            shorten: self.shorten.map(|shorten| match shorten {
                 ShortenArg::Off => Shorten::Off,
                 ShortenArg::Old => Shorten::Old,
                 ShortenArg::All => Shorten::All,
-            };
+            }),
+            marker: self.marker.clone(),
+            step: self.step,
+            strict: self.strict,
         }
-        if let Some(marker) = &self.marker {
-            chat.marker = Some(match marker.as_str() {
-                "off" => String::new(),
-                text => text.to_owned(),
-            });
-        }
-        if self.step.is_some() {
-            chat.step = self.step;
-        }
-        chat.strict |= self.strict;
-        let policy = policy.to_builder().chat(chat).build();
-        policy.map_err(|error| Failure::internal(error.to_string()))
     }
-
-    /// Returns the first option that only a policy with a ladder follows.
-    fn needs_ladder(&self) -> Option<&'static str> {
-        let shortens = matches!(self.shorten, Some(ShortenArg::Old | ShortenArg::All));
-        let marks = self.marker.as_deref().is_some_and(|marker| marker != "off");
-        first_given(&[
-            ("--keep-task", self.keep_task),
-            ("--shorten", shortens),
-            ("--marker", marks),
-        ])
-    }
-
-    /// Returns the first option that is given.
-    pub(crate) fn given(&self) -> Option<&'static str> {
-        first_given(&[
-            ("--pin", !self.pin.is_empty()),
-            ("--keep-task", self.keep_task),
-            ("--no-keep-task", self.no_keep_task),
-            ("--max-result", self.max_result.is_some()),
-            ("--shorten", self.shorten.is_some()),
-            ("--marker", self.marker.is_some()),
-            ("--step", self.step.is_some()),
-            ("--strict", self.strict),
-        ])
-    }
-}
-
-fn first_given(options: &[(&'static str, bool)]) -> Option<&'static str> {
-    let given = options.iter().find(|(_, is_given)| *is_given);
-    given.map(|(option, _)| *option)
-}
-
-/// Fails for an option that a policy without a ladder would ignore.
-pub(crate) fn check_ladder(policy: &Policy, name: &str, option: &str) -> Result<(), Failure> {
-    if policy.slicer().ladder().is_some() {
-        return Ok(());
-    }
-    let message = format!(
-        "{option} needs a policy with the slicer `ladder`, and the policy {name} has another"
-    );
-    Err(Failure::input(message).help("use --policy agent or session, or leave the option out"))
 }

@@ -927,3 +927,183 @@ fn output_fits_a_terminal() {
         assert_fits(&text, Some(columns), "a terminal");
     }
 }
+
+/// A window of a long chat has hundreds of steps, and the smallest budgets are of no use to anyone.
+#[test]
+fn a_sweep_shows_the_steps_around_the_budget_and_the_largest_changes() {
+    let sandbox = Sandbox::new();
+    let chat = example("agent-session.json");
+    let number = |text: &str| -> i64 { text.replace([',', '+'], "").parse().expect("a number") };
+    for budget in [2_000_i64, 3_600] {
+        let args = ["sweep", &chat, "--budget", &budget.to_string()];
+        let all = sandbox.run(&[&args[..], &["--json"]].concat()).json();
+        let steps = all["steps"].as_array().expect("steps");
+        assert!(steps.len() > 16);
+        let at = |name: &str, step: usize| steps[step][name].as_i64().expect("a number");
+        let ran = sandbox.run_in_columns(&args, Some(100));
+        let table = ran.ok().split_once("\n\n").expect("a plot and a table").1;
+        let rows: Vec<Vec<&str>> = table
+            .lines()
+            .take_while(|line| !line.contains(" steps: "))
+            .map(|line| line.split_whitespace().collect())
+            .filter(|row: &Vec<&str>| row.len() > 1)
+            .collect();
+        let heading = rows[0].join(" ");
+        assert_eq!(heading, "from to messages shortened tokens change score");
+        let rows = &rows[1..];
+        assert_eq!(rows.len(), 16, "{table}");
+        let from = |row: &[&str]| number(row[usize::from(row[0] == ">")]);
+        let shown: Vec<usize> = rows
+            .iter()
+            .map(|row| {
+                (0..steps.len())
+                    .find(|&step| at("from", step) == from(row))
+                    .expect("a step")
+            })
+            .collect();
+        assert!(shown.is_sorted(), "{table}");
+        // The steps around the budget, whose row is marked.
+        let own = (0..steps.len())
+            .find(|&step| at("from", step) <= budget && budget <= at("to", step))
+            .expect("a step of the budget");
+        let marked: Vec<usize> = (0..16).filter(|&row| rows[row][0] == ">").collect();
+        assert_eq!(marked.len(), 1, "{table}");
+        assert_eq!(shown[marked[0]], own, "{table}");
+        for near in own - 2..=(own + 2).min(steps.len() - 1) {
+            assert!(shown.contains(&near), "{near}: {table}");
+        }
+        // The first and the last window.
+        let first = (0..steps.len()).find(|&step| steps[step]["error"].is_null());
+        assert!(shown.contains(&first.expect("a window")) && shown.contains(&(steps.len() - 1)));
+        // No step that is left out changes more than one that is shown for its change.
+        let change = |step: usize| match step {
+            0 => 0,
+            _ => (at("tokens_used", step) - at("tokens_used", step - 1)).abs(),
+        };
+        let largest = (0..steps.len())
+            .max_by_key(|&step| change(step))
+            .expect("a step");
+        assert!(shown.contains(&largest), "{table}");
+        let hidden = (0..steps.len()).filter(|step| !shown.contains(step));
+        let most_hidden = hidden.map(change).max().expect("some are hidden");
+        let as_large = shown.iter().filter(|&&step| change(step) >= most_hidden);
+        assert!(as_large.count() >= 9, "{table}");
+        for row in rows {
+            let step = shown[rows.iter().position(|it| it == row).expect("the row")];
+            if step > 0 && steps[step]["error"].is_null() {
+                let signed = at("tokens_used", step) - at("tokens_used", step - 1);
+                assert_eq!(number(row[row.len() - 2]), signed, "{table}");
+            }
+        }
+        let last_line = format!("16 of {} steps: ", steps.len());
+        assert!(table.contains(&last_line), "{table}");
+        assert!(table.lines().any(|line| line.trim() == "..."), "{table}");
+    }
+    // Without a budget no row is marked, and few steps are all shown.
+    let ran = sandbox.run(&["sweep", &chat]);
+    assert!(!ran.ok().contains('>'), "{}", ran.out);
+    let few = sandbox.run(&["sweep", &chat, "--from", "4k", "--to", "4100"]);
+    assert!(
+        !few.ok().contains("...") && !few.out.contains(" of "),
+        "{}",
+        few.out
+    );
+}
+
+/// The fact in `why` is whole at any width that a terminal has, and with it the reason why a message stays.
+#[test]
+fn explain_at_80_columns_says_how_much_each_message_was_shortened_and_why_it_stays() {
+    let sandbox = Sandbox::new();
+    let chat = example("agent-session.json");
+    let args = ["explain", &chat, "--budget", "2k"];
+    let document = sandbox.run(&[&args[..], &["--json"]].concat()).json();
+    let candidates = document["candidates"].as_array().expect("candidates");
+    let cuts: Vec<(u64, String)> = candidates
+        .iter()
+        .filter(|it| it["reason"]["reason"] == "Shortened")
+        .map(|it| {
+            let [now, before] = ["tokens", "original_tokens"].map(|key| &it["reason"][key]);
+            let index = it["index"].as_u64().expect("a position");
+            (index, format!("shortened to {now} of {before} tokens"))
+        })
+        .collect();
+    assert!(cuts.len() > 3, "{document}");
+    for columns in [60, 80, 100] {
+        let ran = sandbox.run_in_columns(&args, Some(columns));
+        let row = |index: u64| {
+            let mut rows = ran.ok().lines();
+            let is_row = |line: &&str| line.starts_with(&format!("in  {index:>3}  "));
+            rows.find(is_row)
+                .unwrap_or_else(|| panic!("no row {index}: {}", ran.out))
+        };
+        for (index, fact) in &cuts {
+            assert!(row(*index).contains(fact), "{columns}: {}", row(*index));
+        }
+        if columns >= 80 {
+            // Shortened although it always stays.
+            assert!(row(41).contains("; newest step"), "{columns}: {}", row(41));
+            assert!(row(0).contains("always kept: system message"), "{}", row(0));
+        }
+    }
+}
+
+#[test]
+fn a_mistyped_subcommand_has_a_suggestion() {
+    let sandbox = Sandbox::new();
+    for (typed, meant) in [
+        (&["fti"][..], "fit"),
+        (&["ift", "chat.json"], "fit"),
+        (&["explian"], "explain"),
+        (&["cuont"], "count"),
+        (&["policy", "lsit"], "list"),
+        (&["policy", "chekc"], "check"),
+    ] {
+        let ran = sandbox.run(typed);
+        assert_eq!(ran.exit, 2);
+        let tip = format!("tip: a similar subcommand exists: '{meant}'");
+        assert!(ran.err.contains(&tip), "{typed:?}: {}", ran.err);
+    }
+    let ran = sandbox.run(&["nothing-like-it"]);
+    assert!(!ran.err.contains("similar"), "{}", ran.err);
+}
+
+#[test]
+fn the_words_of_a_license_stand_below_the_models_they_are_for() {
+    const LLAMA: &str = "Built with Meta Llama 3.";
+    let sandbox = Sandbox::new();
+    assert!(sandbox.run(&["models"]).ok().contains(LLAMA));
+    assert!(sandbox.run(&["models", "llama-3.1"]).ok().contains(LLAMA));
+    for other in ["gpt-5", "claude-sonnet-4-5", "llama-4-scout"] {
+        assert!(
+            !sandbox.run(&["models", other]).ok().contains("Llama 3."),
+            "{other}"
+        );
+    }
+}
+
+/// One cause in many chats is one error.
+#[test]
+fn an_error_of_many_chats_is_reported_once() {
+    let line = "{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}]}\n";
+    let bad = "{\"messages\": [{\"role\": \"user\"}]}\n";
+    let chats = format!("{}{bad}{}{bad}", line.repeat(20), line.repeat(20));
+    let sandbox = Sandbox::with(&[("chats.jsonl", chats.as_bytes())]);
+    for args in [&["fit", "chats.jsonl"][..], &["batch", "chats.jsonl"]] {
+        let ran = sandbox.run_in_columns(args, Some(100));
+        assert_eq!(ran.exit, 2);
+        let count = ran.err.matches("error: ").count();
+        assert!((1..=2).contains(&count), "{args:?}: {}", ran.err);
+        assert!(
+            ran.err
+                .contains("the error of line 1 is on 39 more lines: 2-20, 22-41")
+                || ran
+                    .err
+                    .contains("the error of line 1 is on 41 more lines: 2-42"),
+            "{args:?}: {}",
+            ran.err
+        );
+        // Every line still has its answer.
+        let failed = ran.out.lines().filter(|line| line.contains("\"error\""));
+        assert_eq!(failed.count(), 42, "{args:?}");
+    }
+}

@@ -62,6 +62,12 @@ pub enum Problem {
         /// What could stand there.
         known: Vec<&'static str>,
     },
+    /// A list of weights has a name twice, which no policy document can state.
+    #[error("duplicate {name:?}; remove one")]
+    Duplicate {
+        /// The name.
+        name: String,
+    },
     /// The file expects nothing.
     #[error("nothing is expected, add one of: {fields}")]
     NoExpectation {

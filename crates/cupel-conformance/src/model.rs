@@ -3,36 +3,54 @@
 //! Values are not validated: an empty content, a negative budget or a NaN weight
 //! is passed on, because the implementation has to reject it.
 
-use std::{collections::BTreeMap, fmt, str::FromStr};
+use std::{collections::BTreeMap, fmt, ops::Not, str::FromStr};
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
+use serde::{Serialize, Serializer};
+use serde_json::json;
 
 /// One candidate.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Item {
     /// Tells items of equal content apart in expectations; not part of the specification's item.
+    #[serde(skip)]
     pub id: Option<String>,
     /// The text.
     pub content: String,
     /// The token count, as the caller claims it.
     pub tokens: i64,
     /// The kind; `None` means the implementation's default.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// The source; `None` means the implementation's default.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// The priority.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<i64>,
     /// The tags, in order, repeats kept.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     /// The metadata; values that were not strings are in their plain text form.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, String>,
     /// The instant of the item.
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "optional_time"
+    )]
     pub timestamp: Option<DateTime<Utc>>,
     /// The caller's relevance hint.
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "optional_number"
+    )]
     pub future_relevance_hint: Option<f64>,
     /// Whether the item bypasses scoring and slicing.
+    #[serde(skip_serializing_if = "Not::not")]
     pub pinned: bool,
     /// The token count before some earlier summarization.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub original_tokens: Option<i64>,
 }
 
@@ -44,16 +62,17 @@ impl Item {
 }
 
 /// A candidate with a score computed elsewhere.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct ScoredItem {
     /// The candidate.
     pub item: Item,
     /// Its score.
+    #[serde(serialize_with = "number")]
     pub score: f64,
 }
 
 /// A token budget.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Budget {
     /// The hard ceiling.
     pub max_tokens: i64,
@@ -62,282 +81,40 @@ pub struct Budget {
     /// Tokens kept free for the model's answer.
     pub output_reserve: i64,
     /// Tokens reserved per kind.
+    #[serde(serialize_with = "object")]
     pub reserved_slots: Vec<(String, i64)>,
     /// Percentage taken off both limits.
+    #[serde(serialize_with = "number")]
     pub estimation_safety_margin_percent: f64,
 }
 
-/// A scorer and its configuration.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Scorer {
-    /// `RecencyScorer`.
-    Recency,
-    /// `PriorityScorer`.
-    Priority,
-    /// `KindScorer`; `None` means the default weights.
-    Kind {
-        /// Weight per kind, in configured order.
-        weights: Option<Vec<(String, f64)>>,
-    },
-    /// `TagScorer`.
-    Tag {
-        /// Weight per tag, in configured order.
-        weights: Vec<(String, f64)>,
-        /// Whether keys are compared ignoring ASCII case.
-        ignore_case: bool,
-    },
-    /// `FrequencyScorer`.
-    Frequency,
-    /// `ReflexiveScorer`.
-    Reflexive,
-    /// `CompositeScorer`: children with their weights.
-    Composite(Vec<(Scorer, f64)>),
-    /// `ProductScorer`: the children's scores multiplied.
-    Product(Vec<Scorer>),
-    /// `FusionScorer`: children with their weights, made comparable.
-    Fusion {
-        /// The children with their weights.
-        entries: Vec<(Scorer, f64)>,
-        /// How they are combined.
-        method: FusionMethod,
-        /// The constant of reciprocal ranks.
-        k: f64,
-    },
-    /// `RelevanceScorer`, or `ConversationScorer` with the rules for questions.
-    Relevance {
-        /// The texts of the query with their weights.
-        query: Vec<(String, f64)>,
-        /// How slowly repetitions saturate.
-        k1: f64,
-        /// How much long items are discounted.
-        b: f64,
-        /// The kernels of a `ConversationScorer`.
-        conversation: Option<Neighborhood>,
-    },
-    /// `NeighborScorer`.
-    Neighbor {
-        /// The scorer whose scores are spread.
-        inner: Box<Scorer>,
-        /// How they are spread.
-        neighborhood: Neighborhood,
-    },
-    /// `ScaledScorer`.
-    Scaled(Box<Scorer>),
-    /// `MetadataTrustScorer`.
-    MetadataTrust {
-        /// Score of items without a usable trust value.
-        default_score: f64,
-    },
-    /// `DecayScorer`.
-    Decay {
-        /// The time of the injected clock.
-        reference_time: DateTime<Utc>,
-        /// Score of items without a timestamp; `None` means the default.
-        null_timestamp_score: Option<f64>,
-        /// The shape of the decay.
-        curve: Curve,
-    },
-    /// `MetadataKeyScorer`.
-    MetadataKey {
-        /// The key looked up.
-        key: String,
-        /// The value that earns the boost.
-        value: String,
-        /// The boost.
-        boost: f64,
-    },
-}
+/// A strategy or a whole policy, as policy documents have it: an object whose `type` names the
+/// strategy (`cupel policy schema`).
+///
+/// A number that JSON cannot express is the string `"NaN"`, `"inf"` or `"-inf"`. A field with a
+/// default may be left out.
+pub type Document = serde_json::Value;
 
-/// The kernels of `NeighborScorer` and `ConversationScorer`.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Neighborhood {
-    /// The share of a match that the next item gets.
-    pub forward: f64,
-    /// The share of a match that the previous item gets.
-    pub backward: f64,
-    /// The most that a passage adds.
-    pub weight: f64,
-    /// The share that remains with each item of distance.
-    pub decay: f64,
-    /// The power of the scores.
-    pub power: u32,
-    /// Whether sessions separate items.
-    pub sessions: bool,
-}
-
-/// How a `FusionScorer` combines its children.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FusionMethod {
-    /// Scores divided by their maximum.
-    Sum,
-    /// Reciprocal ranks.
-    ReciprocalRank,
-    /// An order by shares of the tokens.
-    Shares,
-}
-
-impl FusionMethod {
-    /// Every method with its name.
-    pub const ALL: &[(&str, Self)] = &[
-        ("sum", Self::Sum),
-        ("reciprocal_rank", Self::ReciprocalRank),
-        ("shares", Self::Shares),
-    ];
-
-    /// The name of the method.
-    pub fn name(self) -> &'static str {
-        let mut all = Self::ALL.iter();
-        all.find(|(_, method)| *method == self)
-            .map_or("", |(name, _)| name)
-    }
-}
-
-/// The shape of a `DecayScorer`.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Curve {
-    /// Halves with every half-life.
-    Exponential {
-        /// The half-life.
-        half_life: TimeDelta,
-    },
-    /// One inside the window, zero outside.
-    Window {
-        /// The first age that is outside.
-        max_age: TimeDelta,
-    },
-    /// The score of the first window that is longer than the age.
-    Step {
-        /// Upper age (exclusive) and score, in order.
-        windows: Vec<(TimeDelta, f64)>,
-    },
-}
-
-/// A slicer and its configuration.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Slicer {
-    /// `GreedySlice`.
-    Greedy,
-    /// `RankSlice`, an addition to the specification.
-    Rank,
-    /// `DensitySlice`, an addition to the specification.
-    Density {
-        /// The power of the tokens.
-        exponent: f64,
-    },
-    /// `KnapsackSlice`; `None` means the default bucket size.
-    Knapsack {
-        /// Tokens per bucket.
-        bucket_size: Option<i64>,
-    },
-    /// `QuotaSlice`.
-    Quota {
-        /// Shares per kind, in configured order.
-        quotas: Vec<Quota>,
-        /// The slicer of each kind.
-        inner: Box<Slicer>,
-    },
-    /// `CountQuotaSlice`.
-    CountQuota {
-        /// Counts per kind, in configured order.
-        entries: Vec<CountEntry>,
-        /// The behavior if a requirement cannot be met.
-        scarcity: Scarcity,
-        /// The slicer of the remaining items.
-        inner: Box<Slicer>,
-    },
-    /// `CountConstrainedKnapsackSlice`.
-    CountConstrainedKnapsack {
-        /// Counts per kind, in configured order.
-        entries: Vec<CountEntry>,
-        /// The behavior if a requirement cannot be met.
-        scarcity: Scarcity,
-        /// Tokens per bucket; `None` means the default.
-        bucket_size: Option<i64>,
-    },
-}
-
-/// A share of the budget for one kind, in percent.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Quota {
-    /// The kind.
-    pub kind: String,
-    /// The least share.
-    pub require: f64,
-    /// The largest share.
-    pub cap: f64,
-}
-
-/// Item counts for one kind. Counts are signed so that a vector can state an invalid one.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CountEntry {
-    /// The kind.
-    pub kind: String,
-    /// The least number of items.
-    pub require_count: i64,
-    /// The largest number of items.
-    pub cap_count: i64,
-}
-
-/// The behavior of a count slicer with too few candidates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Scarcity {
-    /// Takes the available items and records a shortfall.
-    #[default]
-    Degrade,
-    /// Fail.
-    Throw,
-}
-
-/// A placer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Placer {
-    /// `ChronologicalPlacer`.
-    Chronological,
-    /// `UShapedPlacer`.
-    UShaped,
-}
-
-/// The behavior if the merged items exceed the budget.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum OverflowStrategy {
-    /// Fail.
-    #[default]
-    Throw,
-    /// Drop items until it fits.
-    Truncate,
-    /// Keep everything and report.
-    Proceed,
-}
-
-/// A whole pipeline configuration.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Policy {
-    /// The scorer.
-    pub scorer: Scorer,
-    /// The slicer.
-    pub slicer: Slicer,
-    /// The placer.
-    pub placer: Placer,
-    /// Whether equal contents are merged.
-    pub deduplication: bool,
-    /// The behavior on overflow.
-    pub overflow_strategy: OverflowStrategy,
-}
+/// The version of the questions that [`Task::question`] writes.
+///
+/// Version 2 leaves out the fields of a strategy that a vector does not state.
+pub const QUESTION_VERSION: u32 = 2;
 
 /// A task for an implementation.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "task", rename_all = "snake_case")]
 pub enum Task {
     /// Score every item against all of them.
     Score {
         /// The scorer to build.
-        scorer: Scorer,
+        scorer: Document,
         /// The scoreable list.
         items: Vec<Item>,
     },
     /// Select from a scored list, in the order given.
     Slice {
         /// The slicer to build.
-        slicer: Slicer,
+        slicer: Document,
         /// The effective budget.
         budget: Budget,
         /// The list.
@@ -346,14 +123,15 @@ pub enum Task {
     /// Order a scored list.
     Place {
         /// The placer to build.
-        placer: Placer,
+        placer: Document,
         /// The merged list.
         items: Vec<ScoredItem>,
     },
     /// Run all six stages.
     Run {
-        /// The configuration.
-        policy: Policy,
+        /// The policy to build. It always has `scorer`, `slicer`, `placer`, `deduplication` and
+        /// `overflow_strategy`.
+        policy: Document,
         /// The caller's budget.
         budget: Budget,
         /// The candidates.
@@ -362,6 +140,31 @@ pub enum Task {
 }
 
 impl Task {
+    /// Returns the task as a question to a program: `PROGRAM.md` describes it.
+    ///
+    /// ```
+    /// use cupel_conformance::model::{Item, Task};
+    /// use serde_json::json;
+    ///
+    /// let items = vec![Item { content: "a".into(), tokens: 1, ..Item::default() }];
+    /// let task = Task::Score { scorer: json!({"type": "recency"}), items };
+    /// assert_eq!(
+    ///     task.question(),
+    ///     json!({
+    ///         "version": 2,
+    ///         "task": "score",
+    ///         "scorer": {"type": "recency"},
+    ///         "items": [{"content": "a", "tokens": 1}],
+    ///     })
+    /// );
+    /// ```
+    pub fn question(&self) -> Document {
+        // Only maps with keys other than strings fail, and a task has none.
+        let mut question = json!(self);
+        question["version"] = QUESTION_VERSION.into();
+        question
+    }
+
     /// Returns the name of the item at `index` in expectations.
     pub fn label(&self, index: usize) -> &str {
         match self {
@@ -387,6 +190,44 @@ impl Task {
             Self::Slice { items, .. } | Self::Place { items, .. } => items.len(),
         }
     }
+}
+
+/// Returns a number as a document has it.
+pub(crate) fn document_number(number: f64) -> Document {
+    // JSON has no NaN and no infinity; the string fails at the same path of a document.
+    if number.is_finite() {
+        number.into()
+    } else {
+        number.to_string().into()
+    }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde calls"
+)]
+fn number<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    document_number(*number).serialize(serializer)
+}
+
+#[expect(clippy::ref_option, reason = "the signature that serde calls")]
+fn optional_number<S: Serializer>(number: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+    number.map(document_number).serialize(serializer)
+}
+
+/// Writes a time so that times in order are strings in order.
+#[expect(clippy::ref_option, reason = "the signature that serde calls")]
+fn optional_time<S: Serializer>(
+    time: &Option<DateTime<Utc>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    time.map(|time| time.to_rfc3339()).serialize(serializer)
+}
+
+/// Writes pairs as an object. JSON objects have no duplicate keys: the last value stays.
+fn object<S: Serializer>(pairs: &[(String, i64)], serializer: S) -> Result<S::Ok, S::Error> {
+    let pairs: BTreeMap<&str, i64> = pairs.iter().map(|(key, n)| (key.as_str(), *n)).collect();
+    pairs.serialize(serializer)
 }
 
 /// A part of an answer that can be compared by itself.

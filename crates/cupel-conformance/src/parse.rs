@@ -5,8 +5,7 @@ mod item;
 mod labels;
 mod reader;
 mod scope;
-mod scorer;
-mod slicer;
+mod strategy;
 
 use toml::Table;
 
@@ -27,28 +26,28 @@ const STAGES: &[(&str, Read)] = &[
     ("scoring", |root, about, config| {
         let name = about.get_required("scorer", "the name of a scorer")?;
         Ok(Task::Score {
-            scorer: scorer::scorer(&name, config)?,
+            scorer: strategy::scorer(&name, config)?,
             items: item::items(root)?,
         })
     }),
     ("slicing", |root, about, config| {
         let name = about.get_required("slicer", "the name of a slicer")?;
         Ok(Task::Slice {
-            slicer: slicer::slicer(&name, config)?,
+            slicer: strategy::slicer(&name, config)?,
             budget: item::budget(root)?,
             items: item::scored_items(root, "scored_items")?,
         })
     }),
-    ("placing", |root, about, _| {
+    ("placing", |root, about, config| {
         let name = about.get_required("placer", "the name of a placer")?;
         Ok(Task::Place {
-            placer: slicer::placer(&name)?,
+            placer: strategy::placer(&name, config)?,
             items: item::scored_items(root, "items")?,
         })
     }),
     ("pipeline", |root, _, config| {
         Ok(Task::Run {
-            policy: slicer::policy(config)?,
+            policy: strategy::policy(config)?,
             budget: item::budget(root)?,
             items: item::items(root)?,
         })

@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use cupel::config::{ConfigErrorKind, Document, Format, PolicyConfig, ScorerConfig};
 use cupel::*;
 use cupel_conformance::model::{self, Channel, Observation, Task};
 use cupel_conformance::{Adapter, Unsupported};
-
-#[cfg(feature = "documents")]
-use crate::config::vectors;
+use serde_json::json;
 
 /// An entry point of the library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,10 +26,8 @@ pub(crate) enum Surface {
     /// Strategies with only the required method of their trait, as custom ones have it.
     Custom,
     /// Items and budget written as JSON and read back, then `Pipeline::dry_run`.
-    #[cfg(feature = "serde")]
     Json,
     /// The policy read from a document, then as `Batch`.
-    #[cfg(feature = "documents")]
     Document,
 }
 
@@ -43,9 +40,7 @@ impl Surface {
         Self::Completion,
         Self::Decisions,
         Self::Custom,
-        #[cfg(feature = "serde")]
         Self::Json,
-        #[cfg(feature = "documents")]
         Self::Document,
     ];
 }
@@ -60,19 +55,13 @@ impl Adapter for Surface {
             Self::Completion => "completion hook",
             Self::Decisions => "decisions",
             Self::Custom => "provided methods",
-            #[cfg(feature = "serde")]
             Self::Json => "json",
-            #[cfg(feature = "documents")]
             Self::Document => "document",
         }
     }
 
     fn channels(&self, task: &Task) -> &[Channel] {
         use Channel::{Events, Order, Overflow, Report, Scores, Selection, Shortfalls, Window};
-        #[cfg(feature = "documents")]
-        if *self == Self::Document && !vectors::is_expressible(task) {
-            return &[];
-        }
         let calls_strategies =
             matches!(self.entry_point(), Self::Plain | Self::Batch | Self::Custom);
         match (task, self.entry_point()) {
@@ -82,9 +71,7 @@ impl Adapter for Surface {
             }
             (Task::Run { .. }, Self::TracedStage) => &[Window, Report, Overflow],
             (Task::Run { .. }, Self::Decisions) => &[Window, Report],
-            #[cfg(feature = "serde")]
             (Task::Run { .. }, Self::Json) => &[Window, Report, Events],
-            #[cfg(feature = "documents")]
             (Task::Run { .. }, Self::Document) => unreachable!("its entry point is `Batch`"),
             _ if !calls_strategies => &[],
             (Task::Score { .. }, _) => &[Scores],
@@ -102,20 +89,13 @@ impl Adapter for Surface {
     }
 }
 
-#[cfg_attr(
-    not(feature = "documents"),
-    expect(
-        clippy::unused_self,
-        clippy::unnecessary_wraps,
-        reason = "only documents are built in another way"
-    )
-)]
 impl Surface {
     fn attempt(self, task: &Task) -> Result<Observation, model::Failure> {
         Ok(match task {
             Task::Score { scorer, items } => {
                 let items = all(items, item).map_err(construction)?;
-                let scorer = self.scorer(scorer)?;
+                let scorer = self.config(&json!({ "scorer": scorer }))?.scorer.build();
+                let scorer = scorer.expect("the policy is valid");
                 let one_by_one = items.iter().map(|item| scorer.score(item, &items));
                 Observation::Scores(match self.entry_point() {
                     Self::Plain => one_by_one.collect(),
@@ -131,7 +111,8 @@ impl Surface {
             } => {
                 let scored = all(items, scored_item).map_err(construction)?;
                 let budget = build_budget(budget).map_err(construction)?;
-                let slicer = self.slicer(slicer)?;
+                let slicer = self.config(&json!({ "scorer": ANY_SCORER, "slicer": slicer }))?;
+                let slicer = slicer.slicer.build().expect("the policy is valid");
                 let ranked = ScoredRef::from_list(&scored);
                 Observation::Selected(match self.entry_point() {
                     Self::Plain => model::Selected {
@@ -152,7 +133,8 @@ impl Surface {
             }
             Task::Place { placer, items } => {
                 let scored = all(items, scored_item).map_err(construction)?;
-                let placer = self.placer(*placer)?;
+                let placer = self.config(&json!({ "scorer": ANY_SCORER, "placer": placer }))?;
+                let placer = placer.placer.build().expect("the policy is valid");
                 let refs = ScoredRef::from_list(&scored);
                 Observation::Placed(match self.entry_point() {
                     Self::Plain => positions(&scored, &placer.place(&scored)),
@@ -168,7 +150,7 @@ impl Surface {
             } => {
                 let items = all(items, item).map_err(construction)?;
                 let budget = build_budget(budget).map_err(construction)?;
-                let policy = self.build_policy(policy)?;
+                let policy = self.policy(policy)?;
                 let ran = self.entry_point().run(policy, &items, &budget);
                 Observation::Ran(ran.map_err(run)?)
             }
@@ -178,57 +160,42 @@ impl Surface {
     /// How the strategies are called.
     fn entry_point(self) -> Self {
         match self {
-            #[cfg(feature = "documents")]
             Self::Document => Self::Batch,
             other => other,
         }
     }
 
-    fn scorer(self, scorer: &model::Scorer) -> Result<Box<dyn Scorer>, model::Failure> {
-        #[cfg(feature = "documents")]
-        if self == Self::Document {
-            return Ok(vectors::scorer(scorer)?.build().unwrap());
+    /// Reads a policy, for `Document` as written by the library in one of the formats.
+    fn config(self, document: &model::Document) -> Result<PolicyConfig, model::Failure> {
+        let config = read_policy(&document.to_string(), Format::Json)?;
+        if self != Self::Document {
+            return Ok(config);
         }
-        build_scorer(scorer).map_err(construction)
+        // The choice is deterministic and covers all formats.
+        let format = [Format::Json, Format::Toml, Format::Yaml][document.to_string().len() % 3];
+        let written = config.to_text(format).expect("the policy is valid");
+        let again = read_policy(&written, format)?;
+        assert_eq!(again, config, "{written}");
+        Ok(again)
     }
 
-    fn slicer(self, slicer: &model::Slicer) -> Result<Box<dyn Slicer>, model::Failure> {
-        #[cfg(feature = "documents")]
-        if self == Self::Document {
-            return Ok(vectors::slicer(slicer)?.build().unwrap());
-        }
-        build_slicer(slicer).map_err(construction)
-    }
-
-    fn placer(self, placer: model::Placer) -> Result<Box<dyn Placer>, model::Failure> {
-        #[cfg(feature = "documents")]
-        if self == Self::Document {
-            return Ok(vectors::placer(placer)?.build().unwrap());
-        }
-        Ok(build_placer(placer))
-    }
-
-    fn build_policy(self, policy: &model::Policy) -> Result<PolicyBuilder, model::Failure> {
-        #[cfg(feature = "documents")]
-        if self == Self::Document {
-            let config = vectors::policy(policy)?;
-            return Ok(PolicyBuilder::new()
-                .scorer(config.scorer.build().unwrap())
-                .slicer(config.slicer.build().unwrap())
-                .placer(config.placer.build().unwrap())
-                .deduplication(config.deduplication)
-                .overflow_strategy(config.overflow_strategy));
-        }
-        let scorer = self.scorer(&policy.scorer)?;
-        let slicer = self.slicer(&policy.slicer)?;
-        let placer = build_placer(policy.placer);
+    fn policy(self, document: &model::Document) -> Result<PolicyBuilder, model::Failure> {
+        // The error of a scorer comes before that of a slicer, whichever part of the reader finds it.
+        self.config(&json!({ "scorer": document["scorer"] }))?;
+        let config = self.config(document)?;
+        let built = || {
+            (
+                config.scorer.build(),
+                config.slicer.build(),
+                config.placer.build(),
+            )
+        };
+        let (Ok(scorer), Ok(slicer), Ok(placer)) = built() else {
+            panic!("the policy is valid");
+        };
         let builder = PolicyBuilder::new()
-            .deduplication(policy.deduplication)
-            .overflow_strategy(match policy.overflow_strategy {
-                model::OverflowStrategy::Throw => OverflowStrategy::Throw,
-                model::OverflowStrategy::Truncate => OverflowStrategy::Truncate,
-                model::OverflowStrategy::Proceed => OverflowStrategy::Proceed,
-            });
+            .deduplication(config.deduplication)
+            .overflow_strategy(config.overflow_strategy);
         Ok(if self == Self::Custom {
             builder
                 .scorer(Legacy(scorer))
@@ -289,7 +256,6 @@ impl Surface {
                 ran.overflow = Some(event.map(|event| overflow(items, &event)));
                 Ok(ran)
             }
-            #[cfg(feature = "serde")]
             Self::Json => {
                 let items: Vec<ContextItem> = items.iter().map(json).collect();
                 let budget = json(budget);
@@ -298,7 +264,6 @@ impl Surface {
                 Ok(ran(&items, &report))
             }
             // Policies of documents are run as a batch, see `entry_point`.
-            #[cfg(feature = "documents")]
             Self::Document => Self::Batch.run(policy, items, budget),
             Self::TracedStage | Self::TracedItem | Self::Completion => {
                 let level = match self {
@@ -466,204 +431,46 @@ pub(crate) fn build_budget(budget: &model::Budget) -> Result<ContextBudget, Cupe
     )
 }
 
-#[cfg(feature = "relevance")]
-fn build_relevance(
-    query: Query,
-    (k1, b): (f64, f64),
-    conversation: Option<model::Neighborhood>,
-) -> Result<Box<dyn Scorer>, CupelError> {
-    let Some(it) = conversation else {
-        return Ok(Box::new(
-            RelevanceScorer::new(query).with_parameters(k1, b)?,
-        ));
-    };
-    let (near, wide) = kernels(it);
-    let scorer = ConversationScorer::new(query).with_parameters(k1, b)?;
-    Ok(Box::new(scorer.with_neighbors(near, wide, it.sessions)?))
-}
+/// A document needs a scorer.
+const ANY_SCORER: ScorerConfig = ScorerConfig::Recency;
 
-#[cfg(feature = "relevance")]
-fn kernels(it: model::Neighborhood) -> (NearKernel, WideKernel) {
-    let model::Neighborhood {
-        forward,
-        backward,
-        weight,
-        decay,
-        power,
-        ..
-    } = it;
-    let near = NearKernel { forward, backward };
-    let wide = WideKernel {
-        weight,
-        decay,
-        power,
-    };
-    (near, wide)
-}
-
-pub(crate) fn build_scorer(scorer: &model::Scorer) -> Result<Box<dyn Scorer>, CupelError> {
-    Ok(match scorer {
-        model::Scorer::Recency => Box::new(RecencyScorer),
-        model::Scorer::Priority => Box::new(PriorityScorer),
-        model::Scorer::Frequency => Box::new(FrequencyScorer),
-        model::Scorer::Reflexive => Box::new(ReflexiveScorer),
-        model::Scorer::Kind { weights: None } => Box::new(KindScorer::with_default_weights()),
-        model::Scorer::Kind {
-            weights: Some(weights),
-        } => {
-            let weights = all(weights, |(kind, weight)| {
-                Ok((ContextKind::new(kind)?, *weight))
-            })?;
-            Box::new(KindScorer::from_weights(weights)?)
-        }
-        model::Scorer::Tag {
-            weights,
-            ignore_case,
-        } => {
-            let comparison = if *ignore_case {
-                TagComparison::IgnoreAsciiCase
-            } else {
-                TagComparison::Ordinal
-            };
-            Box::new(TagScorer::from_weights(weights.clone(), comparison)?)
-        }
-        model::Scorer::Composite(children) => {
-            let entries = all(children, |(child, weight)| {
-                Ok((build_scorer(child)?, *weight))
-            })?;
-            Box::new(CompositeScorer::new(entries)?)
-        }
-        model::Scorer::Product(children) => {
-            Box::new(ProductScorer::new(all(children, build_scorer)?)?)
-        }
-        model::Scorer::Fusion { entries, method, k } => {
-            let method = match method {
-                model::FusionMethod::Sum => FusionMethod::Sum,
-                model::FusionMethod::ReciprocalRank => FusionMethod::ReciprocalRank,
-                model::FusionMethod::Shares => FusionMethod::Shares,
-            };
-            let entries = all(entries, |(child, weight)| {
-                Ok((build_scorer(child)?, *weight))
-            })?;
-            Box::new(FusionScorer::new(method, entries)?.with_k(*k)?)
-        }
-        #[cfg(feature = "relevance")]
-        model::Scorer::Relevance {
-            query,
-            k1,
-            b,
-            conversation,
-        } => {
-            let texts = query.iter();
-            let query = texts.fold(Query::default(), |query, it| query.and(&it.0, it.1));
-            build_relevance(query, (*k1, *b), *conversation)?
-        }
-        #[cfg(feature = "relevance")]
-        model::Scorer::Neighbor {
-            inner,
-            neighborhood,
-        } => {
-            let (near, wide) = kernels(*neighborhood);
-            let scorer = NeighborScorer::new(build_scorer(inner)?).with_near(near)?;
-            let scorer = scorer.with_wide(wide)?;
-            Box::new(scorer.with_sessions(neighborhood.sessions))
-        }
-        #[cfg(not(feature = "relevance"))]
-        model::Scorer::Relevance { .. } | model::Scorer::Neighbor { .. } => {
-            unreachable!("`is_built` leaves out vectors that need the feature `relevance`")
-        }
-        model::Scorer::Scaled(inner) => Box::new(ScaledScorer::new(build_scorer(inner)?)),
-        model::Scorer::MetadataTrust { default_score } => {
-            Box::new(MetadataTrustScorer::new(*default_score)?)
-        }
-        model::Scorer::MetadataKey { key, value, boost } => {
-            Box::new(MetadataKeyScorer::new(key, value, *boost)?)
-        }
-        model::Scorer::Decay {
-            reference_time,
-            null_timestamp_score,
-            curve,
-        } => {
-            let curve = match curve {
-                model::Curve::Exponential { half_life } => DecayCurve::exponential(*half_life)?,
-                model::Curve::Window { max_age } => DecayCurve::window(*max_age)?,
-                model::Curve::Step { windows } => DecayCurve::step(windows.clone())?,
-            };
-            Box::new(match null_timestamp_score {
-                Some(score) => DecayScorer::new(Box::new(*reference_time), curve, *score)?,
-                None => DecayScorer::with_curve(*reference_time, curve)?,
-            })
+/// Reads and builds a policy.
+///
+/// # Panics
+///
+/// If the document has a wrong key, name or type: a misspelled vector would pass if it expected
+/// an error.
+fn read_policy(text: &str, format: Format) -> Result<PolicyConfig, model::Failure> {
+    use ConfigErrorKind::{DuplicateKey, Invalid, OutOfRange, WrongType};
+    let read = Document::parse(text, format).and_then(|document| document.policy_config());
+    read.map_err(|error| {
+        let is_refused = match error.kind() {
+            Invalid | OutOfRange => true,
+            // A kind in two cases.
+            DuplicateKey => text.contains("\"kind\""),
+            // JSON has no NaN and no infinity.
+            WrongType => error.message().ends_with("found a string"),
+            _ => false,
+        };
+        assert!(is_refused, "{error}\n{text}");
+        let refusal = std::error::Error::source(&error).map(ToString::to_string);
+        model::Failure {
+            at_construction: true,
+            code: error.code().expect("a strategy was refused").to_owned(),
+            message: refusal.unwrap_or_else(|| error.to_string()),
         }
     })
 }
 
-pub(crate) fn build_slicer(slicer: &model::Slicer) -> Result<Box<dyn Slicer>, CupelError> {
-    build_slicer_with(slicer, |innermost| innermost)
+pub(crate) fn build_slicer(slicer: &model::Document) -> Result<Box<dyn Slicer>, model::Failure> {
+    let policy = json!({ "scorer": ANY_SCORER, "slicer": slicer });
+    let config = read_policy(&policy.to_string(), Format::Json)?;
+    Ok(config.slicer.build().expect("the policy is valid"))
 }
 
-/// The slicer with its innermost one replaced by what `wrap` makes of it.
-pub(crate) fn build_slicer_with(
-    slicer: &model::Slicer,
-    wrap: fn(Box<dyn Slicer>) -> Box<dyn Slicer>,
-) -> Result<Box<dyn Slicer>, CupelError> {
-    let knapsack = |bucket_size: &Option<i64>| match bucket_size {
-        Some(size) => KnapsackSlice::new(*size),
-        None => Ok(KnapsackSlice::with_default_bucket_size()),
-    };
-    let count = |count: i64| {
-        usize::try_from(count)
-            .map_err(|_| CupelError::SlicerConfig(format!("count {count} must be >= 0")))
-    };
-    let counts = |entries: &[model::CountEntry]| {
-        all(entries, |entry| {
-            CountQuotaEntry::new(
-                ContextKind::new(&entry.kind)?,
-                count(entry.require_count)?,
-                count(entry.cap_count)?,
-            )
-        })
-    };
-    let scarcity = |scarcity: model::Scarcity| match scarcity {
-        model::Scarcity::Degrade => ScarcityBehavior::Degrade,
-        model::Scarcity::Throw => ScarcityBehavior::Throw,
-    };
-    Ok(match slicer {
-        model::Slicer::Greedy => wrap(Box::new(GreedySlice)),
-        model::Slicer::Rank => wrap(Box::new(RankSlice)),
-        model::Slicer::Density { exponent } => wrap(Box::new(DensitySlice::new(*exponent)?)),
-        model::Slicer::Knapsack { bucket_size } => wrap(Box::new(knapsack(bucket_size)?)),
-        model::Slicer::Quota { quotas, inner } => {
-            let quotas = all(quotas, |quota| {
-                QuotaEntry::new(ContextKind::new(&quota.kind)?, quota.require, quota.cap)
-            })?;
-            Box::new(QuotaSlice::new(quotas, build_slicer_with(inner, wrap)?)?)
-        }
-        model::Slicer::CountQuota {
-            entries,
-            scarcity: behavior,
-            inner,
-        } => Box::new(CountQuotaSlice::new(
-            counts(entries)?,
-            build_slicer_with(inner, wrap)?,
-            scarcity(*behavior),
-        )?),
-        model::Slicer::CountConstrainedKnapsack {
-            entries,
-            scarcity: behavior,
-            bucket_size,
-        } => wrap(Box::new(CountConstrainedKnapsackSlice::new(
-            counts(entries)?,
-            knapsack(bucket_size)?,
-            scarcity(*behavior),
-        )?)),
-    })
-}
-
-pub(crate) fn build_placer(placer: model::Placer) -> Box<dyn Placer> {
-    match placer {
-        model::Placer::Chronological => Box::new(ChronologicalPlacer),
-        model::Placer::UShaped => Box::new(UShapedPlacer),
-    }
+/// Builds the policy of a task.
+pub(crate) fn build_policy(policy: &model::Document) -> Result<Policy, model::Failure> {
+    Surface::Batch.policy(policy)?.build().map_err(construction)
 }
 
 fn failure(error: &CupelError, at_construction: bool) -> model::Failure {
@@ -675,7 +482,7 @@ fn failure(error: &CupelError, at_construction: bool) -> model::Failure {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "passed to map_err")]
-fn construction(error: CupelError) -> model::Failure {
+pub(crate) fn construction(error: CupelError) -> model::Failure {
     failure(&error, true)
 }
 
@@ -767,48 +574,25 @@ fn overflow(items: &[ContextItem], event: &OverflowEvent) -> model::Overflow {
     }
 }
 
+/// The fields of a reason, as the report has them in JSON.
 fn reason_fields(reason: &ExclusionReason) -> BTreeMap<String, model::Field> {
-    let integer = |number: i64| model::Field::Integer(number);
-    let count = |number: usize| model::Field::Integer(i64::try_from(number).unwrap_or(i64::MAX));
-    let text = |text: &String| model::Field::Text(text.clone());
-    let fields = match reason {
-        ExclusionReason::BudgetExceeded {
-            item_tokens,
-            available_tokens,
-        } => vec![
-            ("item_tokens", integer(*item_tokens)),
-            ("available_tokens", integer(*available_tokens)),
-        ],
-        ExclusionReason::Deduplicated {
-            deduplicated_against,
-        } => vec![("deduplicated_against", text(deduplicated_against))],
-        ExclusionReason::NegativeTokens { tokens } => vec![("tokens", integer(*tokens))],
-        ExclusionReason::PinnedOverride { displaced_by } => {
-            vec![("displaced_by", text(displaced_by))]
-        }
-        ExclusionReason::CountCapExceeded {
-            kind,
-            cap,
-            count: n,
-        } => vec![
-            ("kind", text(kind)),
-            ("cap", count(*cap)),
-            ("count", count(*n)),
-        ],
-        reserved => panic!("a built-in stage emitted the reserved reason {reserved:?}"),
+    let mut fields = json!(reason);
+    let fields = fields.as_object_mut().expect("a reason is an object");
+    fields.remove("reason");
+    let field = |value: &serde_json::Value| match value {
+        serde_json::Value::String(text) => model::Field::Text(text.clone()),
+        number => model::Field::Integer(number.as_i64().expect("a number of tokens or items")),
     };
-    let fields = fields.into_iter();
-    fields.map(|(key, field)| (key.to_owned(), field)).collect()
+    let fields = fields.iter();
+    fields.map(|(key, value)| (key.clone(), field(value))).collect()
 }
 
-#[cfg(feature = "serde")]
 fn json<T: serde::Serialize + serde::de::DeserializeOwned>(value: &T) -> T {
     let text = serde_json::to_string(value).expect("everything can be written");
     serde_json::from_str(&text).expect("what was written can be read")
 }
 
 /// A report read back from JSON, with the handles of the original in place of the items read.
-#[cfg(feature = "serde")]
 fn relabeled(original: &SelectionReport, read: &SelectionReport) -> SelectionReport {
     let mut report = read.clone();
     let same = |a: &ContextItem, b: &ContextItem| format!("{a:?}") == format!("{b:?}");

@@ -82,23 +82,14 @@ impl std::fmt::Debug for Opaque {
 }
 
 fn build(
-    policy: &model::Policy,
+    policy: &model::Document,
     budget: &model::Budget,
     items: &[model::Item],
-) -> Result<Built, CupelError> {
-    let pipeline = Pipeline::builder()
-        .scorer(adapter::build_scorer(&policy.scorer)?)
-        .slicer(adapter::build_slicer(&policy.slicer)?)
-        .placer(adapter::build_placer(policy.placer))
-        .deduplication(policy.deduplication)
-        .overflow_strategy(match policy.overflow_strategy {
-            model::OverflowStrategy::Throw => OverflowStrategy::Throw,
-            model::OverflowStrategy::Truncate => OverflowStrategy::Truncate,
-            model::OverflowStrategy::Proceed => OverflowStrategy::Proceed,
-        })
-        .build()?;
+) -> Result<Built, model::Failure> {
+    let pipeline = Pipeline::from(adapter::build_policy(policy)?);
     let items: Result<Vec<_>, _> = items.iter().map(adapter::item).collect();
-    Ok((pipeline, adapter::build_budget(budget)?, items?))
+    let budget = adapter::build_budget(budget).map_err(adapter::construction)?;
+    Ok((pipeline, budget, items.map_err(adapter::construction)?))
 }
 
 /// The selected candidates of a real run, or the code of its error.

@@ -3,15 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use chrono::{DateTime, TimeDelta, Utc};
-use cupel_conformance::model::{
-    Budget, CountEntry, Curve, FusionMethod, Item, OverflowStrategy, Placer, Policy, Quota,
-    Scarcity, ScoredItem, Scorer, Slicer, Task,
-};
+use chrono::{DateTime, Utc};
+use cupel_conformance::model::{Budget, Document, Item, ScoredItem, Task};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
+use serde_json::json;
 
 const KINDS: &[&str] = &[
     "Message",
@@ -71,9 +69,7 @@ pub(crate) fn tied_knapsack() -> impl Strategy<Value = Task> {
     let levels = vec((1_i64..12, 0_usize..5), 1..14);
     (scores, levels, 1_i64..60, 1_i64..4, any::<bool>()).prop_map(
         |(constant, levels, target_tokens, bucket_size, by_weight)| Task::Slice {
-            slicer: Slicer::Knapsack {
-                bucket_size: Some(bucket_size),
-            },
+            slicer: json!({ "type": "knapsack", "bucket_size": bucket_size }),
             budget: Budget {
                 max_tokens: target_tokens,
                 target_tokens,
@@ -99,32 +95,27 @@ pub(crate) fn tied_knapsack() -> impl Strategy<Value = Task> {
 }
 
 pub(crate) fn place() -> impl Strategy<Value = Task> {
-    let placers = select(&[Placer::Chronological, Placer::UShaped]);
-    (placers, vec(scored(tokens(), raw_score()), 0..20))
+    (placer(), vec(scored(tokens(), raw_score()), 0..20))
         .prop_map(|(placer, items)| Task::Place { placer, items })
 }
 
-fn policy() -> impl Strategy<Value = Policy> {
-    (
-        scorer(),
-        slicer(),
-        select(&[Placer::Chronological, Placer::UShaped]),
-        any::<bool>(),
-        select(&[
-            OverflowStrategy::Throw,
-            OverflowStrategy::Truncate,
-            OverflowStrategy::Proceed,
-        ]),
+fn placer() -> impl Strategy<Value = Document> {
+    select(&["chronological", "u-shaped"]).prop_map(|name| json!({ "type": name }))
+}
+
+fn policy() -> impl Strategy<Value = Document> {
+    let overflow = select(&["throw", "truncate", "proceed"]);
+    (scorer(), slicer(), placer(), any::<bool>(), overflow).prop_map(
+        |(scorer, slicer, placer, deduplication, overflow)| {
+            json!({
+                "scorer": scorer,
+                "slicer": slicer,
+                "placer": placer,
+                "deduplication": deduplication,
+                "overflow_strategy": overflow,
+            })
+        },
     )
-        .prop_map(
-            |(scorer, slicer, placer, deduplication, overflow_strategy)| Policy {
-                scorer,
-                slicer,
-                placer,
-                deduplication,
-                overflow_strategy,
-            },
-        )
 }
 
 fn budget(limits: impl Strategy<Value = i64> + Clone + 'static) -> impl Strategy<Value = Budget> {
@@ -273,120 +264,147 @@ fn weight() -> impl Strategy<Value = f64> + Clone {
     ]
 }
 
-fn scorer() -> impl Strategy<Value = Scorer> {
-    let kinds = per_kind(weight());
+/// Adds the fields that are present to a strategy.
+fn with(mut strategy: Document, fields: &[(&str, Option<Document>)]) -> Document {
+    for (key, value) in fields {
+        if let Some(value) = value {
+            strategy[*key] = value.clone();
+        }
+    }
+    strategy
+}
+
+/// A number, or the string for one that JSON cannot express.
+fn number(number: f64) -> Document {
+    if number.is_finite() {
+        number.into()
+    } else {
+        number.to_string().into()
+    }
+}
+
+fn weights(weights: Vec<(String, f64)>) -> Document {
+    let weights = weights.into_iter();
+    Document::Object(weights.map(|(key, weight)| (key, number(weight))).collect())
+}
+
+fn entries(entries: Vec<(Document, f64)>) -> Document {
+    let entries = entries.into_iter();
+    entries
+        .map(|(scorer, weight)| json!({ "scorer": scorer, "weight": number(weight) }))
+        .collect()
+}
+
+fn scorer() -> impl Strategy<Value = Document> {
+    let named = |name: &str| Just(json!({ "type": name }));
     let tags = (subsequence(TAGS, 0..4), vec(weight(), 4)).prop_map(|(tags, weights)| {
         let tags = tags.into_iter().map(String::from);
         tags.zip(weights).collect::<Vec<_>>()
     });
     let leaf = prop_oneof![
-        3 => Just(Scorer::Recency),
-        2 => Just(Scorer::Priority),
-        2 => Just(Scorer::Frequency),
-        3 => Just(Scorer::Reflexive),
-        1 => Just(Scorer::Kind { weights: None }),
-        1 => kinds.prop_map(|weights| Scorer::Kind { weights: Some(weights) }),
-        2 => (tags, any::<bool>())
-            .prop_map(|(weights, ignore_case)| Scorer::Tag { weights, ignore_case }),
-        1 => (0.0..=1.0_f64).prop_map(|default_score| Scorer::MetadataTrust { default_score }),
-        1 => (0.01..3.0_f64).prop_map(|boost| Scorer::MetadataKey {
-            key: "cupel:priority".into(),
-            value: "high".into(),
-            boost,
+        3 => named("recency"),
+        2 => named("priority"),
+        2 => named("frequency"),
+        3 => named("reflexive"),
+        1 => named("kind"),
+        // An object cannot have a kind twice in one spelling.
+        1 => per_kind(weight()).prop_map(|kinds| json!({ "type": "kind", "weights": weights(kinds) })),
+        2 => (tags, any::<bool>()).prop_map(|(tags, ignore_case)| {
+            json!({ "type": "tag", "tag_weights": weights(tags), "ignore_case": ignore_case })
+        }),
+        1 => (0.0..=1.0_f64)
+            .prop_map(|score| json!({ "type": "metadata_trust", "default_score": score })),
+        1 => (0.01..3.0_f64).prop_map(|boost| {
+            json!({ "type": "metadata_key", "key": "cupel:priority", "value": "high", "boost": boost })
         }),
         2 => decay(),
     ];
     leaf.prop_recursive(3, 8, 3, |inner| {
         prop_oneof![
-            3 => vec((inner.clone(), weight()), 1..4).prop_map(Scorer::Composite),
-            1 => vec(inner.clone(), 1..3).prop_map(Scorer::Product),
+            3 => vec((inner.clone(), weight()), 1..4)
+                .prop_map(|all| json!({ "type": "composite", "entries": entries(all) })),
+            1 => vec(inner.clone(), 1..3)
+                .prop_map(|scorers| json!({ "type": "product", "scorers": scorers })),
             3 => (
                 vec((inner.clone(), weight()), 1..4),
-                select(FusionMethod::ALL),
+                select(&["sum", "reciprocal_rank", "shares"]),
                 prop_oneof![60 => select(&[0.0, 1.0, 60.0]), 1 => Just(-1.0)],
             )
-                .prop_map(|(entries, (_, method), k)| Scorer::Fusion { entries, method, k }),
-            2 => inner.prop_map(|inner| Scorer::Scaled(Box::new(inner))),
+                .prop_map(|(all, method, k)| {
+                    json!({ "type": "fusion", "entries": entries(all), "method": method, "k": k })
+                }),
+            2 => inner.prop_map(|inner| json!({ "type": "scaled", "inner": inner })),
         ]
     })
 }
 
-fn decay() -> impl Strategy<Value = Scorer> {
-    let duration = || {
+fn decay() -> impl Strategy<Value = Document> {
+    let seconds = || {
         prop_oneof![
-            14 => (1_i64..20_000).prop_map(TimeDelta::seconds),
-            1 => (1_i64..5).prop_map(TimeDelta::nanoseconds),
-            1 => Just(TimeDelta::zero()),
+            14 => (1_i64..20_000).prop_map(|seconds| seconds as f64),
+            1 => (1_i64..5).prop_map(|nanoseconds| nanoseconds as f64 / 1e9),
+            1 => Just(0.0),
         ]
     };
+    let window = (seconds(), 0.0..1.0_f64)
+        .prop_map(|(max_age, score)| json!({ "max_age": max_age, "score": score }));
     let curve = prop_oneof![
-        duration().prop_map(|half_life| Curve::Exponential { half_life }),
-        duration().prop_map(|max_age| Curve::Window { max_age }),
-        vec((duration(), 0.0..1.0_f64), 0..4).prop_map(|windows| Curve::Step { windows }),
+        seconds().prop_map(|half_life| json!({ "type": "exponential", "half_life": half_life })),
+        seconds().prop_map(|max_age| json!({ "type": "window", "max_age": max_age })),
+        vec(window, 0..4).prop_map(|windows| json!({ "type": "step", "windows": windows })),
     ];
-    (curve, option::of(0.0..=1.0_f64), 0_i64..30_000).prop_map(
-        |(curve, null_timestamp_score, seconds)| Scorer::Decay {
-            reference_time: at(seconds, 1),
-            null_timestamp_score,
-            curve,
-        },
-    )
+    (curve, option::of(0.0..=1.0_f64), 0_i64..30_000).prop_map(|(curve, score, seconds)| {
+        let reference_time = at(seconds, 1).to_rfc3339();
+        let decay = json!({ "type": "decay", "curve": curve, "reference_time": reference_time });
+        with(decay, &[("null_timestamp_score", score.map(number))])
+    })
 }
 
-fn slicer() -> impl Strategy<Value = Slicer> {
-    let bucket = || prop_oneof![1 => Just(None), 4 => (1_i64..20).prop_map(Some)];
-    let scarcity = || prop_oneof![12 => Just(Scarcity::Degrade), 1 => Just(Scarcity::Throw)];
+fn slicer() -> impl Strategy<Value = Document> {
+    let bucket =
+        || prop_oneof![1 => Just(None), 4 => (1_i64..20).prop_map(|size| Some(size.into()))];
+    let scarcity = || prop_oneof![12 => Just("degrade"), 1 => Just("throw")];
     let counts = || {
         let entry = (0_i64..3, 0_i64..3);
         per_kind(entry).prop_map(|entries| {
             let entries = entries.into_iter();
-            let entry = |(kind, (require_count, more))| CountEntry {
-                kind,
-                require_count,
-                cap_count: require_count + more,
+            let entry = |(kind, (require, more))| {
+                json!({ "kind": kind, "require_count": require, "cap_count": require + more })
             };
-            entries.map(entry).collect::<Vec<_>>()
+            entries.map(entry).collect::<Document>()
         })
     };
     let quotas = per_kind((0.0..=40.0_f64, 0.0..=60.0_f64)).prop_map(|entries| {
         let entries = entries.into_iter();
-        let quota = |(kind, (require, more)): (_, (f64, f64))| Quota {
-            kind,
-            require,
-            cap: (require + more).min(100.0),
+        let quota = |(kind, (require, more)): (String, (f64, f64))| {
+            json!({ "kind": kind, "require": require, "cap": (require + more).min(100.0) })
         };
-        entries.map(quota).collect::<Vec<_>>()
+        entries.map(quota).collect::<Document>()
     });
     let leaf = prop_oneof![
-        3 => Just(Slicer::Greedy),
-        2 => Just(Slicer::Rank),
-        2 => select(&[0.0, 0.5, 0.7, 1.0, 2.0]).prop_map(|exponent| Slicer::Density { exponent }),
-        3 => bucket().prop_map(|bucket_size| Slicer::Knapsack { bucket_size }),
-        2 => (counts(), scarcity(), bucket()).prop_map(|(entries, scarcity, bucket_size)| {
-            Slicer::CountConstrainedKnapsack {
-                entries,
-                scarcity,
-                bucket_size,
-            }
+        3 => Just(json!({ "type": "greedy" })),
+        2 => Just(json!({ "type": "rank" })),
+        2 => select(&[0.0, 0.5, 0.7, 1.0, 2.0])
+            .prop_map(|exponent| json!({ "type": "density", "exponent": exponent })),
+        3 => bucket()
+            .prop_map(|size| with(json!({ "type": "knapsack" }), &[("bucket_size", size)])),
+        2 => (counts(), scarcity(), bucket()).prop_map(|(entries, scarcity, size)| {
+            let name = "count_constrained_knapsack";
+            let slicer = json!({ "type": name, "entries": entries, "scarcity": scarcity });
+            with(slicer, &[("bucket_size", size)])
         }),
     ];
     leaf.prop_recursive(2, 4, 1, move |inner| {
         // A knapsack directly inside a count quota is refused; once in a while it is tried.
-        let counted = (inner.clone(), 0..8).prop_map(|(inner, lot)| match inner {
-            Slicer::Knapsack { .. } if lot > 0 => Slicer::Greedy,
-            other => other,
+        let counted = (inner.clone(), 0..8).prop_map(|(inner, lot)| match &inner["type"] {
+            name if name == "knapsack" && lot > 0 => json!({ "type": "greedy" }),
+            _ => inner,
         });
         prop_oneof![
-            (quotas.clone(), inner).prop_map(|(quotas, inner)| Slicer::Quota {
-                quotas,
-                inner: Box::new(inner),
-            }),
+            (quotas.clone(), inner)
+                .prop_map(|(quotas, inner)| json!({ "type": "quota", "quotas": quotas, "inner": inner })),
             (counts(), scarcity(), counted).prop_map(|(entries, scarcity, inner)| {
-                Slicer::CountQuota {
-                    entries,
-                    scarcity,
-                    inner: Box::new(inner),
-                }
+                json!({ "type": "count_quota", "entries": entries, "scarcity": scarcity, "inner": inner })
             }),
         ]
     })

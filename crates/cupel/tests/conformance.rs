@@ -1,6 +1,6 @@
 //! Runs every vector over every surface and over the oracle.
 
-use cupel_conformance::model::{Channel, Observation, Scorer, Task};
+use cupel_conformance::model::{Channel, Observation, Task};
 use cupel_conformance::{Adapter, Claim, Options, Unsupported, run, suite};
 
 use crate::adapter::Surface;
@@ -23,14 +23,6 @@ impl Adapter for Oracle {
     }
 }
 
-/// Whether the library is built with the scorers of a task.
-fn is_built(task: &Task) -> bool {
-    let needs_relevance =
-        |scorer: &Scorer| matches!(scorer, Scorer::Relevance { .. } | Scorer::Neighbor { .. });
-    cfg!(feature = "relevance")
-        || !matches!(task, Task::Score { scorer, .. } if needs_relevance(scorer))
-}
-
 /// The channels of every surface. A surface that loses one fails, also if it no longer declares it.
 #[rustfmt::skip]
 const CHANNELS: &[(&str, [u8; 8])] = &[
@@ -42,17 +34,14 @@ const CHANNELS: &[(&str, [u8; 8])] = &[
     ("completion hook",  [0, 0, 0, 0, 1, 1, 1, 1]),
     ("decisions",        [0, 0, 0, 0, 1, 1, 0, 0]),
     ("provided methods", [1, 1, 0, 1, 1, 0, 0, 0]),
-    #[cfg(feature = "serde")]
     ("json",             [0, 0, 0, 0, 1, 1, 1, 0]),
-    #[cfg(feature = "documents")]
     ("document",         [1, 1, 1, 1, 1, 1, 1, 1]),
 ];
 
 // proves: CONF-1, CONF-2, GEN-1, GEN-3, GEN-6
 #[test]
 fn every_vector_passes_on_the_oracle_and_on_every_channel_of_every_surface() {
-    let mut vectors = suite().unwrap_or_else(|errors| panic!("{errors}"));
-    vectors.retain(|vector| is_built(&vector.task));
+    let vectors = suite().unwrap_or_else(|errors| panic!("{errors}"));
     let surfaces = Surface::ALL.iter().map(|surface| surface as &dyn Adapter);
     let adapters: Vec<&dyn Adapter> = [&Oracle as &dyn Adapter]
         .into_iter()
@@ -77,12 +66,11 @@ fn every_vector_passes_on_the_oracle_and_on_every_channel_of_every_surface() {
             "{channel}\n{summary}"
         );
     }
-    for (surface, (name, has)) in Surface::ALL.iter().zip(CHANNELS) {
+    for (name, has) in CHANNELS {
         for (channel, has) in Channel::ALL.into_iter().zip(has) {
             let cases = vectors
                 .iter()
-                .filter(|case| case.channels().contains(&channel));
-            let cases = cases.filter(|case| *has == 1 && !is_exempt(*surface, &case.path));
+                .filter(|case| case.channels().contains(&channel) && *has == 1);
             assert_eq!(
                 summary.compared(name, channel),
                 cases.count(),
@@ -90,21 +78,4 @@ fn every_vector_passes_on_the_oracle_and_on_every_channel_of_every_surface() {
             );
         }
     }
-}
-
-/// Cases that no document states to the last bit, because a document sorts the weights of tags.
-const NOT_DOCUMENTS: &[&str] = &[
-    "extension/scoring/tag-large-finite-total-is-legal.toml",
-    "extension/scoring/tag-total-beyond-binary64-refused.toml",
-    "optional/scoring/tag-keys-differing-in-case-are-distinct.toml",
-    "optional/scoring/tag-repeats-add-again.toml",
-    "optional/scoring/tag-repeats-are-clamped-to-one.toml",
-    "optional/scoring/tag-zero-total-scores-zero.toml",
-    "required/scoring/tag-all-matched-scores-one.toml",
-    "required/scoring/tag-matched-share-of-total.toml",
-    "required/scoring/tag-negative-weight-refused.toml",
-];
-
-fn is_exempt(surface: Surface, path: &str) -> bool {
-    surface.name() == "document" && NOT_DOCUMENTS.contains(&path)
 }

@@ -1,10 +1,11 @@
 //! [`DensitySlice`](cupel::DensitySlice) with exponents 0 and 1 answers as `RankSlice` and `GreedySlice`.
 
-use cupel_conformance::model::{Slicer, Task};
+use cupel_conformance::model::{Document, Task};
 use cupel_conformance::suite;
 use cupel_conformance::testing::cases;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
+use serde_json::json;
 
 use crate::adapter::Surface;
 use crate::arbitrary;
@@ -12,13 +13,13 @@ use crate::comparison::compare;
 use crate::oracle;
 
 /// Replaces the innermost slicer by its equal. Returns whether it has one.
-fn replace(slicer: &mut Slicer) -> bool {
-    match slicer {
-        Slicer::Greedy => *slicer = Slicer::Density { exponent: 1.0 },
-        Slicer::Rank => *slicer = Slicer::Density { exponent: 0.0 },
-        Slicer::Quota { inner, .. } | Slicer::CountQuota { inner, .. } => return replace(inner),
-        _ => return false,
-    }
+fn replace(slicer: &mut Document) -> bool {
+    let exponent = match slicer["type"].as_str() {
+        Some("greedy") => 1.0,
+        Some("rank") => 0.0,
+        _ => return slicer.get_mut("inner").is_some_and(replace),
+    };
+    *slicer = json!({ "type": "density", "exponent": exponent });
     true
 }
 
@@ -27,7 +28,7 @@ fn check(task: &Task) -> Result<bool, String> {
     let mut replaced = task.clone();
     let has_equal = match &mut replaced {
         Task::Slice { slicer, .. } => replace(slicer),
-        Task::Run { policy, .. } => replace(&mut policy.slicer),
+        Task::Run { policy, .. } => replace(&mut policy["slicer"]),
         Task::Score { .. } | Task::Place { .. } => false,
     };
     if has_equal {

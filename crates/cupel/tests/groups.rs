@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use cupel::*;
-use cupel_conformance::model::{self, Task};
+use cupel_conformance::model::{Document, Task};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
+use serde_json::json;
 
 use crate::analysis::written_search;
 use crate::{adapter, arbitrary};
@@ -17,7 +18,7 @@ const SCORES: [GroupScore; 3] = [GroupScore::Max, GroupScore::Mean, GroupScore::
 /// A random slicer with a budget and ranked items, and a group number or none for every item.
 #[derive(Debug)]
 struct Case {
-    slicer: model::Slicer,
+    slicer: Document,
     budget: ContextBudget,
     ranked: Vec<ScoredItem>,
     groups: Vec<Option<u8>>,
@@ -153,8 +154,13 @@ fn a_choice_of_groups_is_the_inner_slicers_choice_of_one_candidate_each() {
 fn groups_within_shares_and_counts_are_groups_around_them() {
     check(4_000, |case| {
         let around = GroupSlice::new(case.slicer());
-        let grouped: fn(Box<dyn Slicer>) -> Box<dyn Slicer> = |s| Box::new(GroupSlice::new(s));
-        let within = adapter::build_slicer_with(&case.slicer, grouped).unwrap();
+        let mut within = case.slicer.clone();
+        let mut innermost = &mut within;
+        while !innermost["inner"].is_null() {
+            innermost = &mut innermost["inner"];
+        }
+        *innermost = json!({ "type": "group", "inner": innermost.take() });
+        let within = adapter::build_slicer(&within).unwrap();
         let items = case.grouped();
         prop_assert_eq!(
             select(&within, &items, &case.budget),

@@ -176,11 +176,14 @@ impl Case {
         }
         let turns: Vec<Turn> = places.iter().map(|&i| self.turns[i].clone()).collect();
         let mut expected = vec![0.0; self.turns.len()];
-        for (place, score) in
-            places
-                .iter()
-                .zip(scores(&turns, &self.query, parameters, self.sessions))
-        {
+        for (place, score) in places.iter().zip(scores(
+            &turns,
+            &self.query,
+            Parameters {
+                sessions: self.sessions,
+                ..parameters
+            },
+        )) {
             expected[*place] = score;
         }
         expected
@@ -274,6 +277,7 @@ const BM25: Parameters = Parameters {
     near: None,
     wide: None,
     has_question_rules: false,
+    sessions: false,
 };
 
 #[test]

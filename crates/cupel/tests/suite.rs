@@ -6,25 +6,38 @@
     reason = "tests read files, start threads and processes, and measure time"
 )]
 
+#[cfg(feature = "documents")]
 mod adapter;
+#[cfg(feature = "documents")]
 mod analysis;
+#[cfg(feature = "documents")]
 mod arbitrary;
 mod behavior;
 mod choice;
+#[cfg(feature = "documents")]
 mod comparison;
 mod compat;
 #[cfg(feature = "documents")]
 mod config;
+#[cfg(feature = "documents")]
 mod conformance;
+mod constructors;
+#[cfg(feature = "documents")]
 mod density;
 mod diversity;
 mod embeddings;
 mod frequency;
+#[cfg(feature = "documents")]
 mod groups;
 mod knapsack;
 mod ladder;
 mod near_duplicates;
+#[cfg_attr(
+    not(feature = "documents"),
+    expect(dead_code, reason = "strategies are read from documents")
+)]
 mod oracle;
+#[cfg(feature = "documents")]
 mod properties;
 #[cfg(feature = "relevance")]
 mod relevance;

@@ -1,4 +1,17 @@
 //! Whole groups of messages, chosen by any slicer, that start on a user turn if the format does.
+//!
+//! The slicer knows nothing of user turns. It chooses first, and if its window starts elsewhere,
+//! the start moves and it chooses again from what is left. With a budget of 45, newest first:
+//!
+//! ```text
+//! message   0 user   1 assistant   2 user   3 assistant
+//! tokens    50       10            20       10
+//! first                kept        kept     kept          40 of 45, starts on an answer
+//! start                            kept                   message 0 does not fit, so 2 is the start
+//! again                            kept     kept          25 left for the messages after 2
+//! ```
+//!
+//! A user turn before the window is preferred to one inside, which drops the messages before it.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -22,7 +35,8 @@ pub(super) struct ChatSlice {
 /// The properties of the messages that the rules depend on, by position.
 pub(super) struct Rules {
     messages: Vec<MessageRules>,
-    /// The first mandatory message that is not a system message.
+    /// The first mandatory message that is not a system message. Mandatory messages are pinned, so
+    /// they are not among the ranked ones, and yet the window may start with this one.
     first_mandatory: Option<usize>,
     /// Whether the selection must start on a user turn.
     starts_on_user: bool,
@@ -90,6 +104,7 @@ impl ChatSlice {
         if whole == Whole::IfValid {
             return Ok(None);
         }
+        // A slicer may refuse messages although they fit, such as by a quota.
         if tokens <= budget.target_tokens() {
             let chosen = self.groups.select(ranked, budget)?;
             if chosen.kept().len() == ranked.len() {
@@ -141,6 +156,7 @@ impl ChatSlice {
         }
         let may_start = |&index: &usize| {
             let message = &messages[index];
+            // Mandatory messages are pinned: their tokens are not part of the target.
             message.can_start && (message.is_mandatory || tokens[index] <= i128::from(target))
         };
         let before = (0..first).rev().find(may_start);
@@ -148,6 +164,11 @@ impl ChatSlice {
     }
 
     /// Sweeps the groups, and where the start changes sweeps the messages after it again.
+    ///
+    /// The first sweep finds segments of targets with the same start ([`StartFinder`]). Within a
+    /// segment the selection is the start's group and a sweep of the messages after it, whose
+    /// targets are lower by the tokens of that group. `None` if that would take too long or the
+    /// inner slicer has no sweep.
     fn sweep_parts(
         &self,
         ranked: &[ScoredRef<'_>],

@@ -1,4 +1,10 @@
 //! A ladder over the valid messages of a chat.
+//!
+//! The ladder itself is in the library ([`LadderSlice`]). This adds what it cannot know: which
+//! messages are invalid, which an earlier window dropped, and how coarse a cut is. With
+//! `step = 200`, a chat of 1,050 tokens and a target of 1,000 is cut to 850: the excess of 50 is
+//! rounded up to 200. The next 150 tokens then need no cut, so that the beginning of the window
+//! stays the same for several turns.
 
 use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
@@ -192,6 +198,8 @@ impl BuiltinSlicer for ChatLadder {
         targets: RangeInclusive<i64>,
         visitor: &mut dyn SweepVisitor,
     ) -> Option<ControlFlow<()>> {
+        // The sweep of the ladder knows neither steps nor gaps. The caller then runs at each
+        // target.
         if self.step.is_some() || self.gap_tokens > 0 {
             return None;
         }

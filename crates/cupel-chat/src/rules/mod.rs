@@ -5,6 +5,17 @@
 //! | `ladder.rs` | drops invalid messages before a ladder |
 //! | `groups.rs` | keeps whole groups of any other policy, and starts on a user turn |
 //! | `starts.rs` | the sweep of the latter |
+//!
+//! A rule that the window was checked against afterwards would be seen by `fit` only: a sweep and
+//! an explanation would describe windows that are never written. So each rule is part of the
+//! selection. The rules, in the order in which they apply:
+//!
+//! 1. A chat that fits stays as it is, even if it is invalid: trimming must not change what it need
+//!    not. [`Whole`] says when.
+//! 2. Messages that no provider accepts in a trimmed chat are dropped first, with their group.
+//! 3. The slicer chooses among the others, whole groups at a time.
+//! 4. If the format starts on a user turn, the window does: messages before that turn are dropped,
+//!    and the rest of the budget is filled again from the messages after it.
 
 mod groups;
 mod ladder;
@@ -166,6 +177,9 @@ impl Filter {
 }
 
 /// When a chat that fits is kept as it is.
+///
+/// An invalid chat that fits may be one that its provider accepts all the same, or one that the
+/// caller is about to complete. Only `strict` asks for more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Whole {
     /// Whether it is valid or not.
@@ -205,7 +219,9 @@ fn tokens_of(ranked: &[ScoredRef<'_>]) -> i64 {
     tokens.fold(0, i64::saturating_add)
 }
 
-/// Some items of a ranked list, and their ranks in it.
+/// Some items of a ranked list, and their ranks in it. A slicer that is given the items answers
+/// with ranks of this part; `ranks[rank]` is the rank in the list. Both are in the order of the
+/// list.
 struct Part<'a> {
     ranks: Vec<usize>,
     items: Vec<ScoredRef<'a>>,
@@ -266,6 +282,8 @@ fn sweep_below_whole(
             chosen = ranks;
         }
     }
+    // A sweep reports changes, so at the tokens of the whole chat exactly those appear that are not
+    // in the window one token below.
     let mut is_missing = vec![true; ranked.len()];
     for rank in chosen {
         is_missing[rank] = false;

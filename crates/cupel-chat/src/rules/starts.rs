@@ -9,11 +9,16 @@ use cupel::slicer::{SweepVisitor, ViewChange};
 use super::Part;
 use super::groups::ChatSlice;
 
-/// The limit of starts times messages of a sweep, about a second of work: 700 starts at 6,000 messages.
-/// Beyond it the caller samples budgets.
+/// The limit of starts times messages of a sweep, about a second of work: 700 starts at 6,000
+/// messages. Beyond it the caller samples budgets. Each start sweeps all messages after it, so the
+/// work is their product.
 pub(super) const MAX_WORK: usize = 1 << 22;
 
 /// Finds the targets at which the start of the selection changes.
+///
+/// It listens to the sweep of the groups and keeps the set of kept messages. Between two changes of
+/// that set the start depends on the target only through the user turns that fit, so it is computed
+/// at the targets in `fits_from` and nowhere else.
 pub(super) struct StartFinder<'a> {
     pub(super) slicer: &'a ChatSlice,
     pub(super) part: &'a Part<'a>,
@@ -68,7 +73,8 @@ impl SweepVisitor for StartFinder<'_> {
     }
 }
 
-/// The changes of a sweep in order, and the ranks selected at its end.
+/// The changes of a sweep in order, and the ranks selected at its end. A change toggles a rank, as
+/// in [`SweepVisitor::change`]; targets ascend.
 #[derive(Default)]
 pub(super) struct Changes {
     pub(super) steps: Vec<(i64, Vec<u32>)>,

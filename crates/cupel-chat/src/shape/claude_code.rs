@@ -1,5 +1,5 @@
-//! Claude Code transcripts: one record per line, of which those of the types `user` and `assistant` hold an
-//! Anthropic message.
+//! Claude Code transcripts: one record per line. Records of the types `user` and `assistant` hold
+//! an Anthropic message.
 //!
 //! | record | reading |
 //! |---|---|
@@ -39,7 +39,7 @@ pub(super) const FORMAT: Format = Format {
     ..anthropic::FORMAT
 };
 
-/// The fields of which a record has one. Other programs write `type` and `message`, too.
+/// Fields, at least one of which a record has. Other programs write `type` and `message`, too.
 const SESSION: [&str; 4] = ["sessionId", "parentUuid", "isSidechain", "uuid"];
 
 fn evidence(element: &Value) -> Option<String> {

@@ -1,4 +1,4 @@
-//! Codex rollouts: one record per line, of which those of the type `response_item` hold an item of the
+//! Codex rollouts: one record per line. Records of the type `response_item` hold an item of the
 //! Responses API.
 //!
 //! | record | reading |

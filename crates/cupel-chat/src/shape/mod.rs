@@ -183,7 +183,8 @@ pub(crate) struct Format {
     pub(crate) link: Option<fn(&mut [ParsedMessage])>,
     /// The fields of its messages, to find the nearest format of an unknown message.
     fields: &'static [&'static str],
-    /// The fields of which a message must have one; a message without content is not of this format.
+    /// Fields, at least one of which a message has; a message without content is not of this
+    /// format.
     content_fields: &'static [&'static str],
     /// The fields with content that messages of other formats do not have, unless they list them too.
     own_fields: &'static [&'static str],
@@ -204,7 +205,7 @@ pub(crate) struct Format {
     pub(crate) transcript: Option<&'static Transcript>,
 }
 
-/// A transcript: one record per line, of which some hold a message. The others are passed through.
+/// A transcript: one record per line. Some hold a message; the others are passed through.
 pub(crate) struct Transcript {
     /// The key of the message in its record.
     pub(crate) message: &'static str,

@@ -1,4 +1,16 @@
 //! The tables of a JSON document: where it may be cut, and which values are worth listing.
+//!
+//! One pass over the tokens of the text builds them, without a tree of values: a tool result may
+//! have megabytes, and it is shortened to several levels. For `{"rows": [{"id": "a1"}], "n": 3}`:
+//!
+//! ```text
+//! minified  {"rows":[{"id":"a1"}],"n":3}
+//! nodes     0: whole   1: "rows":[   2: {   3: "id":"a1"   4: "n":3      start of each, parent
+//! cuts      1, 2, 4    not 3: a field of a row is no place to cut
+//! values    "a1" under "id", 3 under "n"
+//! ```
+//!
+//! All positions are bytes of the minified text.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -9,14 +21,19 @@ use serde::de::IgnoredAny;
 use super::identifiers::{SHORT, is_identifier};
 use super::lines::Text;
 
-/// Strings of more characters are cut before any field is omitted.
+/// Strings of more characters are cut before any field is omitted. Names, titles, paths and ids are
+/// shorter; what is longer is text.
 pub(super) const LONG_STRING: usize = 80;
 
-/// The characters of the longest value and of the longest key that are listed by key.
+/// The characters of the longest value that is listed by key, unless it is an identifier. A
+/// sentence is not what a later call repeats.
 const SHORT_STRING: usize = 40;
+/// The bytes of the longest key whose values are listed. A longer key is data itself, and it would
+/// cost more than the value.
 const LONG_KEY: usize = 80;
 
-/// The deepest level at which the document is cut.
+/// The deepest level at which the document is cut. A cut closes every open container, so a cut
+/// below it would spend the room on brackets.
 const DEEP: usize = 64;
 
 /// A JSON object or array without white space between its tokens.
@@ -25,18 +42,23 @@ pub(super) struct Document {
     /// The characters of the original.
     pub(super) characters: usize,
     pub(super) minified: String,
+    /// Every field and element in the order of the text: `start` ascends, which the search for a
+    /// cut relies on.
     pub(super) nodes: Vec<Node>,
-    /// The nodes before which the document may be cut, in order.
+    /// The nodes before which the document may be cut, in order. Containers of fields are cut
+    /// anywhere, rows only between rows.
     pub(super) cuts: Vec<usize>,
-    /// The long strings, with their quotes.
+    /// The long strings, with their quotes, in order.
     pub(super) long_strings: Vec<Range<usize>>,
-    /// The values of the long strings.
+    /// The values of the long strings. Built once for all levels, when a string is first cut.
     pub(super) texts: OnceLock<Vec<Text<'static>>>,
     /// The document with only the beginnings of long strings.
     pub(super) abridged: OnceLock<Box<Document>>,
-    /// The distinct values worth listing, the most useful ones first.
+    /// The distinct values worth listing, the most useful ones first: by class, then the shortest,
+    /// which leaves room for more of them.
     pub(super) values: Vec<Listed>,
-    /// The names of the keys, with their quotes.
+    /// The names of the keys, with their quotes. The first is `"values"`, for elements of a
+    /// top-level array, which have no key.
     pub(super) keys: Vec<String>,
 }
 
@@ -58,7 +80,8 @@ pub(super) struct Listed {
     pub(super) key: usize,
 }
 
-/// The classes of values in the order in which they are listed.
+/// The classes of values in the order in which they are listed. Short identifiers are mostly
+/// amounts, times and years, which a later call repeats less often than ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Class {
     Identifier,
@@ -123,10 +146,11 @@ struct Scan<'t, 'd> {
     field: Option<Field<'t>>,
     /// The numbers of the keys.
     numbers: HashMap<&'t str, usize>,
-    /// The key that followed each key last. Rows repeat their keys, which saves most lookups.
+    /// The key that followed each key last (a last-successor prediction). Rows repeat their keys,
+    /// so a comparison replaces most lookups in `numbers`.
     following: Vec<usize>,
     last_key: usize,
-    /// The values that are listed.
+    /// The values that are listed, so that a repeated one is listed once.
     known: HashSet<&'t str>,
 }
 
@@ -144,7 +168,9 @@ struct Open {
     is_object: bool,
     /// Its key, or the nearest one around it.
     key: usize,
-    /// Whether it is an array, the value of an identifier, or inside one of them.
+    /// Whether it is an array, the value of an identifier, or inside one of them. An object whose
+    /// keys are identifiers, such as `{"u17": {...}, "u18": {...}}`, is a table by id: its values
+    /// are rows.
     in_rows: bool,
 }
 
@@ -216,8 +242,8 @@ impl<'t> Scan<'t, '_> {
         }
     }
 
-    /// Adds a node for the value that starts. A field of a row is no place to cut, so that rows stay
-    /// whole.
+    /// Adds a node for the value that starts. A field of a row is no place to cut, so that rows
+    /// stay whole.
     fn add_node(&mut self, is_object: bool, here: usize) -> usize {
         let around = self.open.last();
         let nodes = &mut self.document.nodes;

@@ -1,4 +1,23 @@
 //! JSON: the beginning of the document with its shape, and values of the rest by key.
+//!
+//! Four forms are tried, each smaller and less complete than the one before. The document
+//! `{"rows": [{"id": "W-101", "log": LONG}, {"id": "W-102"}, {"id": "W-103"}], "total": 3}`, with a
+//! string of 900 characters as LONG, becomes
+//!
+//! ```text
+//! 1. without white space:
+//! {"rows":[{"id":"W-101","log":LONG},{"id":"W-102"},{"id":"W-103"}],"total":3}
+//! 2. all fields, with long strings cut as texts:
+//! {"rows":[{"id":"W-101","log":"start [9 lines omitted] end"},{"id":"W-102"},...],"total":3}
+//! 3. the beginning in whole rows, then values by key:
+//! {"rows":[{"id":"W-101","log":"start [840 characters omitted]"}],
+//!  "_omitted":{"_shortened":"values by key, from 984 characters","id":["W-102","W-103"],"total":3}}
+//! 4. values by key:
+//! {"_shortened":"values by key, from 984 characters","id":["W-101","W-102","W-103"],"total":3}
+//! ```
+//!
+//! The values are those that a later call is likely to repeat: ids first. Form 3 keeps rows whole,
+//! because a value without its row may be taken for a value of another one.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -9,27 +28,35 @@ use super::document::{Document, Listed, Node, unquoted};
 use super::lines::{Shares, Text, cut_before};
 use super::search::Limit;
 
-/// Up to this level the values by key are all there is room for.
+/// Up to this level there is room for values by key only: a beginning of 50 tokens would show about
+/// one row and take the room of the ids of all others.
 const BY_KEY: i64 = 100;
 
-/// The percent of the room for the beginning of the document.
+/// The percent of the room for the beginning of the document. The other half is for values of the
+/// rest: the beginning shows the shape, the values are what later calls need.
 const HEAD: i64 = 50;
 
-/// The tokens to which a long string is cut at least; below, fields are omitted.
+/// The tokens to which a long string is cut at least; below, fields are omitted. A marker such as
+/// `[1,234 characters omitted]` costs about seven, so less would say little but that.
 const LEAST_STRING: i64 = 20;
 
-/// The bytes of a long string that stay where fields are omitted.
+/// The bytes of a long string that stay where fields are omitted: most of a line, enough to tell
+/// what kind of text it is.
 const ABRIDGED: usize = 60;
 
-/// The values that are tried one by one after the first one that does not fit.
+/// The values that are tried one by one after the first one that does not fit. Each costs a count
+/// of the whole rendering.
 const NEXT: usize = 12;
 
-/// The level up to which they are tried. Above, a value is a small part of the room.
+/// The level up to which they are tried. Above, a value is a small part of the room, and a count
+/// takes long.
 const FEW: i64 = 200;
 
 impl Document {
     /// Returns the document within the limit.
     pub(super) fn shorten(&self, limit: Limit<'_>) -> Option<String> {
+        // A text of more than four times the estimated length is not counted: its tokens would have
+        // to be four times as long as those the estimate comes from.
         if self.minified.len() <= limit.bytes() * 4 && limit.holds(&self.minified) {
             return Some(self.minified.clone());
         }
@@ -39,7 +66,11 @@ impl Document {
     }
 
     /// Returns all fields, with long strings shortened as text to equal shares of the room. Strings
-    /// that need less leave their room to longer ones.
+    /// that need less leave their room to longer ones (max-min fairness by progressive filling,
+    /// Bertsekas and Gallager 1992, section 6.5.2).
+    ///
+    /// With a room of 90 tokens and strings of 10, 50 and 200: the first gets 90 / 3 = 30 and needs
+    /// 10, the second gets 80 / 2 = 40 and is cut to it, the third gets the last 40.
     fn with_cut_strings(&self, limit: Limit<'_>) -> Option<String> {
         let spans = &self.long_strings;
         let long: usize = spans.iter().map(ExactSizeIterator::len).sum();
@@ -47,6 +78,7 @@ impl Document {
         if spans.is_empty() || is_large || spans.len() > limit.bytes() {
             return None;
         }
+        // The fields around the strings cost what the document with empty strings costs.
         let mut strings = vec![r#""""#.to_owned(); spans.len()];
         let mut room = limit.level - limit.counter.count(&self.with_strings(&strings));
         let mut order: Vec<usize> = (0..spans.len()).collect();
@@ -65,6 +97,8 @@ impl Document {
             };
             room -= limit.counter.count(&strings[index]);
         }
+        // Tokens may merge across the quotes, so the sum of the parts is an estimate. The whole
+        // decides.
         let text = self.with_strings(&strings);
         limit.holds(&text).then_some(text)
     }
@@ -116,6 +150,8 @@ impl Document {
         if limit.level <= BY_KEY {
             return None;
         }
+        // The search is over bytes, in which tokens are nearly linear; the cut is the last
+        // permitted place at or before that byte.
         let half = limit.percent(HEAD);
         let cut = |bytes: usize| {
             let after = self
@@ -127,6 +163,8 @@ impl Document {
             cut(bytes).map_or_else(String::new, |node| self.head(node, &[]))
         })?;
         let node = cut(bytes)?;
+        // A cut before the first field or element keeps an empty container: the values alone say
+        // more.
         if node <= 1 {
             return None;
         }
@@ -146,6 +184,10 @@ impl Document {
     }
 
     /// Writes the document up to a node, and the values under `_omitted`.
+    ///
+    /// Every container that is open at the cut is closed, from the inside out, so that the result
+    /// is JSON. The values go into the outermost one: as a last field of an object, as a last
+    /// element of an array.
     fn head(&self, node: usize, values: &[&Listed]) -> String {
         let mut output = self.minified[..self.nodes[node].start]
             .trim_end_matches(',')
@@ -176,6 +218,8 @@ impl Document {
 
     /// Writes values as an object of lists by key, in the order of the document.
     fn list_values(&self, values: &[&Listed]) -> String {
+        // The values come by usefulness. A reader expects the order of the document: keys by their
+        // first value here, values of a key by position.
         let mut first: HashMap<usize, usize> = HashMap::new();
         for value in values {
             let start = first.entry(value.key).or_insert(usize::MAX);
@@ -210,6 +254,7 @@ fn largest_list(
     values: &[&Listed],
     render: impl Fn(&[&Listed]) -> String,
 ) -> Option<String> {
+    // A value costs at least one token.
     let most = usize::try_from(limit.level).unwrap_or(0).min(values.len());
     let (count, mut text) =
         limit.largest(most, most / 4, base, |count| render(&values[..count]))?;

@@ -1,4 +1,19 @@
 //! Text: whole lines from the beginning and the end, and the identifiers of the lines between.
+//!
+//! Logs and listings say what they are at the beginning and how it ended at the end. Of a log with
+//! 400 lines a level may keep
+//!
+//! ```text
+//! compiling cupel v1.3.0                                       60 % of the text: the beginning
+//! [320 lines omitted, including 05:19:21, src/fit.rs]          one marker per gap
+//! error[E0308]: mismatched types                               lines with errors, the last ones
+//! [70 lines omitted]
+//! test result: FAILED                                          40 %: the end
+//! ```
+//!
+//! Identifiers of omitted lines are named in the marker of their gap, because a later call may need
+//! them. Texts of less than four lines, and of lines so long that few would fit, are cut by
+//! characters.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -8,25 +23,35 @@ use super::binary::thousands;
 use super::identifiers::{self, SHORT};
 use super::search::{Limit, boundary};
 
-/// Texts with fewer lines are cut by characters.
+/// Texts with fewer lines are cut by characters: a beginning, a marker and an end are three lines.
 const FEW_LINES: usize = 4;
 
-/// The share of the kept text that is taken from the beginning; the rest is from the end.
+/// The percent of the kept text that is taken from the beginning; the rest is from the end.
+/// Slightly more than half, because the beginning has headers and the command; the end has the
+/// outcome.
 const HEAD: usize = 60;
 
-/// The most of the kept text that lines with errors take, from the last one backward.
+/// The percent of the kept text that lines with errors take at most, from the last one backward. A
+/// log of nothing but errors still keeps its beginning and its end.
 const ERRORS: usize = 30;
 
-/// The search ends at tokens of so many times the usual length. Lines longer than that do not fit.
+/// The search ends at so many times the bytes that the level usually has: a text whose tokens are
+/// eight times as long as estimated is one of repeated characters, and a bound keeps the renderings
+/// of the search small.
 const LONG_TOKENS: usize = 8;
 
-/// The usual bytes of an identifier in a marker.
+/// The usual bytes of an identifier in a marker. It is the first guess of a search and decides how
+/// many counts it takes, not what it finds.
 const NAME: usize = 16;
 
-/// A cut moves back to white space if there is some within so many bytes.
+/// A cut moves back to white space if there is some within so many bytes. Words are shorter; a
+/// longer run without white space is cut where the room ends.
 const WORD: usize = 40;
 
 /// What the room is used for, in percent.
+///
+/// A result keeps its text in two thirds of the room. A text of the model or of a user keeps half,
+/// and the other half names identifiers of what is gone; its errors are not lines of a log.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shares {
     /// The text itself. The rest is for identifiers of the omitted part.
@@ -52,7 +77,8 @@ enum Unit {
     Characters,
 }
 
-/// A text, its lines and its identifiers.
+/// A text, its lines and its identifiers. Built once for all levels: finding them reads the whole
+/// text, and a level reads only what it keeps.
 #[derive(Debug)]
 pub(super) struct Text<'t> {
     content: Cow<'t, str>,
@@ -87,6 +113,8 @@ impl<'t> Text<'t> {
         shares: Shares,
         finish: &dyn Fn(&str) -> String,
     ) -> Option<String> {
+        // A string inside of JSON is longer as JSON than as a value, and it is the JSON that
+        // counts.
         if self.content.len() <= limit.bytes() * 4 {
             let whole = finish(&self.content);
             if limit.holds(&whole) {
@@ -100,8 +128,8 @@ impl<'t> Text<'t> {
             .or_else(|| self.cut(limit, finish, shares, Unit::Characters))
     }
 
-    /// Keeps a part of the text and names identifiers of the rest. `None` if the lines are too long to
-    /// keep whole ones.
+    /// Keeps a part of the text and names identifiers of the rest. `None` if the lines are too long
+    /// to keep whole ones.
     fn cut(
         &self,
         limit: Limit<'_>,
@@ -121,9 +149,12 @@ impl<'t> Text<'t> {
                 .map(ExactSizeIterator::len)
                 .sum::<usize>()
         };
+        // Whole lines would use less than half of the room: the lines are too long.
         if unit == Unit::Lines && kept(part.bytes()) * 2 < part.bytes() {
             return None;
         }
+        // If all identifiers fit into the room beside the text, one search over the length of the
+        // text is enough, and the text may use what the names leave.
         let names: usize = self.identifiers.iter().map(|name| name.len() + 2).sum();
         if names <= limit.bytes() - part.bytes() {
             let found = limit.largest(max, limit.bytes() - names, 0, |bytes| {
@@ -136,6 +167,7 @@ impl<'t> Text<'t> {
                 return Some(text);
             }
         }
+        // Otherwise the text gets its share first, and then as many names as fit.
         let found = part.largest(max, part.bytes(), 0, |bytes| {
             finish(&self.render(&keep(bytes), &[]))
         });
@@ -152,6 +184,7 @@ impl<'t> Text<'t> {
 
     /// Keeps lines of at most `bytes` in all: the last errors, the beginning, the end.
     fn keep_lines(&self, bytes: usize, shares: Shares) -> Vec<Range<usize>> {
+        // The last errors first: after earlier ones the program went on.
         let mut kept = Vec::new();
         let mut room = bytes * shares.errors / 100;
         for &line in self.errors.iter().rev() {
@@ -170,6 +203,7 @@ impl<'t> Text<'t> {
         let take = |lines: &mut dyn Iterator<Item = usize>, mut room: usize| {
             let mut taken = Vec::new();
             for line in lines {
+                // A line with an error was paid for above.
                 let length = if is_kept(line) {
                     0
                 } else {
@@ -185,6 +219,7 @@ impl<'t> Text<'t> {
         };
         let rest = bytes - used;
         let (head, left) = take(&mut (0..self.lines.len()), rest * HEAD / 100);
+        // What the beginning could not use, because its next line is too long, goes to the end.
         let (tail, _) = take(
             &mut (head.len()..self.lines.len()).rev(),
             rest - rest * HEAD / 100 + left,
@@ -207,8 +242,10 @@ impl<'t> Text<'t> {
         ends.into_iter().filter(|end| !end.is_empty()).collect()
     }
 
-    /// Returns the identifiers outside `kept` that do not occur inside, as many as can fit; those of
-    /// at most [`SHORT`] characters last.
+    /// Returns the identifiers outside `kept` that do not occur inside, as many as can fit; those
+    /// of at most [`SHORT`] characters last.
+    ///
+    /// The order is that of usefulness, because the search takes a prefix of the list.
     fn omitted(&self, kept: &[Range<usize>], limit: Limit<'_>) -> Vec<Range<usize>> {
         let visible: HashSet<&str> = kept
             .iter()
@@ -298,6 +335,9 @@ fn find_errors(text: &str, lines: &[Range<usize>]) -> Vec<usize> {
 }
 
 /// Returns whether the byte is the rare letter of a word of an error.
+///
+/// Each word is searched by its rarest letter, `x` of `exception` or `k` of `panicked`, so that
+/// most bytes cost one comparison. The offset is the position of that letter in the word.
 fn has_error_word(bytes: &[u8], at: usize) -> bool {
     let words: &[(usize, &str)] = match bytes[at] {
         b'x' | b'X' => &[(1, "exception")],
@@ -348,8 +388,8 @@ fn cut_after(text: &str, byte: usize) -> usize {
     places.find(|&at| !is_torn(text, at)).unwrap_or(start)
 }
 
-/// Returns whether a cut would separate characters that combine: marks, joiners, variation selectors
-/// and skin tones.
+/// Returns whether a cut would separate characters that combine: marks, joiners, variation
+/// selectors and skin tones.
 fn is_torn(text: &str, at: usize) -> bool {
     let combines = |c: char| {
         matches!(c,

@@ -1,8 +1,18 @@
 //! The largest rendering within a number of tokens, with few counts.
+//!
+//! Counting tokens takes most of the time of shortening, so the search is made for few counts. With
+//! a limit of 60 tokens, 3 tokens per line and 7 for the marker, from a guess of 20 lines:
+//!
+//! ```text
+//! probe   tokens   still possible   next
+//! 20      67       0..=19           the line through (0, 0) and (20, 67) has 60 at 17.9: 17
+//! 17      58       17..=19          the line through (20, 67) and (17, 58) has 60 at 17.7: 18
+//! 18      61       17               done
+//! ```
 
 use crate::TokenCounter;
 
-/// A number of tokens by a counter.
+/// A number of tokens by a counter, with the estimate that turns tokens into bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Limit<'c> {
     pub(super) level: i64,
@@ -11,13 +21,16 @@ pub(super) struct Limit<'c> {
     density: usize,
 }
 
-/// The tokens by which a prefix may exceed the whole text: a prefix can end inside a token.
+/// The tokens by which a prefix may exceed the whole text: a prefix can end inside a token, and
+/// then its last bytes are several tokens, where the whole text has one.
 const TORN: i64 = 32;
 
-/// The bytes of 100 tokens that are assumed before anything is counted.
+/// The bytes of 100 tokens that are assumed before anything is counted: four per token, as in
+/// English prose. It is the first guess only; counts replace it.
 const DENSITY: usize = 400;
 
-/// From this level on a rendering within 2 % of it is good enough; below, the search is exact.
+/// From this level on a rendering within 2 % of it is good enough; below, the search is exact. Two
+/// percent of 400 tokens are eight, about one line.
 const COARSE: i64 = 400;
 
 /// The counts after which a coarse search takes what it has.
@@ -26,7 +39,8 @@ const MOST_PROBES: usize = 8;
 impl<'c> Limit<'c> {
     /// Returns the limit for a text, or `None` if the text is within it.
     ///
-    /// Counts prefixes of doubling length, so that the cost depends on the level and not on the text.
+    /// Counts prefixes of doubling length, so that the cost depends on the level and not on the
+    /// text.
     pub(super) fn exceeded(text: &str, level: i64, counter: &'c dyn TokenCounter) -> Option<Self> {
         let mut limit = Self {
             level,
@@ -70,12 +84,12 @@ impl<'c> Limit<'c> {
             + level % 100 * self.density / 100
     }
 
-    /// Returns the largest size in `0..=max` whose rendering fits, and the rendering; `None` if size 0
-    /// does not fit. `render` must not get shorter with the size. From [`COARSE`] on the size may be
-    /// smaller, if the rendering is almost full or the search takes long.
+    /// Returns the largest size in `0..=max` whose rendering fits, and the rendering; `None` if
+    /// size 0 does not fit. `render` must not get shorter with the size. From [`COARSE`] on the
+    /// size may be smaller, if the rendering is almost full or the search takes long.
     ///
-    /// `base` estimates the tokens of size 0. The secant method with bisection as a fallback (Dekker 1969): tokens are almost linear in the
-    /// size.
+    /// `base` estimates the tokens of size 0. The secant method with bisection as a fallback
+    /// (Dekker 1969): tokens are almost linear in the size.
     pub(super) fn largest(
         self,
         max: usize,
@@ -84,11 +98,14 @@ impl<'c> Limit<'c> {
         render: impl Fn(usize) -> String,
     ) -> Option<(usize, String)> {
         let is_coarse = self.level >= COARSE;
+        // A coarse search aims 1 % below the limit, in the middle of what it accepts.
         let target = if is_coarse {
             self.level - self.level / 100
         } else {
             self.level
         };
+        // Every size below `low` fits and no size from `end` on does. The search is over when they
+        // meet.
         let mut fits: Option<(usize, String)> = None;
         let (mut low, mut end) = (0, max.saturating_add(1));
         let mut last = (0, base);
@@ -108,6 +125,9 @@ impl<'c> Limit<'c> {
             }
             let next = secant(last, (size, tokens), target);
             last = (size, tokens);
+            // The secant converges in a few steps on lines of equal length. One very long line
+            // makes a step in the curve, at which it can stall: bisection halves the interval every
+            // second time.
             size = if probe >= 4 && probe % 2 == 0 {
                 low.midpoint(end)
             } else {

@@ -16,10 +16,10 @@ const PER_NAME: i64 = 1;
 const REPLY: i64 = 3;
 /// The overhead of a tool call beside its name and arguments.
 const PER_CALL: i64 = 3;
-/// Fixed estimates: the request does not show the length.
+/// Fixed estimates: the request does not show the length of a recording or the pages of a file.
 const AUDIO: i64 = 500;
 const FILE: i64 = 1_500;
-/// Bytes of encrypted reasoning per token.
+/// Bytes of encrypted reasoning per token, an estimate: only the length of the text is known.
 const ENCRYPTED_BYTES: usize = 4;
 
 /// Returns the tokens of one message.

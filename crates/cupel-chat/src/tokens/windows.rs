@@ -9,6 +9,16 @@
 //! adjacent tokens are the encoding of theirs. A merge across a token boundary would have to be the
 //! next one for these two tokens alone, too. So two windows that share a token can be joined at
 //! its start: each adjacent pair occurs in one of the two encodings.
+//!
+//! ```text
+//! run        aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...
+//! window 1   |aaaaaaaa|aaaaaaaa|aaaa|             its end cuts the last token
+//! window 2            |aaaaaaaa|aaaaaaaa|aaaa|    starts at a token of window 1
+//! joined     |aaaaaaaa|aaaaaaaa|aaaaaaaa|...      the token at the start of 2 is in both
+//! ```
+//!
+//! If the first token of window 2 is another one, the end of window 1 reached back to the cut:
+//! window 1 is encoded again at twice the length.
 
 use std::ops::Range;
 
@@ -20,7 +30,8 @@ use super::Encoding;
 /// token is not merged. Larger windows are slower: 4,096 bytes take twice the time per byte.
 const WINDOW: usize = 512;
 
-/// The bytes of a run that is worth windows, and in which a window can end well inside.
+/// The bytes of a run that is worth windows, and in which a window can end well inside: the end of
+/// a window must be in the run with at least a window on either side.
 const LONG: usize = 4 * WINDOW;
 
 /// The tokens at the end of a window that the next window encodes again. The end of a run
@@ -41,13 +52,15 @@ pub(super) fn count(bpe: &CoreBpe, encoding: Encoding, text: &str) -> usize {
             .rfind(|&end| text.is_char_boundary(end))
             .unwrap_or(0)
     };
+    // `count` has the tokens before `start`, and `tokens` is the encoding of `start..end`.
     let (mut start, mut end) = (0, end_from(0));
     let mut tokens = bpe.encode(&text[..end]);
     let mut count = 0;
     while end < text.len() {
         let (kept, cut) = last_cut(bpe, text, &tokens, end);
         let next_end = end_from(cut + WINDOW);
-        // Repeated text, such as one letter, is encoded once.
+        // Repeated text, such as one letter, is encoded once: the same bytes that start with the
+        // same token have the same tokens.
         if text[start..end] == text[cut..next_end] && tokens[0] == tokens[kept] {
             count += kept;
             (start, end) = (cut, next_end);
@@ -65,8 +78,8 @@ pub(super) fn count(bpe: &CoreBpe, encoding: Encoding, text: &str) -> usize {
     count + tokens.len()
 }
 
-/// Returns the number of tokens before the cut and its byte: the start of one of the last tokens, at
-/// a character boundary.
+/// Returns the number of tokens before the cut and its byte: the start of one of the last tokens,
+/// at a character boundary.
 fn last_cut(bpe: &CoreBpe, text: &str, tokens: &[u32], end: usize) -> (usize, usize) {
     let (mut kept, mut cut) = (tokens.len(), end);
     while tokens.len() - kept < OVERLAP && end - cut < WINDOW / 2 || !text.is_char_boundary(cut) {
@@ -76,7 +89,12 @@ fn last_cut(bpe: &CoreBpe, text: &str, tokens: &[u32], end: usize) -> (usize, us
     (kept, cut)
 }
 
-/// The characters of which every run is part of one pre-token, wherever it is cut.
+/// Characters whose runs the pre-tokenizer never splits.
+///
+/// The regular expressions of `o200k_base` and `cl100k_base` match letters, punctuation and white
+/// space greedily, so a run of one class is inside one match. A cut in such a run moves no boundary
+/// of a pre-token. Digits are not here: they are split in threes from the left, which a cut would
+/// shift.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Class {
     Lower,
@@ -104,8 +122,8 @@ impl Class {
         })
     }
 
-    /// Whether the pre-token of a run starts at the same byte wherever the run is cut, given the
-    /// characters around the run.
+    /// Returns whether the pre-token of a run starts at the same byte wherever the run is cut,
+    /// given the characters around the run.
     fn is_cut_safely(self, before: Option<char>, after: Option<char>) -> bool {
         match self {
             Self::Lower | Self::Caseless | Self::Punctuation => true,

@@ -1,22 +1,23 @@
 //! `cupel batch`
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Cursor, Read, Write as _};
+use std::io::{self, BufRead, BufReader, Cursor, Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use cupel::total_tokens;
+use cupel_app::{Options, Place, Prepared, Scope, Source};
 use rayon::prelude::*;
 use serde::de::IgnoredAny;
 use serde_json::json;
 
-use super::fit;
-use crate::failure::{Exit, Failure, Place, Problem};
-use crate::input::Source;
+use super::fit::json_line;
+use crate::chats::Errors;
+use crate::failure::{Exit, Failure, Problem};
 use crate::output::{Output, style};
 use crate::progress::{Meter, now};
-use crate::task::{Need, PolicyArg, Settings, SettingsArgs, Task};
+use crate::replace::NewFile;
+use crate::task::{PolicyArg, SettingsArgs};
 use crate::text::{counted, grouped, grouped_count};
 use crate::trimming::TrimmingArgs;
 
@@ -68,7 +69,7 @@ const CHUNK_BYTES: usize = 1 << 20;
 
 impl Batch {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
-        let settings = Settings::new(&self.settings, &self.policy, &self.trimming)?;
+        let options = self.settings.options(&self.policy, &self.trimming)?;
         let mut input = Input::open(&self.input)?;
         let answers = output.take_file().or(self.answers);
         let mut meter = Meter::new(output);
@@ -84,7 +85,7 @@ impl Batch {
                 .into_par_iter()
                 .enumerate()
                 .map(|(offset, line)| {
-                    answer(&settings, &input.name, first + offset, line, self.brief)
+                    answer(&options, &input.name, first + offset, line, self.brief)
                 })
                 .collect();
             meter.clear(sink.output());
@@ -128,7 +129,7 @@ struct Answered {
 }
 
 fn answer(
-    settings: &Settings<'_>,
+    options: &Options,
     name: &str,
     number: usize,
     line: Vec<u8>,
@@ -136,8 +137,9 @@ fn answer(
 ) -> Result<Answered, Failure> {
     let started = now();
     let answered = Source::line(name, number, line)
-        .and_then(|source| settings.task(source, Need::OneBudget))
-        .and_then(|task| answer_task(&task, brief));
+        .and_then(|source| Prepared::new(source, options, Scope::OneBudget))
+        .map_err(Failure::from)
+        .and_then(|prepared| answer_request(&prepared, brief));
     let here = || Place {
         file: name.to_owned(),
         line: number,
@@ -149,42 +151,35 @@ fn answer(
     Ok(answered)
 }
 
-fn answer_task(task: &Task, brief: bool) -> Result<Answered, Failure> {
-    task.check_request()?;
-    let run = task.run()?.without_times();
-    let fitted = task.fitted(&run);
-    let text = match &fitted {
-        Some(fitted) => {
-            let mut document = fit::task_document(task, fitted);
-            if brief {
-                for shortened in document["shortened"].as_array_mut().into_iter().flatten() {
-                    shortened
-                        .as_object_mut()
-                        .map(|fields| fields.remove("texts"));
-                }
+fn answer_request(prepared: &Prepared, brief: bool) -> Result<Answered, Failure> {
+    prepared.check_request()?;
+    let mut fit = prepared.fit()?;
+    fit.run = fit.run.without_times();
+    let answer = fit.answer();
+    let (dropped, shortened) = (answer.dropped.len(), answer.shortened.len());
+    let (tokens_before, tokens_after) = (answer.tokens_before, answer.tokens_after);
+    let decisions = &fit.run.decisions;
+    let (text, shortened) = match &fit.fitted {
+        Some(_) if brief => (json_line(&answer.without_texts())?, shortened),
+        Some(_) => (json_line(&answer.with_chat(&fit.text()?)?)?, shortened),
+        None => {
+            let kept = answer.kept.iter();
+            let shortened = kept.filter(|it| decisions.view(**it).is_some()).count();
+            let answer = if brief {
+                fit.run.brief_answer()
             } else {
-                document["chat"] = fit::parsed(&fitted.to_json())?;
-            }
-            serde_json::to_string(&document)
+                fit.run.answer()
+            };
+            (json_line(&answer)?, shortened)
         }
-        None if brief => serde_json::to_string(&run.brief_answer()),
-        None => serde_json::to_string(&run.answer()),
     };
-    let decisions = &run.decisions;
-    let kept = decisions.window().iter().filter(|it| **it < task.len());
-    let shortened = kept.clone().filter(|it| decisions.view(**it).is_some());
-    let (candidates, total) = (task.len(), total_tokens(&task.items));
     Ok(Answered {
-        text: text.map_err(|error| Failure::internal(error.to_string()))?,
-        candidates,
-        dropped: candidates - kept.clone().count(),
-        shortened: fitted
-            .as_ref()
-            .map_or(shortened.count(), |it| it.shortened.len()),
-        tokens_before: fitted.as_ref().map_or(total, |it| it.tokens_before),
-        tokens_after: fitted
-            .as_ref()
-            .map_or(decisions.tokens_used(), |it| it.tokens_after),
+        text,
+        candidates: prepared.len(),
+        dropped,
+        shortened,
+        tokens_before,
+        tokens_after,
         time: Duration::ZERO,
     })
 }
@@ -281,8 +276,7 @@ fn first_value(input: &mut dyn BufRead) -> io::Result<Head> {
 enum Sink<'o> {
     Output(&'o mut Output),
     File {
-        file: BufWriter<File>,
-        path: PathBuf,
+        file: NewFile,
         output: &'o mut Output,
     },
 }
@@ -298,29 +292,23 @@ impl<'o> Sink<'o> {
                 .in_file(&path.display().to_string())
                 .help("give OUT another name than IN"));
         }
-        let file = File::create(path).map_err(|error| Failure::io("write", path, &error))?;
-        Ok(Self::File {
-            file: BufWriter::with_capacity(1 << 16, file),
-            path: path.to_owned(),
-            output,
-        })
+        let file = NewFile::create(path)?;
+        Ok(Self::File { file, output })
     }
 
     fn line(&mut self, text: &str) -> Result<(), Failure> {
         match self {
-            Self::Output(output) => output.line(text),
-            Self::File { file, path, .. } => {
-                writeln!(file, "{text}").map_err(|error| Failure::io("write", path, &error))
+            Self::Output(output) => output.data_line(text),
+            Self::File { file, .. } => {
+                writeln!(file, "{text}").map_err(|error| file.failure(&error))
             }
         }
     }
 
-    fn finish(&mut self) -> Result<(), Failure> {
+    fn finish(self) -> Result<(), Failure> {
         match self {
             Self::Output(output) => output.finish(),
-            Self::File { file, path, .. } => file
-                .flush()
-                .map_err(|error| Failure::io("write", path, &error)),
+            Self::File { file, .. } => file.commit(),
         }
     }
 
@@ -342,6 +330,7 @@ struct Tally {
     tokens_after: i64,
     /// The slowest line and its time.
     slowest: Option<(usize, Duration)>,
+    errors: Errors,
     exit: Exit,
 }
 
@@ -356,6 +345,7 @@ impl Default for Tally {
             tokens_before: 0,
             tokens_after: 0,
             slowest: None,
+            errors: Errors::default(),
             exit: Exit::Success,
         }
     }
@@ -375,17 +365,13 @@ impl Tally {
     }
 
     fn tell(&mut self, problem: &Problem, output: &mut Output) {
-        const TOLD: usize = 20;
         self.failed += 1;
         self.exit = self.exit.max(problem.exit);
-        if self.failed <= TOLD {
-            output.problem(problem);
-        } else if self.failed == TOLD + 1 && !output.is_json() {
-            output.note("more lines failed; see their answers");
-        }
+        self.errors.add(self.lines, problem, output);
     }
 
     fn finish(&self, output: &mut Output) {
+        self.errors.finish(output);
         let answered = self.lines - self.failed;
         if output.is_json() {
             output.note_json(&json!({

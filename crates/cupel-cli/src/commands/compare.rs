@@ -1,12 +1,12 @@
 //! `cupel compare`
 
 use clap::Args;
-use cupel::Decisions;
-use serde_json::json;
+use cupel_app::{CompareAnswer, Prepared};
 
+use crate::dialect::CommandLine;
 use crate::failure::{Exit, Failure};
 use crate::output::{Output, columns};
-use crate::task::{Content, InputArgs, NamedPolicy, Task};
+use crate::task::{InputArgs, find_policy, label_heading, warn};
 use crate::text::{Give, Table, counted, excerpt, grouped, grouped_count, left, right};
 use crate::trimming::TrimmingArgs;
 
@@ -34,147 +34,73 @@ Examples:
 impl Compare {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
         let task = self.input.load_for_variants(&self.trimming)?;
-        task.warn(output);
-        let named = self.policy.iter();
-        let named = named.map(|name| NamedPolicy::find(name)?.trimmed(&self.trimming));
-        let mut policies = named.collect::<Result<Vec<_>, _>>()?;
-        if policies.len() == 1 && task.has_own_policy {
-            policies.insert(0, task.policy.clone());
-        }
-        if policies.len() < 2 {
-            let others = match task.content {
-                Content::Chat { .. } => "--policy agent --policy newest",
-                Content::Items(_) => "--policy chat --policy rag",
-            };
-            return Err(Failure::input("there is only one policy to compare")
-                .help(format!("name two or more: {others}")));
-        }
-        if let Some(warning) = self.input.unread_query(&policies)
-            && output.has_warnings()
-        {
-            output.warn(warning);
-        }
-        let variants = policies.iter().map(|policy| task.variant(policy));
-        let variants = variants.collect::<Result<Vec<_>, _>>()?;
-        let decisions = variants.iter().map(|variant| task.decide_with(variant));
-        let decisions = decisions.collect::<Result<Vec<_>, _>>()?;
-        let tokens = variants.iter().zip(&decisions);
-        let tokens = tokens.map(|(variant, decisions)| task.tokens_with(variant, decisions));
-        let tokens = tokens.collect();
-        let comparison = Comparison::new(&task, &policies, decisions, tokens);
+        warn(&task, output);
+        let policies = self.policy.iter().map(|name| find_policy(name));
+        let answer = task.compare(policies.collect::<Result<_, _>>()?)?;
         if output.is_json() {
-            output.json(&comparison.document())?;
-        } else {
-            comparison.table(output)?;
+            return output.json(&answer).map(|()| Exit::Success);
         }
+        for notice in &answer.notices {
+            output.warn(notice.message(&CommandLine));
+        }
+        write(&task, &answer, output)?;
         Ok(Exit::Success)
     }
 }
 
-/// The decisions of several policies about the same items.
-struct Comparison<'a> {
-    task: &'a Task,
-    policies: &'a [NamedPolicy],
-    decisions: Vec<Decisions<'a>>,
-    /// The tokens of each window.
-    tokens: Vec<i64>,
-    /// Whether an item is in, by item and policy.
-    is_in: Vec<Vec<bool>>,
-    /// The items on which they disagree.
-    swings: Vec<usize>,
-}
-
-impl<'a> Comparison<'a> {
-    fn new(
-        task: &'a Task,
-        policies: &'a [NamedPolicy],
-        decisions: Vec<Decisions<'a>>,
-        tokens: Vec<i64>,
-    ) -> Self {
-        let mut is_in = vec![vec![false; policies.len()]; task.len()];
-        for (variant, decision) in decisions.iter().enumerate() {
-            for &index in decision.window().iter().filter(|it| **it < task.len()) {
-                is_in[index][variant] = true;
-            }
-        }
-        let disagree = |index: &usize| is_in[*index].iter().any(|other| *other != is_in[*index][0]);
-        Self {
-            swings: (0..task.len()).filter(disagree).collect(),
-            task,
-            policies,
-            decisions,
-            tokens,
-            is_in,
-        }
-    }
-
-    fn document(&self) -> serde_json::Value {
-        let items = &self.task.items;
-        let variants = self.policies.iter().zip(&self.decisions).zip(&self.tokens);
-        let variants = variants.map(|((policy, decision), tokens)| {
-            json!({
-                "policy": policy.name,
-                "selected": decision.window().iter().filter(|it| **it < self.task.len()).collect::<Vec<_>>(),
-                "tokens": tokens,
-            })
-        });
-        let diffs = self.swings.iter().map(
-            |&index| json!({ "index": index, "item": items[index], "included": self.is_in[index] }),
-        );
-        json!({
-            "variants": variants.collect::<Vec<_>>(),
-            "diffs": diffs.collect::<Vec<_>>(),
-        })
-    }
-
-    fn table(&self, output: &mut Output) -> Result<(), Failure> {
-        let (task, columns) = (self.task, columns());
-        let unit = task.shape().unit();
-        if !self.swings.is_empty() {
-            let room = columns.saturating_sub(32) / self.policies.len();
-            let room = room.saturating_sub(2).clamp(3, 24);
-            let names = self.policies.iter();
-            let mut headers: Vec<_> = names.map(|it| left(excerpt(&it.name, room))).collect();
-            headers.extend([
-                right("#"),
-                left(task.label_heading()),
-                right("tokens"),
-                left("content"),
+/// Writes a table of what differs, then a line per policy.
+fn write(task: &Prepared, answer: &CompareAnswer, output: &mut Output) -> Result<(), Failure> {
+    let (columns, variants) = (columns(), &answer.variants);
+    let unit = task.shape().unit();
+    if !answer.diffs.is_empty() {
+        let room = columns.saturating_sub(32) / variants.len();
+        let room = room.saturating_sub(2).clamp(3, 24);
+        let names = variants.iter();
+        let mut headers: Vec<_> = names.map(|it| left(excerpt(&it.policy, room))).collect();
+        headers.extend([
+            right("#"),
+            left(label_heading(task)),
+            right("tokens"),
+            left("content"),
+        ]);
+        let mut table = Table::new(headers, GIVES);
+        for diff in &answer.diffs {
+            let full = diff.item.tokens();
+            let verdict = |tokens: &Option<i64>| match *tokens {
+                None => "out".to_owned(),
+                Some(tokens) if tokens == full => "in".to_owned(),
+                Some(tokens) => grouped(tokens),
+            };
+            let mut row: Vec<String> = diff.tokens.iter().map(verdict).collect();
+            row.extend([
+                diff.index.to_string(),
+                task.label(diff.index),
+                grouped(full),
+                excerpt(diff.item.content(), columns),
             ]);
-            let mut table = Table::new(headers, GIVES);
-            for &index in &self.swings {
-                let item = &task.items[index];
-                let verdicts = self.is_in[index].iter();
-                let verdicts = verdicts.map(|is_in| if *is_in { "in" } else { "out" }.to_owned());
-                let mut row: Vec<String> = verdicts.collect();
-                row.extend([
-                    index.to_string(),
-                    task.label(index),
-                    grouped(item.tokens()),
-                    excerpt(item.content(), columns),
-                ]);
-                table.row(row);
-            }
-            output.table(&table)?;
+            table.row(row);
         }
-        output.finish()?;
-        let variants = self.policies.iter().zip(&self.decisions).zip(&self.tokens);
-        for ((policy, decision), tokens) in variants {
-            let kept = decision.window().iter().filter(|it| **it < task.len());
-            output.note(format_args!(
-                "{}: kept {} of {}, {} tokens",
-                policy.name,
-                grouped_count(kept.count()),
-                counted(task.len(), unit),
-                grouped(*tokens)
-            ));
-        }
-        output.note(match self.swings.len() {
-            0 => format!("the policies agree on every {unit}"),
-            swings => format!("the policies disagree on {}", counted(swings, unit)),
-        });
-        Ok(())
+        output.table(&table)?;
     }
+    output.finish()?;
+    for variant in variants {
+        let shortened = match variant.shortened.len() {
+            0 => String::new(),
+            count => format!(", {} of them shortened", grouped_count(count)),
+        };
+        output.note(format_args!(
+            "{}: kept {} of {}{shortened}, {} tokens",
+            variant.policy,
+            grouped_count(variant.selected.len()),
+            counted(task.len(), unit),
+            grouped(variant.tokens)
+        ));
+    }
+    output.note(match answer.diffs.len() {
+        0 => format!("the policies agree on every {unit}"),
+        differing => format!("the policies disagree on {}", counted(differing, unit)),
+    });
+    Ok(())
 }
 
 /// The order in which columns make room.

@@ -213,7 +213,7 @@ fn answer(output: &mut Output) -> Result<Exit, Failure> {
     for line in std::io::stdin().lock().lines() {
         let line =
             line.map_err(|error| Failure::input(format!("cannot read a question: {error}")))?;
-        output.line(answer_to(&line))?;
+        output.data_line(answer_to(&line))?;
         output.finish()?;
     }
     Ok(Exit::Success)

@@ -4,17 +4,18 @@ use std::path::PathBuf;
 
 use clap::Args;
 use cupel::{Decisions, Explanation, InclusionReason, ScorePart};
-use serde_json::json;
+use cupel_app::{ExplainOneAnswer, Prepared, Scope};
 
 use crate::budget::limits;
 use crate::failure::{Exit, Failure};
-use crate::output::{Output, columns, style, write_file};
-use crate::page::{Date, Subject};
+use crate::output::{Output, columns, style};
+use crate::page::{self, Date};
+use crate::replace::write_file;
 use crate::summary::Summary;
-use crate::task::{Need, Task, TaskArgs, position};
+use crate::task::{TaskArgs, label_heading, position};
 use crate::text::{
-    Give, Table, bar, budget_ranges, excerpt, grouped, grouped_count, left, right, score, words,
-    wrap,
+    Give, Table, bar, budget_ranges, escaped, excerpt, grouped, grouped_count, left, right, score,
+    words, wrap,
 };
 
 /// Explain why each message is in or out
@@ -50,29 +51,19 @@ Examples:
 
 impl Explain {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
-        let task = self.task.load(Need::Budget)?;
-        // On a terminal they are below the table.
-        if output.is_in_memory() {
-            task.warn(output);
-        }
+        let task = self.task.load(Scope::Budget)?;
         if let Some(index) = self.item {
             return one(&task, index, output);
         }
         if let Some(path) = &self.html {
             task.decide()?;
             let date = self.date.clone().or_else(Date::from_environment);
-            let pipeline = task.pipeline();
-            let page = Subject::of_task(&task, &pipeline, date).render()?;
-            if output.is_in_memory() {
-                output.text(page)?;
-                return Ok(Exit::Success);
-            }
-            write_file(path, &page)?;
+            write_file(path, &page::render(&task, date)?)?;
             output.note(format_args!("wrote {}", path.display()));
             return Ok(Exit::Success);
         }
         if output.is_json() {
-            output.json(&document(&task, &task.decide()?))?;
+            output.json(&task.explain()?)?;
         } else {
             table(&task, output)?;
         }
@@ -80,40 +71,19 @@ impl Explain {
     }
 }
 
-fn one(task: &Task, index: usize, output: &mut Output) -> Result<Exit, Failure> {
-    task.check_index(index)?;
-    let decisions = task.decide()?;
-    let mut explanation = task
-        .pipeline()
-        .explain(&task.items, &task.budget, index)
-        .map_err(|error| Failure::run(&error))?;
-    let markers = task.tokens_of(&decisions) - explanation.tokens_used;
-    explanation.tokens_used += markers;
-    explanation.tokens_left -= markers;
+fn one(task: &Prepared, index: usize, output: &mut Output) -> Result<Exit, Failure> {
+    let explanation = task.explain_item(index)?;
     if output.is_json() {
-        output.json(&explanation_document(&explanation)?)?;
+        output.json(&ExplainOneAnswer::new(&explanation)?)?;
     } else {
-        write_one(task, &decisions, &explanation, output)?;
+        write_one(task, &task.decide()?, &explanation, output)?;
     }
     Ok(Exit::Success)
 }
 
-/// Returns the explanation as JSON. Ranks count from 1, as in the text.
-fn explanation_document(explanation: &Explanation) -> Result<serde_json::Value, Failure> {
-    let document = serde_json::to_value(explanation);
-    let mut document = document.map_err(|error| Failure::internal(error.to_string()))?;
-    if let Some(rank) = explanation.rank {
-        document["rank"] = json!(rank + 1);
-    }
-    for (place, neighbor) in explanation.neighbors.iter().enumerate() {
-        document["neighbors"][place]["rank"] = json!(neighbor.rank + 1);
-    }
-    Ok(document)
-}
-
 /// Writes the explanation of one message or item.
 fn write_one(
-    task: &Task,
+    task: &Prepared,
     decisions: &Decisions<'_>,
     explanation: &Explanation,
     output: &mut Output,
@@ -122,6 +92,7 @@ fn write_one(
     let Explanation { index, item, .. } = explanation;
     let bold = style::HEADER;
     let name = format!("{}, {} tokens", task.named(*index), grouped(item.tokens()));
+    let name = escaped(&name);
     let text = excerpt(item.content(), columns() - 2);
     output.line(format_args!("{bold}{name}{bold:#}\n  {text}"))?;
     let mut rows: Vec<(&str, String)> = Vec::new();
@@ -134,8 +105,8 @@ fn write_one(
         None => ("out", why),
     });
     let used = grouped(explanation.tokens_used);
-    let limit = grouped(task.budget.window_limit());
-    let limits = limits(&task.budget).map_or_else(String::new, |limits| format!(" ({limits})"));
+    let limit = grouped(task.budget().window_limit());
+    let limits = limits(task.budget()).map_or_else(String::new, |limits| format!(" ({limits})"));
     rows.push(("window", format!("uses {used} of {limit}{limits}")));
     if let Some(budget) = explanation.in_full_at {
         rows.push((
@@ -165,7 +136,7 @@ fn write_one(
         None => rows.push(("score", score(explanation.score))),
     }
     for (label, text) in rows {
-        let line = format!("  {label:<10}{text}");
+        let line = format!("  {label:<10}{}", escaped(&text));
         for line in wrap(&line, columns(), LABEL) {
             output.line(line)?;
         }
@@ -218,7 +189,7 @@ fn score_rows(part: &ScorePart, depth: usize, rows: &mut Vec<(&str, String)>) {
 }
 
 fn write_neighbors(
-    task: &Task,
+    task: &Prepared,
     explanation: &Explanation,
     output: &mut Output,
 ) -> Result<(), Failure> {
@@ -230,7 +201,7 @@ fn write_neighbors(
             right("rank"),
             left(""),
             right("#"),
-            left(task.label_heading()),
+            left(label_heading(task)),
             right("tokens"),
             right("score"),
             left("content"),
@@ -246,78 +217,50 @@ fn write_neighbors(
             task.label(index),
             grouped(neighbor.tokens),
             score(neighbor.score),
-            excerpt(task.items[index].content(), columns()),
+            excerpt(task.items()[index].content(), columns()),
         ]);
     }
     output.line("")?;
     output.table(&table)
 }
 
-/// Returns why a message is in the window or not.
-fn why(task: &Task, decisions: &Decisions<'_>, index: usize) -> String {
+/// Returns why a message is in the window or not. What was done to it comes first: the end is cut in a table.
+fn why(task: &Prepared, decisions: &Decisions<'_>, index: usize) -> String {
     match (decisions.inclusion(index), task.kept_because(index)) {
         (None, _) => decisions.phrase(index).unwrap_or_default(),
         (Some(reason), None) => reason.phrase(),
         (Some(reason @ InclusionReason::Shortened { .. }), Some(kept)) => {
-            format!("always kept: {kept}; {}", reason.phrase())
+            format!("{}; {kept}", reason.phrase())
         }
         (Some(_), Some(kept)) => format!("always kept: {kept}"),
     }
 }
 
-fn document(task: &Task, decisions: &Decisions<'_>) -> serde_json::Value {
-    let candidate = |index: usize| {
-        let (item, score) = (decisions.item(index), decisions.score(index));
-        let inclusion = decisions.inclusion(index);
-        json!({
-            "index": index,
-            "included": inclusion.is_some(),
-            "role": task.label(index),
-            "kind": item.kind(),
-            "tokens": item.tokens(),
-            "score": if score.is_finite() { json!(score) } else { json!(score.to_string()) },
-            "reason": match inclusion {
-                Some(reason) => json!(reason),
-                None => json!(decisions.exclusion(index)),
-            },
-        })
-    };
-    let window = decisions.window().iter().copied();
-    let all = window.chain(decisions.excluded());
-    let candidates = all.filter(|&index| index < task.len()).map(candidate);
-    json!({
-        "policy": task.policy.name,
-        "budget": task.budget,
-        "overhead": task.overhead(),
-        "tokens_used": task.tokens_of(decisions),
-        "candidates": candidates.collect::<Vec<_>>(),
-        "warnings": task.warnings(decisions.window()),
-    })
-}
-
-/// The order in which columns make room.
+/// The order in which columns make room. Why comes before the content, which the chat has, too: a reason with its
+/// numbers has up to 44 columns ("shortened to 97 of 431 tokens; newest step").
 const GIVES: &[Give] = &[
     Give::Cut("content", 24),
     Give::Omit("of budget"),
     Give::Omit("score"),
-    Give::Cut("why", 30),
-    Give::Cut("content", 12),
-    Give::Cut("why", 16),
+    Give::Cut("content", 8),
+    Give::Cut("why", 36),
     Give::Omit("content"),
+    Give::Cut("why", 16),
 ];
 
-fn table(task: &Task, output: &mut Output) -> Result<(), Failure> {
+fn table(task: &Prepared, output: &mut Output) -> Result<(), Failure> {
     const BAR: usize = 10;
-    let run = task.run()?;
-    let fitted = task.fitted(&run);
-    let summary = Summary::of_run(task, &run, fitted.as_ref());
-    let (decisions, bold, quiet) = (&run.decisions, style::HEADER, style::QUIET);
+    let fit = task.fit()?;
+    let summary = Summary::of_fit(task, &fit);
+    let (decisions, bold, quiet) = (&fit.run.decisions, style::HEADER, style::QUIET);
     let (used, limit) = summary.usage();
-    output.wrapped(format_args!("{bold}{}{bold:#}", summary.headline()))?;
+    let headline = summary.headline();
+    output.wrapped(format_args!("{bold}{}{bold:#}", escaped(&headline)))?;
     let share = bar(used, limit, columns().min(60) - 2);
     output.line(format_args!("  {share}"))?;
     let settings = summary.origin().into_iter().chain([summary.settings()]);
     for line in settings {
+        let line = escaped(&line);
         output.wrapped(format_args!("{quiet}  {line}{quiet:#}"))?;
     }
     output.line("")?;
@@ -325,7 +268,7 @@ fn table(task: &Task, output: &mut Output) -> Result<(), Failure> {
         [
             left(""),
             right("#"),
-            left(task.label_heading()),
+            left(label_heading(task)),
             right("tokens"),
             right("score"),
             left("of budget"),

@@ -1,20 +1,17 @@
 //! `cupel fit`
 
 use clap::Args;
-use cupel::{ContextBudget, total_tokens};
-use cupel_chat::{Chats, Fitted, SessionWindow, Shape, TokenCounter};
-use serde_json::{Value, json};
+use cupel_app::{Options, Prepared, PreparedSession, Scope, Source};
+use cupel_chat::Chats;
+use serde::Serialize;
 
 use crate::chats;
-use crate::decision::Run;
 use crate::diff::Diff;
-use crate::embed::{FitAnswer, Session, WindowMessage};
 use crate::failure::{Exit, Failure};
-use crate::input::Source;
 use crate::output::Output;
 use crate::session::SessionArgs;
 use crate::summary::Summary;
-use crate::task::{Content, Need, ReportArg, SessionTask, Settings, Task, TaskArgs};
+use crate::task::{ReportArg, TaskArgs};
 use crate::text::grouped_count;
 
 /// Fit a chat into a token budget
@@ -69,21 +66,21 @@ impl Fit {
         if source.had_byte_order_mark {
             output.warn("removed the byte order mark at the start of the input");
         }
-        let settings = self.task.settings()?;
+        let options = self.task.options()?;
         if let Some(chats) = chats::find(&source, self.task.read_args()) {
-            return self.run_many(&settings, &source, &chats, output);
+            return self.run_many(&options, &source, &chats, output);
         }
         if self.session.is_given() {
-            self.run_session(&settings, source, output)?;
+            self.run_session(&options, source, output)?;
         } else {
-            self.run_once(&settings, source, output)?;
+            self.run_once(&options, source, output)?;
         }
         Ok(Exit::Success)
     }
 
     fn run_many(
         &self,
-        settings: &Settings<'_>,
+        options: &Options,
         source: &Source,
         chats: &Chats<'_>,
         output: &mut Output,
@@ -96,12 +93,10 @@ impl Fit {
             return Err(Failure::input(message).in_file(&source.name));
         }
         let is_json = output.is_json();
-        let (answers, exit) = chats::fit_all(settings, source, chats, output, |task, fitted| {
-            let text = fitted.to_json();
+        let (answers, exit) = chats::fit_all(options, source, chats, output, |fit| {
+            let text = fit.text()?;
             if is_json {
-                let mut document = task_document(task, fitted);
-                document["chat"] = parsed(&text)?;
-                Ok(document.to_string())
+                json_line(&fit.answer().with_chat(&text)?)
             } else {
                 Ok(text)
             }
@@ -114,7 +109,7 @@ impl Fit {
         let texts: Vec<String> = texts.collect();
         if is_json {
             for text in texts {
-                output.line(text)?;
+                output.data_line(text)?;
             }
             output.finish()?;
         } else {
@@ -125,105 +120,50 @@ impl Fit {
 
     fn run_once(
         &self,
-        settings: &Settings<'_>,
+        options: &Options,
         source: Source,
         output: &mut Output,
     ) -> Result<(), Failure> {
-        let task = settings.task(source, Need::OneBudget)?;
-        let run = task.run()?;
-        self.report.write(&run.report)?;
-        let fitted = task.fitted(&run);
-        let text = match &fitted {
-            Some(fitted) => fitted.to_json(),
-            None => task.rewritten(&kept(&task, &run))?,
-        };
+        let prepared = Prepared::new(source, options, Scope::OneBudget)?;
+        let fit = prepared.fit()?;
+        self.report.write(&fit.run.report)?;
+        let text = fit.text()?;
         if output.is_json() {
-            let mut document = match &fitted {
-                Some(fitted) => task_document(&task, fitted),
-                None => described(&task, items_document(&task, &run)),
-            };
-            document["chat"] = parsed(&text)?;
-            return output.json(&document);
+            return output.json(&fit.answer().with_chat(&text)?);
         }
-        let diff = self.diff.then(|| match (&task.content, &fitted) {
-            (Content::Chat { chat, .. }, Some(fitted)) => Diff::of_chat(chat, &task.items, fitted),
-            _ => Diff::of_items(&task, &run),
-        });
+        let diff = self.diff.then(|| Diff::of_fit(&prepared, &fit));
         write_text(&text, diff.as_ref(), output)?;
-        Summary::of_run(&task, &run, fitted.as_ref()).write(output);
+        Summary::of_fit(&prepared, &fit).write(output);
         Ok(())
-    }
-
-    /// Checks the command line before there is an input.
-    pub(crate) fn check(&self) -> Result<(), Failure> {
-        self.task.check()
-    }
-
-    /// Fits one chat or list of items for a program, which has the messages.
-    pub(crate) fn answer(self, session: Option<&mut Session>) -> Result<FitAnswer, Failure> {
-        let source = self.task.source()?;
-        let settings = self.task.settings()?;
-        if session.is_none() && !self.session.is_given() {
-            let task = settings.task(source, Need::OneBudget)?;
-            let run = task.run()?.without_times();
-            let notes = task.header().notes();
-            return Ok(match (&task.content, task.fitted(&run)) {
-                (Content::Chat { chat, .. }, Some(fitted)) => {
-                    let document = task_document(&task, &fitted);
-                    FitAnswer::of_chat(chat, document, fitted, notes)
-                }
-                _ => FitAnswer {
-                    list: task.list_pointer(),
-                    document: described(&task, items_document(&task, &run)),
-                    messages: kept(&task, &run)
-                        .into_iter()
-                        .map(WindowMessage::Original)
-                        .collect(),
-                    scores: (0..task.len()).map(|it| run.decisions.score(it)).collect(),
-                    ranks: (0..task.len()).map(|it| run.decisions.rank(it)).collect(),
-                    report: run.report,
-                    notes,
-                },
-            });
-        }
-        let has_state = session.is_some() || self.session.has_state();
-        let task = settings.session(source, has_state)?;
-        let window = match session {
-            Some(session) => session.fit(&task)?,
-            None => self.session.fit(&task)?,
-        };
-        let document = session_document(&task, &window);
-        Ok(FitAnswer::of_chat(
-            &task.chat,
-            document,
-            window.fitted,
-            task.header().notes(),
-        ))
     }
 
     fn run_session(
         &self,
-        settings: &Settings<'_>,
+        options: &Options,
         source: Source,
         output: &mut Output,
     ) -> Result<(), Failure> {
-        let task = settings.session(source, self.session.has_state())?;
+        let mut task = PreparedSession::new(source, options, self.session.has_state())?;
+        self.session.prepare(&mut task)?;
         let window = self.session.fit(&task)?;
         self.report.write(&window.fitted.report)?;
         let text = window.fitted.to_json();
         if output.is_json() {
-            let mut document = session_document(&task, &window);
-            document["chat"] = parsed(&text)?;
-            return output.json(&document);
+            return output.json(&task.answer(&window).with_chat(&text)?);
         }
         let diff = self.diff.then(|| {
-            let items = task.chat.candidates(&*task.counter);
+            let items = task.chat.candidates(task.counter());
             Diff::of_chat(&task.chat, &items, &window.fitted)
         });
         write_text(&text, diff.as_ref(), output)?;
         Summary::of_session(&task, &window).write(output);
         Ok(())
     }
+}
+
+/// Returns an answer as one line of JSON.
+pub(super) fn json_line(answer: &impl Serialize) -> Result<String, Failure> {
+    serde_json::to_string(answer).map_err(|error| Failure::internal(error.to_string()))
 }
 
 /// Writes the answer: the chat, or the list of changes and the chat to a file.
@@ -239,92 +179,4 @@ fn write_text(text: &str, diff: Option<&Diff>, output: &mut Output) -> Result<()
         }
     }
     output.finish()
-}
-
-fn kept(task: &Task, run: &Run<'_>) -> Vec<usize> {
-    let mut kept = run.decisions.window().to_vec();
-    kept.retain(|&index| index < task.len());
-    kept.sort_unstable();
-    kept
-}
-
-/// Parses the written chat: one value is the document, several are lines.
-pub(super) fn parsed(text: &str) -> Result<Value, Failure> {
-    let values = serde_json::Deserializer::from_str(text).into_iter();
-    let values: Vec<Value> = values
-        .collect::<Result<_, _>>()
-        .map_err(|error| Failure::internal(error.to_string()))?;
-    Ok(match <[_; 1]>::try_from(values) {
-        Ok([document]) => document,
-        Err(lines) => lines.into(),
-    })
-}
-
-/// Returns the answer of a chat in JSON, without the chat.
-pub(super) fn task_document(task: &Task, fitted: &Fitted<'_>) -> Value {
-    described(task, chat_document(fitted))
-}
-
-/// Adds how the input was read and counted.
-fn described(task: &Task, mut document: Value) -> Value {
-    let counter = task.counter.as_deref();
-    describe(&mut document, task.shape(), &task.budget, counter);
-    document
-}
-
-fn chat_document(fitted: &Fitted<'_>) -> Value {
-    json!({
-        "kept": fitted.kept,
-        "dropped": fitted.dropped,
-        "shortened": fitted.shortened,
-        "markers": fitted.markers,
-        "warnings": fitted.warnings,
-        "tokens_before": fitted.tokens_before,
-        "tokens_after": fitted.tokens_after,
-    })
-}
-
-fn items_document(task: &Task, run: &Run<'_>) -> Value {
-    let mut dropped = run.decisions.excluded();
-    dropped.sort_unstable();
-    let dropped = dropped.into_iter().map(|index| {
-        json!({
-            "index": index,
-            "role": task.label(index),
-            "tokens": task.items[index].tokens(),
-            "reason": run.decisions.exclusion(index),
-        })
-    });
-    json!({
-        "kept": kept(task, run),
-        "dropped": dropped.collect::<Vec<_>>(),
-        "shortened": [],
-        "markers": [],
-        "warnings": [],
-        "tokens_before": total_tokens(&task.items),
-        "tokens_after": run.decisions.tokens_used(),
-    })
-}
-
-/// Returns the answer of a session in JSON, without the chat.
-fn session_document(task: &SessionTask, window: &SessionWindow<'_>) -> Value {
-    let mut document = chat_document(&window.fitted);
-    document["reuse"] = json!(window.reuse);
-    document["rebuilt"] = json!(window.rebuilt);
-    let counter = Some(&*task.counter);
-    describe(&mut document, task.chat.shape(), &task.budget, counter);
-    document
-}
-
-/// Adds how the input was read and counted.
-fn describe(
-    document: &mut Value,
-    shape: Shape,
-    budget: &ContextBudget,
-    counter: Option<&dyn TokenCounter>,
-) {
-    document["shape"] = shape.name().into();
-    document["budget"] = budget.window_limit().into();
-    document["counter"] = json!(counter.map(TokenCounter::name));
-    document["estimated"] = counter.is_some_and(TokenCounter::is_estimate).into();
 }

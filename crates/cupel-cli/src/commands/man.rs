@@ -6,7 +6,8 @@ use clap::{Args, CommandFactory as _};
 
 use crate::args::Cli;
 use crate::failure::{Exit, Failure};
-use crate::output::{Output, write_file};
+use crate::output::Output;
+use crate::replace::write_file;
 
 /// Write the manual pages
 #[derive(Debug, Args)]

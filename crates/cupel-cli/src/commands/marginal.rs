@@ -1,12 +1,12 @@
 //! `cupel marginal`
 
 use clap::Args;
-use serde_json::json;
+use cupel_app::{LostItem, Scope};
 
 use crate::budget::tokens;
 use crate::failure::{Exit, Failure};
 use crate::output::{Output, columns};
-use crate::task::{Need, TaskArgs};
+use crate::task::{TaskArgs, label_heading, warn};
 use crate::text::{Give, Table, excerpt, grouped, left, right};
 
 /// Show what a smaller budget loses
@@ -27,42 +27,14 @@ Examples:
 
 impl Marginal {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
-        let task = self.task.load(Need::Budget)?;
-        task.warn(output);
-        if self.slack > task.budget.max_tokens() {
-            let (slack, most) = (grouped(self.slack), grouped(task.budget.max_tokens()));
-            return Err(
-                Failure::input(format!("--slack {slack} is greater than the budget"))
-                    .help(format!("give at most the budget, {most}")),
-            );
-        }
-        if task.pipeline().policy().slicer().is_quota() {
-            return Err(Failure::input(
-                "a percentage quota changes with the budget, so no item is marginal",
-            )
-            .help("use a policy without a quota slicer, or see all budgets with `cupel sweep`"));
-        }
-        let smaller = task
-            .budget
-            .with_limits(
-                task.budget.max_tokens() - self.slack,
-                (task.budget.target_tokens() - self.slack).max(0),
-            )
-            .map_err(|error| Failure::run(&error))?;
-        let kept = task.decide_within(&smaller)?;
-        let decisions = task.decide()?;
-        let lost = decisions.window().iter().copied();
-        let lost: Vec<usize> = lost
-            .filter(|&index| kept.inclusion(index).is_none())
-            .collect();
+        let task = self.task.load(Scope::Budget)?;
+        warn(&task, output);
+        let answer = task.marginal(self.slack)?;
         if output.is_json() {
-            let items = lost
-                .iter()
-                .map(|&index| json!({ "index": index, "item": task.items[index] }));
-            output.json(&json!({ "slack": self.slack, "lost": items.collect::<Vec<_>>() }))?;
+            output.json(&answer)?;
             return Ok(Exit::Success);
         }
-        if lost.is_empty() {
+        if answer.lost.is_empty() {
             output.note(format_args!(
                 "a budget smaller by {} tokens loses nothing",
                 grouped(self.slack)
@@ -72,17 +44,16 @@ impl Marginal {
         let mut table = Table::new(
             [
                 right("#"),
-                left(task.label_heading()),
+                left(label_heading(&task)),
                 right("tokens"),
                 left("content"),
             ],
             &[Give::Cut("content", 16)],
         );
-        for &index in &lost {
-            let item = &task.items[index];
+        for LostItem { index, item } in &answer.lost {
             table.row(vec![
                 index.to_string(),
-                task.label(index),
+                task.label(*index),
                 grouped(item.tokens()),
                 excerpt(item.content(), columns()),
             ]);

@@ -1,14 +1,13 @@
 //! `cupel min-budget`
 
 use clap::Args;
-use cupel::{BudgetSweep, ItemIntervals};
-use serde_json::json;
+use cupel_app::{MinBudget, Prepared, Scope};
 
 use crate::budget::tokens;
 use crate::failure::{Exit, Failure};
 use crate::output::{Output, columns};
 use crate::progress::Progress;
-use crate::task::{Need, Task, TaskArgs, position};
+use crate::task::{TaskArgs, label_heading, position, warn};
 use crate::text::{Give, Table, budget_ranges, excerpt, grouped, left, right};
 
 /// Find the smallest budget from which on a message stays
@@ -18,7 +17,7 @@ use crate::text::{Give, Table, budget_ranges, excerpt, grouped, left, right};
 /// include it are listed, too. The default policy for chats has none: what a budget keeps, every larger one keeps.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = MORE)]
-pub(crate) struct MinBudget {
+pub(crate) struct MinBudgetArgs {
     /// Position of the message in the input, from 0. Default: all
     #[arg(long, value_name = "K", value_parser = position)]
     item: Option<usize>,
@@ -45,118 +44,47 @@ Examples:
 Exit status: 1 if the item does not stay at any budget up to the ceiling, 130 if
 Ctrl-C ended a long search (the answer covers the budgets reached so far).";
 
-/// The budgets at which one message or item is included.
-struct Budgets {
-    index: usize,
-    /// The least budget from which on it stays.
-    stays_from: Option<i64>,
-    /// The least budget from which on it stays in full.
-    in_full_from: Option<i64>,
-    /// All ranges.
-    ranges: Vec<(i64, i64)>,
-}
-
-impl Budgets {
-    /// Reads the budgets off a sweep that ends at `last`.
-    fn new(item: &ItemIntervals, last: i64) -> Self {
-        let stays = item.intervals.last().filter(|(_, to)| *to >= last);
-        let forms = item.forms();
-        let in_full = forms
-            .last()
-            .filter(|(_, to, view)| *to >= last && view.is_none());
-        Self {
-            index: item.index,
-            stays_from: stays.map(|(from, _)| *from),
-            in_full_from: in_full.map(|(from, _, _)| *from),
-            ranges: item.intervals.clone(),
-        }
-    }
-
-    /// Returns the ranges below the one from which on the item stays.
-    fn below(&self) -> &[(i64, i64)] {
-        match self.stays_from {
-            Some(_) => &self.ranges[..self.ranges.len() - 1],
-            None => &self.ranges,
-        }
-    }
-
-    /// Returns the least budget in full, if the item is shortened at smaller ones.
-    fn shortened_below(&self) -> Option<i64> {
-        self.in_full_from
-            .filter(|_| self.in_full_from != self.stays_from)
-    }
-}
-
-impl MinBudget {
+impl MinBudgetArgs {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
-        let task = self.task.load(Need::AnyBudget)?;
-        task.warn(output);
-        if let Some(item) = self.item {
-            task.check_index(item)?;
-        }
-        let ceiling = self.ceiling.unwrap_or_else(|| task.all_tokens());
+        let task = self.task.load(Scope::AnyBudget)?;
+        warn(&task, output);
         let mut progress = Progress::new(output);
-        let sweep = task.sweep(0, Some(ceiling), |now| progress.observe(now));
-        let stopped_at = progress.finish();
-        let sweep = sweep?;
-        let last = stopped_at.unwrap_or(ceiling);
-        let asked = match self.item {
-            Some(item) => &sweep.items[item..=item],
-            None => &sweep.items[..],
-        };
-        let found: Vec<Budgets> = asked.iter().map(|item| Budgets::new(item, last)).collect();
-        match (self.item, &found[..]) {
-            _ if output.is_json() => {
-                output.json(&document(&sweep, ceiling, stopped_at, &found))?;
+        let answer = task.min_budget(self.item, self.ceiling, &mut |now| progress.observe(now));
+        progress.finish();
+        let answer = answer?;
+        match (self.item, &answer.items[..]) {
+            _ if output.is_json() => output.json(&answer)?,
+            (Some(_), [budgets]) => {
+                let last = answer.stopped_at.unwrap_or(answer.ceiling);
+                one(&task, budgets, last, output)?;
             }
-            (Some(_), [budgets]) => one(&task, budgets, last, output)?,
-            _ => output.table(&table(&task, &found))?,
+            (_, found) => output.table(&table(&task, found))?,
         }
         output.finish()?;
-        if !sweep.exact {
+        if !answer.exact {
             output.note("budgets were sampled: a smaller one may do, too");
         }
-        if let Some(budget) = stopped_at {
+        if let Some(budget) = answer.stopped_at {
             output.note(format_args!(
                 "stopped: budgets above {} were not tried",
                 grouped(budget)
             ));
             return Ok(Exit::Stopped);
         }
-        let missed = self.item.is_some() && found.iter().any(|it| it.stays_from.is_none());
+        let missed = self.item.is_some() && answer.items.iter().any(|it| it.min_budget.is_none());
         Ok(if missed { Exit::Over } else { Exit::Success })
     }
 }
 
-fn document(
-    sweep: &BudgetSweep,
-    ceiling: i64,
-    stopped_at: Option<i64>,
-    found: &[Budgets],
-) -> serde_json::Value {
-    let items = found.iter().map(|it| {
-        json!({
-            "index": it.index,
-            "min_budget": it.stays_from,
-            "in_full": it.in_full_from,
-            "ranges": it.ranges,
-        })
-    });
-    let mut answer = json!({
-        "exact": sweep.exact,
-        "ceiling": ceiling,
-        "items": items.collect::<Vec<_>>(),
-    });
-    if let Some(budget) = stopped_at {
-        answer["stopped_at"] = budget.into();
-    }
-    answer
-}
-
 /// Writes the budget of one item, and its ranges to standard error.
-fn one(task: &Task, budgets: &Budgets, last: i64, output: &mut Output) -> Result<(), Failure> {
+fn one(
+    task: &Prepared,
+    budgets: &MinBudget,
+    last: i64,
+    output: &mut Output,
+) -> Result<(), Failure> {
     let below = budget_ranges(budgets.below());
-    match budgets.stays_from {
+    match budgets.min_budget {
         Some(budget) => {
             output.line(budget)?;
             output.finish()?;
@@ -188,12 +116,12 @@ const GIVES: &[Give] = &[
     Give::Omit("also at"),
 ];
 
-fn table(task: &Task, found: &[Budgets]) -> Table {
+fn table(task: &Prepared, found: &[MinBudget]) -> Table {
     let has_ranges = found.iter().any(|it| !it.below().is_empty());
     let has_views = found.iter().any(|it| it.shortened_below().is_some());
     let mut headers = vec![
         right("#"),
-        left(task.label_heading()),
+        left(label_heading(task)),
         right("tokens"),
         right("stays from"),
     ];
@@ -203,15 +131,15 @@ fn table(task: &Task, found: &[Budgets]) -> Table {
     let mut table = Table::new(headers, GIVES);
     for budgets in found {
         let index = budgets.index;
-        let item = &task.items[index];
+        let item = &task.items()[index];
         let budget = |budget: Option<i64>| budget.map_or_else(|| "-".to_owned(), grouped);
         let mut row = vec![
             index.to_string(),
             task.label(index),
             grouped(item.tokens()),
-            budget(budgets.stays_from),
+            budget(budgets.min_budget),
         ];
-        row.extend(has_views.then(|| budget(budgets.in_full_from)));
+        row.extend(has_views.then(|| budget(budgets.in_full)));
         row.extend(has_ranges.then(|| budget_ranges(budgets.below())));
         row.push(excerpt(item.content(), columns()));
         table.row(row);

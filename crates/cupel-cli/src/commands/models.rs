@@ -1,7 +1,7 @@
 //! `cupel models`
 
 use clap::Args;
-use cupel_chat::{MODELS, MODELS_AS_OF, Model, TokenCounter as _};
+use cupel_chat::{Encoding, MODELS, MODELS_AS_OF, Model, TokenCounter as _};
 use serde_json::{Value, json};
 
 use crate::failure::{Exit, Failure};
@@ -47,7 +47,13 @@ impl Models {
         output.wrapped(format_args!(
             "As of {MODELS_AS_OF}. For any other model, give --encoding and --budget."
         ))?;
-        output.line("Built with Meta Llama 3.")?;
+        if models
+            .iter()
+            .any(|model| model.encoding == Some(Encoding::Llama3))
+        {
+            // The license of this vocabulary asks for these words where a product shows what it is built with.
+            output.line("Built with Meta Llama 3.")?;
+        }
         Ok(Exit::Success)
     }
 }

@@ -5,7 +5,7 @@ use cupel::config::{Format, Preset, policy_schema, presets, request_schema};
 use serde_json::json;
 
 use crate::failure::{Exit, Failure};
-use crate::input::Source;
+use crate::input;
 use crate::output::{Output, columns, style};
 use crate::task::Named;
 use crate::text::wrap;
@@ -166,12 +166,16 @@ impl Check {
         let mut checked = Vec::new();
         for name in &self.policies {
             let named = match name.as_str() {
-                "-" => Source::read("-".as_ref()).map(Named::File),
+                "-" => input::read("-".as_ref()).map(Named::File),
                 name => Named::find(name),
             };
             let faults = match named {
-                Ok(Named::Preset(_) | Named::Given(_)) => Vec::new(),
-                Ok(Named::File(source)) => source.policy_faults(),
+                Ok(Named::Preset(_)) => Vec::new(),
+                Ok(Named::File(source)) => source
+                    .policy_faults()
+                    .into_iter()
+                    .map(Failure::from)
+                    .collect(),
                 Err(failure) => vec![failure],
             };
             let problems = faults.into_iter().map(Failure::into_problem);

@@ -6,18 +6,16 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use cupel::config::{PolicyConfig, ScorerConfig};
-use cupel::{ContextItem, Language, RelevanceScorer, ScorePart, Scorer};
-use cupel_chat::Shape;
-use serde_json::json;
+use cupel::ScorePart;
+use cupel_app::{Options, Passage, SearchAnswer, scorer_named, search, term, words};
 
-use crate::classify::{Classified, Input};
 use crate::counting::ChatArgs;
+use crate::dialect::CommandLine;
 use crate::failure::{Exit, Failure};
-use crate::input::Source;
+use crate::input;
 use crate::output::{Output, columns, style};
-use crate::task::NamedPolicy;
-use crate::text::{char_width, counted, excerpt, grouped, score, width, wrap};
+use crate::task::find_policy;
+use crate::text::{char_width, counted, excerpt, grouped, grouped_count, score, width, wrap};
 
 /// Find the passages that match a question
 ///
@@ -56,162 +54,77 @@ Examples:
   cupel search items.json 'carrier of order 4711' --top 3
   cupel search chat.json timeout --scorer relevance --json";
 
-/// The scorer without `--scorer` and `--policy`.
-const DEFAULT_SCORER: &str = "conversation";
-
 impl Search {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
-        let NamedPolicy { name, policy } = self.scorer()?;
-        let passages = self.read()?;
-        if !policy.needs_query() {
-            output.warn(format_args!("the scorer {name} does not read the question"));
+        let policy = match (&self.policy, &self.scorer) {
+            (Some(name), _) => Some(find_policy(name)?),
+            (None, Some(name)) => Some(scorer_named(name)?),
+            (None, None) => None,
+        };
+        let options = Options {
+            policy,
+            read: self.chat.read.options(),
+            counter: self.chat.counter(),
+            ..Options::default()
+        };
+        let source = input::read(&self.file)?;
+        let answer = search(&source, &self.query, self.top, &options)?;
+        for notice in &answer.notices {
+            output.warn(notice.message(&CommandLine));
         }
-        let policy = policy.with_query(&*self.query);
-        let parts = policy
-            .scorer()
-            .explain_all(&passages.items)
-            .map_err(|error| Failure::run(&error))?;
-        let mut ranked: Vec<(usize, ScorePart)> = parts.into_iter().enumerate().collect();
-        ranked.retain(|(_, part)| part.score > 0.0);
-        ranked.sort_by(|(a, one), (b, other)| other.score.total_cmp(&one.score).then(a.cmp(b)));
-        let matching = ranked.len();
-        ranked.truncate(self.top);
         if output.is_json() {
-            let passages = ranked.iter().map(|(index, part)| {
-                let item = &passages.items[*index];
-                json!({
-                    "index": index,
-                    "role": passages.labels[*index],
-                    "tokens": item.tokens(),
-                    "score": part.score,
-                    "parts": part.parts,
-                    "content": item.content(),
-                })
-            });
-            output.json(&json!({
-                "query": self.query,
-                "scorer": name,
-                "matching": matching,
-                "passages": passages.collect::<Vec<_>>(),
-            }))?;
+            output.json(&answer)?;
             return Ok(Exit::Success);
         }
-        let matched = matched_words(
-            &passages.items,
-            &ranked,
-            policy.scorer().language().unwrap_or_default(),
-        );
-        for (index, part) in &ranked {
-            passages.write(*index, part, &matched, output)?;
+        for passage in &answer.passages {
+            write(&answer, passage, output)?;
         }
         output.finish()?;
-        let unit = passages.shape.unit();
-        output.note(match matching {
+        let unit = answer.shape.unit();
+        output.note(match answer.matching {
             0 => format!("no {unit} matches"),
-            _ => format!(
-                "{} of {} score above 0, scorer {name}",
-                grouped(i64::try_from(matching).unwrap_or(i64::MAX)),
-                counted(passages.items.len(), unit)
+            matching => format!(
+                "{} of {} score above 0, scorer {}",
+                grouped_count(matching),
+                counted(answer.len, unit),
+                answer.scorer
             ),
         });
         Ok(Exit::Success)
     }
-
-    /// Returns a policy with the scorer, under the name of the option.
-    fn scorer(&self) -> Result<NamedPolicy, Failure> {
-        if let Some(name) = &self.policy {
-            return NamedPolicy::find(name);
-        }
-        let name = self.scorer.as_deref().unwrap_or(DEFAULT_SCORER);
-        let config: Result<ScorerConfig, _> = serde_json::from_value(json!({ "type": name }));
-        let config = config.map_err(|error| error.to_string());
-        let policy = config.and_then(|scorer| {
-            let policy = PolicyConfig::new(scorer).build();
-            policy.map_err(|error| error.to_string())
-        });
-        Ok(NamedPolicy {
-            name: name.to_owned(),
-            policy: policy.map_err(|error| {
-                Failure::input(format!("--scorer {name}: {error}"))
-                    .help("--policy FILE names a scorer with fields")
-            })?,
-        })
-    }
-
-    fn read(&self) -> Result<Passages, Failure> {
-        let source = Source::read(&self.file)?;
-        let classified = Classified::of(&source, &self.chat.read);
-        let counter = self.chat.counter(None, None)?;
-        let input = Input::read(&source, &classified, &self.chat.read, &|text| {
-            counter.count(text)
-        })?;
-        Ok(match input {
-            Input::Chat(chat) => {
-                let counter = self.chat.counter(chat.model(), Some(chat.shape()))?;
-                Passages {
-                    shape: chat.shape(),
-                    labels: chat.messages().map(|it| it.label().to_owned()).collect(),
-                    items: chat.items(&*counter),
-                }
-            }
-            Input::Items { request, .. } => Passages {
-                shape: Shape::Items,
-                labels: request
-                    .items
-                    .iter()
-                    .map(|it| it.kind().to_string())
-                    .collect(),
-                items: request.items,
-            },
-        })
-    }
-}
-
-/// The messages or items of an input.
-struct Passages {
-    shape: Shape,
-    /// The role of each message, or the kind of each item.
-    labels: Vec<String>,
-    items: Vec<ContextItem>,
 }
 
 /// The columns before the text of a passage, and its most lines.
 const INDENT: usize = 8;
 const LINES: usize = 3;
 
-impl Passages {
-    fn write(
-        &self,
-        index: usize,
-        part: &ScorePart,
-        matched: &BTreeSet<String>,
-        output: &mut Output,
-    ) -> Result<(), Failure> {
-        let (item, bold, quiet) = (&self.items[index], style::HEADER, style::QUIET);
-        let unit = self.shape.unit();
-        let label = excerpt(&self.labels[index], 24);
-        output.line(format_args!(
-            "{bold}{}{bold:#}  {unit} {index} ({label}), {} tokens",
-            score(part.score),
-            grouped(item.tokens())
-        ))?;
-        let indent = " ".repeat(INDENT);
-        let passage = passage(item.content(), matched, columns() - INDENT);
-        for line in wrap(&format!("{indent}{passage}"), columns(), INDENT) {
-            output.line(line)?;
-        }
-        let added: Vec<String> = added(part)
-            .into_iter()
-            .map(|(name, score)| format!("{name} {score:.4}"))
-            .collect();
-        if !added.is_empty() {
-            let added = format!("{indent}{}", added.join(", "));
-            for line in wrap(&added, columns(), INDENT) {
-                output.line(format_args!("{quiet}{line}{quiet:#}"))?;
-            }
-        }
-        output.line("")
+/// Writes a passage: its score, its text around the first match, and what each word adds.
+fn write(answer: &SearchAnswer, found: &Passage, output: &mut Output) -> Result<(), Failure> {
+    let (bold, quiet) = (style::HEADER, style::QUIET);
+    output.line(format_args!(
+        "{bold}{}{bold:#}  {} {} ({}), {} tokens",
+        score(found.score),
+        answer.shape.unit(),
+        found.index,
+        excerpt(&found.role, 24),
+        grouped(found.tokens)
+    ))?;
+    let indent = " ".repeat(INDENT);
+    let text = passage(&found.content, &answer.matched_words, columns() - INDENT);
+    for line in wrap(&format!("{indent}{text}"), columns(), INDENT) {
+        output.line(line)?;
     }
+    let added: Vec<String> = added(&found.part)
+        .into_iter()
+        .map(|(name, score)| format!("{name} {score:.4}"))
+        .collect();
+    if !added.is_empty() {
+        let added = format!("{indent}{}", added.join(", "));
+        for line in wrap(&added, columns(), INDENT) {
+            output.line(format_args!("{quiet}{line}{quiet:#}"))?;
+        }
+    }
+    output.line("")
 }
 
 /// Returns what each part adds to a score, by name. A part whose own parts do not add up to it, such as a rank, is
@@ -234,11 +147,6 @@ fn added(part: &ScorePart) -> Vec<(String, f64)> {
     added
 }
 
-/// Returns the word of the question in the name of a part, and where it matches.
-fn term(name: &str) -> Option<(&str, &str)> {
-    name.strip_prefix("term \"")?.rsplit_once('"')
-}
-
 /// Returns the name of a part: `keys`, `keys (2 items before)`.
 fn part_name(name: &str) -> String {
     match term(name) {
@@ -246,43 +154,6 @@ fn part_name(name: &str) -> String {
         Some((word, place)) => format!("{word} ({})", place.trim_start_matches(", ")),
         None => name.to_owned(),
     }
-}
-
-/// Returns the words of the passages that match a term of the question.
-fn matched_words(
-    items: &[ContextItem],
-    ranked: &[(usize, ScorePart)],
-    language: Language,
-) -> BTreeSet<String> {
-    let mut terms = BTreeSet::new();
-    let mut texts = BTreeSet::new();
-    for (index, part) in ranked {
-        collect_terms(part, &mut terms);
-        texts.extend(words(items[*index].content()));
-    }
-    // A word matches if it has a score as a text of its own.
-    let texts: Vec<ContextItem> = texts
-        .into_iter()
-        .filter_map(|word| ContextItem::builder(word, 1).build().ok())
-        .collect();
-    let query = terms.into_iter().collect::<Vec<_>>().join(" ");
-    let scorer = RelevanceScorer::new(query).with_language(language);
-    let scores = scorer.score_all(&texts).unwrap_or_default();
-    let matched = texts.iter().zip(scores).filter(|(_, score)| *score > 0.0);
-    matched.map(|(word, _)| word.content().to_owned()).collect()
-}
-
-fn collect_terms<'p>(part: &'p ScorePart, terms: &mut BTreeSet<&'p str>) {
-    terms.extend(term(&part.scorer).map(|(word, _)| word));
-    for inner in &part.parts {
-        collect_terms(inner, terms);
-    }
-}
-
-/// Returns the runs of letters and digits in a text.
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    let words = text.split(|c: char| !c.is_alphanumeric());
-    words.filter(|word| !word.is_empty())
 }
 
 /// Returns about three lines of a text from shortly before its first match, with the matches highlighted.

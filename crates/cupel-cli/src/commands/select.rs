@@ -1,13 +1,12 @@
 //! `cupel select`
 
 use clap::Args;
+use cupel_app::{Form, Prepared, Run};
 
-use crate::classify::Form;
-use crate::decision::Run;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 use crate::summary::Summary;
-use crate::task::{ItemsArgs, ReportArg, Task};
+use crate::task::{ItemsArgs, ReportArg};
 
 /// Select the items that fit a token budget
 ///
@@ -54,7 +53,12 @@ impl Select {
 }
 
 /// Writes the selected items as they stand in the input, shortened ones as their views.
-fn write_items(task: &Task, form: Form, run: &Run<'_>, output: &mut Output) -> Result<(), Failure> {
+fn write_items(
+    task: &Prepared,
+    form: Form,
+    run: &Run<'_>,
+    output: &mut Output,
+) -> Result<(), Failure> {
     let written = task.written(form)?;
     let decisions = &run.decisions;
     let text = |&index: &usize| match decisions.view(index) {
@@ -63,7 +67,7 @@ fn write_items(task: &Task, form: Form, run: &Run<'_>, output: &mut Output) -> R
     };
     let mut window = decisions.window().iter().map(text);
     match form {
-        Form::Lines => window.try_for_each(|item| output.line(item)),
+        Form::Lines => window.try_for_each(|item| output.data_line(item)),
         Form::Array | Form::Request => {
             let mut between = "";
             output.text("[")?;
@@ -71,7 +75,7 @@ fn write_items(task: &Task, form: Form, run: &Run<'_>, output: &mut Output) -> R
                 output.text(format_args!("{between}\n  {item}"))?;
                 between = ",";
             }
-            output.line(if between.is_empty() { "]" } else { "\n]" })
+            output.data_line(if between.is_empty() { "]" } else { "\n]" })
         }
     }
 }

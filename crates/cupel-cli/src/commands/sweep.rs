@@ -1,15 +1,18 @@
 //! `cupel sweep`
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
 use clap::{Args, ValueEnum};
 use cupel::{BudgetSweep, SweepStep};
-use serde::Serialize;
+use cupel_app::{Prepared, Scope, SweepAnswer};
 
 use crate::budget::tokens;
 use crate::failure::{Exit, Failure};
 use crate::output::{Output, columns, style};
 use crate::progress::Progress;
-use crate::task::{Need, Task, TaskArgs};
-use crate::text::{Give, Table, grouped, grouped_count, right, score, words};
+use crate::task::{TaskArgs, warn};
+use crate::text::{Give, Table, grouped, grouped_count, left, right, score, words};
 
 /// Show what each budget of a range keeps
 ///
@@ -50,29 +53,20 @@ Examples:
 
 impl Sweep {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
-        let task = self.task.load(Need::AnyBudget)?;
-        task.warn(output);
-        if let Some(to) = self.to.filter(|to| *to < self.from) {
-            return Err(
-                Failure::input(format!("--from {} is greater than --to {to}", self.from))
-                    .help("give the smaller budget to --from"),
-            );
-        }
+        let task = self.task.load(Scope::AnyBudget)?;
+        warn(&task, output);
         let mut progress = Progress::new(output);
-        let sweep = task.sweep(self.from, self.to, |now| progress.observe(now));
-        let stopped_at = progress.finish();
-        let mut sweep = sweep?;
-        task.add_markers(&mut sweep);
+        let answer = task.sweep(self.from, self.to, &mut |now| progress.observe(now));
+        progress.finish();
+        let answer = answer?;
+        let SweepAnswer { sweep, stopped_at } = &answer;
         if output.is_json() {
-            output.json(&Answer {
-                sweep: &sweep,
-                stopped_at,
-            })?;
+            output.json(&answer)?;
         } else {
             match self.csv {
                 Some(Csv::Steps) => output.text(sweep.steps_csv())?,
                 Some(Csv::Items) => output.text(sweep.intervals_csv())?,
-                None => plot(&task, &sweep, output)?,
+                None => plot(&task, sweep, output)?,
             }
         }
         if !sweep.exact {
@@ -83,28 +77,17 @@ impl Sweep {
         };
         output.note(format_args!(
             "stopped: budgets above {} were not tried",
-            grouped(budget)
+            grouped(*budget)
         ));
         Ok(Exit::Stopped)
     }
 }
 
-/// The answer as JSON.
-#[derive(Serialize)]
-struct Answer<'a> {
-    #[serde(flatten)]
-    sweep: &'a BudgetSweep,
-    /// The budget at which Ctrl-C stopped the sweep.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stopped_at: Option<i64>,
-}
-
 /// A number of a step.
 type Measure = fn(&SweepStep) -> f64;
 
-/// Writes three lines over the budgets, then the first steps as a table.
-fn plot(task: &Task, sweep: &BudgetSweep, output: &mut Output) -> Result<(), Failure> {
-    const ROWS: usize = 16;
+/// Writes three lines over the budgets, then the steps that matter most as a table.
+fn plot(task: &Prepared, sweep: &BudgetSweep, output: &mut Output) -> Result<(), Failure> {
     const LABEL: usize = 9;
     const MAX_PLOT: usize = 100;
     let (Some(first), Some(last)) = (sweep.steps.first(), sweep.steps.last()) else {
@@ -149,36 +132,104 @@ fn plot(task: &Task, sweep: &BudgetSweep, output: &mut Output) -> Result<(), Fai
     output.line(format_args!("  budget {from}{}{to}", " ".repeat(gap)))?;
     output.line("")?;
 
+    let budget = Some(task.budget().target_tokens()).filter(|budget| *budget < task.all_tokens());
+    let shown = shown_steps(&sweep.steps, budget);
+    output.table(&table(&sweep.steps, &shown, budget, units))?;
+    if shown.len() < sweep.steps.len() {
+        let around = budget.map_or_else(String::new, |budget| {
+            format!(", those around the budget of {} (>)", grouped(budget))
+        });
+        output.wrapped(format_args!(
+            "{} of {} steps: the first and the last window{around}, and the largest changes. --csv and --json write all of them.",
+            grouped_count(shown.len()),
+            grouped_count(sweep.steps.len())
+        ))?;
+    }
+    Ok(())
+}
+
+/// The most rows of the table.
+const ROWS: usize = 16;
+
+/// Returns the positions of the steps that the table shows, in ascending order: all, if they are few; otherwise the
+/// first and the last window, two steps on each side of the budget, and the steps at which the tokens of the window
+/// change most.
+fn shown_steps(steps: &[SweepStep], budget: Option<i64>) -> Vec<usize> {
+    const AROUND: usize = 2;
+    if steps.len() <= ROWS {
+        return (0..steps.len()).collect();
+    }
+    let first = steps.iter().position(|step| step.error.is_none());
+    let last = steps.len() - 1;
+    let mut shown = BTreeSet::from([first.unwrap_or(0), last]);
+    if let Some(at) = budget.and_then(|budget| step_of(steps, budget)) {
+        shown.extend(at.saturating_sub(AROUND)..=(at + AROUND).min(last));
+    }
+    let change = |&at: &usize| (steps[at].tokens_used - steps[at - 1].tokens_used).unsigned_abs();
+    let mut by_change: Vec<usize> = (1..steps.len()).collect();
+    // Stable: the smaller budget of equal changes.
+    by_change.sort_by_key(|at| Reverse(change(at)));
+    for at in by_change {
+        if shown.len() == ROWS {
+            break;
+        }
+        shown.insert(at);
+    }
+    shown.into_iter().collect()
+}
+
+/// Returns the position of the step that contains a budget.
+fn step_of(steps: &[SweepStep], budget: i64) -> Option<usize> {
+    steps
+        .iter()
+        .position(|step| (step.from..=step.to).contains(&budget))
+}
+
+/// Returns a table of some steps, with a row of dots in the place of others and `>` at the one of the budget.
+fn table(steps: &[SweepStep], shown: &[usize], budget: Option<i64>, units: String) -> Table {
     let mut table = Table::new(
         [
+            left(""),
             right("from"),
             right("to"),
             right(units),
             right("shortened"),
             right("tokens"),
+            right("change"),
             right("score"),
         ],
-        &[Give::Omit("shortened"), Give::Cut("score", 6)],
+        &[
+            Give::Cut("score", 16),
+            Give::Omit("change"),
+            Give::Omit("shortened"),
+            Give::Cut("score", 6),
+        ],
     );
-    for step in sweep.steps.iter().take(ROWS) {
-        let result = step.error.map_or_else(|| score(step.total_score), words);
+    let of_budget = budget.and_then(|budget| step_of(steps, budget));
+    let mut next = 0;
+    for &at in shown {
+        let step = &steps[at];
+        if at > next {
+            let mut dots = vec![String::new(); 8];
+            dots[1] = "...".to_owned();
+            table.row(dots);
+        }
+        next = at + 1;
+        let before = at.checked_sub(1).map_or(0, |at| steps[at].tokens_used);
+        let change = step.tokens_used - before;
+        let mark = if Some(at) == of_budget { ">" } else { "" };
         table.row(vec![
+            mark.to_owned(),
             grouped(step.from),
             grouped(step.to),
             grouped_count(step.included),
             grouped_count(step.shortened),
             grouped(step.tokens_used),
-            result,
+            format!("{}{}", if change > 0 { "+" } else { "" }, grouped(change)),
+            step.error.map_or_else(|| score(step.total_score), words),
         ]);
     }
-    output.table(&table)?;
-    if sweep.steps.len() > ROWS {
-        output.line(format_args!(
-            "{} more steps; --csv and --json write all of them",
-            grouped_count(sweep.steps.len() - ROWS)
-        ))?;
-    }
-    Ok(())
+    table
 }
 
 /// Draws one value per column, as blocks of eight heights.

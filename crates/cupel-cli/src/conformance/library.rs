@@ -2,11 +2,10 @@
 
 use std::error::Error as _;
 
-use cupel::config::{ConfigError, Document, Format};
+use cupel::config::{ConfigError, ConfigErrorKind, Document, Format};
 use cupel::{ContextBudget, ContextItem, ContextKind, CupelError, Policy, Refusal, ScoredRef};
+use cupel_app::Run;
 use serde_json::{Value, json};
-
-use crate::decision::Run;
 
 /// Returns the answer to a question; both are one line of JSON.
 pub(crate) fn answer_to(question: &str) -> String {
@@ -37,9 +36,17 @@ impl From<CupelError> for Failed {
     }
 }
 
-/// An invalid document.
+/// An invalid document. One with a strategy or a field that the library lacks is no error of the
+/// library: a misspelled case would pass if it expected an error.
 impl From<ConfigError> for Failed {
     fn from(error: ConfigError) -> Self {
+        use ConfigErrorKind::{MissingField, Syntax, UnknownKey, UnknownName};
+        if matches!(
+            error.kind(),
+            MissingField | Syntax | UnknownKey | UnknownName
+        ) {
+            return Self(json!({ "unsupported": error.to_string() }));
+        }
         let message = match error.source() {
             Some(source) => source.to_string(),
             None => error.to_string(),
@@ -85,6 +92,7 @@ fn attempt(question: &Value) -> Result<Value, Failed> {
             let mut document = question.clone();
             if let Some(document) = document.as_object_mut() {
                 document.remove("task");
+                document.remove("version");
             }
             let document = document.to_string();
             let request = Document::parse(&document, Format::Json)?.request()?;

@@ -6,7 +6,6 @@
 mod answer;
 mod library;
 mod program;
-mod question;
 
 use cupel_conformance::model::{Channel, Observation, Task};
 use cupel_conformance::{Adapter, Unsupported};
@@ -27,7 +26,6 @@ impl Adapter for Library {
     }
 
     fn observe(&self, task: &Task) -> Result<Observation, Unsupported> {
-        let question = question::write(task).to_string();
-        answer::parse(&answer_to(&question), task)
+        answer::parse(&answer_to(&task.question().to_string()), task)
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use cupel_conformance::model::{Channel, Observation, Task};
 use cupel_conformance::{Adapter, Unsupported};
 
-use super::{answer, question};
+use super::answer;
 use crate::failure::Failure;
 
 /// A program that reads one question per line and writes one answer per line.
@@ -132,7 +132,7 @@ impl Adapter for Program {
     }
 
     fn observe(&self, task: &Task) -> Result<Observation, Unsupported> {
-        let question = format!("{}\n", question::write(task));
+        let question = format!("{}\n", task.question());
         match self.ask(&question) {
             Ok(text) => answer::parse(&text, task),
             Err(reason) => Ok(answer::no_answer(reason)),

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use cupel::{BudgetSweep, ContextItem, ContextKind, Decisions};
+use cupel_app::for_each_window;
 use cupel_chat::{Candidates, Chat, Marker, Role, TokenCounter};
 use serde::Serialize;
 
 use super::lines::{Lines, lines_of};
 use super::number::Int;
-use crate::windows::for_each_window;
 
 /// The chat that the candidates of a page are the messages of.
 pub(crate) struct ChatPart<'a> {
@@ -19,6 +19,8 @@ pub(crate) struct ChatPart<'a> {
     calls: HashMap<&'a str, (usize, usize)>,
     /// The number of members of each group, at the position of its first message.
     group_sizes: Vec<usize>,
+    /// The newest message with the results of the same calls, by each older one.
+    superseded: HashMap<usize, usize>,
 }
 
 /// What a page shows of a message or an item.
@@ -68,6 +70,7 @@ impl<'a> ChatPart<'a> {
         Self {
             calls: calls.collect(),
             group_sizes,
+            superseded: superseded(chat),
             chat,
             candidates,
             counter,
@@ -124,6 +127,21 @@ impl<'a> ChatPart<'a> {
         facts
     }
 
+    /// Returns which step of a ladder shortens a message, after the message's own rank in the sequence: results that
+    /// a newer one supersedes, results, other texts, and last what is always kept.
+    pub(super) fn step(&self, index: usize) -> String {
+        let is_result = *self.candidates[index].kind() == ContextKind::tool_output();
+        match (
+            self.candidates.kept_because(index),
+            self.superseded.get(&index),
+        ) {
+            (Some(kept), _) => format!("what is always kept ({kept})"),
+            (None, Some(newer)) => format!("results of a repeated call (the newest is #{newer})"),
+            (None, None) if is_result => "tool results".to_owned(),
+            (None, None) => "texts".to_owned(),
+        }
+    }
+
     /// Returns the markers of the windows of a sweep and of the run at the given budget, where they
     /// change.
     pub(super) fn markers(
@@ -158,6 +176,33 @@ impl<'a> ChatPart<'a> {
         self.chat
             .markers_for(self.candidates, kept, view, self.counter)
     }
+}
+
+/// Returns the newest message with the results of the same calls, by each older one. Calls are the same if their
+/// names and arguments are.
+fn superseded(chat: &Chat) -> HashMap<usize, usize> {
+    let mut called: HashMap<&str, (&str, &str)> = HashMap::new();
+    let mut newest: HashMap<Vec<(&str, &str)>, usize> = HashMap::new();
+    let mut results = Vec::new();
+    for message in chat.messages() {
+        for call in message.calls() {
+            called.insert(call.id, (call.name, call.arguments));
+        }
+        let calls = message.results().iter();
+        let calls: Option<Vec<_>> = calls.map(|id| called.get(id.as_str()).copied()).collect();
+        let Some(calls) = calls.filter(|calls| !calls.is_empty()) else {
+            continue;
+        };
+        let newest = newest.entry(calls.clone()).or_insert(message.index());
+        if message.time() >= chat.message(*newest).time() {
+            *newest = message.index();
+        }
+        results.push((message.index(), calls));
+    }
+    let newer = results
+        .into_iter()
+        .map(|(index, calls)| (index, newest[&calls]));
+    newer.filter(|(index, newer)| index != newer).collect()
 }
 
 impl<'a> MessageFields<'a> {

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use cupel::{
-    BudgetSweep, ContextBudget, ContextItem, ContextKind, Decisions, ExclusionReason,
+    BudgetSweep, ContextBudget, ContextItem, ContextKind, CupelError, Decisions, ExclusionReason,
     ItemIntervals, Pipeline, PipelineStage, PlacementRule, ScorePart, WindowEnd,
 };
 use serde::Serialize;
@@ -12,7 +12,6 @@ use super::chat::{ChatPart, MarkersFrom, MessageFields};
 use super::lines::Lines;
 use super::number::{Float, Int};
 use super::{About, Subject};
-use crate::failure::Failure as RunFailure;
 
 /// Everything the page needs. Candidates are named by their positions in the input.
 #[derive(Serialize)]
@@ -81,6 +80,12 @@ struct Item<'a> {
     /// The index in `labels`.
     label: usize,
     tokens: Int,
+    /// The tokens before the limit for tool results, if it shortened the message at every budget.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    original: Option<Int>,
+    /// Which step of a ladder shortens the message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step: Option<String>,
     score: Float,
     /// The index in `scorers`, and the scores in that order.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -104,9 +109,10 @@ struct Item<'a> {
     /// The budgets that include a shorter form of the item, with its index in `forms`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     views: Vec<(Int, Int, usize)>,
-    /// The shorter forms that some budget includes: their tokens and their texts.
+    /// The shorter forms that some budget includes: their tokens, their texts, and the most tokens that the slicer
+    /// allowed them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    forms: Vec<(Int, Vec<Lines>)>,
+    forms: Vec<(Int, Vec<Lines>, Int)>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     facts: Vec<(&'a str, String)>,
 }
@@ -152,7 +158,7 @@ impl Order {
 }
 
 impl<'a> PageData<'a> {
-    pub(super) fn new(subject: &'a Subject<'a>) -> Result<Self, RunFailure> {
+    pub(super) fn new(subject: &'a Subject<'a>) -> Result<Self, CupelError> {
         let Subject {
             items,
             budget,
@@ -160,14 +166,12 @@ impl<'a> PageData<'a> {
             chat,
             ..
         } = subject;
-        let failure = |error| RunFailure::run(&error);
-        let decisions = pipeline.decide(items, budget).map_err(failure)?;
-        let parts = decisions.score_parts().map_err(failure)?;
+        let decisions = pipeline.decide(items, budget)?;
+        let parts = decisions.score_parts()?;
         let samples = (CANDIDATE_RUNS / items.len().max(1)).clamp(64, Pipeline::SWEEP_SAMPLES);
         let targets = targets(items, budget);
         let last = *targets.end();
-        let sweep = pipeline.sweep_sampled(items, budget, targets, samples);
-        let sweep = sweep.map_err(failure)?;
+        let sweep = pipeline.sweep_sampled(items, budget, targets, samples)?;
         // The request overhead follows the messages.
         let len = chat.as_ref().map_or(items.len(), |chat| chat.chat.len());
         let labels = match chat {
@@ -326,8 +330,10 @@ impl<'a> Item<'a> {
         let form = |view: usize| used.binary_search(&view).unwrap_or_default();
         let forms = used.iter().map(|&view| {
             let view = &item.views()[view];
-            (Int(view.tokens()), message.lines_of_view(view.content()))
+            let lines = message.lines_of_view(view.content());
+            (Int(view.tokens()), lines, Int(view.level()))
         });
+        let chat = subject.chat.as_ref();
         let views = swept.views.iter();
         let intervals = swept.intervals.iter();
         let is_before_slice = decisions
@@ -341,6 +347,11 @@ impl<'a> Item<'a> {
         Self {
             label,
             tokens: Int(item.tokens()),
+            original: item
+                .original_tokens()
+                .filter(|tokens| chat.is_some() && *tokens > item.tokens())
+                .map(Int),
+            step: chat.filter(|_| !used.is_empty()).map(|it| it.step(index)),
             score: Float(decisions.score(index)),
             parts: None,
             rank: decisions.rank(index),

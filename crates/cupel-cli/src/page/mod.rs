@@ -14,15 +14,13 @@ mod tests;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use cupel::{ContextBudget, ContextItem, Pipeline};
+use cupel_app::{Content, Error, Prepared};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 pub(crate) use chat::ChatPart;
 use data::PageData;
 pub(crate) use date::Date;
-
-use crate::failure::Failure;
-use crate::task::{Content, Task};
 
 const HTML: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
@@ -63,36 +61,42 @@ pub(crate) struct About {
     pub(crate) version: &'static str,
 }
 
+/// Renders the page of an input, with the windows of other budgets. The same input gives the same bytes.
+///
+/// # Errors
+///
+/// As [`Prepared::run`] with its budget.
+pub(crate) fn render(prepared: &Prepared, date: Option<Date>) -> Result<String, Error> {
+    let pipeline = prepared.pipeline();
+    Subject::of(prepared, &pipeline, date).render()
+}
+
 impl<'a> Subject<'a> {
-    pub(crate) fn of_task(task: &'a Task, pipeline: &'a Pipeline, date: Option<Date>) -> Self {
+    fn of(prepared: &'a Prepared, pipeline: &'a Pipeline, date: Option<Date>) -> Self {
+        let setting = &prepared.setting;
         Self {
-            title: task.name(),
-            items: &task.items,
-            budget: &task.budget,
+            title: setting.name(),
+            items: prepared.items(),
+            budget: &setting.budget,
             pipeline,
-            chat: match (&task.content, &task.counter) {
+            chat: match (&prepared.content, &setting.counter) {
                 (Content::Chat { chat, candidates }, Some(counter)) => {
                     Some(ChatPart::new(chat, candidates, &**counter))
                 }
                 _ => None,
             },
             about: About {
-                policy: task.policy.name.clone(),
-                model: task.model.clone(),
-                counter: task.counted_by(),
-                format: task.shape().name(),
+                policy: setting.policy.name.clone(),
+                model: setting.model.clone(),
+                counter: setting.counted_by(),
+                format: prepared.shape().name(),
                 date,
                 version: env!("CARGO_PKG_VERSION"),
             },
         }
     }
 
-    /// Renders the page, with the windows of other budgets. The same input gives the same bytes.
-    ///
-    /// # Errors
-    ///
-    /// As [`Pipeline::run`] with this budget.
-    pub(crate) fn render(&self) -> Result<String, Failure> {
+    pub(crate) fn render(&self) -> Result<String, Error> {
         let data = PageData::new(self)?;
         Ok(assemble(&data.to_json()))
     }

@@ -105,8 +105,17 @@ fn of_chat(
     budget: i64,
     counter: impl TokenCounter + 'static,
 ) -> Case {
+    of_chat_under(name, text, budget, counter, default_policy())
+}
+
+fn of_chat_under(
+    name: &'static str,
+    text: &str,
+    budget: i64,
+    counter: impl TokenCounter + 'static,
+    policy: Policy,
+) -> Case {
     let chat = Chat::parse(text, None).unwrap();
-    let policy = default_policy();
     let candidates = chat.candidates_for(&policy, None, &counter).unwrap();
     Case {
         name,
@@ -343,7 +352,7 @@ impl ChatCase {
                 "budget": target,
                 "window": fitted.kept,
                 "tokens": fitted.tokens_after.to_string(),
-                "shortened": fitted.shortened.iter().map(|it| (it.index, it.tokens)).collect::<Vec<_>>(),
+                "shortened": fitted.shortened.iter().map(|it| (it.index, it.tokens, it.original_tokens)).collect::<Vec<_>>(),
                 "markers": fitted.markers,
             }),
             Err(error) => {
@@ -485,6 +494,74 @@ fn markers_at(data: &Value, budget: i64) -> &Value {
     let entries = data["markers"].as_array().unwrap().iter();
     let entries = entries.take_while(|entry| int(&entry["from"]) <= budget);
     entries.last().map_or(&NONE, |entry| &entry["markers"])
+}
+
+/// Each cut has its step, and a limit that the form keeps and the message did not.
+#[test]
+fn a_page_says_which_step_shortened_a_message_and_to_how_much() {
+    let case = CASES.iter().find(|it| it.name == "agent-session").unwrap();
+    let data = embedded(case.page());
+    let chat = case.chat.as_ref().unwrap();
+    let fitted =
+        chat.chat
+            .fit_candidates(&chat.policy, &case.budget, &chat.candidates, &*chat.counter);
+    let fitted = fitted.unwrap();
+    assert!(fitted.shortened.len() > 3);
+    // The limits of the preset `agent`.
+    let limits = [
+        6400, 4000, 3200, 2000, 1600, 1000, 800, 500, 400, 250, 200, 100, 60, 50, 30, 25,
+    ];
+    for item in data["items"].as_array().unwrap() {
+        for form in item["forms"].as_array().into_iter().flatten() {
+            let (tokens, limit) = (int(&form[0]), int(&form[2]));
+            assert!(limits.contains(&limit), "{item}");
+            assert!(tokens <= limit && limit < int(&item["tokens"]), "{item}");
+            assert!(!item["step"].as_str().unwrap().is_empty(), "{item}");
+        }
+    }
+    for cut in &fitted.shortened {
+        let item = &data["items"][cut.index];
+        let form = usize::try_from(item["shortened"].as_u64().unwrap()).unwrap();
+        assert_eq!(int(&item["forms"][form][0]), cut.tokens);
+        assert_eq!(int(&item["tokens"]), cut.original_tokens);
+    }
+    let step = |index: usize| data["items"][index]["step"].as_str().unwrap();
+    assert_eq!(step(24), "tool results");
+    assert_eq!(step(41), "what is always kept (newest step)");
+    assert_eq!(step(42), "texts");
+}
+
+/// A limit for tool results shortens a message at every budget, which is no form of it.
+#[test]
+fn a_page_has_the_tokens_before_the_limit_for_tool_results() {
+    let long = "a line of a long result\n".repeat(200);
+    let call = json!({"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}});
+    let again =
+        json!({"id": "b", "type": "function", "function": {"name": "f", "arguments": "{}"}});
+    let messages = json!([
+        {"role": "user", "content": "Look."},
+        {"role": "assistant", "content": null, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "a", "content": long},
+        {"role": "assistant", "content": null, "tool_calls": [again]},
+        {"role": "tool", "tool_call_id": "b", "content": long},
+        {"role": "user", "content": "And?"},
+    ]);
+    let policy = default_policy();
+    let mut settings = policy.chat().clone();
+    settings.max_result = Some(300);
+    let policy = policy.to_builder().chat(settings).build().unwrap();
+    let case = of_chat_under("limited", &messages.to_string(), 500, Heuristic, policy);
+    let data = embedded(case.page());
+    for index in [2, 4] {
+        let item = &data["items"][index];
+        assert!(
+            int(&item["tokens"]) <= 300 && int(&item["original"]) > 600,
+            "{item}"
+        );
+    }
+    // The older result of the same call is cut first.
+    let step = data["items"][2]["step"].as_str().unwrap();
+    assert_eq!(step, "results of a repeated call (the newest is #4)");
 }
 
 #[test]

@@ -53,6 +53,7 @@ function shown(page) {
       windowCount: count('window'),
       out: listed('out'),
       outCount: count('out'),
+      shortenedCount: count('shortened'),
       notice: document.getElementById('notice').hidden ? '' : text('notice'),
       legend: [...document.querySelectorAll('#legend li')].map((entry) => entry.textContent),
     };
@@ -66,10 +67,12 @@ function assertShows(view, expected) {
   const of = `${number.format(view.budget)} tokens`;
   const { count } = expected;
   const unit = expected.is_chat ? 'messages' : 'items';
+  const cut = run.shortened?.length ?? 0;
   assert.equal(
     view.result,
-    `${number.format(run.window.length)} of ${number.format(count)} ${unit}, ${number.format(BigInt(run.tokens))} of ${of}`,
+    `${number.format(run.window.length)} of ${number.format(count)} ${unit}, ${cut > 0 ? `${number.format(cut)} shortened, ` : ''}${number.format(BigInt(run.tokens))} of ${of}`,
   );
+  assert.equal(view.shortenedCount, number.format(cut));
   assert.equal(view.spoken, of);
   assert(view.window.length >= Math.min(PAGE, run.window.length), `${view.window.length} rows`);
   assert.deepEqual(view.window, run.window.slice(0, view.window.length), `the window at ${of}`);
@@ -122,7 +125,7 @@ for (const name of cases) {
 
   check(`${name}: a phone needs no sideways scrolling`, name, async (page) => {
     const width = () => page.evaluate(() => document.documentElement.scrollWidth);
-    for (const tab of ['transcript', 'window', 'out']) {
+    for (const tab of ['transcript', 'window', 'shortened', 'out']) {
       await page.tap(`#tab-${tab}`);
       await shown(page);
       assert.equal(await width(), 360, tab);
@@ -302,6 +305,64 @@ check('a shortened result opens where it was cut, and in full', 'agent-session',
   assert(whole.startsWith('All 43 tests pass.') && marked.length > 0 && marked.length < whole.length / 2);
 });
 
+check('what is shortened is counted, listed with the reason of each cut, and a filter', 'agent-session', async (page, expected) => {
+  const run = expected.runs.find(({ budget }) => budget === expected.target);
+  const cuts = new Map(run.shortened.map(([index, now, before]) => [index, { now, before }]));
+  await page.click('#tab-shortened');
+  const view = await shown(page);
+  assert.equal(view.shortenedCount, String(cuts.size));
+  const total = [...cuts.values()].reduce((sum, { now, before }) => sum + before - now, 0);
+  assert.equal(
+    await page.locator('#saved').textContent(),
+    `${cuts.size} messages are shortened, by ${number.format(total)} tokens in total. Largest cut first.`,
+  );
+  const cards = await page.locator('#shortened > .card').evaluateAll((cards) => cards.map((card) => ({
+    index: Number(card.querySelector('[data-index]').dataset.index),
+    tokens: card.querySelector('.tokens').textContent,
+    reason: card.querySelector('.reason').textContent,
+  })));
+  const saved = ({ index }) => cuts.get(index).before - cuts.get(index).now;
+  assert.deepEqual(new Set(cards.map(({ index }) => index)), new Set(cuts.keys()));
+  assert.deepEqual(cards.map(saved), cards.map(saved).toSorted((a, b) => b - a));
+  for (const { index, tokens, reason } of cards) {
+    const { now, before } = cuts.get(index);
+    assert.equal(tokens, `${now} of ${before} tokens`);
+    assert(reason.startsWith(`Shortened from ${before} to ${now} tokens; step for `), reason);
+    // The limit of the step is not below what it left.
+    const limit = Number(reason.match(/: at most ([\d,]+) tokens each\.$/)[1].replaceAll(',', ''));
+    assert(limit >= now && limit < before, reason);
+  }
+  const of = (index) => cards.find((card) => card.index === index).reason;
+  assert.match(of(24), /step for tool results: /);
+  assert.match(of(41), /step for what is always kept \(newest step\): /);
+  assert.match(of(42), /step for texts: /);
+  // A row opens and shows what is missing.
+  const row = page.locator('#shortened [data-index="24"]');
+  await openSummary(row.locator('summary').first(), row.locator('del'));
+  // The filter leaves only these in the transcript, where each says why it is short.
+  await page.click('#tab-transcript');
+  await page.click('#shortened-only');
+  await shown(page);
+  const left = await page.locator('#transcript > .card').count();
+  assert(left > 0 && left <= cuts.size);
+  assert.equal(await page.locator('#transcript .message .reason').count(), cuts.size);
+  await page.click('#shortened-only');
+  // At the largest budget everything is in, in full.
+  await type(page, expected.runs.at(-1).budget);
+  const all = await shown(page);
+  assert.equal(all.shortenedCount, '0');
+  assert.equal(await page.locator('#out-empty').textContent(), 'Everything is in, in full.');
+});
+
+check('a window without gaps still says what is shortened', 'agent-session', async (page, expected) => {
+  const run = expected.runs.find((run) => run.window.length === expected.count && run.shortened.length > 0);
+  assert(run, 'no budget keeps every message and shortens some');
+  await type(page, run.budget);
+  assertShows({ ...(await shown(page)), window: run.window }, expected);
+  const empty = await page.locator('#out-empty').textContent();
+  assert.match(empty, new RegExp(`^Nothing is left out, but ${run.shortened.length} messages? (is|are) shortened, by [\\d,]+ tokens in total\\.$`));
+});
+
 check('a call and its results are one card', 'agent-session', async (page) => {
   const card = (list) => page.locator(`#${list} > .card`, { has: page.locator('[data-index="19"]') });
   for (const list of ['transcript', 'window']) {
@@ -445,7 +506,7 @@ check('a screen reader hears the result once the slider rests', 'agent-session',
   const run = expected.runs.find(({ budget }) => budget === 1995);
   assert.equal(
     await spoken.textContent(),
-    `${run.window.length} of 44 messages, ${number.format(Number(run.tokens))} of 1,995 tokens, ${run.shortened.length} shortened`,
+    `${run.window.length} of 44 messages, ${run.shortened.length} shortened, ${number.format(Number(run.tokens))} of 1,995 tokens`,
   );
 });
 

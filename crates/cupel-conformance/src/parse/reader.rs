@@ -8,7 +8,10 @@ use toml::{
     value::{Datetime, Offset},
 };
 
-use crate::error::{Problem, VectorError};
+use crate::{
+    error::{Problem, VectorError},
+    model::{Document, document_number},
+};
 
 /// The file and the key paths read so far.
 pub(super) struct Source<'a> {
@@ -274,26 +277,6 @@ impl Read<'_> for bool {
     }
 }
 
-impl Read<'_> for TimeDelta {
-    const WHAT: &'static str = "a number of seconds";
-
-    fn read(node: &Node<'_>) -> Result<Self, VectorError> {
-        match node.value {
-            Value::Integer(seconds) => Self::try_seconds(*seconds),
-            Value::Float(seconds) => duration(*seconds),
-            _ => return Err(node.wrong_type::<Self>()),
-        }
-        .ok_or_else(|| node.out_of_range::<Self>())
-    }
-}
-
-/// Seconds to the nearest nanosecond.
-fn duration(seconds: f64) -> Option<TimeDelta> {
-    let magnitude = std::time::Duration::try_from_secs_f64(seconds.abs()).ok()?;
-    let magnitude = TimeDelta::from_std(magnitude).ok()?;
-    Some(if seconds < 0.0 { -magnitude } else { magnitude })
-}
-
 impl Read<'_> for DateTime<Utc> {
     const WHAT: &'static str = "a date-time with a zone";
 
@@ -369,5 +352,27 @@ impl<'a> Read<'a> for Node<'a> {
 
     fn read(node: &Node<'a>) -> Result<Self, VectorError> {
         Ok(node.clone())
+    }
+}
+
+/// Reads any value as data: a date-time is an RFC 3339 string.
+impl Read<'_> for Document {
+    const WHAT: &'static str = "a value";
+
+    fn read(node: &Node<'_>) -> Result<Self, VectorError> {
+        Ok(match node.value {
+            Value::String(text) => text.as_str().into(),
+            Value::Integer(number) => (*number).into(),
+            Value::Float(number) => document_number(*number),
+            Value::Boolean(truth) => (*truth).into(),
+            Value::Datetime(_) => node.read::<DateTime<Utc>>()?.to_rfc3339().into(),
+            Value::Array(_) => node.read::<Vec<Self>>()?.into(),
+            Value::Table(_) => {
+                let fields = node.read::<Fields<'_>>()?;
+                let members = fields.entries();
+                let members = members.map(|(key, node)| Ok((key.clone(), node.read()?)));
+                Self::Object(members.collect::<Result<_, VectorError>>()?)
+            }
+        })
     }
 }

@@ -105,8 +105,8 @@ impl<'a> Decisions<'a> {
         }
     }
 
-    /// Returns the index of the view as which a candidate is in the window; `None` for one in full and
-    /// for an excluded one.
+    /// Returns the index of a candidate's kept view; `None` for a candidate that is kept in full or
+    /// excluded.
     pub fn view(&self, candidate: usize) -> Option<usize> {
         self.ledger.view(candidate)
     }

@@ -111,7 +111,7 @@ impl<'a> Ledger<'a> {
         self.shortened.item(self.items, candidate)
     }
 
-    /// Returns the view as which a candidate is in the window.
+    /// Returns the kept view of a candidate in the window.
     pub(super) fn view(&self, candidate: usize) -> Option<usize> {
         let view = self.shortened.view(candidate)?;
         (!self.is_excluded(candidate)).then_some(view)

@@ -53,7 +53,7 @@ impl Shortened {
         index.ok().map(|index| &self.0[index])
     }
 
-    /// Returns the view as which a candidate is kept.
+    /// Returns the kept view of a candidate.
     pub(crate) fn view(&self, candidate: usize) -> Option<usize> {
         self.get(candidate).map(|entry| entry.view)
     }

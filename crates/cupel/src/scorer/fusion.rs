@@ -14,6 +14,12 @@ use crate::{ContextItem, CupelError, Query};
 /// them comparable, by one of three [methods](FusionMethod). Scores are in `[0, 1]`. A score of a child
 /// that is not above zero, or NaN, counts as no opinion: it adds nothing, has no rank and takes no share.
 ///
+/// Scores are compared as they are: two scores that differ in the last bit are not equal. The order of items
+/// whose scores are nearly equal therefore depends on the order of the operations, which is this, in binary64
+/// and from the left: `s = 0`, then for each child in the order of the entries `s = s + w * v`, with its weight
+/// `w` and the comparable score `v` that the [method](FusionMethod) states; the score of the item is `s / W`,
+/// where `W` is the sum of the weights in that order. Only items that take part in scoring are compared.
+///
 /// ```
 /// use cupel::{ContextItem, FusionMethod, FusionScorer, PriorityScorer, ReflexiveScorer, Scorer};
 ///
@@ -39,11 +45,17 @@ pub struct FusionScorer {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum FusionMethod {
     /// The weighted average of the children's scores, each divided by the child's greatest score.
+    ///
+    /// The comparable score is `score / greatest`, and exactly 1 for a score that equals the greatest, also
+    /// if that is infinite. It is 0 without an opinion.
     #[default]
     Sum,
     /// The weighted average of `(k + 1) / (k + rank)`: reciprocal rank fusion (Cormack, Clarke and
     /// Büttcher 2009), divided by its greatest possible value. The best item of a child has rank 1; equal
     /// scores share a rank.
+    ///
+    /// The rank is 1 plus the number of items with a greater score. The comparable score is
+    /// `(k + 1) / (k + rank)`, and 0 without an opinion.
     ReciprocalRank,
     /// An order of the items in which each child ranks its share of the tokens, in every prefix: stride
     /// scheduling (Waldspurger and Weihl 1995), where the clients are the children and the resource is
@@ -51,7 +63,11 @@ pub enum FusionMethod {
     ///
     /// Each step takes the best item not yet taken, by score and then by index, of the child whose taken
     /// tokens divided by its weight are fewest, the first child on a tie. The item at place `i` of `n`
-    /// scores `(n - i) / n`, counted from 0. Items of which no child has an opinion score 0.
+    /// scores `(n - i) / n`, counted from 0. An item that no child scores gets 0.
+    ///
+    /// A child takes part as long as it has an opinion of an item that is not taken. The tokens of the items
+    /// that it took are summed as integers, negative ones as 0, and divided by its weight in binary64; two
+    /// quotients tie only if they are equal. `n` is the number of items that take part in scoring.
     ///
     /// The order does not depend on the budget.
     ///

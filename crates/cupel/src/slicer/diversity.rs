@@ -1,4 +1,16 @@
-//! [`DiversitySlice`].
+//! [`DiversitySlice`]: maximal marginal relevance (Carbonell and Goldstein 1998) with lazy
+//! evaluation of gains (Minoux 1978).
+//!
+//! The gain of an item falls when a similar one is taken, and never rises. So a gain that was
+//! computed earlier is an upper bound, and if the greatest bound is up to date, no other item can
+//! have a greater gain. With lambda 0.5, scores 0.9, 0.8 and 0.7, and the first two items equal:
+//!
+//! ```text
+//! take 0   gain 0.45
+//! next 1   bound 0.40, computed before 0 was taken: now 0.40 - 0.5 * 1 = -0.10, back into the heap
+//! next 2   bound 0.35: now 0.35, up to date and greatest: take it
+//! next 1   bound -0.10 is old again: compared with 2 only
+//! ```
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -146,7 +158,8 @@ fn check_lengths(ranked: &[ScoredRef<'_>], vectors: &[Option<Vec<f32>>]) -> Resu
     }
 }
 
-/// What is known of an item that is not taken.
+/// What is known of an item that is not taken. It was compared with the first `with` of the taken
+/// items, so that each pair is compared at most once.
 #[derive(Clone, Copy, Default)]
 struct Compared {
     /// How many of the taken items it was compared with.
@@ -180,6 +193,7 @@ impl BuiltinSlicer for DiversitySlice {
         budget: &ContextBudget,
     ) -> Result<Selection, CupelError> {
         let mut remaining = i128::from(budget.target_tokens());
+        // Otherwise items of zero tokens would be kept in an empty window.
         if remaining <= 0 {
             return Ok(Selection::default());
         }
@@ -199,6 +213,7 @@ impl BuiltinSlicer for DiversitySlice {
             let rank = next.position();
             let tokens = i128::from(ranked[rank].item.tokens());
             let own = &mut compared[rank];
+            // What does not fit now never will: the room only shrinks. So it is not put back.
             if tokens > remaining {
                 if let Some((nearest, similarity)) = own.nearest {
                     let reason = ExclusionReason::Redundant {

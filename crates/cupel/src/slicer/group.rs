@@ -96,7 +96,7 @@ pub enum GroupScore {
 }
 
 impl GroupScore {
-    /// Combines scores, of which there is at least one.
+    /// Combines scores; there is at least one.
     fn of(self, scores: &[f64]) -> f64 {
         let sum = || scores[1..].iter().fold(scores[0], |sum, score| sum + score);
         match self {

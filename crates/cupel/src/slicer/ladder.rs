@@ -33,6 +33,20 @@ use crate::{ContextBudget, ContextItem, ContextKind, CupelError, Retention, Scor
 ///
 /// If no state fits, the run fails with [`CupelError::MandatoryExceedsBudget`].
 ///
+/// # States
+///
+/// A state says for every candidate whether it is kept in full, as a view or not at all. Its tokens are
+/// the sum over the kept forms, and a marker if its condition holds
+/// ([`with_marker_tokens`](Self::with_marker_tokens)). Steps work on the state before them; one that
+/// changes nothing adds no state. "First" is in the order of the states, so a later state is not taken
+/// because it has fewer tokens than an earlier one that fits.
+///
+/// At a target of 0 or less only the last state counts: every step is applied, so that everything that
+/// may be dropped is dropped, also candidates of 0 tokens. If the tokens of the last state, with its marker,
+/// are above 0, the run fails. Without a [`Drop`](LadderStep::Drop) step, candidates of 0 tokens stay.
+///
+/// The error has the tokens of the smallest state, whatever its place in the sequence.
+///
 /// [Low-water marks](Self::with_marks) make a slicer that shortens or drops do more of it than the
 /// target needs, so that the window stays the same for some time as the input grows. The
 /// choice is then not monotone in the budget.
@@ -77,7 +91,9 @@ pub enum LadderStep {
     /// Caps the candidates of a kind at each level in order.
     ///
     /// At a level, a candidate whose own level is higher becomes its view with the highest level that is
-    /// not above the cap. It stays as it is if it has no such view.
+    /// not above the cap. It stays as it is if it has no such view. The own level of a candidate in full is
+    /// the metadata `cupel:level` if it is an integer, otherwise its token count; that of a view is
+    /// [`ContextView::level`](crate::ContextView::level).
     Shorten {
         /// The kind.
         kind: ContextKind,
@@ -86,7 +102,8 @@ pub enum LadderStep {
         /// `false`: those that are not marked as mandatory, all at once: one state per level. `true`: those
         /// that are never dropped (marked with [`MANDATORY`](LadderSlice::MANDATORY) or
         /// [`KEEP`](LadderSlice::KEEP), or in a group with such a candidate), one at a time, most tokens
-        /// first, ties by rank: one state per candidate and level.
+        /// first, ties by rank: one state per candidate and level. The order is that of the tokens at the
+        /// start of each level.
         mandatory: bool,
         /// The caps, in tokens.
         levels: Vec<i64>,
@@ -97,8 +114,9 @@ pub enum LadderStep {
         /// The caps, in tokens.
         levels: Vec<i64>,
     },
-    /// Drops the candidates that are not mandatory, lowest rank first: one state per group. A group
-    /// has the rank of its best member.
+    /// Drops the groups without a member that is marked with [`MANDATORY`](LadderSlice::MANDATORY) or
+    /// [`KEEP`](LadderSlice::KEEP), lowest rank first: one state per group. A group has the rank of its best
+    /// member; a candidate without a group is one of its own.
     Drop,
 }
 
@@ -152,6 +170,15 @@ impl LadderSlice {
     /// state before the first drop is also accepted if it fits `drop_to * target`. If no state
     /// satisfies its mark, the first that fits the target is taken.
     ///
+    /// In order, the first of these that exists is the choice at a target above 0, where a mark `m` is
+    /// `floor(m * target)`, the product in binary64:
+    ///
+    /// 1. the state with everything in full, if it fits the target;
+    /// 2. the first state after it without a dropped candidate that fits `shorten_to`;
+    /// 3. the last state before the first drop, if it fits `drop_to`;
+    /// 4. the first state with a dropped candidate that fits `drop_to`;
+    /// 5. the first of all states that fits the target.
+    ///
     /// # Errors
     ///
     /// [`CupelError::SlicerConfig`] if a mark is out of range.
@@ -167,9 +194,13 @@ impl LadderSlice {
         Ok(self)
     }
 
-    /// Sets the tokens of a marker that the caller puts in place of dropped candidates. A state whose dropped
-    /// candidates had more tokens needs them in addition; in place of fewer, a marker would save nothing.
-    /// Defaults to 0; a negative number counts as 0.
+    /// Sets the tokens of a marker that the caller puts in place of dropped candidates. Defaults to 0; a
+    /// negative number counts as 0.
+    ///
+    /// A state needs these tokens once, in addition to the kept forms, if the candidates dropped up to it had
+    /// more than so many tokens together. Each counts with the tokens that it had just before it was dropped:
+    /// those of its view, if an earlier step shortened it. In place of as many tokens or fewer a marker would
+    /// save nothing, and the state needs no marker.
     pub fn with_marker_tokens(mut self, tokens: i64) -> Self {
         self.marker_tokens = tokens.max(0);
         self

@@ -1,4 +1,20 @@
-//! [`NearDuplicateSlice`].
+//! [`NearDuplicateSlice`]: deduplication by similarity (Broder 1997) inside of a selection.
+//!
+//! Duplicates are removed from what the inner slicer chose, not before it chooses: a better item
+//! that does not get into the window must not push out its copy. With three items of 20 tokens, a
+//! budget of 40 and rank 1 similar to rank 0:
+//!
+//! ```text
+//! round   offered   chosen   removed
+//! 1       0 1 2     0 1      1, near-duplicate of 0
+//! 2       0 2       0 2      none; the twin of 1 is still chosen, so 1 stays out
+//! ```
+//!
+//! In a chain, where 1 is similar to 0 and 2 to 1 but not to 0, item 1 is removed and 2 stays: an
+//! item that has a twin itself is no twin of others.
+//!
+//! The loop ends: each round but the last removes a group or releases one, a group is released at
+//! most once, and so it is removed at most twice.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,6 +43,39 @@ use crate::{ContextBudget, ContextKind, CupelError, Retention, ScoredRef};
 ///
 /// A group (metadata `cupel:group`) is dropped only if every member has a twin outside of it. Items with the
 /// metadata `cupel:mandatory` or `cupel:keep` are not dropped. Pinned items are not compared.
+///
+/// # Similarity
+///
+/// The words of a content are its longest runs of alphanumeric characters ([`char::is_alphanumeric`]),
+/// each character in lowercase ([`char::to_lowercase`]). An alphanumeric character in `U+2E80..=U+9FFF`,
+/// `U+F900..=U+FAFF` or `U+20000..=U+3FFFF` (ideographs, kana) ends the word before it and is one itself.
+/// The shingles are the set of all sequences of `shingle_size` consecutive words; a content of fewer words has
+/// one shingle, all its words, and one without words has none. The similarity is the number of common
+/// shingles divided by the number of shingles of both together, in binary64, and 0 if there are none. It is
+/// compared as it is: a similarity equal to the threshold counts.
+///
+/// # The choice
+///
+/// A candidate without a group is a group of one. The candidates that the inner slicer keeps are `K`; at first
+/// no group is removed.
+///
+/// 1. The inner slicer chooses `K` among the candidates of the groups that are not removed, in rank order.
+/// 2. Every candidate, kept or not, gets its twin or none, in rank order from the best. `better` is empty at first.
+///    - A candidate with the metadata `cupel:mandatory` or `cupel:keep` has no twin.
+///    - Otherwise, if the newest result in `K` of its call is newer than it and in another group, that is its
+///      twin. A candidate without a timestamp is older than one with; equal times are ordered by the position in
+///      the input.
+///    - Otherwise its twin is the most similar candidate of `better` at or above the threshold, the one of the
+///      better rank on a tie. Members of its own group and results of its own call are left out.
+///    - Then a candidate of `K` is added to `better` if it has no twin, or if its group has several members.
+/// 3. A group that is not removed and whose members all have a twin is removed. If there is one, all of them are
+///    removed, and the procedure goes on at 1.
+/// 4. A removed group of which some member has no twin now is offered again, each group once at most. If there
+///    is one, all of them are, and the procedure goes on at 1.
+/// 5. `K` is the choice. The members of removed groups have their twins as reasons.
+///
+/// So near-duplicates do not form chains: if `a` is like `b` and `b` is like `c`, but `a` is not like `c`, then
+/// `b` is removed because of `a`, and `c` stays, because `b` is not in `better`.
 ///
 /// ```
 /// use cupel::{ChronologicalPlacer, ContextBudget, ContextItem, NearDuplicateSlice, Pipeline};
@@ -93,7 +142,7 @@ impl NearDuplicateSlice {
     }
 }
 
-/// The better item in the window.
+/// The better item in the window: the reason why another one is out.
 #[derive(Clone, Copy)]
 struct Twin {
     rank: usize,
@@ -186,6 +235,7 @@ impl<'r, 'a> Candidates<'r, 'a> {
                     self.calls[rank].is_some() && self.calls[rank] == self.calls[other];
                 self.group_of[other] != group && !is_same_call
             };
+            // A newer result wins over a similar text: it says what is true now, not just the same.
             let twin = match newer {
                 _ if self.is_mandatory[rank] => None,
                 Some(rank) => Some(Twin {
@@ -199,6 +249,8 @@ impl<'r, 'a> Candidates<'r, 'a> {
                         similarity: Some(similarity),
                     }),
             };
+            // An item with a twin will be removed and must not remove others. A member of a larger
+            // group may stay all the same, because of the other members.
             if is_kept[rank] && (twin.is_none() || self.groups[group].len() > 1) {
                 better.insert(rank);
             }
@@ -268,6 +320,9 @@ impl BuiltinSlicer for NearDuplicateSlice {
             let found = (0..groups.len()).filter(|&group| !is_removed[group]);
             let found: Vec<usize> = found.filter(has_twins).collect();
             let lost = (0..groups.len()).filter(|&group| is_removed[group] && !was_released[group]);
+            // Removing a group frees tokens, and the next choice may drop the very item that it was
+            // a copy of. Such a group is offered once more; only once, or two copies could
+            // alternate forever.
             let lost: Vec<usize> = lost.filter(|group| !has_twins(group)).collect();
             if !found.is_empty() {
                 for group in found {

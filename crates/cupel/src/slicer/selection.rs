@@ -1,4 +1,12 @@
 //! [`Selection`]: a slicer's choice by rank.
+//!
+//! Slicers of 1.2 return items, and items are compared by handle, because two items may be equal.
+//! New slicers return ranks, which cannot be ambiguous. [`Selection::by_identity`] turns the former
+//! into the latter.
+//!
+//! A decorator gives a part of its list to an inner slicer and gets ranks of the part back.
+//! [`Selection::adopt`] translates them: with the part `[2, 5, 7]` of a list, rank 1 of the part is
+//! 5.
 
 use std::collections::{HashMap, HashSet};
 
@@ -23,11 +31,13 @@ use crate::{ContextItem, CupelError, ScoredRef};
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Selection {
     kept: Vec<usize>,
-    /// Kept ranks with the indices of their views.
+    /// Kept ranks with the indices of their views, in any order; a kept rank without an entry is
+    /// kept in full. [`check`](Self::check) makes sure that each rank is kept and has one entry.
     views: Vec<(usize, usize)>,
     refusals: Vec<(usize, Refusal)>,
     shortfalls: Vec<CountRequirementShortfall>,
-    /// For every shortfall the number of count slicers around its own.
+    /// For every shortfall the number of count slicers around its own: the report has those of the
+    /// outermost slicer first. As long as `shortfalls`.
     levels: Vec<usize>,
 }
 
@@ -196,6 +206,8 @@ impl Selection {
         ranked: &[ScoredRef<'_>],
         items: &[ContextItem],
     ) -> Result<Self, CupelError> {
+        // Almost always every item is one that was offered. Only otherwise are views searched, by
+        // content.
         if let Ok(kept) = match_handles(ranked, items, StrategyRole::Slicer) {
             return Ok(Self::keep(kept));
         }
@@ -288,6 +300,8 @@ pub(crate) fn match_handles(
     returned: &[ContextItem],
     strategy: StrategyRole,
 ) -> Result<Vec<usize>, CupelError> {
+    // The same handle may be offered several times. Its positions are pushed from the last to the
+    // first, so that `pop` gives the best rank first.
     let mut positions: HashMap<usize, Vec<usize>> = HashMap::with_capacity(offered.len());
     for (position, scored) in offered.iter().enumerate().rev() {
         let identity = scored.item.identity();

@@ -1,4 +1,15 @@
 //! Word shingles: similarity of texts (Broder 1997).
+//!
+//! The similarity of two texts is the Jaccard index of their sets of shingles. With shingles of 2
+//! words
+//!
+//! ```text
+//! the cat sat down      {the cat, cat sat, sat down}
+//! the cat sat there     {the cat, cat sat, sat there}      2 common of 4: similarity 0.5
+//! ```
+//!
+//! [`SimilarTexts`] finds pairs above a threshold without comparing all: sets of Jaccard index t or
+//! more share at least t of each, so with shingles sorted by rarity they meet in a short prefix.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -12,11 +23,12 @@ use crate::fast::parallel;
 /// of fewer words has one shingle, all of them. Shingles are compared by 64-bit hashes that are the
 /// same in every process.
 pub(super) struct Shingles {
-    /// The shingles of each text in ascending order. A rare shingle has a low number.
+    /// The shingles of each text in ascending order, without repetitions. A rare shingle has a low
+    /// number, and all sets use the same order: prefix filtering rests on both.
     sets: Vec<Vec<u32>>,
 }
 
-/// A hasher of numbers that are hashes already.
+/// A hasher of numbers that are hashes already: hashing them again would spread them no better.
 #[derive(Default)]
 struct Identity(u64);
 
@@ -47,6 +59,7 @@ impl Shingles {
         for &hash in hashes.iter().flatten() {
             *frequencies.entry(hash).or_default() += 1;
         }
+        // By frequency, then by hash, so that the numbers do not depend on the order of the map.
         let mut by_rarity: Vec<(u32, u64)> = frequencies
             .iter()
             .map(|(hash, count)| (*count, *hash))
@@ -142,7 +155,13 @@ impl<'s> SimilarTexts<'s> {
         }
     }
 
-    /// Returns the shingles of which similar texts share at least one.
+    /// Returns the prefix of a text's shingles: two similar texts share a shingle that is in the
+    /// prefix of both.
+    ///
+    /// A similar text shares at least `common = ceil(threshold * n)` of the `n` shingles. So at
+    /// most `n - common` are not shared, and among any `n - common + 1` of them one is. With 10
+    /// shingles and a threshold of 0.8 these are 3. The first shared shingle in the common order is
+    /// in both prefixes.
     fn prefix(&self, text: usize) -> &'s [u32] {
         let set = &self.shingles.sets[text];
         // Rounding may not make the prefix too short.

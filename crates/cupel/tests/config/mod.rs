@@ -5,4 +5,3 @@ mod faults;
 mod guide;
 mod random;
 mod schema;
-pub(crate) mod vectors;

@@ -1,10 +1,13 @@
 //! What the constructors refuse, in the order items, budget, scorer, slicer.
 
 use chrono::TimeDelta;
-use cupel_conformance::model::{
-    Budget, CountEntry, Curve, Failure, Item, Neighborhood, Quota, Scorer, Slicer, Task,
-};
+use cupel_conformance::model::{Budget, Document, Failure, Item, Task};
 
+use super::document::{
+    CountEntry, Quota, counts, duration, entries, flag, inner_slicer, integer, list, name_of,
+    number, quotas, weights,
+};
+use super::relevance::Parameters;
 use super::same_kind;
 
 type Verdict = Result<(), Failure>;
@@ -33,8 +36,8 @@ pub(super) fn validate(task: &Task) -> Verdict {
         } => {
             validate_items(items)?;
             validate_budget(budget)?;
-            validate_scorer(&policy.scorer)?;
-            validate_slicer(&policy.slicer)
+            validate_scorer(&policy["scorer"])?;
+            validate_slicer(&policy["slicer"])
         }
     }
 }
@@ -134,79 +137,69 @@ pub(super) fn reserved_slot_values(budget: &Budget) -> Vec<i64> {
     values
 }
 
-fn validate_neighborhood(it: Neighborhood) -> Verdict {
-    let shares = [it.forward, it.backward, it.decay];
+fn validate_kernels(it: &Parameters) -> Verdict {
+    let (Some((forward, backward)), Some((weight, decay, power))) = (it.near, it.wide) else {
+        return Ok(());
+    };
     let is_share = |share: &f64| (0.0..=1.0).contains(share);
-    scorer_rule(!shares.iter().all(is_share), "shares must lie in 0 to 1")?;
-    let is_weight = it.weight >= 0.0 && it.weight.is_finite();
+    let are_shares = [forward, backward, decay].iter().all(is_share);
+    scorer_rule(!are_shares, "shares must lie in 0 to 1")?;
+    let is_weight = weight >= 0.0 && weight.is_finite();
     scorer_rule(!is_weight, "the weight must be non-negative and finite")?;
-    scorer_rule(
-        !(1..=16).contains(&it.power),
-        "the power must lie in 1 to 16",
-    )
+    scorer_rule(!(1..=16).contains(&power), "the power must lie in 1 to 16")
 }
 
 // Construction of every scorer; children before their parent.
-fn validate_scorer(scorer: &Scorer) -> Verdict {
-    match scorer {
-        Scorer::Recency
-        | Scorer::Priority
-        | Scorer::Frequency
-        | Scorer::Reflexive
-        | Scorer::Kind { weights: None } => Ok(()),
-        Scorer::Kind {
-            weights: Some(weights),
-        } => validate_kind_weights(weights),
-        Scorer::Tag {
-            weights,
-            ignore_case,
-        } => construct_tag_scorer(weights, *ignore_case),
-        Scorer::Composite(entries) => construct_composite(entries),
-        Scorer::Fusion { entries, k, .. } => {
-            construct_composite(entries)?;
+fn validate_scorer(scorer: &Document) -> Verdict {
+    let unit = |key: &str, default: f64, message: &str| {
+        let number = number(scorer, key, default);
+        scorer_rule(!(0.0..=1.0).contains(&number), message)
+    };
+    match name_of(scorer) {
+        "kind" => validate_kind_weights(&weights(scorer, "weights")),
+        "tag" => {
+            let ignore_case = flag(scorer, "ignore_case", false);
+            construct_tag_scorer(&weights(scorer, "tag_weights"), ignore_case)
+        }
+        "composite" => construct_composite(&entries(scorer)),
+        "fusion" => {
+            construct_composite(&entries(scorer))?;
+            let k = number(scorer, "k", 60.0);
             scorer_rule(
-                !(*k >= 0.0 && k.is_finite()),
+                !(k >= 0.0 && k.is_finite()),
                 "k must be non-negative and finite",
             )
         }
-        Scorer::Product(children) => construct_product(children),
-        Scorer::Relevance {
-            k1,
-            b,
-            conversation,
-            ..
-        } => {
-            scorer_rule(!(*k1 >= 0.0 && k1.is_finite()), "k1 must be non-negative")?;
-            scorer_rule(!(0.0..=1.0).contains(b), "b must lie in 0 to 1")?;
-            conversation.map_or(Ok(()), validate_neighborhood)
+        "product" => construct_product(list(scorer, "scorers")),
+        "relevance" | "conversation" => {
+            let it = Parameters::of(scorer);
+            let is_k1 = it.k1 >= 0.0 && it.k1.is_finite();
+            scorer_rule(!is_k1, "k1 must be non-negative")?;
+            scorer_rule(!(0.0..=1.0).contains(&it.b), "b must lie in 0 to 1")?;
+            validate_kernels(&it)
         }
-        Scorer::Neighbor {
-            inner,
-            neighborhood,
-        } => {
-            validate_scorer(inner)?;
-            validate_neighborhood(*neighborhood)
+        "neighbor" => {
+            validate_scorer(&scorer["inner"])?;
+            validate_kernels(&Parameters::of(scorer))
         }
-        Scorer::Scaled(inner) => validate_scorer(inner),
-        Scorer::MetadataTrust { default_score } => scorer_rule(
-            !(0.0..=1.0).contains(default_score),
-            "defaultScore must lie in 0.0 to 1.0",
-        ),
-        Scorer::Decay {
-            null_timestamp_score,
-            curve,
-            ..
-        } => {
-            validate_curve(curve)?;
-            scorer_rule(
-                !(0.0..=1.0).contains(&null_timestamp_score.unwrap_or(0.5)),
+        "scaled" => validate_scorer(&scorer["inner"]),
+        "metadata_trust" => unit("default_score", 0.5, "defaultScore must lie in 0.0 to 1.0"),
+        "decay" => {
+            validate_curve(&scorer["curve"])?;
+            unit(
+                "null_timestamp_score",
+                0.5,
                 "nullTimestampScore must lie in 0.0 to 1.0",
             )
         }
-        Scorer::MetadataKey { boost, .. } => scorer_rule(
-            !(*boost > 0.0 && boost.is_finite()),
-            "boost must be positive and finite",
-        ),
+        "metadata_key" => {
+            let boost = number(scorer, "boost", 0.0);
+            scorer_rule(
+                !(boost > 0.0 && boost.is_finite()),
+                "boost must be positive and finite",
+            )
+        }
+        _ => Ok(()),
     }
 }
 
@@ -238,7 +231,7 @@ fn construct_tag_scorer(weights: &[(String, f64)], ignore_case: bool) -> Verdict
 }
 
 // CONSTRUCT-COMPOSITE(entries). Children are owned, so no cycle can exist (R059).
-fn construct_composite(entries: &[(Scorer, f64)]) -> Verdict {
+fn construct_composite(entries: &[(&Document, f64)]) -> Verdict {
     scorer_rule(entries.is_empty(), "a composite needs an entry")?;
     let mut total_weight = 0.0;
     for (scorer, weight) in entries {
@@ -251,7 +244,7 @@ fn construct_composite(entries: &[(Scorer, f64)]) -> Verdict {
 }
 
 // R048: the combinator beside CompositeScorer.
-fn construct_product(children: &[Scorer]) -> Verdict {
+fn construct_product(children: &[Document]) -> Verdict {
     scorer_rule(children.is_empty(), "a product needs a child")?;
     for child in children {
         validate_scorer(child)?;
@@ -260,18 +253,20 @@ fn construct_product(children: &[Scorer]) -> Verdict {
 }
 
 // DecayScorer, Curve Factories: the preconditions.
-fn validate_curve(curve: &Curve) -> Verdict {
-    match curve {
-        Curve::Exponential { half_life } => {
-            scorer_rule(*half_life <= TimeDelta::zero(), "halfLife must be positive")
-        }
-        Curve::Window { max_age } => {
-            scorer_rule(*max_age <= TimeDelta::zero(), "maxAge must be positive")
-        }
-        Curve::Step { windows } => {
+fn validate_curve(curve: &Document) -> Verdict {
+    let positive = |table: &Document, key: &str| {
+        let message = format!("{key} must be positive");
+        scorer_rule(duration(table, key) <= TimeDelta::zero(), &message)
+    };
+    match name_of(curve) {
+        "exponential" => positive(curve, "half_life"),
+        "window" => positive(curve, "max_age"),
+        _ => {
+            let windows = list(curve, "windows");
             scorer_rule(windows.is_empty(), "a step curve needs a window")?;
-            for (max_age, score) in windows {
-                scorer_rule(*max_age <= TimeDelta::zero(), "maxAge must be positive")?;
+            for window in windows {
+                positive(window, "max_age")?;
+                let score = number(window, "score", 0.0);
                 scorer_rule(!score.is_finite(), "a window's score must be finite")?; // R054
             }
             Ok(())
@@ -280,52 +275,48 @@ fn validate_curve(curve: &Curve) -> Verdict {
 }
 
 // Construction of every slicer; entries one by one, then the inner slicer, then the whole.
-fn validate_slicer(slicer: &Slicer) -> Verdict {
-    match slicer {
-        Slicer::Greedy | Slicer::Rank => Ok(()),
-        Slicer::Density { exponent } => slicer_rule(
-            !(*exponent >= 0.0 && exponent.is_finite()),
-            "the exponent must be finite and not negative",
-        ),
-        Slicer::Knapsack { bucket_size } => validate_bucket_size(*bucket_size),
-        Slicer::Quota { quotas, inner } => {
-            for quota in quotas {
+fn validate_slicer(slicer: &Document) -> Verdict {
+    let bucket_size = || {
+        let size = integer(slicer, "bucket_size", 100);
+        slicer_rule(size <= 0, "bucketSize must be positive") // KnapsackSlice, Bucket Size
+    };
+    match name_of(slicer) {
+        "density" => {
+            let exponent = number(slicer, "exponent", 0.0);
+            slicer_rule(
+                !(exponent >= 0.0 && exponent.is_finite()),
+                "the exponent must be finite and not negative",
+            )
+        }
+        "knapsack" => bucket_size(),
+        "quota" => {
+            for quota in &quotas(slicer) {
                 validate_quota(quota)?;
             }
-            validate_slicer(inner)?;
-            validate_quota_set(quotas)
+            validate_slicer(&inner_slicer(slicer))?;
+            validate_quota_set(&quotas(slicer))
         }
-        Slicer::CountQuota { entries, inner, .. } => {
-            for entry in entries {
+        "count_quota" => {
+            for entry in &counts(slicer) {
                 validate_count_entry(entry)?;
             }
-            validate_slicer(inner)?;
+            let inner = inner_slicer(slicer);
+            validate_slicer(&inner)?;
             slicer_rule(
-                matches!(**inner, Slicer::Knapsack { .. }), // R079
+                name_of(&inner) == "knapsack", // R079
                 "CountQuotaSlice does not wrap KnapsackSlice",
             )?;
-            validate_count_entry_set(entries)
+            validate_count_entry_set(&counts(slicer))
         }
-        Slicer::CountConstrainedKnapsack {
-            entries,
-            bucket_size,
-            ..
-        } => {
-            for entry in entries {
+        "count_constrained_knapsack" => {
+            for entry in &counts(slicer) {
                 validate_count_entry(entry)?;
             }
-            validate_bucket_size(*bucket_size)?;
-            validate_count_entry_set(entries)
+            bucket_size()?;
+            validate_count_entry_set(&counts(slicer))
         }
+        _ => Ok(()),
     }
-}
-
-// KnapsackSlice, Bucket Size.
-fn validate_bucket_size(bucket_size: Option<i64>) -> Verdict {
-    slicer_rule(
-        bucket_size.is_some_and(|size| size <= 0),
-        "bucketSize must be positive",
-    )
 }
 
 // QuotaSlice, Configuration and Validation Rule 1.

@@ -6,6 +6,7 @@
 //! Items are identified by their position in the task, never by their content.
 
 mod construction;
+mod document;
 mod numbers;
 mod pipeline;
 mod placing;
@@ -49,7 +50,7 @@ fn perform(task: &Task) -> Result<Observation, Failure> {
             }))
         }
         Task::Place { placer, items } => {
-            let placed = placing::place(*placer, &scored_entries(items));
+            let placed = placing::place(placer, &scored_entries(items));
             Ok(Observation::Placed(
                 placed.iter().map(|entry| entry.index).collect(),
             ))

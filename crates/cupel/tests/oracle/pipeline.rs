@@ -3,34 +3,34 @@
 use std::collections::BTreeMap;
 
 use cupel_conformance::model::{
-    Budget, Event, Excluded, Failure, Field, Included, Item, Overflow, OverflowStrategy, Policy,
-    Report, Run, Scorer,
+    Budget, Document, Event, Excluded, Failure, Field, Included, Item, Overflow, Report, Run,
 };
 
 use super::construction::reserved_slot_values;
+use super::document::{flag, text};
 use super::numbers::{descending_positions, floor, saturate};
 use super::scoring::score_item;
 use super::slicing::{Limits, Sliced, slice};
 use super::{Candidate, Scored, failed, kind_of, placing};
 
 /// Runs Classify, Score, Deduplicate, Sort, Slice and Place over the candidates.
-pub(super) fn run(policy: &Policy, budget: &Budget, items: &[Candidate]) -> Result<Run, Failure> {
+pub(super) fn run(policy: &Document, budget: &Budget, items: &[Candidate]) -> Result<Run, Failure> {
     let mut trace = Trace::default();
 
     let classified = classify(items, budget, &mut trace)?;
     let pinned = &classified.pinned;
     trace.stage_done("Classify", pinned.len() + classified.scoreable.len());
 
-    let scored = score(&classified.scoreable, &policy.scorer);
+    let scored = score(&classified.scoreable, &policy["scorer"]);
     trace.stage_done("Score", scored.len());
 
-    let deduped = deduplicate(&scored, policy.deduplication, &mut trace);
+    let deduped = deduplicate(&scored, flag(policy, "deduplication", true), &mut trace);
     trace.stage_done("Deduplicate", deduped.len());
 
     let sorted = sort(&deduped);
 
     let adjusted_budget = compute_effective_budget(budget, classified.pinned_tokens);
-    let sliced = slice(&policy.slicer, &sorted, adjusted_budget)?;
+    let sliced = slice(&policy["slicer"], &sorted, adjusted_budget)?;
     let sliced_scored = reattach_scores(&sorted, &sliced);
     exclude_unselected(
         &sorted,
@@ -48,15 +48,16 @@ pub(super) fn run(policy: &Policy, budget: &Budget, items: &[Candidate]) -> Resu
     let mut overflow = None;
     let mut accepted = merged;
     if merged_tokens > limit {
-        match policy.overflow_strategy {
-            OverflowStrategy::Throw => return Err(overflow_error(merged_tokens, limit)),
-            OverflowStrategy::Truncate => accepted = truncate(&accepted, limit, pinned, &mut trace),
-            OverflowStrategy::Proceed => {
+        match text(policy, "overflow_strategy") {
+            "throw" => return Err(overflow_error(merged_tokens, limit)),
+            "truncate" => accepted = truncate(&accepted, limit, pinned, &mut trace),
+            "proceed" => {
                 overflow = Some(notify_overflow(merged_tokens - limit, &accepted));
             }
+            other => panic!("the oracle has no overflow strategy {other}"),
         }
     }
-    let placed = placing::place(policy.placer, &accepted);
+    let placed = placing::place(&policy["placer"], &accepted);
     trace.stage_done("Place", placed.len());
 
     Ok(Run {
@@ -203,7 +204,7 @@ fn classify<'a>(
 }
 
 // SCORE(scoreable, scorer)
-pub(super) fn score<'a>(scoreable: &[Candidate<'a>], scorer: &Scorer) -> Vec<Scored<'a>> {
+pub(super) fn score<'a>(scoreable: &[Candidate<'a>], scorer: &Document) -> Vec<Scored<'a>> {
     let mut list = Vec::new();
     for (position, candidate) in scoreable.iter().enumerate() {
         list.push(Scored {

@@ -2,16 +2,18 @@
 
 use std::cmp::Ordering;
 
-use cupel_conformance::model::Placer;
+use cupel_conformance::model::Document;
 
 use super::Scored;
+use super::document::name_of;
 use super::numbers::descending_positions;
 
 /// `Place(items)` of a placer.
-pub(super) fn place<'a>(placer: Placer, items: &[Scored<'a>]) -> Vec<Scored<'a>> {
-    match placer {
-        Placer::Chronological => chronological_place(items),
-        Placer::UShaped => u_shaped_place(items),
+pub(super) fn place<'a>(placer: &Document, items: &[Scored<'a>]) -> Vec<Scored<'a>> {
+    match name_of(placer) {
+        "chronological" => chronological_place(items),
+        "u-shaped" => u_shaped_place(items),
+        other => panic!("the oracle has no placer {other}"),
     }
 }
 

@@ -2,11 +2,13 @@
 
 use std::collections::HashSet;
 
-use cupel_conformance::model::{Item, Neighborhood};
+use cupel_conformance::model::{Document, Item};
 use rust_stemmers::{Algorithm, Stemmer};
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::canonical_combining_class;
 use unicode_script::{Script, UnicodeScript};
+
+use super::document::{self, flag, integer, name_of, number, text};
 
 /// The parameters, with the documented defaults.
 #[derive(Debug, Clone, Copy)]
@@ -17,6 +19,8 @@ pub(crate) struct Parameters {
     /// Weight, decay and power.
     pub(crate) wide: Option<(f64, f64, i32)>,
     pub(crate) has_question_rules: bool,
+    /// Whether turns of different sessions are not neighbors.
+    pub(crate) sessions: bool,
 }
 
 /// One turn: its text, its speaker's name if it is given apart, and its session.
@@ -30,17 +34,37 @@ pub(crate) struct Turn {
 }
 
 impl Parameters {
-    /// The parameters of a vector; with kernels those of a conversation.
-    pub(crate) fn new(k1: f64, b: f64, conversation: Option<Neighborhood>) -> Self {
-        let wide = |it: Neighborhood| (it.weight, it.decay, i32::try_from(it.power).unwrap());
+    /// The parameters of a scorer: `relevance`, `neighbor` or `conversation`.
+    pub(super) fn of(scorer: &Document) -> Self {
+        let (near, wide) = (&scorer["near"], &scorer["wide"]);
+        let spreads = name_of(scorer) != "relevance";
+        let power = i32::try_from(integer(wide, "power", 3)).expect("a small power");
+        let near = (number(near, "forward", 0.6), number(near, "backward", 0.4));
+        let wide = (
+            number(wide, "weight", 0.5),
+            number(wide, "decay", 0.97),
+            power,
+        );
         Self {
-            k1,
-            b,
-            near: conversation.map(|it| (it.forward, it.backward)),
-            wide: conversation.map(wide),
-            has_question_rules: conversation.is_some(),
+            k1: number(scorer, "k1", 0.9),
+            b: number(scorer, "b", 0.5),
+            near: spreads.then_some(near),
+            wide: spreads.then_some(wide),
+            has_question_rules: name_of(scorer) == "conversation",
+            sessions: flag(scorer, "sessions", false),
         }
     }
+}
+
+/// The texts of a scorer's query with their weights.
+pub(super) fn query(scorer: &Document) -> Vec<(String, f64)> {
+    if let Some(text) = scorer["query"].as_str() {
+        return vec![(text.to_owned(), 1.0)];
+    }
+    let texts = document::list(scorer, "query").iter();
+    texts
+        .map(|it| (text(it, "text").to_owned(), number(it, "weight", 1.0)))
+        .collect()
 }
 
 impl Turn {
@@ -341,12 +365,7 @@ fn normalized(scores: &[f64]) -> Vec<f64> {
 }
 
 /// The scores of all turns, which are in the order of the conversation.
-pub(crate) fn scores(
-    turns: &[Turn],
-    query: &[(String, f64)],
-    parameters: Parameters,
-    sessions: bool,
-) -> Vec<f64> {
+pub(crate) fn scores(turns: &[Turn], query: &[(String, f64)], parameters: Parameters) -> Vec<f64> {
     let read = Read::new(turns, query, parameters.has_question_rules);
     let matches = |(term, weight): &(String, f64)| {
         let mut own = read.matches(term, *weight, parameters);
@@ -365,15 +384,14 @@ pub(crate) fn scores(
         }
     }
     let near = parameters.near.unwrap_or((0.0, 0.0));
-    combine(turns, &columns, (near, wide), &boosts, sessions)
+    combine(turns, &columns, (near, wide), &boosts, parameters.sessions)
 }
 
 /// The scores of a `NeighborScorer` over columns of matches.
-pub(crate) fn spread(turns: &[Turn], columns: &[Vec<f64>], kernels: Neighborhood) -> Vec<f64> {
-    let parameters = Parameters::new(0.0, 0.0, Some(kernels));
+pub(super) fn spread(turns: &[Turn], columns: &[Vec<f64>], parameters: Parameters) -> Vec<f64> {
     let (near, wide) = (parameters.near.unwrap(), parameters.wide.unwrap());
     let boosts = vec![1.0; turns.len()];
-    combine(turns, columns, (near, wide), &boosts, kernels.sessions)
+    combine(turns, columns, (near, wide), &boosts, parameters.sessions)
 }
 
 type Kernels = ((f64, f64), (f64, f64, i32));

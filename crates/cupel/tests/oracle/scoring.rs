@@ -2,85 +2,74 @@
 //! is scored, so that "is item" is a comparison of positions (R007).
 
 use chrono::{DateTime, TimeDelta, Utc};
-use cupel_conformance::model::{Curve, FusionMethod, Item, Scorer};
+use cupel_conformance::model::{Document, Item};
 
+use super::document::{duration, entries, flag, list, name_of, number, text, weights};
 use super::relevance::{self, Parameters, Turn};
 use super::{Candidate, kind_of, same_kind};
 
 /// `Score(item, allItems)` of a scorer.
-pub(super) fn score_item(scorer: &Scorer, this: usize, all_items: &[Candidate]) -> f64 {
+pub(super) fn score_item(scorer: &Document, this: usize, all_items: &[Candidate]) -> f64 {
     let item = all_items[this].item;
-    match scorer {
-        Scorer::Recency => recency_score(item, all_items),
-        Scorer::Priority => priority_score(item, all_items),
-        Scorer::Kind { weights: None } => kind_score(item, &default_kind_weights()),
-        Scorer::Kind {
-            weights: Some(weights),
-        } => kind_score(item, weights),
-        Scorer::Tag {
-            weights,
-            ignore_case,
-        } => tag_score(item, weights, *ignore_case),
-        Scorer::Frequency => frequency_score(this, all_items),
-        Scorer::Reflexive => reflexive_score(item),
-        Scorer::Composite(entries) => composite_score(entries, this, all_items),
-        Scorer::Product(children) => product_score(children, this, all_items),
-        Scorer::Fusion { entries, method, k } => {
-            let weights: Vec<f64> = entries.iter().map(|(_, weight)| *weight).collect();
-            let mut columns = Vec::new();
-            for (child, _) in entries {
+    match name_of(scorer) {
+        "recency" => recency_score(item, all_items),
+        "priority" => priority_score(item, all_items),
+        "kind" if scorer["weights"].is_null() => kind_score(item, &default_kind_weights()),
+        "kind" => kind_score(item, &weights(scorer, "weights")),
+        "tag" => {
+            let ignore_case = flag(scorer, "ignore_case", false);
+            tag_score(item, &weights(scorer, "tag_weights"), ignore_case)
+        }
+        "frequency" => frequency_score(this, all_items),
+        "reflexive" => reflexive_score(item),
+        "composite" => composite_score(&entries(scorer), this, all_items),
+        "product" => product_score(list(scorer, "scorers"), this, all_items),
+        "fusion" => {
+            let (mut columns, mut weights) = (Vec::new(), Vec::new());
+            for (child, weight) in entries(scorer) {
                 let column = (0..all_items.len()).map(|at| score_item(child, at, all_items));
                 columns.push(column.collect::<Vec<f64>>());
+                weights.push(weight);
             }
-            match method {
-                FusionMethod::Sum => relative_sum(&columns, &weights, this),
-                FusionMethod::ReciprocalRank => reciprocal_rank(&columns, &weights, *k, this),
-                FusionMethod::Shares => share_of_tokens(&columns, &weights, this, all_items),
+            let k = number(scorer, "k", 60.0);
+            match text(scorer, "method") {
+                "" | "sum" => relative_sum(&columns, &weights, this),
+                "reciprocal_rank" => reciprocal_rank(&columns, &weights, k, this),
+                "shares" => share_of_tokens(&columns, &weights, this, all_items),
+                other => panic!("the oracle has no fusion method {other}"),
             }
         }
-        Scorer::Relevance {
-            query,
-            k1,
-            b,
-            conversation,
-        } => {
-            let parameters = Parameters::new(*k1, *b, *conversation);
-            let sessions = conversation.is_some_and(|it| it.sessions);
-            in_order(all_items, this, |turns, _| {
-                relevance::scores(turns, query, parameters, sessions)
-            })
-        }
-        Scorer::Neighbor {
-            inner,
-            neighborhood,
-        } => in_order(all_items, this, |turns, places| {
-            if let Scorer::Relevance {
-                query,
-                k1,
-                b,
-                conversation: None,
-            } = &**inner
-            {
-                let mut parameters = Parameters::new(*k1, *b, Some(*neighborhood));
-                parameters.has_question_rules = false;
-                return relevance::scores(turns, query, parameters, neighborhood.sessions);
+        "relevance" | "conversation" => in_order(all_items, this, |turns, _| {
+            relevance::scores(turns, &relevance::query(scorer), Parameters::of(scorer))
+        }),
+        "neighbor" => in_order(all_items, this, |turns, places| {
+            let inner = &scorer["inner"];
+            let parameters = Parameters::of(scorer);
+            if name_of(inner) == "relevance" {
+                let matching = Parameters::of(inner);
+                let (k1, b) = (matching.k1, matching.b);
+                let parameters = Parameters {
+                    k1,
+                    b,
+                    ..parameters
+                };
+                return relevance::scores(turns, &relevance::query(inner), parameters);
             }
             let column = places.iter().map(|&at| score_item(inner, at, all_items));
-            relevance::spread(turns, &[column.collect()], *neighborhood)
+            relevance::spread(turns, &[column.collect()], parameters)
         }),
-        Scorer::Scaled(inner) => scaled_score(inner, this, all_items),
-        Scorer::MetadataTrust { default_score } => metadata_trust_score(item, *default_score),
-        Scorer::Decay {
-            reference_time,
-            null_timestamp_score,
-            curve,
-        } => decay_score(
-            item,
-            *reference_time,
-            null_timestamp_score.unwrap_or(0.5),
-            curve,
-        ),
-        Scorer::MetadataKey { key, value, boost } => metadata_key_score(item, key, value, *boost),
+        "scaled" => scaled_score(&scorer["inner"], this, all_items),
+        "metadata_trust" => metadata_trust_score(item, number(scorer, "default_score", 0.5)),
+        "decay" => {
+            let now = text(scorer, "reference_time").parse().expect("a time");
+            let null_timestamp_score = number(scorer, "null_timestamp_score", 0.5);
+            decay_score(item, now, null_timestamp_score, &scorer["curve"])
+        }
+        "metadata_key" => {
+            let (key, value) = (text(scorer, "key"), text(scorer, "value"));
+            metadata_key_score(item, key, value, number(scorer, "boost", 0.0))
+        }
+        other => panic!("the oracle has no scorer {other}"),
     }
 }
 
@@ -233,7 +222,7 @@ fn reflexive_score(item: &Item) -> f64 {
 
 // COMPOSITE-SCORE(item, allItems, scorers, normalizedWeights), with the normalization of
 // CONSTRUCT-COMPOSITE done on the spot.
-fn composite_score(entries: &[(Scorer, f64)], this: usize, all_items: &[Candidate]) -> f64 {
+fn composite_score(entries: &[(&Document, f64)], this: usize, all_items: &[Candidate]) -> f64 {
     let mut total_weight = 0.0;
     for (_, weight) in entries {
         total_weight += weight;
@@ -247,7 +236,7 @@ fn composite_score(entries: &[(Scorer, f64)], this: usize, all_items: &[Candidat
 }
 
 // R048: the product of the children's scores, children in order.
-fn product_score(children: &[Scorer], this: usize, all_items: &[Candidate]) -> f64 {
+fn product_score(children: &[Document], this: usize, all_items: &[Candidate]) -> f64 {
     let mut result = 1.0;
     for child in children {
         result *= score_item(child, this, all_items);
@@ -330,7 +319,7 @@ fn share_of_tokens(
 }
 
 // SCALED-SCORE(item, allItems, inner); a result that is not finite becomes 0.5 (R056).
-fn scaled_score(inner: &Scorer, this: usize, all_items: &[Candidate]) -> f64 {
+fn scaled_score(inner: &Document, this: usize, all_items: &[Candidate]) -> f64 {
     if all_items.is_empty() {
         return 0.5;
     }
@@ -371,7 +360,12 @@ fn metadata_trust_score(item: &Item, default_score: f64) -> f64 {
 }
 
 // DECAY-SCORE(item, allItems, config)
-fn decay_score(item: &Item, now: DateTime<Utc>, null_timestamp_score: f64, curve: &Curve) -> f64 {
+fn decay_score(
+    item: &Item,
+    now: DateTime<Utc>,
+    null_timestamp_score: f64,
+    curve: &Document,
+) -> f64 {
     let Some(timestamp) = item.timestamp else {
         return null_timestamp_score;
     };
@@ -379,10 +373,11 @@ fn decay_score(item: &Item, now: DateTime<Utc>, null_timestamp_score: f64, curve
     if age < TimeDelta::zero() {
         age = TimeDelta::zero();
     }
-    match curve {
-        Curve::Exponential { half_life } => exponential_curve(age, *half_life),
-        Curve::Step { windows } => step_curve(age, windows),
-        Curve::Window { max_age } => window_curve(age, *max_age),
+    match name_of(curve) {
+        "exponential" => exponential_curve(age, duration(curve, "half_life")),
+        "step" => step_curve(age, list(curve, "windows")),
+        "window" => window_curve(age, duration(curve, "max_age")),
+        other => panic!("the oracle has no curve {other}"),
     }
 }
 
@@ -397,13 +392,14 @@ fn duration_to_seconds(duration: TimeDelta) -> f64 {
 }
 
 // STEP-CURVE(age, windows)
-fn step_curve(age: TimeDelta, windows: &[(TimeDelta, f64)]) -> f64 {
+fn step_curve(age: TimeDelta, windows: &[Document]) -> f64 {
     let mut score_of_last = 0.0;
-    for (max_age, score) in windows {
-        if *max_age > age {
-            return *score;
+    for window in windows {
+        let score = number(window, "score", 0.0);
+        if duration(window, "max_age") > age {
+            return score;
         }
-        score_of_last = *score;
+        score_of_last = score;
     }
     score_of_last
 }

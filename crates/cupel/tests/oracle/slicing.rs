@@ -1,7 +1,10 @@
 //! The slicers.
 
-use cupel_conformance::model::{CountEntry, Failure, Quota, Scarcity, Shortfall, Slicer};
+use cupel_conformance::model::{Document, Failure, Shortfall};
 
+use super::document::{
+    CountEntry, Quota, counts, inner_slicer, integer, name_of, number, quotas, text, throws,
+};
 use super::numbers::{descending_positions, floor, floor_share, saturate};
 use super::{Scored, failed, kind_of, same_kind};
 
@@ -44,34 +47,25 @@ pub(super) struct Rejection {
 type Outcome<'a> = Result<Sliced<'a>, Failure>;
 
 /// `Slice(scoredItems, budget)` of a slicer.
-pub(super) fn slice<'a>(slicer: &Slicer, scored: &[Scored<'a>], budget: Limits) -> Outcome<'a> {
-    match slicer {
-        Slicer::Greedy => Ok(only_selected(greedy_slice(scored, budget))),
-        Slicer::Rank | Slicer::Density { exponent: 0.0 } => {
-            Ok(only_selected(rank_slice(scored, budget)))
+pub(super) fn slice<'a>(slicer: &Document, scored: &[Scored<'a>], budget: Limits) -> Outcome<'a> {
+    let bucket_size = integer(slicer, "bucket_size", DEFAULT_BUCKET_SIZE);
+    match name_of(slicer) {
+        "greedy" => Ok(only_selected(greedy_slice(scored, budget))),
+        "rank" => Ok(only_selected(rank_slice(scored, budget))),
+        "density" => match number(slicer, "exponent", 1.0) {
+            0.0 => Ok(only_selected(rank_slice(scored, budget))),
+            exponent => Ok(only_selected(density_slice(scored, budget, exponent))),
+        },
+        "knapsack" => knapsack_slice(scored, budget, bucket_size).map(only_selected),
+        "quota" => quota_slice(scored, budget, &quotas(slicer), &inner_slicer(slicer)),
+        "count_quota" => {
+            let inner = inner_slicer(slicer);
+            count_quota_slice(scored, budget, &counts(slicer), &inner, throws(slicer))
         }
-        Slicer::Density { exponent } => Ok(only_selected(density_slice(scored, budget, *exponent))),
-        Slicer::Knapsack { bucket_size } => {
-            knapsack_slice(scored, budget, bucket_size.unwrap_or(DEFAULT_BUCKET_SIZE))
-                .map(only_selected)
+        "count_constrained_knapsack" => {
+            count_knapsack_cap(scored, budget, &counts(slicer), bucket_size, throws(slicer))
         }
-        Slicer::Quota { quotas, inner } => quota_slice(scored, budget, quotas, inner),
-        Slicer::CountQuota {
-            entries,
-            scarcity,
-            inner,
-        } => count_quota_slice(scored, budget, entries, inner, *scarcity),
-        Slicer::CountConstrainedKnapsack {
-            entries,
-            scarcity,
-            bucket_size,
-        } => count_knapsack_cap(
-            scored,
-            budget,
-            entries,
-            bucket_size.unwrap_or(DEFAULT_BUCKET_SIZE),
-            *scarcity,
-        ),
+        other => panic!("the oracle has no slicer {other}"),
     }
 }
 
@@ -268,7 +262,7 @@ fn quota_slice<'a>(
     scored: &[Scored<'a>],
     budget: Limits,
     quotas: &[Quota],
-    inner: &Slicer,
+    inner: &Document,
 ) -> Outcome<'a> {
     if scored.is_empty() || budget.target_tokens <= 0 {
         return Ok(Sliced::default());
@@ -299,22 +293,13 @@ fn quota_slice<'a>(
 }
 
 // R150: inside the partition of a kind only the entries of that kind apply, at any depth.
-fn restricted_to(slicer: &Slicer, kind: &str) -> Slicer {
+fn restricted_to(slicer: &Document, kind: &str) -> Document {
     let mut own = slicer.clone();
-    let mut level = Some(&mut own);
-    while let Some(slicer) = level {
-        level = match slicer {
-            Slicer::CountQuota { entries, inner, .. } => {
-                entries.retain(|entry| same_kind(&entry.kind, kind));
-                Some(inner)
-            }
-            Slicer::CountConstrainedKnapsack { entries, .. } => {
-                entries.retain(|entry| same_kind(&entry.kind, kind));
-                None
-            }
-            Slicer::Quota { inner, .. } => Some(inner),
-            _ => None,
-        };
+    if let Some(entries) = own["entries"].as_array_mut() {
+        entries.retain(|entry| same_kind(text(entry, "kind"), kind));
+    }
+    if !own["inner"].is_null() {
+        own["inner"] = restricted_to(&own["inner"], kind);
     }
     own
 }
@@ -322,20 +307,20 @@ fn restricted_to(slicer: &Slicer, kind: &str) -> Slicer {
 // R150: the shortfalls of every count slicer inside a quota, in the order of its entries. A
 // required kind whose partition was not run has 0 items, or raises the error.
 fn shortfalls_of_partitions(
-    inner: &Slicer,
+    inner: &Document,
     ran: &[(&str, Vec<Vec<Shortfall>>)],
 ) -> Result<Vec<Vec<Shortfall>>, Failure> {
     let mut shortfalls = Vec::new();
-    for (list, (slicer_name, entries, scarcity)) in count_slicers(inner).iter().enumerate() {
+    for (list, (slicer_name, entries, throws)) in count_slicers(inner).iter().enumerate() {
         let mut own = Vec::new();
-        for entry in *entries {
+        for entry in entries {
             if let Some((_, found)) = ran.iter().find(|(kind, _)| same_kind(kind, &entry.kind)) {
                 own.extend(found.get(list).into_iter().flatten().cloned());
             } else if entry.require_count > 0 {
-                match scarcity {
-                    Scarcity::Throw => return Err(scarcity_error(slicer_name, entry, 0)),
-                    Scarcity::Degrade => own.push(shortfall(entry, 0)),
+                if *throws {
+                    return Err(scarcity_error(slicer_name, entry, 0));
                 }
+                own.push(shortfall(entry, 0));
             }
         }
         shortfalls.push(own);
@@ -343,22 +328,24 @@ fn shortfalls_of_partitions(
     Ok(shortfalls)
 }
 
-/// Returns the count slicers of a chain of slicers, from the outside in.
-fn count_slicers(slicer: &Slicer) -> Vec<(&'static str, &[CountEntry], Scarcity)> {
-    match slicer {
-        Slicer::CountQuota {
-            entries,
-            scarcity,
-            inner,
-        } => {
-            let mut list = vec![("CountQuotaSlice", entries.as_slice(), *scarcity)];
-            list.extend(count_slicers(inner));
+/// Returns the count slicers of a chain of slicers, from the outside in: name, entries, whether it
+/// throws.
+fn count_slicers(slicer: &Document) -> Vec<(&'static str, Vec<CountEntry>, bool)> {
+    let inner = || count_slicers(&inner_slicer(slicer));
+    match name_of(slicer) {
+        "count_quota" => {
+            let mut list = vec![("CountQuotaSlice", counts(slicer), throws(slicer))];
+            list.extend(inner());
             list
         }
-        Slicer::CountConstrainedKnapsack {
-            entries, scarcity, ..
-        } => vec![("CountConstrainedKnapsackSlice", entries, *scarcity)],
-        Slicer::Quota { inner, .. } => count_slicers(inner),
+        "count_constrained_knapsack" => {
+            vec![(
+                "CountConstrainedKnapsackSlice",
+                counts(slicer),
+                throws(slicer),
+            )]
+        }
+        "quota" => inner(),
         _ => Vec::new(),
     }
 }
@@ -437,13 +424,13 @@ fn count_quota_slice<'a>(
     scored: &[Scored<'a>],
     budget: Limits,
     entries: &[CountEntry],
-    inner: &Slicer,
-    scarcity: Scarcity,
+    inner: &Document,
+    throws: bool,
 ) -> Outcome<'a> {
     if scored.is_empty() || budget.target_tokens <= 0 {
         return Ok(Sliced::default());
     }
-    let mut phase_1 = count_satisfy("CountQuotaSlice", scored, entries, scarcity)?;
+    let mut phase_1 = count_satisfy("CountQuotaSlice", scored, entries, throws)?;
     let (residual, residual_budget) = residual_after(&phase_1, scored, budget);
     let inner_sliced = slice(inner, &residual, residual_budget)?;
 
@@ -469,12 +456,12 @@ fn count_knapsack_cap<'a>(
     budget: Limits,
     entries: &[CountEntry],
     bucket_size: i64,
-    scarcity: Scarcity,
+    throws: bool,
 ) -> Outcome<'a> {
     if scored.is_empty() || budget.target_tokens <= 0 {
         return Ok(Sliced::default());
     }
-    let mut phase_1 = count_satisfy("CountConstrainedKnapsackSlice", scored, entries, scarcity)?;
+    let mut phase_1 = count_satisfy("CountConstrainedKnapsackSlice", scored, entries, throws)?;
     let (residual, residual_budget) = residual_after(&phase_1, scored, budget);
     let knapsack_selected = knapsack_slice(&residual, residual_budget, bucket_size)?;
     let inner_selected = by_score_descending(&knapsack_selected); // D180, stable (R080)
@@ -508,7 +495,7 @@ fn count_satisfy<'a>(
     slicer_name: &str,
     scored: &[Scored<'a>],
     entries: &[CountEntry],
-    scarcity: Scarcity,
+    throws: bool,
 ) -> Result<CountSatisfied<'a>, Failure> {
     let mut phase_1 = CountSatisfied {
         committed: Vec::new(),
@@ -531,10 +518,10 @@ fn count_satisfy<'a>(
         }
         phase_1.selected_count[position] = satisfied;
         if satisfied < entry.require_count {
-            match scarcity {
-                Scarcity::Throw => return Err(scarcity_error(slicer_name, entry, satisfied)),
-                Scarcity::Degrade => phase_1.shortfalls.push(shortfall(entry, satisfied)),
+            if throws {
+                return Err(scarcity_error(slicer_name, entry, satisfied));
             }
+            phase_1.shortfalls.push(shortfall(entry, satisfied));
         }
     }
     Ok(phase_1)

@@ -3,22 +3,17 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use cupel_chat::{Chat, TokenCounter};
-use rayon::prelude::*;
+use cupel_app::{Error, Fault, NamedPolicy, Source};
+use cupel_chat::Chat;
+use cupel_eval::{EvalPolicy, Method, ReplayError, RunsError, parse_runs, replay};
 
-use super::replay::{Method, Setting, replay};
-use super::table::{Results, Row};
-use super::tally::Tally;
+use super::{observed, stopped, table};
 use crate::budget::tokens;
-use crate::chats;
-use crate::classify::{Classified, Input};
 use crate::counting::ChatArgs;
 use crate::failure::{Exit, Failure};
-use crate::input::Source;
+use crate::input;
 use crate::output::Output;
-use crate::progress::Meter;
-use crate::task::NamedPolicy;
-use crate::text::{counted, grouped_count};
+use crate::task::find_policy;
 use crate::trimming::TrimmingArgs;
 
 /// Replay recorded agent runs and measure their windows
@@ -67,34 +62,23 @@ A line: {\"id\": \"run-1\", \"messages\": [...]}";
 impl Agent {
     pub(super) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
         let methods = self.methods()?;
-        let mut settings = Vec::new();
-        for &budget in &self.budget {
-            for method in &methods {
-                let method = method.clone();
-                settings.push(Setting { method, budget });
-            }
-        }
-        let counter = self.chat.counter(None, None)?;
-        let runs = self.read()?;
-        let tallies = replay_all(&runs, &settings, &*counter, output)?;
-        let rows = settings.iter().enumerate().map(|(position, setting)| {
-            let tallies = tallies.iter().map(|tallies| &tallies[position]);
-            Row::new(setting, &tallies.collect::<Vec<_>>())
+        let counter = self.chat.counter().counter(None, None)?;
+        let source = input::read(&self.runs)?;
+        let runs = self.read(&source)?;
+        let report = observed(output, "run", |observe| {
+            replay(&runs, &methods, &self.budget, &*counter, observe)
         });
-        let results = Results {
-            runs: runs.len(),
-            counter: counter.name(),
-            rows: rows.collect(),
-        };
-        if results.requests() == 0 {
-            return Err(Failure::input("the runs have no answer to replay")
-                .in_file(&crate::input::name(&self.runs))
-                .help(LINE));
-        }
+        let report = report.map_err(|error| match error {
+            ReplayError::Stopped(_) => stopped(),
+            ReplayError::NoAnswer => Failure::input(error.to_string())
+                .in_file(&source.name)
+                .help(LINE),
+            error => Failure::internal(error.to_string()).in_file(&source.name),
+        })?;
         if output.is_json() {
-            output.json(&results.document())?;
+            output.json(&report)?;
         } else {
-            results.write(output)?;
+            table::write(&report, output)?;
         }
         Ok(Exit::Success)
     }
@@ -105,63 +89,36 @@ impl Agent {
         } else {
             Method::Fit
         };
-        let method = |policy: NamedPolicy| policy.trimmed(&self.trimming).map(method);
+        let method = |policy: NamedPolicy| {
+            let NamedPolicy { name, policy } = self.trimming.options().apply(policy)?;
+            Ok(method(EvalPolicy::new(name, policy)))
+        };
         if self.policy.is_empty() {
             let policy = NamedPolicy::for_chats(self.state);
             return Ok(vec![Method::Suffix, method(policy)?]);
         }
         let policies = self.policy.iter().map(|name| match name.as_str() {
             Method::SUFFIX => Ok(Method::Suffix),
-            name => NamedPolicy::find(name).and_then(method),
+            name => find_policy(name).and_then(method),
         });
         policies.collect()
     }
 
-    /// Reads the runs. Blank lines are skipped.
-    fn read(&self) -> Result<Vec<Chat>, Failure> {
-        let source = Source::read(&self.runs)?;
-        let runs: Vec<(usize, &str)> = match chats::find(&source, &self.chat.read) {
-            Some(chats) => chats.iter().collect(),
-            None => {
-                let lines = (1..).zip(source.text.lines());
-                lines.filter(|(_, line)| !line.trim().is_empty()).collect()
+    fn read(&self, source: &Source) -> Result<Vec<Chat>, Failure> {
+        let args = &self.chat.read;
+        let at = args.at.as_deref().unwrap_or_default();
+        parse_runs(&source.text, at, args.shape).map_err(|error| match error {
+            RunsError::Chat(error) => {
+                let place = source.place(error.place.line, error.place.column, error.path.clone());
+                let is_array = false;
+                Error::new(Fault::Chat { error, is_array }).at(place).into()
             }
-        };
-        let run = |(line, text): (usize, &str)| {
-            let line = Source::line(&source.name, line, text.into())?;
-            let classified = Classified::of(&line, &self.chat.read);
-            match Input::read(&line, &classified, &self.chat.read, &|_| 0)? {
-                Input::Chat(chat) => Ok(*chat),
-                Input::Items { .. } => Err(Failure::input("this is not a chat")
-                    .at(line.whole())
-                    .help(LINE)),
-            }
-        };
-        runs.into_iter().map(run).collect()
+            RunsError::Items { line } => Failure::input("this is not a chat")
+                .at(source.place(line, 1, String::new()))
+                .help(LINE),
+        })
     }
 }
 
 /// The format of the input, for errors.
 const LINE: &str = "each line holds one run: {\"id\": \"run-1\", \"messages\": [...]}";
-
-/// Replays the runs on all cores and returns the tallies of each run. Reports progress on a terminal.
-fn replay_all(
-    runs: &[Chat],
-    settings: &[Setting],
-    counter: &dyn TokenCounter,
-    output: &mut Output,
-) -> Result<Vec<Vec<Tally>>, Failure> {
-    let mut meter = Meter::new(output);
-    let mut tallies = Vec::with_capacity(runs.len());
-    for chunk in runs.chunks(4 * rayon::current_num_threads()) {
-        let chunk = chunk.par_iter().map(|run| replay(run, settings, counter));
-        let chunk: Result<Vec<_>, _> = chunk.collect();
-        tallies.extend(chunk.map_err(|error| Failure::internal(error.to_string()))?);
-        meter.update(output, || {
-            let (done, all) = (grouped_count(tallies.len()), counted(runs.len(), "run"));
-            format!("{done} of {all}")
-        });
-    }
-    meter.clear(output);
-    Ok(tallies)
-}

@@ -1,24 +1,26 @@
-//! `cupel eval`
+//! `cupel eval`: the arguments, files and tables of the measures in the crate `cupel-eval`.
 
 mod agent;
-mod bootstrap;
-mod dataset;
-mod evaluation;
 mod evidence;
-mod metric;
-mod recall;
-mod replay;
 mod table;
-mod tally;
 mod tune;
 
+use std::ops::ControlFlow;
+use std::path::Path;
+
 use clap::{Args, Subcommand};
+use cupel_app::Place;
+use cupel_chat::Encoding;
+use cupel_eval::{Dataset, EvalError, LINE_FORMAT, Progress};
 
 use self::agent::Agent;
 use self::evidence::Evidence;
 use self::tune::Tune;
 use crate::failure::{Exit, Failure};
+use crate::input;
 use crate::output::Output;
+use crate::progress::Meter;
+use crate::text::{counted, grouped_count};
 
 /// Measure policies on questions with evidence, or on agent runs
 ///
@@ -67,5 +69,66 @@ impl Eval {
             (None, None) => Err(Failure::input("missing the file with questions")
                 .help("`cupel eval --help` has examples")),
         }
+    }
+}
+
+/// Reads a file with questions.
+fn read_dataset(path: &Path) -> Result<Dataset, Failure> {
+    let source = input::read(path)?;
+    let dataset = Dataset::parse(&*source.name, &source.text, &Encoding::O200k);
+    dataset.map_err(|error| {
+        let failure = Failure::input(error.problem.to_string());
+        let failure = match (
+            error.problem.suggestion(),
+            error.problem.is_about_structure(),
+        ) {
+            (Some(name), _) => failure.help(format!("did you mean `{name}`?")),
+            (None, true) => failure.help(format!("a line: {LINE_FORMAT}")),
+            (None, false) => failure,
+        };
+        match error.line {
+            0 => failure.in_file(&source.name),
+            line => failure.at(source.place(line, error.column, error.path)),
+        }
+    })
+}
+
+/// Runs a call that reports its progress, and shows it on a terminal.
+fn observed<T>(
+    output: &mut Output,
+    unit: &str,
+    call: impl FnOnce(&mut dyn FnMut(Progress) -> ControlFlow<()>) -> T,
+) -> T {
+    let mut meter = Meter::new(output);
+    let result = call(&mut |Progress { done, total }| {
+        meter.update(output, || {
+            format!("{} of {}", grouped_count(done), counted(total, unit))
+        });
+        ControlFlow::Continue(())
+    });
+    meter.clear(output);
+    result
+}
+
+fn stopped() -> Failure {
+    Failure::new(Exit::Stopped, "stopped")
+}
+
+/// Returns the failure of an evaluation.
+fn failure(error: EvalError) -> Failure {
+    match error {
+        EvalError::Run {
+            dataset,
+            line,
+            error,
+            ..
+        } => Failure::from(error).or_at(|| Place {
+            file: dataset,
+            line,
+            column: 1,
+            ..Place::default()
+        }),
+        EvalError::Stopped(_) => stopped(),
+        error => Failure::input(error.to_string()),
     }
 }

@@ -1,18 +1,18 @@
 //! `cupel eval tune`
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use cupel::ContextItem;
-use cupel::config::{Format, PolicyConfig};
-use serde_json::{Number, Value, json};
+use cupel::config::Format;
+use cupel_eval::{
+    Axis, EvalPolicy, Grid, GridError, Objective, Overlap, Trial, TuneError, Tuned, Tuning,
+};
 
-use super::dataset::{Dataset, Transcript};
-use super::evaluation::{EvalPolicy, Evaluation, Measure};
-use super::evidence::{Results, ascending, describe, note, percent};
+use super::evidence::{note, percent, write};
+use super::{failure, observed, read_dataset};
 use crate::failure::{Exit, Failure};
 use crate::output::{Output, style};
+use crate::task::Named;
 use crate::text::{Table, counted, grouped_count, left, right};
 use crate::trimming::at_least_one;
 
@@ -71,22 +71,6 @@ enum By {
     Tokens,
 }
 
-impl By {
-    fn measure(self, budget: i64) -> Measure {
-        match self {
-            Self::Items => Measure::Items(budget),
-            Self::Tokens => Measure::Tokens(budget),
-        }
-    }
-}
-
-/// A number of a policy document and the values to try.
-#[derive(Debug, Clone)]
-struct Axis {
-    path: String,
-    values: Vec<Number>,
-}
-
 /// Parses an axis such as `scorer.k1=0.5,0.9`.
 fn axis(text: &str) -> Result<Axis, String> {
     let expected = "expected PATH=VALUES, such as scorer.k1=0.5,0.9,1.2";
@@ -106,276 +90,104 @@ fn axis(text: &str) -> Result<Axis, String> {
     })
 }
 
-/// The most settings of a grid.
-const MAX_SETTINGS: usize = 10_000;
-
 impl Tune {
     pub(super) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
-        let start = EvalPolicy::find(&self.policy)?;
-        let settings = settings(&self.grid)?;
-        let candidates = settings.iter().map(|setting| {
-            let config = self.configured(&start.config, setting)?;
-            let name = self.policy.clone();
-            Ok(EvalPolicy { name, config })
-        });
-        let candidates = candidates.collect::<Result<Vec<_>, Failure>>()?;
-        let budgets = ascending(self.budget.clone());
-        let (train, report) = (Dataset::read(&self.train)?, Dataset::read(&self.report)?);
-        check_disjoint(&train, &report)?;
-
-        let evaluation = Evaluation::run(&train, &candidates, &budgets, output)?;
-        let mean = |candidate: usize| {
-            let means = budgets.iter();
-            let means = means.map(|&budget| evaluation.mean(candidate, self.by.measure(budget)));
-            means.sum::<f64>() / budgets.len() as f64
+        let start = Named::find(&self.policy)?.config()?;
+        let grid = Grid::new(self.grid.clone()).map_err(|error| self.invalid_grid(&error))?;
+        let policy = start.build();
+        let policy = policy.map_err(|error| Failure::input(error.to_string()))?;
+        let (train, report) = (read_dataset(&self.train)?, read_dataset(&self.report)?);
+        let tuning = Tuning {
+            start: &start,
+            grid: &grid,
+            objective: match self.by {
+                By::Items => Objective::Items,
+                By::Tokens => Objective::Tokens,
+            },
+            budgets: &self.budget,
+            train: &train,
+            report: &report,
+            baselines: &[EvalPolicy::new(&*self.policy, policy)],
         };
-        let means: Vec<f64> = (0..candidates.len()).map(mean).collect();
-        let best = (0..means.len()).fold(0, |best, candidate| {
-            if means[candidate] > means[best] {
-                candidate
-            } else {
-                best
+        let tuned = observed(output, "transcript", |observe| tuning.run(observe));
+        let tuned = tuned.map_err(|error| match error {
+            TuneError::Grid(error) => self.invalid_grid(&error),
+            TuneError::Overlap(Overlap { report: line, train: other }) => {
+                let (report, train) = (report.name(), train.name());
+                Failure::input(format!(
+                    "line {line} of {report} is also line {other} of {train}"
+                ))
+                .help("report on transcripts that the setting is not chosen on: split the file in two")
             }
-        });
-
-        let chosen = candidates[best].clone();
-        // Another policy than the one that has this name and description.
-        let config = PolicyConfig {
-            name: None,
-            version: None,
-            description: None,
-            ..chosen.config.clone()
-        };
-        let reported = Evaluation::run(&report, &[chosen, start], &budgets, output)?;
-        let results = Results::new(&reported, &["chosen", &self.policy]);
+            TuneError::Eval(error) => failure(error),
+            error => Failure::input(error.to_string()),
+        })?;
         if output.is_json() {
-            let grid = settings.iter().zip(&means);
-            let grid =
-                grid.map(|(setting, mean)| json!({"setting": self.named(setting), "mean": mean}));
-            let mut document = json!({
-                "by": self.by.measure(0).name(),
-                "train": describe(&train),
-                "grid": grid.collect::<Vec<_>>(),
-                "chosen": self.named(&settings[best]),
-                "report": describe(&report),
-                "policy": config,
-            });
-            document["report"]["results"] = results.document();
-            output.json(&document)?;
+            output.json(&tuned)?;
             return Ok(Exit::Success);
         }
-        self.write_grid(&settings, &means, best, output)?;
+        write_grid(&grid, &tuned, output)?;
         output.line("")?;
         let bold = style::HEADER;
-        output.line(format_args!("{bold}Report on {}{bold:#}", report.name))?;
+        output.line(format_args!("{bold}Report on {}{bold:#}", report.name()))?;
         output.line("")?;
-        results.write(output)?;
-        let text = config.to_text(Format::Json);
+        write(&tuned.report.results, output)?;
+        let text = tuned.policy.to_text(Format::Json);
         output.text(text.map_err(|error| Failure::internal(error.to_string()))?)?;
         output.finish()?;
         output.note(format_args!(
             "{} tried on {}: {}, {}",
-            counted(settings.len(), "setting"),
-            train.name,
-            counted(train.transcripts.len(), "transcript"),
-            counted(train.questions(), "question"),
+            counted(tuned.grid.len(), "setting"),
+            tuned.train.name,
+            counted(tuned.train.transcripts, "transcript"),
+            counted(tuned.train.questions, "question"),
         ));
-        note(&report, output);
+        note(&tuned.report.dataset, output);
         Ok(Exit::Success)
     }
 
-    /// Returns the policy with the values of a setting.
-    fn configured(
-        &self,
-        start: &PolicyConfig,
-        setting: &[Number],
-    ) -> Result<PolicyConfig, Failure> {
-        let mut document =
-            serde_json::to_value(start).map_err(|error| Failure::internal(error.to_string()))?;
-        for (axis, value) in self.grid.iter().zip(setting) {
-            set(&mut document, &axis.path, value).map_err(|problem| {
-                Failure::input(format!("--grid {}: {problem}", axis.path)).help(format!(
+    /// Returns the failure of `--grid`.
+    fn invalid_grid(&self, error: &GridError) -> Failure {
+        match error {
+            GridError::TooManySettings => {
+                let most = grouped_count(Grid::MAX_SETTINGS);
+                Failure::input(format!("the grid has more than {most} settings"))
+                    .help("give fewer values, or tune one number after the other")
+            }
+            GridError::InvalidPolicy(fault) => Failure::input(format!("--grid: {fault}")),
+            GridError::UnknownKey { .. } | GridError::NotANumber { .. } => {
+                Failure::input(format!("--grid {error}")).help(format!(
                     "`cupel policy show {}` prints the document",
                     self.policy
                 ))
-            })?;
-        }
-        let config: Result<PolicyConfig, _> = serde_json::from_value(document);
-        let config = config.map_err(|error| error.to_string());
-        let config = config.and_then(|config| match config.build() {
-            Ok(_) => Ok(config),
-            Err(error) => Err(error.to_string()),
-        });
-        config.map_err(|error| Failure::input(format!("--grid: {error}")))
-    }
-
-    /// Returns the values of a setting by path.
-    fn named(&self, setting: &[Number]) -> Value {
-        let named = self.grid.iter().zip(setting);
-        let named = named.map(|(axis, value)| (axis.path.clone(), Value::from(value.clone())));
-        Value::Object(named.collect())
-    }
-
-    fn write_grid(
-        &self,
-        settings: &[Vec<Number>],
-        means: &[f64],
-        best: usize,
-        output: &mut Output,
-    ) -> Result<(), Failure> {
-        const ROWS: usize = 30;
-        let mut order: Vec<usize> = (0..settings.len()).collect();
-        order.sort_by(|&a, &b| means[b].total_cmp(&means[a]));
-        let mut headings: Vec<_> = self.grid.iter().map(|axis| right(&*axis.path)).collect();
-        headings.extend([right(self.by.measure(0).name()), left("")]);
-        let mut table = Table::new(headings, &[]);
-        for &row in order.iter().take(ROWS) {
-            let mut cells: Vec<String> = settings[row].iter().map(ToString::to_string).collect();
-            let mark = if row == best { "chosen" } else { "" };
-            cells.extend([percent(means[row]), mark.to_owned()]);
-            table.row(cells);
-        }
-        output.table(&table)?;
-        if order.len() > ROWS {
-            let more = grouped_count(order.len() - ROWS);
-            output.line(format_args!(
-                "{more} more settings; --json writes all of them"
-            ))?;
-        }
-        Ok(())
-    }
-}
-
-/// Returns every combination of the values, the last axis varying fastest.
-fn settings(grid: &[Axis]) -> Result<Vec<Vec<Number>>, Failure> {
-    let count = grid.iter().try_fold(1_usize, |count, axis| {
-        let count = count.checked_mul(axis.values.len());
-        count.filter(|count| *count <= MAX_SETTINGS)
-    });
-    if count.is_none() {
-        let most = grouped_count(MAX_SETTINGS);
-        return Err(
-            Failure::input(format!("the grid has more than {most} settings"))
-                .help("give fewer values, or tune one number after the other"),
-        );
-    }
-    Ok(grid.iter().fold(vec![Vec::new()], |settings, axis| {
-        let longer = settings.into_iter().flat_map(|setting| {
-            axis.values.iter().map(move |value| {
-                let mut setting = setting.clone();
-                setting.push(value.clone());
-                setting
-            })
-        });
-        longer.collect()
-    }))
-}
-
-/// Sets a number of a document. The path has keys and positions: `scorer.entries[0].weight` or
-/// `scorer.entries.0.weight`.
-fn set(document: &mut Value, path: &str, number: &Number) -> Result<(), String> {
-    let path = path.replace('[', ".").replace(']', "");
-    let mut keys: Vec<&str> = path.split('.').collect();
-    let last = keys.pop().unwrap_or_default();
-    let mut place = document;
-    for key in keys {
-        let inner = match place {
-            Value::Object(fields) => fields.get_mut(key),
-            Value::Array(elements) => key.parse().ok().and_then(|at: usize| elements.get_mut(at)),
-            _ => None,
-        };
-        place = inner.ok_or_else(|| format!("the policy has no `{key}` there"))?;
-    }
-    let number = Value::from(number.clone());
-    let is_number = |value: &Value| value.is_number() || value.is_null();
-    match place {
-        Value::Object(fields) => match fields.get(last) {
-            Some(value) if !is_number(value) => Err(format!("`{last}` is not a number")),
-            _ => {
-                fields.insert(last.to_owned(), number);
-                Ok(())
             }
-        },
-        Value::Array(elements) => {
-            let at = last.parse().ok();
-            match at.and_then(|at: usize| elements.get_mut(at)) {
-                Some(value) if is_number(value) => {
-                    *value = number;
-                    Ok(())
-                }
-                Some(_) => Err(format!("`{last}` is not a number")),
-                None => Err(format!("the policy has no `{last}` there")),
-            }
+            error => Failure::input(format!("--grid {error}")),
         }
-        _ => Err(format!("the policy has no `{last}` there")),
     }
 }
 
-/// Returns the texts of a transcript: with other questions it is still the same transcript.
-fn contents(transcript: &Transcript) -> Vec<&str> {
-    transcript.items.iter().map(ContextItem::content).collect()
-}
+/// The most settings in the table.
+const ROWS: usize = 30;
 
-/// Refuses a report on transcripts that the setting was chosen on.
-fn check_disjoint(train: &Dataset, report: &Dataset) -> Result<(), Failure> {
-    let known: HashMap<Vec<&str>, usize> = train
-        .transcripts
-        .iter()
-        .map(|transcript| (contents(transcript), transcript.line))
-        .collect();
-    let Some((line, trained)) = report.transcripts.iter().find_map(|transcript| {
-        let trained = known.get(&contents(transcript))?;
-        Some((transcript.line, *trained))
-    }) else {
-        return Ok(());
-    };
-    Err(Failure::input(format!(
-        "line {line} of {} is also line {trained} of {}",
-        report.name, train.name
-    ))
-    .help("report on transcripts that the setting is not chosen on: split the file in two"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn settings_are_every_combination_in_order() {
-        let grid = ["a=1,2", "b=0.5,3"].map(|text| axis(text).expect("an axis"));
-        let settings = settings(&grid).expect("a small grid");
-        let shown: Vec<String> = settings
-            .iter()
-            .map(|it| format!("{} {}", it[0], it[1]))
-            .collect();
-        assert_eq!(shown, ["1 0.5", "1 3", "2 0.5", "2 3"]);
+/// Writes the settings with the highest means.
+fn write_grid(grid: &Grid, tuned: &Tuned, output: &mut Output) -> Result<(), Failure> {
+    let mut trials: Vec<(usize, &Trial)> = tuned.grid.iter().enumerate().collect();
+    trials.sort_by(|(_, a), (_, b)| b.mean.total_cmp(&a.mean));
+    let mut headings: Vec<_> = grid.axes().iter().map(|axis| right(&*axis.path)).collect();
+    headings.extend([right(tuned.by.at(0).name()), left("")]);
+    let mut table = Table::new(headings, &[]);
+    for &(position, Trial { setting, mean }) in trials.iter().take(ROWS) {
+        let mut cells: Vec<String> = setting.iter().map(|(_, value)| value.to_string()).collect();
+        let mark = if position == tuned.best { "chosen" } else { "" };
+        cells.extend([percent(*mean), mark.to_owned()]);
+        table.row(cells);
     }
-
-    #[test]
-    fn a_grid_is_limited() {
-        let values = (0..101)
-            .map(|n| n.to_string())
-            .collect::<Vec<_>>()
-            .join(",");
-        let axes = [format!("a={values}"), format!("b={values}")];
-        let axes = axes.map(|text| axis(&text).expect("an axis"));
-        assert!(settings(&axes).is_err());
-        assert_eq!(settings(&axes[..1]).expect("one axis").len(), 101);
+    output.table(&table)?;
+    if trials.len() > ROWS {
+        let more = grouped_count(trials.len() - ROWS);
+        output.line(format_args!(
+            "{more} more settings; --json writes all of them"
+        ))?;
     }
-
-    #[test]
-    fn numbers_are_set_by_keys_and_positions() {
-        let mut document = json!({"a": {"b": [{"c": 1}, 2]}, "d": "text"});
-        let three = Number::from(3);
-        for path in ["a.b[0].c", "a.b.1", "a.new"] {
-            set(&mut document, path, &three).expect(path);
-        }
-        assert_eq!(
-            document,
-            json!({"a": {"b": [{"c": 3}, 3], "new": 3}, "d": "text"})
-        );
-        for path in ["d", "a.b", "a.x.y", "a.b[7].c", "a.b[7]", "d.e", "a.b[0]"] {
-            assert!(set(&mut document, path, &three).is_err(), "{path}");
-        }
-    }
+    Ok(())
 }

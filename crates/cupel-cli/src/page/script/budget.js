@@ -24,15 +24,15 @@ function drawBudget(members, markers) {
   view.legend.replaceChildren(
     ...parts.map((part) => make('li', '', swatch(part.className), part.label, make('b', '', tokens(part.tokens)))),
   );
+  const cut = shortened.size;
   view.result.replaceChildren(
     make('b', '', tokens(members.length)),
     ` of ${counted(items.length)}, `,
+    ...(cut > 0 ? [make('b', '', tokens(cut)), ' shortened, '] : []),
     make('b', '', tokens(used)),
     ` of ${tokens(budget)} tokens`,
   );
-  const shortened = members.filter((index) => formAt(items[index], budget) !== undefined).length;
-  const failure = failureAt(budget);
-  speak(failure ? failure.why : `${view.result.textContent}${shortened > 0 ? `, ${tokens(shortened)} shortened` : ''}`);
+  speak(failureAt(budget)?.why ?? view.result.textContent ?? '');
 }
 
 /**

@@ -27,10 +27,19 @@ function pinOf(item) {
  */
 function setTokens(parent, item, form) {
   const short = form === undefined ? undefined : item.forms?.[form]?.[0];
-  parent.replaceChildren(
-    tokens(short ?? item.tokens),
-    make('small', '', short === undefined ? ' tokens' : ` of ${tokens(item.tokens)} tokens`),
-  );
+  const full = item.original ?? item.tokens;
+  const size = short ?? item.tokens;
+  parent.replaceChildren(tokens(size), make('small', '', size === full ? ' tokens' : ` of ${tokens(full)} tokens`));
+}
+
+/**
+ * Says why an item is shortened.
+ * @param {Item} item
+ * @param {number | undefined} form
+ */
+function cutOf(item, form) {
+  const [what, why] = cutReason(item, form);
+  return make('p', 'reason', make('b', '', capitalized(what)), `; ${why}.`);
 }
 
 /**
@@ -140,6 +149,7 @@ function updateMessage(made, form) {
   if (shown instanceof HTMLElement) setTokens(shown, item, form);
   const lines = form === undefined ? undefined : item.forms?.[form]?.[1];
   body.replaceChildren();
+  if (lines || item.original !== undefined) body.append(cutOf(item, form));
   if (lines) body.append(shortText(item, lines), fullTextButton(item, lines));
   else if (item.text !== '' || !item.calls) body.append(fullText(item));
   body.append(...(item.calls ?? []).map(callOf));

@@ -16,6 +16,8 @@
  * @property {string} [pinned] why it is never dropped
  * @property {number} label
  * @property {Int} tokens
+ * @property {Int} [original] the tokens before the limit for tool results
+ * @property {string} [step] which step of a ladder shortens it
  * @property {number} score
  * @property {[number, number[]]} [parts]
  * @property {number} [rank]
@@ -25,7 +27,7 @@
  * @property {number} [shortened] the index of its form at the given budget
  * @property {[Int, Int][]} intervals
  * @property {[Int, Int, number][]} [views] first and last budget, index of the form
- * @property {[Int, Lines[]][]} [forms] tokens and text
+ * @property {[Int, Lines[], Int][]} [forms] tokens, text, the most tokens that were allowed
  * @property {[string, string][]} [facts]
  */
 /**
@@ -80,10 +82,11 @@ function readData() {
   for (const entry of read.markers) entry.from = int(entry.from);
   for (const item of read.items) {
     item.tokens = int(item.tokens);
+    if (item.original !== undefined) item.original = int(item.original);
     item.score = Number(item.score);
     item.intervals = item.intervals.map((/** @type {any[]} */ interval) => interval.map(int));
     item.views = item.views?.map((/** @type {any[]} */ view) => view.map(int));
-    item.forms = item.forms?.map((/** @type {any[]} */ [tokens, lines]) => [int(tokens), lines]);
+    item.forms = item.forms?.map((/** @type {any[]} */ [tokens, lines, limit]) => [int(tokens), lines, int(limit)]);
     if (item.parts) item.parts[1] = item.parts[1].map(Number);
   }
   return read;
@@ -181,6 +184,28 @@ function tokensAt(item, budget) {
  */
 function tokensOf(members, budget) {
   return members.reduce((sum, index) => sum + BigInt(tokensAt(items[index], budget)), 0n);
+}
+
+/**
+ * Returns how many tokens an item has less than in the input; 0 if the window has it in full.
+ * @param {Item} item
+ * @param {bigint} budget
+ */
+function savedAt(item, budget) {
+  return BigInt(item.original ?? item.tokens) - BigInt(tokensAt(item, budget));
+}
+
+/**
+ * Returns the members of a window that are shortened, largest cut first.
+ * @param {number[]} members
+ * @param {bigint} budget
+ */
+function shortenedOf(members, budget) {
+  const isShortened = (/** @type {number} */ index) =>
+    items[index].original !== undefined || formAt(items[index], budget) !== undefined;
+  const found = members.filter(isShortened).map((index) => ({ index, saved: savedAt(items[index], budget) }));
+  found.sort((a, b) => (a.saved < b.saved ? 1 : a.saved > b.saved ? -1 : a.index - b.index));
+  return found;
 }
 
 /**

@@ -33,10 +33,26 @@ function updateExcluded(made, card) {
 }
 
 /**
+ * Returns the entry of a shortened item: its tokens now and before, why it was cut, and its text with what is missing.
+ * @param {Shortened} entry
+ */
+function makeShortened({ index, form }) {
+  const item = items[index];
+  const lines = form === undefined ? undefined : item.forms?.[form]?.[1];
+  const fill = (/** @type {HTMLElement} */ details) => {
+    details.append(lines ? comparedText(item, lines) : fullText(item), ...(item.calls ?? []).map(callOf));
+  };
+  const row = makeRow(index, fill);
+  updateRow(row, form);
+  return make('li', 'card', row, cutOf(item, form));
+}
+
+/**
  * A row: who wrote it, its tokens and the start of its text, which opens to show all of it.
  * @param {number} index
+ * @param {(details: HTMLElement, item: Item) => void} [fill]
  */
-function makeRow(index) {
+function makeRow(index, fill = fillDetails) {
   const item = items[index];
   const head = make('div', 'head', roleOf(item), make('span', 'number', `#${index}`));
   if (item.pinned) head.append(pinOf(item));
@@ -45,7 +61,7 @@ function makeRow(index) {
   const shown = excerpt(wholeText(item));
   const start = makeText('span', shown === '' ? 'excerpt blank' : 'excerpt', shown === '' ? 'blank' : shown);
   const details = make('details', '', make('summary', '', start));
-  details.addEventListener('toggle', () => fillDetails(details, item), { once: true });
+  details.addEventListener('toggle', () => fill(details, item), { once: true });
   const made = make('div', `row ${colorClass(item.label)}`, head, details);
   made.classList.toggle('result', item.answers !== undefined);
   made.dataset.index = String(index);

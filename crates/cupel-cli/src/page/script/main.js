@@ -1,7 +1,8 @@
 
 /* ---- main.js: the state of the page, and its events ---- */
 
-/** @typedef {'transcript' | 'window' | 'out'} Tab */
+/** @typedef {'transcript' | 'window' | 'shortened' | 'out'} Tab */
+/** @typedef {{index: number, form: number | undefined}} Shortened a shortened item, and its form */
 
 const state = {
   budget: target,
@@ -9,10 +10,12 @@ const state = {
   refused: '',
   /** @type {Set<number>} */
   labels: new Set(),
+  /** Whether only shortened items are shown. */
+  isShortenedOnly: false,
   query: '',
   /** @type {Tab} */
   tab: data.is_chat ? 'transcript' : 'window',
-  shown: { transcript: PAGE, window: PAGE, out: PAGE },
+  shown: { transcript: PAGE, window: PAGE, shortened: PAGE, out: PAGE },
 };
 
 const view = {
@@ -28,17 +31,24 @@ const view = {
   notice: element('notice', HTMLElement),
   search: element('search', HTMLInputElement),
   labels: element('labels', HTMLElement),
+  shortenedOnly: element('shortened-only', HTMLButtonElement),
 };
 
 /** The excluded items have a place of their own here, and no tab. */
 const wide = matchMedia('(min-width: 64rem)');
 
 /** @type {Tab[]} */
-const TABS = ['transcript', 'window', 'out'];
+const TABS = ['transcript', 'window', 'shortened', 'out'];
 const keyOfCard = (/** @type {number[]} */ card) => card.join();
 const lists = {
   transcript: new KeyedList(element('transcript', HTMLElement), (/** @type {Entry} */ entry) => entry.key, makeEntry, updateEntry),
   window: new KeyedList(element('window', HTMLElement), keyOfCard, makeEntryOfList, updateIncluded),
+  shortened: new KeyedList(
+    element('shortened', HTMLElement),
+    (/** @type {Shortened} */ { index, form }) => `${index} ${form}`,
+    makeShortened,
+    () => {},
+  ),
   out: new KeyedList(element('out', HTMLElement), keyOfCard, makeEntryOfList, updateExcluded),
 };
 
@@ -46,12 +56,13 @@ const lists = {
 const searchable = new Array(items.length);
 
 function isFiltered() {
-  return state.labels.size > 0 || state.query !== '';
+  return state.labels.size > 0 || state.isShortenedOnly || state.query !== '';
 }
 
 /** @param {number} index */
 function isShown(index) {
   if (state.labels.size > 0 && !state.labels.has(items[index].label)) return false;
+  if (state.isShortenedOnly && !shortened.has(index)) return false;
   if (state.query === '') return true;
   searchable[index] ??= wholeText(items[index]).toLowerCase();
   return searchable[index].includes(state.query);
@@ -88,18 +99,36 @@ function drawCount(id, members) {
   }
 }
 
+/**
+ * The shortened items of the window.
+ * @type {Set<number>}
+ */
+let shortened = new Set();
+
 function drawLists() {
-  const members = windowAt(state.budget);
+  const { budget } = state;
+  const members = windowAt(budget);
+  const cuts = shortenedOf(members, budget);
+  shortened = new Set(cuts.map(({ index }) => index));
+  const less = tokens(cuts.reduce((sum, cut) => sum + cut.saved, 0n));
+  const saved = `${counted(cuts.length)} ${cuts.length === 1 ? 'is' : 'are'} shortened, by ${less} tokens in total`;
   const markers = markersAt(state.budget);
   const inWindow = new Set(members);
   const excluded = data.by_score.filter((index) => !inWindow.has(index));
   drawCount('window', members);
+  drawCount('shortened', [...shortened]);
+  element('saved', HTMLElement).textContent = cuts.length > 0 ? `${saved}. Largest cut first.` : '';
   drawCount('out', excluded);
   const isVisible = (/** @type {Tab} */ tab) => state.tab === tab || (tab === 'out' && wide.matches);
   const shownCards = (/** @type {number[]} */ list) => groupedCards(list).filter((card) => card.some(isShown));
   if (isVisible('transcript')) drawList('transcript', lists.transcript, entriesOf(members, markers), 'Nothing fits this budget.');
   if (isVisible('window')) drawList('window', lists.window, shownCards(members), 'Nothing fits this budget.');
-  if (isVisible('out')) drawList('out', lists.out, shownCards(excluded), 'Everything is in.');
+  if (isVisible('shortened')) {
+    const entries = cuts.filter(({ index }) => isShown(index)).map(({ index }) => ({ index, form: formAt(items[index], budget) }));
+    drawList('shortened', lists.shortened, entries, 'Nothing is shortened: what is in is complete.');
+  }
+  const complete = cuts.length > 0 ? `Nothing is left out, but ${saved}.` : 'Everything is in, in full.';
+  if (isVisible('out')) drawList('out', lists.out, shownCards(excluded), complete);
   return { members, markers };
 }
 
@@ -159,7 +188,7 @@ function markMatches() {
 }
 
 function drawFromStart() {
-  state.shown = { transcript: PAGE, window: PAGE, out: PAGE };
+  state.shown = { transcript: PAGE, window: PAGE, shortened: PAGE, out: PAGE };
   draw();
 }
 
@@ -246,6 +275,12 @@ function startFilters() {
     const button = makeButton('', toggle, swatch(colorClass(label)), name, make('span', 'n', tokens(count)));
     button.setAttribute('aria-pressed', 'false');
     view.labels.append(button);
+  });
+  view.shortenedOnly.hidden = !items.some((item) => item.forms || item.original !== undefined);
+  view.shortenedOnly.addEventListener('click', () => {
+    state.isShortenedOnly = !state.isShortenedOnly;
+    view.shortenedOnly.setAttribute('aria-pressed', String(state.isShortenedOnly));
+    drawFromStart();
   });
 }
 

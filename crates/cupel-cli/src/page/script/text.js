@@ -84,6 +84,23 @@ function reasonAt(item, budget) {
 }
 
 /**
+ * Returns why the window has a shorter form of an item, and how much shorter it is.
+ * @param {Item} item
+ * @param {number | undefined} form
+ * @returns {[string, string]}
+ */
+function cutReason(item, form) {
+  const full = item.original ?? item.tokens;
+  if (form === undefined) return [`shortened from ${tokens(full)} to ${tokens(item.tokens)} tokens`, 'limit for tool results'];
+  const [size, , limit] = /** @type {[Int, Lines[], Int][]} */ (item.forms)[form];
+  const most = `at most ${tokens(limit)} tokens`;
+  return [
+    `shortened from ${tokens(full)} to ${tokens(size)} tokens`,
+    item.step ? `step for ${item.step}: ${most} each` : most,
+  ];
+}
+
+/**
  * @param {Item} item
  * @param {[Int, Int]} next the next interval that includes the item
  */

@@ -1,4 +1,23 @@
 //! From matches of terms to scores: near and wide kernels, boosts, normalization.
+//!
+//! In a conversation the answer often lacks the words of the question, but it is near an item that
+//! has them. Matches are therefore propagated to the items around, in the manner of positional
+//! language models (Lv and Zhai 2009). Both kernels fall exponentially with the distance, so one
+//! pass per direction computes them (first-order recursive filters), whatever their reach:
+//!
+//! ```text
+//! matches of one term          1      0      0      0.5
+//! forward 0.6                  1      0.6    0.36   0.5      max(0.6 * value before, own)
+//! backward 0.4                 1      0.08   0.2    0.5      max(0.4 * value after, own)
+//! near                         1      0.6    0.36   0.5      the larger of both
+//! ```
+//!
+//! The near kernel takes the maximum per term, so that a word that is repeated in many items does
+//! not add up, while different words around an item do. The wide kernel sums over whole scores: it
+//! finds passages.
+//!
+//! The steps: near values of all terms are summed and divided by the largest sum; boosts multiply;
+//! the wide part is added; the result is divided by the largest score.
 
 use std::ops::Range;
 
@@ -31,7 +50,8 @@ pub(super) struct Boosts<'a> {
 }
 
 impl Boosts<'_> {
-    /// Visits the factors of the item at `place`.
+    /// Visits the factors of the item at `place`. Scoring and explaining share it, so that an
+    /// explanation has exactly the factors that were applied.
     fn each(&self, place: usize, mut visit: impl FnMut(&'static str, f64)) {
         let found = self.answers & self.index.answers(place);
         for answer in Answer::ALL
@@ -50,7 +70,8 @@ impl Boosts<'_> {
     }
 }
 
-/// The parts of all scores.
+/// The parts of all scores, for explanations. It holds a column per term, so it is filled only on
+/// request.
 #[derive(Default)]
 pub(super) struct Record {
     terms: Vec<TermRecord>,
@@ -98,6 +119,7 @@ impl Method<'_> {
             }
         })?;
         let largest_sum = normalize(&mut scores);
+        // A factor changes nothing at 0: an item must match before a boost counts.
         if let Some(boosts) = &self.boosts {
             for (place, score) in scores.iter_mut().enumerate().filter(|(_, it)| **it > 0.0) {
                 boosts.each(place, |_, factor| *score *= factor);
@@ -154,6 +176,7 @@ impl Method<'_> {
         if weight <= 0.0 || largest <= 0.0 {
             return sums;
         }
+        // By multiplication: `powi` may differ between platforms.
         for (raised, score) in powers.iter_mut().zip(scores) {
             let relative = score / largest;
             *raised = (1..power).fold(relative, |product, _| product * relative);
@@ -161,6 +184,7 @@ impl Method<'_> {
         for section in &self.sections {
             let (powers, sums) = (&powers[section.clone()], &mut sums[section.clone()]);
             let (mut before, mut after) = (0.0, 0.0);
+            // An item's own power is in the forward sum only, so that it counts once.
             for (offset, (first, own)) in powers.iter().zip(powers.iter().rev()).enumerate() {
                 sums[offset] += first + before;
                 sums[powers.len() - 1 - offset] += after;
@@ -212,6 +236,9 @@ impl Method<'_> {
     }
 
     /// Returns the place of the match that a near value comes from.
+    ///
+    /// The kernels keep values, not their origins, so the search repeats the propagation around one
+    /// item. It ends where even the largest match of the term could not reach the best one found.
     fn source(&self, term: &TermRecord, place: usize) -> usize {
         let at = self
             .sections
@@ -247,7 +274,7 @@ fn away(distance: usize, direction: &str) -> String {
     format!("{distance} {items} {direction}")
 }
 
-/// Divides by the largest number, which is returned. Numbers of which none is positive become 0.
+/// Divides by the largest number and returns it. If no number is positive, all become 0.
 fn normalize(numbers: &mut [f64]) -> f64 {
     let largest = numbers.iter().fold(0.0_f64, |a, &b| a.max(b));
     let divisor = if largest > 0.0 {

@@ -1,4 +1,16 @@
 //! [`Index`]: an inverted index over the words of items.
+//!
+//! The postings of all terms are in one array, term after term (compressed sparse rows). For the
+//! items 0 `the key, the shelf` and 1 `shelf`, with the terms 0 `the`, 1 `key`, 2 `shelf`:
+//!
+//! ```text
+//! ends     1    2    4          where the postings of each term end
+//! items    0  | 0  | 0  1       `the` is in item 0, `key` in 0, `shelf` in 0 and 1
+//! counts   2  | 1  | 1  1       how often
+//! ```
+//!
+//! A query reads one range per term, in order. Items come in ascending order in each range, because
+//! they are added in that order and the counting sort of `Builder::build` is stable.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,7 +25,8 @@ use crate::scorer::settings::Language;
 /// The metadata key of the name of a speaker.
 const SPEAKER: &str = "cupel:speaker";
 
-/// The most characters of a name before a colon that is taken for a speaker.
+/// The most characters of a name before a colon that is taken for a speaker. Longer text before a
+/// colon is a sentence that introduces a list.
 const LONGEST_NAME: usize = 40;
 
 /// What a name may contain besides letters, digits and spaces.
@@ -26,7 +39,8 @@ pub(super) struct Index {
     ends: Vec<u32>,
     /// The items of all postings, term by term, ascending.
     items: Vec<u32>,
-    /// The term frequencies of all postings. They saturate.
+    /// The term frequencies of all postings. They saturate: BM25 does not tell 65,535 occurrences
+    /// from more.
     counts: Vec<u16>,
     /// The number of words of each item.
     lengths: Vec<u32>,
@@ -160,11 +174,13 @@ struct Word {
 struct Builder {
     language: Language,
     stemmer: Option<Stemmer>,
-    /// The words seen so far: each is stemmed once.
+    /// The words seen so far: each is stemmed once. Most words of a text are repeated, and the
+    /// stemmer takes longer than a lookup.
     words: Texts,
     known: Vec<Word>,
     terms: Texts,
-    /// The item of each term's last posting, and the posting.
+    /// The item of each term's last posting, and the posting. It tells a repetition in the same
+    /// item from a first occurrence without a table per item.
     last: Vec<(u32, u32)>,
     /// Term, item and frequency, in the order of the items.
     postings: Vec<(u32, u32, u16)>,
@@ -307,6 +323,8 @@ pub(super) struct SharedIndex {
 /// The most item sets that are remembered, so that runs on several threads do not displace each other's.
 const RECENT: usize = 16;
 
+/// An index and what it was built from. The items keep the handles alive, so that a handle of
+/// another item cannot have the same address and be taken for one of them.
 struct Indexed {
     items: Vec<ContextItem>,
     language: Language,

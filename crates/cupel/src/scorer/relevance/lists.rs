@@ -35,7 +35,8 @@ impl Language {
     }
 }
 
-/// What an answer can be.
+/// What an answer can be: the expected answer type of question answering, in two
+/// classes. A set of them is a bit set, because the question is compared with every item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Answer {
     /// A time: a date, a weekday, a duration.

@@ -54,6 +54,27 @@ impl Neighborhood {
 /// neighbors, [`WideKernel`] the passage. Over a [`RelevanceScorer`](super::RelevanceScorer) the near part works term by
 /// term, so that a question and its answer add up. Scores are in `[0, 1]`; negative scores and NaN count as 0.
 ///
+/// # Method
+///
+/// Scores are compared as they are: two that differ in the last bit are not equal. The order of items whose
+/// scores are nearly equal therefore depends on the order of the operations, which is this, in binary64 and
+/// from the left. Items are numbered in the order of the conversation; those with equal timestamps stay in input
+/// order. With `sessions`, each run of adjacent items with the same metadata `cupel:session` (or without it) is
+/// treated by itself in steps 1 and 3; the greatest values are those of all items.
+///
+/// 1. **Near**, for each column `m`, which has the scores of the inner scorer, or over a `RelevanceScorer` what one
+///    term adds, before the division. Infinity counts as [`f64::MAX`]. From the first item to the last,
+///    `ahead[i] = max(forward * ahead[i - 1], m[i])`; from the last to the first,
+///    `behind[i] = max(backward * behind[i + 1], m[i])`. An item gets `max(ahead[i], behind[i])`.
+/// 2. The near values are summed in the order of the columns and divided by the greatest sum: `s[i]`.
+/// 3. **Wide**, unless its weight is 0: `p[i]` is `s[i]` divided by the greatest `s`, multiplied by itself
+///    `power - 1` times. From the first item to the last, `before[i + 1] = decay * (before[i] + p[i])`; from the
+///    last to the first, `after[i - 1] = decay * (after[i] + p[i])`; both are 0 at their start. The sums
+///    `p[i] + before[i] + after[i]` are divided by the greatest one and multiplied by `weight`.
+/// 4. The score is `s[i]` plus its wide part, divided by the greatest of these.
+///
+/// A division by the greatest value gives 0 for all if no value is above 0.
+///
 /// ```
 /// use cupel::{ContextItem, NeighborScorer, RelevanceScorer, Scorer};
 ///

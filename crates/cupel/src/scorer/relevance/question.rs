@@ -1,4 +1,9 @@
 //! [`Question`]: a query as its terms with their weights, and what it asks for.
+//!
+//! `When did Ada mention the release?` has the stop words `when`, `did` and `the`. The terms are
+//! `ada` and `releas` with weight 1, and `mention` with weight 0.2: it says what Ada did with the
+//! answer, not what the answer is about. The phrase `when did` asks for a time, so items with a date
+//! get a boost.
 
 use std::collections::{HashMap, HashSet};
 

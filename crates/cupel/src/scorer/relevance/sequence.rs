@@ -10,6 +10,10 @@ use crate::scorer::Among;
 const SESSION: &str = "cupel:session";
 
 /// The items that take part, ordered by time if all have one, else as in the input.
+///
+/// Neighborhood is about the order of the conversation, not of the input: a caller may pass items
+/// by relevance. If some items have no time, the times of the others cannot place them, so none
+/// counts.
 pub(super) struct Sequence<'a> {
     items: Cow<'a, [ContextItem]>,
     /// The positions of the items in the input; nothing if they are the input.

@@ -6,10 +6,12 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::canonical_combining_class;
 use unicode_script::{Script, UnicodeScript};
 
-/// The most characters of a word. The rest of a longer one, such as encoded data, is ignored.
+/// The most characters of a word. The rest of a longer one, such as encoded data, is ignored: no
+/// query repeats it, and each would be a term of its own.
 const LONGEST: usize = 64;
 
-/// The combining class of the marks that make another kana: か, が.
+/// The combining class of the marks that make another kana: か, が. Other marks are removed, so that
+/// `Zoë` matches `zoe`; without these the word would be another one.
 const KANA_VOICING: u8 = 8;
 
 /// Calls `visit` with every word of a text, in order.
@@ -32,7 +34,8 @@ pub(in crate::scorer) fn each_word(text: &str, mut visit: impl FnMut(&str)) {
         lowercase.extend(word.chars().flat_map(char::to_lowercase));
         visit(&lowercase);
     };
-    // The start of the current chain of runs joined by dots, and its end so far.
+    // The start of the current chain of runs joined by dots, and its end so far: `1`, `1.12`,
+    // `1.12.3`. A chain is visited as a word when the next run does not continue it.
     let mut chain = (0, 0);
     let mut at = 0;
     while let Some(start) = find_word(&text, at) {
@@ -65,7 +68,8 @@ pub(crate) fn normalize(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.nfkd().filter(|&c| !is_mark(c)).nfc().collect())
 }
 
-/// Returns the start of the next word from `at` on.
+/// Returns the start of the next word from `at` on. ASCII is read by bytes; only at another
+/// character does the search decode.
 fn find_word(text: &str, at: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     let skipped = bytes[at..]

@@ -1,38 +1,45 @@
-//! The measures of a window: pure functions of the history and the window.
+//! The measures of the window of an agent's history: pure functions of the history and the window.
 //!
-//! `docs/agents.md` defines each measure.
+//! `docs/agents.md` of the repository defines each measure. A [`Message`] is what the measures need of a message of
+//! any provider, and a [`Window`] says where each message of a trimmed request comes from.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// The least length of an argument value, in characters.
+/// The least length of an argument value, in characters. Shorter ones, such as `2`, `USD` and `yes`, occur by
+/// chance in almost every history, so that every window would contain them.
 const MIN_VALUE: usize = 4;
 
-/// The characters before a value that identify its place in a text.
+/// The characters before a value that identify its place in a text: as many as the key in `"user_id": "mia_3668"`
+/// has, and few enough to be left after a cut before them.
 const CONTEXT: usize = 12;
 
 /// A message of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Message {
-    pub(super) author: Author,
+pub struct Message {
+    /// Who wrote it.
+    pub author: Author,
     /// The message as written.
-    pub(super) json: String,
+    pub json: String,
     /// Its text; a tool call is `name(arguments)`.
-    pub(super) text: String,
-    pub(super) tokens: i64,
+    pub text: String,
+    /// Its tokens.
+    pub tokens: i64,
     /// The ids of its tool calls.
-    pub(super) calls: Vec<String>,
+    pub calls: Vec<String>,
     /// The ids of the tool calls whose results it contains.
-    pub(super) results: Vec<String>,
+    pub results: Vec<String>,
 }
 
 /// Who wrote a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Author {
+pub enum Author {
+    /// The caller: instructions.
     System,
-    /// A user turn.
+    /// The user: a user turn.
     User,
+    /// The model.
     Assistant,
     /// Tool results and everything else.
     Other,
@@ -40,10 +47,11 @@ pub(super) enum Author {
 
 /// The messages of a window.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Window<'m> {
-    pub(super) messages: &'m [Message],
-    /// The position of each message in the history; `None` for a message that trimming added.
-    pub(super) origins: Vec<Option<usize>>,
+pub struct Window<'m> {
+    /// Its messages in order.
+    pub messages: &'m [Message],
+    /// The position of each message in the history, ascending; `None` for a message that trimming added.
+    pub origins: Vec<Option<usize>>,
 }
 
 impl Message {
@@ -60,7 +68,7 @@ impl Window<'_> {
 
 /// Returns the distinct values in the JSON arguments of a tool call: strings and numbers of at least
 /// 4 characters. Arguments that are not JSON have none.
-pub(super) fn argument_values(arguments: &str) -> BTreeSet<String> {
+pub fn argument_values(arguments: &str) -> BTreeSet<String> {
     let mut values = BTreeSet::new();
     if let Ok(arguments) = serde_json::from_str(arguments) {
         visit_leaves("", &arguments, &mut |_, text| {
@@ -73,26 +81,22 @@ pub(super) fn argument_values(arguments: &str) -> BTreeSet<String> {
 }
 
 /// Returns the values that occur in the history, system messages aside.
-pub(super) fn evidence(values: &BTreeSet<String>, history: &[Message]) -> Vec<String> {
+pub fn evidence(values: &BTreeSet<String>, history: &[Message]) -> Vec<String> {
     let occurs = |value: &&String| occurs(value, history);
     values.iter().filter(occurs).cloned().collect()
 }
 
-/// Returns the share of the evidence that occurs in the window.
-pub(super) fn grounding_recall(evidence: &[String], window: &Window<'_>) -> f64 {
+/// Returns the share of the evidence that occurs in the window; 1 without evidence.
+pub fn grounding_recall(evidence: &[String], window: &Window<'_>) -> f64 {
     share(evidence, |value| occurs(value, window.messages))
 }
 
 /// Returns the share of the evidence that occurs in an unchanged message, or in a shortened one at
 /// the same place as in the original.
-pub(super) fn supported_recall(
-    evidence: &[String],
-    history: &[Message],
-    window: &Window<'_>,
-) -> f64 {
+pub fn supported_recall(evidence: &[String], history: &[Message], window: &Window<'_>) -> f64 {
     share(evidence, |value| {
         window.with_origins().any(|(message, origin)| {
-            let Some(original) = origin.map(|origin| &history[origin]) else {
+            let Some(original) = origin.and_then(|origin| history.get(origin)) else {
                 return false;
             };
             !message.is_system()
@@ -104,6 +108,9 @@ pub(super) fn supported_recall(
 }
 
 fn share(evidence: &[String], is_kept: impl Fn(&str) -> bool) -> f64 {
+    if evidence.is_empty() {
+        return 1.0;
+    }
     let kept = evidence.iter().filter(|value| is_kept(value)).count();
     kept as f64 / evidence.len() as f64
 }
@@ -188,18 +195,18 @@ fn visit_leaves_and_keys(key: &str, value: &Value, visit: &mut dyn FnMut(&str, &
 }
 
 /// Returns the tokens of the messages, system messages aside.
-pub(super) fn body_tokens(messages: &[Message]) -> i64 {
+pub fn body_tokens(messages: &[Message]) -> i64 {
     let body = messages.iter().filter(|message| !message.is_system());
-    body.map(|message| message.tokens).sum()
+    sum(body)
 }
 
 /// Returns the tokens of the longest common prefix of two requests, by whole messages.
-pub(super) fn shared_prefix(previous: &[Message], next: &[Message]) -> i64 {
+pub fn shared_prefix(previous: &[Message], next: &[Message]) -> i64 {
     prefix(previous.iter(), next.iter())
 }
 
 /// Returns the tokens of the longest common prefix, system messages aside.
-pub(super) fn shared_body(previous: &[Message], next: &[Message]) -> i64 {
+pub fn shared_body(previous: &[Message], next: &[Message]) -> i64 {
     let is_body = |message: &&Message| !message.is_system();
     prefix(previous.iter().filter(is_body), next.iter().filter(is_body))
 }
@@ -210,11 +217,16 @@ fn prefix<'m>(
 ) -> i64 {
     let pairs = previous.zip(next);
     let equal = pairs.take_while(|(previous, next)| previous.json == next.json);
-    equal.map(|(message, _)| message.tokens).sum()
+    sum(equal.map(|(message, _)| message))
+}
+
+/// Returns the tokens of messages. A counter of the caller may return any number, so the sum saturates.
+pub(crate) fn sum<'m>(messages: impl Iterator<Item = &'m Message>) -> i64 {
+    messages.fold(0, |sum, message| sum.saturating_add(message.tokens))
 }
 
 /// Returns whether a tool result has no earlier call, or a call no later result.
-pub(super) fn has_orphan(messages: &[Message]) -> bool {
+pub fn has_orphan(messages: &[Message]) -> bool {
     let mut calls: BTreeSet<&str> = BTreeSet::new();
     let mut unanswered: BTreeSet<&str> = BTreeSet::new();
     for message in messages {
@@ -234,13 +246,16 @@ pub(super) fn has_orphan(messages: &[Message]) -> bool {
 
 /// Returns whether messages are missing inside the window: a gap that touches neither the first nor
 /// the last user turn. A gap at the start does not count; one at the end always does.
-pub(super) fn has_hole(history: &[Message], window: &Window<'_>) -> bool {
+pub fn has_hole(history: &[Message], window: &Window<'_>) -> bool {
     let is_user = |message: &Message| message.author == Author::User;
     let turns = [
         history.iter().position(is_user),
         history.iter().rposition(is_user),
     ];
-    let is_gap = |from: usize, to: usize| history[from + 1..to].iter().any(|m| !m.is_system());
+    let is_gap = |from: usize, to: usize| {
+        let between = history.get(from + 1..to).unwrap_or_default();
+        between.iter().any(|message| !message.is_system())
+    };
     let body = window
         .with_origins()
         .filter(|(message, _)| !message.is_system());
@@ -281,7 +296,7 @@ impl Part {
 /// Returns whether trimming broke the alternation of user and assistant: the window does not start on
 /// a user turn, or has two consecutive parts that do not alternate. What the history has as well does
 /// not count.
-pub(super) fn breaks_alternation(history: &[Message], window: &Window<'_>) -> bool {
+pub fn breaks_alternation(history: &[Message], window: &Window<'_>) -> bool {
     let mut previous = None;
     for (message, origin) in window.with_origins() {
         let Some(part) = Part::of(message) else {
@@ -307,9 +322,8 @@ pub(super) fn breaks_alternation(history: &[Message], window: &Window<'_>) -> bo
 /// Returns whether no message of the user or the assistant is between two positions of the history.
 fn follows(history: &[Message], before: Option<usize>, at: usize) -> bool {
     let from = before.map_or(0, |before| before + 1);
-    history[from..at]
-        .iter()
-        .all(|message| Part::of(message).is_none())
+    let between = history.get(from..at).unwrap_or_default();
+    between.iter().all(|message| Part::of(message).is_none())
 }
 
 #[cfg(test)]

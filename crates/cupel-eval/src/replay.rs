@@ -1,43 +1,48 @@
-//! Replays a recorded run: trims the history before each answer and measures the window.
+//! Replays recorded runs: trims the history before each answer and measures the window.
+//!
+//! ```text
+//! run      system  user  call  result  call  result  answer
+//! answer 1 system  user |                                    no more than the budget: not trimmed
+//! answer 2 system  user  call  result |                      trimmed: is what the call names in the window?
+//! answer 3 system  user  call  result  call  result |        trimmed: how much of the last window does it reuse?
+//! ```
 
 use std::collections::{BTreeSet, HashMap};
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::sync::{Mutex, PoisonError};
 
-use cupel::{ContextBudget, ContextItem, GroupSlice, Policy};
+use cupel::{ContextBudget, ContextItem, Policy};
 use cupel_chat::{Chat, ChatError, FitError, Fitted, Fitter, Role, TokenCounter};
+use serde::Serialize;
 
-use super::metric::{self, Author, Message, Window};
-use super::tally::{Measure, Tally};
-use crate::task::NamedPolicy;
+use crate::bootstrap::SAMPLES;
+use crate::evidence::EvalPolicy;
+use crate::metric::{self, Author, Message, Window};
+use crate::parallel;
+use crate::progress::{Progress, Stopped};
+use crate::tally::{ReplayEstimates, ReplayMeasure, Tally};
 
-/// The price of a cached token; a token that is not cached costs 1.
+/// The price of a cached token; a token that is not cached costs 1. Anthropic and OpenAI charge a tenth for reads
+/// from the cache of most models.
 const CACHED_PRICE: f64 = 0.1;
 
 /// How a history is trimmed.
 #[derive(Debug, Clone)]
-pub(super) enum Method {
+pub enum Method {
     /// Keeps the longest suffix of whole groups, as most trimming functions do.
     Suffix,
     /// Fits each history by a policy.
-    Fit(NamedPolicy),
+    Fit(EvalPolicy),
     /// Fits each history by a policy and the decisions about earlier ones.
-    Session(NamedPolicy),
-}
-
-/// A method and its budget: the tokens of a request without system messages and request overhead.
-#[derive(Debug, Clone)]
-pub(super) struct Setting {
-    pub(super) method: Method,
-    pub(super) budget: i64,
+    Session(EvalPolicy),
 }
 
 impl Method {
-    /// The name of the contiguous suffix on the command line.
-    pub(super) const SUFFIX: &str = "suffix";
+    /// The name of [`Method::Suffix`].
+    pub const SUFFIX: &str = "suffix";
 
-    /// Returns the name of the policy.
-    pub(super) fn name(&self) -> &str {
+    /// Returns the name: that of the policy, or `suffix`.
+    pub fn name(&self) -> &str {
         match self {
             Self::Suffix => Self::SUFFIX,
             Self::Fit(policy) | Self::Session(policy) => &policy.name,
@@ -45,7 +50,7 @@ impl Method {
     }
 
     /// Returns whether decisions about earlier histories are remembered.
-    pub(super) fn has_state(&self) -> bool {
+    pub fn has_state(&self) -> bool {
         matches!(self, Self::Session(_))
     }
 
@@ -59,6 +64,137 @@ impl Method {
     }
 }
 
+/// The results of a replay.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ReplayReport {
+    /// The runs.
+    pub runs: usize,
+    /// The requests of all runs: answers with a history.
+    pub requests: usize,
+    /// The name of the token counter.
+    pub counter: String,
+    /// The bootstrap samples of an interval.
+    pub samples: usize,
+    /// By budget, then by method.
+    pub results: Vec<ReplayRow>,
+}
+
+/// The results of one method at one budget.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ReplayRow {
+    /// The budget.
+    pub budget: i64,
+    /// The name of the method.
+    pub policy: String,
+    /// Whether decisions about earlier histories are remembered.
+    pub state: bool,
+    /// The requests whose history exceeds the budget.
+    pub trimmed: usize,
+    /// The trimmed requests whose answer has evidence.
+    pub steps: usize,
+    /// The measures.
+    #[serde(flatten)]
+    pub estimates: ReplayEstimates,
+}
+
+/// Why a replay has no result.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReplayError {
+    /// No run has an answer with a history.
+    #[error("the runs have no answer to replay")]
+    NoAnswer,
+    /// A part of a run cannot be read, although the run can.
+    #[error("run {run}: {error}")]
+    Unreadable {
+        /// The number of the run, from 1.
+        run: usize,
+        /// Why.
+        error: ChatError,
+    },
+    /// The observer stopped the replay.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+}
+
+/// Replays runs by every method at every budget. A budget is the tokens of a request without system messages and
+/// request overhead. A request that a policy cannot trim counts as [`ReplayMeasure::Failed`].
+///
+/// The observer is called after every few runs. If it breaks, the replay stops.
+///
+/// # Errors
+///
+/// [`ReplayError`]; the first one in the order of the runs.
+///
+/// ```
+/// use cupel_chat::Heuristic;
+/// use cupel_eval::{Method, ReplayMeasure, parse_runs, replay, unobserved};
+///
+/// let run = r#"{"messages": [
+///     {"role": "user", "content": "Cancel the order W2378156."},
+///     {"role": "assistant", "content": "Do you want me to cancel it now?"},
+///     {"role": "user", "content": "Yes, please do."},
+///     {"role": "assistant", "tool_calls": [{"id": "c1", "type": "function",
+///         "function": {"name": "cancel", "arguments": "{\"order\": \"W2378156\"}"}}]}
+/// ]}"#;
+/// let runs = parse_runs(run, "", None)?;
+/// let report = replay(&runs, &[Method::Suffix], &[10], &Heuristic, &mut unobserved)?;
+/// // The order is in the first message, which the suffix of 10 tokens does not have.
+/// let recall = report.results[0].estimates.get(ReplayMeasure::Grounding).unwrap();
+/// assert_eq!(recall.value, 0.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn replay(
+    runs: &[Chat],
+    methods: &[Method],
+    budgets: &[i64],
+    counter: &dyn TokenCounter,
+    observe: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<ReplayReport, ReplayError> {
+    let by_budget = budgets.iter().map(|&budget| {
+        let settings = methods.iter();
+        settings.map(move |method| Setting { method, budget })
+    });
+    let settings: Vec<Setting<'_>> = by_budget.flatten().collect();
+    let numbered: Vec<(usize, &Chat)> = (1..).zip(runs).collect();
+    let replayed = parallel::map_observed(&numbered, RUNS_PER_THREAD, observe, |&(run, chat)| {
+        let replayed = replay_run(chat, &settings, counter);
+        replayed.map_err(|error| ReplayError::Unreadable { run, error })
+    })?;
+    let requests = replayed.iter().map(|run| run.requests).sum();
+    if requests == 0 {
+        return Err(ReplayError::NoAnswer);
+    }
+    let rows = settings.iter().enumerate().map(|(position, setting)| {
+        let tallies = replayed.iter().map(|run| &run.tallies[position]);
+        let tallies: Vec<&Tally> = tallies.collect();
+        ReplayRow {
+            budget: setting.budget,
+            policy: setting.method.name().to_owned(),
+            state: setting.method.has_state(),
+            trimmed: tallies.iter().map(|tally| tally.trimmed).sum(),
+            steps: tallies.iter().map(|tally| tally.steps).sum(),
+            estimates: ReplayEstimates::of(&tallies),
+        }
+    });
+    Ok(ReplayReport {
+        runs: runs.len(),
+        requests,
+        counter: counter.name().to_owned(),
+        samples: SAMPLES,
+        results: rows.collect(),
+    })
+}
+
+/// Runs differ much in length, so that one run per thread would leave threads idle.
+const RUNS_PER_THREAD: usize = 4;
+
+/// A method and its budget.
+struct Setting<'m> {
+    method: &'m Method,
+    budget: i64,
+}
+
 /// A [`Method`] in a run.
 enum Trimmer<'a> {
     Suffix,
@@ -70,7 +206,7 @@ impl Trimmer<'_> {
     /// Trims a history to a budget for the whole request.
     fn trim(
         &mut self,
-        history: &Request,
+        history: &History,
         budget: i64,
         counter: &dyn TokenCounter,
     ) -> Result<Trimmed, FitError> {
@@ -117,23 +253,23 @@ impl Trimmed {
 }
 
 /// Returns the system messages and the longest suffix that fits and does not split a group.
-fn suffix(history: &Request, budget: i64) -> Vec<usize> {
-    let messages = &history.messages;
-    let body = budget - history.fixed_tokens();
+fn suffix(history: &History, budget: i64) -> Vec<usize> {
+    let messages = &history.request.messages;
+    let body = budget.saturating_sub(history.request.fixed_tokens());
     // The first message of each message's group.
     let mut groups: HashMap<&str, usize> = HashMap::new();
     let items = history.candidates.iter().enumerate();
-    let firsts = items.map(|(index, item)| match item.metadata().get(GroupSlice::KEY) {
+    let firsts = items.map(|(index, item)| match item.group() {
         Some(group) => *groups.entry(group).or_insert(index),
         None => index,
     });
     let firsts: Vec<usize> = firsts.collect();
     let mut start = messages.len();
     let mut earliest = messages.len();
-    let mut tokens = 0;
+    let mut tokens: i64 = 0;
     for index in (0..messages.len()).rev() {
         if messages[index].author != Author::System {
-            tokens += messages[index].tokens;
+            tokens = tokens.saturating_add(messages[index].tokens);
         }
         if tokens > body {
             break;
@@ -147,15 +283,14 @@ fn suffix(history: &Request, budget: i64) -> Vec<usize> {
     (0..messages.len()).filter(is_kept).collect()
 }
 
-/// A request: a chat and its messages as the measures see them.
-struct Request {
+/// The messages before an answer.
+struct History {
     chat: Chat,
     candidates: Vec<ContextItem>,
-    messages: Vec<Message>,
-    overhead: i64,
+    request: Request,
 }
 
-impl Request {
+impl History {
     /// Parses a text of the same format and layout as a chat.
     fn parse(text: &str, like: &Chat, counter: &dyn TokenCounter) -> Result<Self, ChatError> {
         let chat = Chat::parse_at(text, like.parsed_at(), Some(like.shape()))?;
@@ -174,63 +309,85 @@ impl Request {
             calls: message.calls().map(|call| call.id.to_owned()).collect(),
             results: message.results().to_vec(),
         });
-        Ok(Self {
+        let request = Request {
             messages: messages.collect(),
             overhead: chat.overhead(counter),
-            candidates,
+        };
+        Ok(Self {
             chat,
+            candidates,
+            request,
         })
     }
+}
 
+/// A request as the measures see it.
+struct Request {
+    messages: Vec<Message>,
+    overhead: i64,
+}
+
+impl Request {
     fn body_tokens(&self) -> i64 {
         metric::body_tokens(&self.messages)
     }
 
     /// Returns the tokens of the system messages and the request overhead.
     fn fixed_tokens(&self) -> i64 {
-        self.tokens() - self.body_tokens()
+        self.tokens().saturating_sub(self.body_tokens())
     }
 
     fn tokens(&self) -> i64 {
-        let messages = self.messages.iter().map(|message| message.tokens);
-        self.overhead + messages.sum::<i64>()
+        let messages = metric::sum(self.messages.iter());
+        self.overhead.saturating_add(messages)
     }
 }
 
-/// Replays a run and returns the tally of each setting.
+/// What a run adds to the sums.
+struct Replayed {
+    requests: usize,
+    /// By setting.
+    tallies: Vec<Tally>,
+}
+
+/// Replays a run.
 ///
 /// # Errors
 ///
 /// A history or a window that cannot be parsed, although the run can.
-pub(super) fn replay(
+fn replay_run(
     run: &Chat,
-    settings: &[Setting],
+    settings: &[Setting<'_>],
     counter: &dyn TokenCounter,
-) -> Result<Vec<Tally>, ChatError> {
+) -> Result<Replayed, ChatError> {
     let counter = Memo::new(counter);
     let mut sessions: Vec<Session<'_>> = settings.iter().map(Session::new).collect();
-    let mut cached = 0;
+    let (mut requests, mut cached) = (0, 0);
     for answer in answers(run) {
-        let before: Vec<usize> = (0..answer.start).collect();
-        let history = Request::parse(&run.write(&before), run, &counter)?;
-        if history.messages.iter().all(|m| m.author == Author::System) {
+        // Nothing can be trimmed before the first message of another role. A text with one message per line and no
+        // message is no chat.
+        if (0..answer.start).all(|index| run.message(index).role() == Role::System) {
             continue;
         }
+        requests += 1;
+        let before: Vec<usize> = (0..answer.start).collect();
+        let history = History::parse(&run.write(&before), run, &counter)?;
         let calls = answer.flat_map(|index| run.message(index).calls());
         let values: BTreeSet<String> = calls
             .flat_map(|call| metric::argument_values(call.arguments))
             .collect();
         let step = Step {
-            evidence: metric::evidence(&values, &history.messages),
-            price: price(history.tokens(), cached),
+            evidence: metric::evidence(&values, &history.request.messages),
+            price: price(history.request.tokens(), cached),
             history,
         };
         for session in &mut sessions {
             session.request(&step, &counter)?;
         }
-        cached = step.history.tokens();
+        cached = step.history.request.tokens();
     }
-    Ok(sessions.into_iter().map(|session| session.tally).collect())
+    let tallies = sessions.into_iter().map(|session| session.tally).collect();
+    Ok(Replayed { requests, tallies })
 }
 
 /// Returns the answers of the model: the longest runs of assistant messages.
@@ -245,7 +402,7 @@ fn answers(run: &Chat) -> impl Iterator<Item = Range<usize>> {
 
 /// The history before an answer and what the answer takes from it.
 struct Step {
-    history: Request,
+    history: History,
     /// The argument values of the answer's tool calls that occur in the history.
     evidence: Vec<String>,
     /// The price of the request without trimming.
@@ -262,7 +419,7 @@ struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    fn new(setting: &'a Setting) -> Self {
+    fn new(setting: &Setting<'a>) -> Self {
         Self {
             budget: setting.budget,
             trimmer: setting.method.start(),
@@ -273,20 +430,26 @@ impl<'a> Session<'a> {
 
     /// Trims the history, and measures the window if the history exceeds the budget.
     fn request(&mut self, step: &Step, counter: &dyn TokenCounter) -> Result<(), ChatError> {
-        let history = &step.history;
-        let is_trimmed = history.body_tokens() > self.budget;
-        self.tally.requests += 1;
-        let budget = self.budget.saturating_add(history.fixed_tokens());
-        let trimmed = self.trimmer.trim(history, budget, counter);
+        let History { chat, request, .. } = &step.history;
+        let is_trimmed = request.body_tokens() > self.budget;
+        let budget = self.budget.saturating_add(request.fixed_tokens());
+        let trimmed = self.trimmer.trim(&step.history, budget, counter);
         if is_trimmed {
             self.tally.trimmed += 1;
-            self.tally.count(Measure::Failed, trimmed.is_err());
+            self.tally.count(ReplayMeasure::Failed, trimmed.is_err());
         }
         let Ok(Trimmed { text, origins }) = trimmed else {
             self.add_recall(step, is_trimmed, 0.0, 0.0);
             return Ok(());
         };
-        let sent = Request::parse(&text, &history.chat, counter)?;
+        let sent = match &origins[..] {
+            // A text with one message per line and no message is no chat.
+            [] => Request {
+                messages: Vec::new(),
+                overhead: request.overhead,
+            },
+            _ => History::parse(&text, chat, counter)?.request,
+        };
         debug_assert_eq!(origins.len(), sent.messages.len());
         let window = Window {
             messages: &sent.messages,
@@ -294,17 +457,17 @@ impl<'a> Session<'a> {
         };
         let evidence = &step.evidence;
         let grounded = metric::grounding_recall(evidence, &window);
-        let supported = metric::supported_recall(evidence, &history.messages, &window);
+        let supported = metric::supported_recall(evidence, &request.messages, &window);
         self.add_recall(step, is_trimmed, grounded, supported);
         if is_trimmed {
             self.measure_prefix(&sent, step.price);
             let tally = &mut self.tally;
-            let messages = &history.messages;
+            let messages = &request.messages;
             let breaks = metric::breaks_alternation(messages, &window);
-            tally.count(Measure::Orphans, metric::has_orphan(&sent.messages));
-            tally.count(Measure::OverBudget, sent.body_tokens() > self.budget);
-            tally.count(Measure::Holes, metric::has_hole(messages, &window));
-            tally.count(Measure::Breaks, breaks);
+            tally.count(ReplayMeasure::Orphans, metric::has_orphan(&sent.messages));
+            tally.count(ReplayMeasure::OverBudget, sent.body_tokens() > self.budget);
+            tally.count(ReplayMeasure::Holes, metric::has_hole(messages, &window));
+            tally.count(ReplayMeasure::Breaks, breaks);
         }
         self.previous = Some(sent);
         Ok(())
@@ -313,8 +476,8 @@ impl<'a> Session<'a> {
     fn add_recall(&mut self, step: &Step, is_trimmed: bool, grounded: f64, supported: f64) {
         if is_trimmed && !step.evidence.is_empty() {
             self.tally.steps += 1;
-            self.tally.add(Measure::Grounding, grounded, 1.0);
-            self.tally.add(Measure::Supported, supported, 1.0);
+            self.tally.add(ReplayMeasure::Grounding, grounded, 1.0);
+            self.tally.add(ReplayMeasure::Supported, supported, 1.0);
         }
     }
 
@@ -322,16 +485,17 @@ impl<'a> Session<'a> {
         let mut cached = 0;
         if let Some(previous) = &self.previous {
             let body = metric::shared_body(&previous.messages, &sent.messages);
-            cached = previous.overhead + metric::shared_prefix(&previous.messages, &sent.messages);
+            let prefix = metric::shared_prefix(&previous.messages, &sent.messages);
+            cached = previous.overhead.saturating_add(prefix);
             for (measure, shared, all) in [
-                (Measure::BodyReuse, body, previous.body_tokens()),
-                (Measure::RequestReuse, cached, previous.tokens()),
+                (ReplayMeasure::BodyReuse, body, previous.body_tokens()),
+                (ReplayMeasure::RequestReuse, cached, previous.tokens()),
             ] {
                 self.tally.add(measure, shared as f64, all as f64);
             }
         }
         let price = price(sent.tokens(), cached);
-        self.tally.add(Measure::Cost, price, price_untrimmed);
+        self.tally.add(ReplayMeasure::Cost, price, price_untrimmed);
     }
 }
 
@@ -395,8 +559,8 @@ mod tests {
       {"role": "assistant", "content": "one"}
     ]"#;
 
-    fn request() -> Request {
-        Request::parse(
+    fn history() -> History {
+        History::parse(
             RUN,
             &Chat::parse(RUN, None).expect("a chat"),
             &Encoding::O200k,
@@ -406,10 +570,11 @@ mod tests {
 
     #[test]
     fn the_suffix_does_not_split_a_group() {
-        let request = request();
-        let tokens: Vec<i64> = request.messages.iter().map(|it| it.tokens).collect();
+        let history = history();
+        let messages = &history.request.messages;
+        let tokens: Vec<i64> = messages.iter().map(|it| it.tokens).collect();
         assert_eq!(tokens, [5, 5, 11, 5, 5, 5, 5, 5, 5]);
-        let suffix = |body| suffix(&request, body + request.fixed_tokens());
+        let suffix = |body| suffix(&history, body + history.request.fixed_tokens());
         assert_eq!(suffix(46), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
         assert_eq!(suffix(45), [0, 2, 3, 4, 5, 6, 7, 8]);
         assert_eq!(suffix(41), [0, 2, 3, 4, 5, 6, 7, 8]);

@@ -1,39 +1,58 @@
 //! The measures of a window on questions with marked evidence: pure functions of the evidence and the
 //! window.
 //!
-//! `docs/relevance.md` defines each measure.
+//! `docs/relevance.md` of the repository defines each measure. Evidence is a list of distinct positions of items.
+//! Without evidence every measure is 1, because nothing is missing; a position that no item has is not kept.
+//!
+//! ```
+//! use cupel_eval::recall::{items_kept, recall_at, tokens_kept};
+//!
+//! // The window keeps the items 0 and 2. The evidence is 0 and 1, with 30 and 50 tokens.
+//! let (evidence, is_kept) = ([0, 1], [true, false, true]);
+//! assert_eq!(items_kept(&evidence, &is_kept), 0.5);
+//! assert_eq!(tokens_kept(&evidence, &is_kept, &[30, 50, 20], 60), 30.0 / 60.0);
+//! assert_eq!(recall_at(&evidence, &[Some(0), Some(2), Some(1)], 3), 1.0);
+//! ```
 
 /// Returns the share of the evidence items that are kept.
-pub(super) fn items_kept(evidence: &[usize], is_kept: &[bool]) -> f64 {
-    let kept = evidence.iter().filter(|&&item| is_kept[item]).count();
-    kept as f64 / evidence.len() as f64
+pub fn items_kept(evidence: &[usize], is_kept: &[bool]) -> f64 {
+    share(evidence, |item| is_kept.get(item) == Some(&true))
+}
+
+fn share(evidence: &[usize], counts: impl Fn(usize) -> bool) -> f64 {
+    match evidence.len() {
+        0 => 1.0,
+        all => evidence.iter().filter(|&&item| counts(item)).count() as f64 / all as f64,
+    }
 }
 
 /// Returns the kept evidence tokens over the evidence tokens that a window of `budget` tokens can hold.
 /// Evidence without tokens counts as kept.
-pub(super) fn tokens_kept(
-    evidence: &[usize],
-    is_kept: &[bool],
-    tokens: &[i64],
-    budget: i64,
-) -> f64 {
+///
+/// Evidence of 80 tokens cannot be kept at a budget of 60. Its share is of 60, so that 1 is always possible.
+pub fn tokens_kept(evidence: &[usize], is_kept: &[bool], tokens: &[i64], budget: i64) -> f64 {
     let (mut kept, mut all) = (0, 0);
     for &item in evidence {
-        let tokens = i128::from(tokens[item].max(0));
+        let tokens = i128::from(tokens.get(item).map_or(0, |&tokens| tokens.max(0)));
         all += tokens;
-        kept += if is_kept[item] { tokens } else { 0 };
+        if is_kept.get(item) == Some(&true) {
+            kept += tokens;
+        }
     }
     match all.min(i128::from(budget)) {
-        0 => 1.0,
+        ..=0 => 1.0,
         // Pinned items may exceed the budget.
         most => (kept as f64 / most as f64).min(1.0),
     }
 }
 
-/// Returns the share of the evidence items among the first `k` of the ranking.
-pub(super) fn recall_at(evidence: &[usize], ranks: &[Option<usize>], k: usize) -> f64 {
-    let found = |item: &&usize| ranks[**item].is_some_and(|rank| rank < k);
-    evidence.iter().filter(found).count() as f64 / evidence.len() as f64
+/// Returns the share of the evidence items among the first `k` of the ranking. `ranks` has the rank of each item,
+/// from 0; `None` for an item that is not ranked.
+pub fn recall_at(evidence: &[usize], ranks: &[Option<usize>], k: usize) -> f64 {
+    share(evidence, |item| {
+        let rank = ranks.get(item).copied().flatten();
+        rank.is_some_and(|rank| rank < k)
+    })
 }
 
 #[cfg(test)]
@@ -52,6 +71,19 @@ mod tests {
         assert_eq!(items_kept(&evidence, &is_kept), 2.0 / 3.0);
         assert_eq!(tokens_kept(&evidence, &is_kept, &tokens, 1_000), 0.5);
         assert_eq!(tokens_kept(&evidence, &is_kept, &tokens, 60), 50.0 / 60.0);
+    }
+
+    #[test]
+    fn without_evidence_nothing_is_missing() {
+        assert_eq!(items_kept(&[], &[false]), 1.0);
+        assert_eq!(tokens_kept(&[], &[false], &[5], 10), 1.0);
+        assert_eq!(recall_at(&[], &[None], 5), 1.0);
+    }
+
+    #[test]
+    fn a_position_without_an_item_is_not_kept() {
+        assert_eq!(items_kept(&[0, 7], &[true]), 0.5);
+        assert_eq!(recall_at(&[0, 7], &[Some(0)], 5), 0.5);
     }
 
     #[test]
