@@ -5,8 +5,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use cupel::{
-    ContextBudget, ContextItem, ContextItemBuilder, ContextView, CupelError,
-    LadderSlice, LadderStep, Policy, Retention, Shorten, total_tokens,
+    ContextBudget, ContextItem, ContextItemBuilder, ContextView, CupelError, LadderSlice,
+    LadderStep, Policy, Retention, Shorten, total_tokens,
 };
 
 use crate::chat::Chat;

@@ -198,17 +198,18 @@ fn the_chat_settings_reach_a_wrapped_ladder() {
             fitted.tokens_after,
         )
     };
-    let (shortened, ..) = fit(json!({}), 1_500);
+    // Twelve calls of three kinds: nine results are superseded and dropped, though all would fit. The three
+    // others have about 1,000 tokens.
+    let (shortened, ..) = fit(json!({}), 800);
     assert!(shortened > 0);
-    let (shortened, ..) = fit(json!({"shorten": "off"}), 1_500);
+    let (shortened, ..) = fit(json!({"shorten": "off"}), 800);
     assert_eq!(shortened, 0);
-    // Twelve calls of three kinds: nine results are superseded and dropped, though all would fit.
     let total = chat.tokens(&Encoding::O200k);
     for tokens in [total, 1_500, 900] {
         let (_, markers, _) = fit(json!({"marker": "[{n} messages left out]"}), tokens);
         assert!(markers > 0, "{tokens}");
     }
-    for tokens in (600..2_400).step_by(37) {
+    for tokens in (600..2_400).step_by(150) {
         fit(
             json!({"marker": "[{n} messages were left out here]"}),
             tokens,
