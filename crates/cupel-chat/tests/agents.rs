@@ -835,9 +835,7 @@ fn a_result_that_a_newer_one_of_the_same_call_supersedes_is_shortened_first() {
     let candidates = chat
         .candidates_for(&default_policy(), None, &Heuristic)
         .unwrap();
-    let calls = candidates
-        .iter()
-        .map(|item| item.metadata().get("cupel:call").cloned());
+    let calls = candidates.iter().map(|item| item.call().map(str::to_owned));
     let calls: Vec<usize> = calls
         .enumerate()
         .filter_map(|(at, call)| call.map(|_| at))

@@ -114,8 +114,8 @@ pub use diagnostics::{
 pub use error::{ContractViolation, CupelError, StrategyRole};
 pub use model::{
     ContextBudget, ContextBudgetBuilder, ContextItem, ContextItemBuilder, ContextKind,
-    ContextSource, ContextView, OverflowStrategy, ParseContextKindError, Query, ScoredItem,
-    ScoredRef, total_tokens,
+    ContextSource, ContextView, Marks, OverflowStrategy, ParseContextKindError, Query, Retention,
+    ScoredItem, ScoredRef, total_tokens,
 };
 pub use pipeline::{
     ChatSettings, Decision, Decisions, Pipeline, PipelineBuilder, Policy, PolicyBuilder, Shorten,

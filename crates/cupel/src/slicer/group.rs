@@ -10,6 +10,7 @@ use super::{
 };
 use crate::diagnostics::ExclusionReason;
 use crate::error::{ContractViolation, StrategyRole};
+use crate::model::marks::key;
 use crate::model::saturate;
 use crate::order::descending;
 use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredRef};
@@ -113,7 +114,7 @@ impl GroupScore {
 
 impl GroupSlice {
     /// The metadata key that names an item's group.
-    pub const KEY: &str = "cupel:group";
+    pub const KEY: &str = key::GROUP;
 
     /// Chooses among groups with `inner`. The score of a group defaults to its best member's.
     pub fn new(inner: impl Slicer + 'static) -> Self {
@@ -198,7 +199,7 @@ impl Slicer for GroupSlice {
         candidates: &[ScoredRef<'_>],
         budget: &ContextBudget,
     ) -> Option<Vec<usize>> {
-        let has_group = |scored: &ScoredRef<'_>| group_of(scored.item).is_some();
+        let has_group = |scored: &ScoredRef<'_>| scored.item.group().is_some();
         if candidates.iter().any(has_group) {
             return None;
         }
@@ -288,17 +289,13 @@ pub(super) fn select_groups(
     }
 }
 
-fn group_of(item: &ContextItem) -> Option<&str> {
-    item.metadata().get(GroupSlice::KEY).map(String::as_str)
-}
-
 /// Returns the ranks of each group, by the rank of its best member. A candidate without a group is one of its
 /// own.
 pub(super) fn ranks_by_group(ranked: &[ScoredRef<'_>]) -> Vec<Vec<usize>> {
     let mut by_name: HashMap<&str, usize> = HashMap::new();
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (rank, scored) in ranked.iter().enumerate() {
-        let group = match group_of(scored.item) {
+        let group = match scored.item.group() {
             Some(name) => *by_name.entry(name).or_insert(groups.len()),
             None => groups.len(),
         };
@@ -422,7 +419,7 @@ impl Group {
                     largest
                 }
             });
-            first.representative(saturate(tokens), largest.kind(), GroupSlice::KEY)
+            first.representative(saturate(tokens), largest.kind())
         });
         Self {
             tokens,

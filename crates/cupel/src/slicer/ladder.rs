@@ -27,11 +27,12 @@ use std::ops::{ControlFlow, Range, RangeInclusive};
 use std::sync::Arc;
 
 use super::group::ranks_by_group;
-use super::near_duplicate::{call_of, newest_results};
+use super::near_duplicate::newest_results;
 use super::{Refusal, Selection, Slicer, SweepVisitor, slice_by_select};
 use crate::diagnostics::ExclusionReason;
+use crate::model::marks::key;
 use crate::model::{floor_tokens, saturate};
-use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredRef};
+use crate::{ContextBudget, ContextItem, ContextKind, CupelError, Retention, ScoredRef};
 
 /// Shortens items to their views, then drops items, in one fixed sequence of states.
 ///
@@ -39,7 +40,8 @@ use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredRef};
 /// less than the one before. The slicer takes the first state that fits the target, so a larger budget
 /// never drops or shortens what a smaller one keeps.
 ///
-/// Metadata keys of the candidates, whose values have no meaning unless stated:
+/// Metadata keys of the candidates, whose values have no meaning unless stated; a program sets the same as
+/// [`Marks`](crate::Marks):
 ///
 /// | key | effect |
 /// |---|---|
@@ -160,16 +162,16 @@ impl LadderStep {
 
 impl LadderSlice {
     /// The metadata key that marks a mandatory item. Its value has no meaning.
-    pub const MANDATORY: &str = "cupel:mandatory";
+    pub const MANDATORY: &str = key::MANDATORY;
 
     /// The metadata key that marks an item that is never dropped, and that every step of its kind may
     /// shorten. Its value has no meaning.
-    pub const KEEP: &str = "cupel:keep";
+    pub const KEEP: &str = key::KEEP;
 
     /// The metadata key of the level of an item in full: caps from there on leave it as it is. For an item that
     /// the caller shortened already, or whose text is within a level though the whole item is not. The level
     /// of other items is their token count.
-    pub const LEVEL: &str = "cupel:level";
+    pub const LEVEL: &str = key::LEVEL;
 
     /// Creates a slicer from its steps, in order.
     pub fn new(steps: Vec<LadderStep>) -> Self {
@@ -349,11 +351,9 @@ impl Form {
     }
 }
 
-/// Returns the level of an item in full: the metadata `cupel:level`, otherwise its token count.
+/// Returns the level of an item in full. Defaults to its token count.
 fn own_level(item: &ContextItem) -> i64 {
-    let level = item.metadata().get(LadderSlice::LEVEL);
-    let level = level.and_then(|level| level.parse().ok());
-    level.unwrap_or(item.tokens())
+    item.level().unwrap_or(item.tokens())
 }
 
 /// A candidate that one state keeps in another form than the state before.
@@ -613,17 +613,11 @@ struct StatesBuilder<'r, 'a> {
 impl<'r, 'a> StatesBuilder<'r, 'a> {
     fn new(marker_tokens: i64, ranked: &'r [ScoredRef<'a>]) -> Self {
         let groups = ranks_by_group(ranked);
-        let has = |key: &str| -> Vec<bool> {
-            let items = ranked.iter().map(|scored| scored.item);
-            items
-                .map(|item| item.metadata().contains_key(key))
-                .collect()
-        };
-        let is_mandatory = has(LadderSlice::MANDATORY);
-        let mut is_kept = has(LadderSlice::KEEP);
-        for (is_kept, is_mandatory) in is_kept.iter_mut().zip(&is_mandatory) {
-            *is_kept |= is_mandatory;
-        }
+        let retained = ranked.iter().map(|scored| scored.item.retention());
+        let retained: Vec<Retention> = retained.collect();
+        let at_least = |least: Retention| retained.iter().map(|it| *it >= least).collect();
+        let is_mandatory: Vec<bool> = at_least(Retention::Mandatory);
+        let mut is_kept: Vec<bool> = at_least(Retention::Kept);
         // A group is dropped as a whole or not at all, so one member that is never dropped keeps
         // the others.
         for members in &groups {
@@ -680,7 +674,7 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
         let newest = newest_results(self.ranked, |_| true);
         for &level in levels {
             for (rank, scored) in self.ranked.iter().enumerate() {
-                let is_newest = call_of(scored).is_none_or(|call| newest[call] == rank);
+                let is_newest = scored.item.call().is_none_or(|call| newest[call] == rank);
                 if !is_newest && !self.is_mandatory[rank] {
                     self.change(rank, self.forms[rank].capped(scored.item, level));
                 }

@@ -23,7 +23,8 @@ use super::group::ranks_by_group;
 use super::shingles::{Shingles, SimilarTexts};
 use super::{LadderSlice, Refusal, Selection, Slicer, select_anywhere, slice_by_select};
 use crate::diagnostics::ExclusionReason;
-use crate::{ContextBudget, ContextKind, CupelError, ScoredRef};
+use crate::model::marks::key;
+use crate::{ContextBudget, ContextKind, CupelError, Retention, ScoredRef};
 
 /// Drops items that are similar to a better one in the window, and results that a newer result of the same
 /// call supersedes; an inner slicer chooses among the rest.
@@ -103,7 +104,7 @@ pub struct NearDuplicateSlice {
 
 impl NearDuplicateSlice {
     /// The metadata key that identifies the call of a result.
-    pub const CALL: &str = "cupel:call";
+    pub const CALL: &str = key::CALL;
 
     /// Drops near-duplicates from what `inner` chooses: a similarity of 0.8, shingles of 3 words.
     pub fn new(inner: impl Slicer + 'static) -> Self {
@@ -170,7 +171,7 @@ pub(super) fn newest_results<'a>(
 ) -> HashMap<&'a str, usize> {
     let mut newest: HashMap<&str, usize> = HashMap::new();
     for (rank, scored) in ranked.iter().enumerate() {
-        if let Some(call) = call_of(scored).filter(|_| is_included(rank)) {
+        if let Some(call) = scored.item.call().filter(|_| is_included(rank)) {
             let newest = newest.entry(call).or_insert(rank);
             if recency(scored) > recency(&ranked[*newest]) {
                 *newest = rank;
@@ -178,12 +179,6 @@ pub(super) fn newest_results<'a>(
         }
     }
     newest
-}
-
-/// Returns the call that a candidate is the result of.
-pub(super) fn call_of<'a>(scored: &ScoredRef<'a>) -> Option<&'a str> {
-    let call = scored.item.metadata().get(NearDuplicateSlice::CALL);
-    call.map(String::as_str)
 }
 
 /// Returns a key that is greater for newer candidates.
@@ -205,7 +200,6 @@ struct Candidates<'r, 'a> {
 impl<'r, 'a> Candidates<'r, 'a> {
     fn new(ranked: &'r [ScoredRef<'a>], shingle_size: usize) -> Self {
         let contents = ranked.iter().map(|scored| scored.item.content());
-        let meta = |rank: usize, key: &str| ranked[rank].item.metadata().get(key);
         let groups = ranks_by_group(ranked);
         let mut group_of = vec![0; ranked.len()];
         for (group, members) in groups.iter().enumerate() {
@@ -213,13 +207,11 @@ impl<'r, 'a> Candidates<'r, 'a> {
                 group_of[rank] = group;
             }
         }
-        let is_mandatory = |rank| {
-            meta(rank, LadderSlice::MANDATORY).is_some() || meta(rank, LadderSlice::KEEP).is_some()
-        };
+        let is_mandatory = |rank: usize| ranked[rank].item.retention() > Retention::Droppable;
         Self {
             ranked,
             shingles: Shingles::new(contents, shingle_size),
-            calls: ranked.iter().map(call_of).collect(),
+            calls: ranked.iter().map(|scored| scored.item.call()).collect(),
             is_mandatory: (0..ranked.len()).map(is_mandatory).collect(),
             groups,
             group_of,

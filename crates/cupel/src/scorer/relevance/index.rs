@@ -25,9 +25,6 @@ use crate::scorer::settings::Language;
 /// The metadata key of the name of a speaker.
 const SPEAKER: &str = "cupel:speaker";
 
-/// The metadata key of an item that is the query itself.
-const QUERY: &str = "cupel:query";
-
 /// The most characters of a name before a colon that is taken for a speaker. Longer text before a
 /// colon is a sentence that introduces a list.
 const LONGEST_NAME: usize = 40;
@@ -62,7 +59,7 @@ impl Index {
         for item in items {
             builder.add(item);
         }
-        let is_query = |place: &usize| items[*place].metadata().contains_key(QUERY);
+        let is_query = |place: &usize| items[*place].is_query();
         builder.build((0..items.len()).filter(is_query).collect())
     }
 
