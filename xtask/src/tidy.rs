@@ -73,8 +73,15 @@ mod tests {
     #[test]
     fn the_layers_below_the_doors_know_no_environment() {
         let words = [
-            "clap", "std::env", "std::fs", "std::path", "std::process", "thread_local!", "print!",
-            "println!", "static mut",
+            "clap",
+            "std::env",
+            "std::fs",
+            "std::path",
+            "std::process",
+            "thread_local!",
+            "print!",
+            "println!",
+            "static mut",
         ];
         for directory in ["crates/cupel-app/src", "crates/cupel-eval/src"] {
             assert_eq!(code_with(directory, "rs", &words), Vec::<String>::new());
@@ -103,9 +110,10 @@ mod tests {
             let mut parts = line.split("--").skip(1);
             parts.any(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase()))
         };
-        for (directory, extension) in
-            [("bindings/python/src", "rs"), ("bindings/python/python", "py")]
-        {
+        for (directory, extension) in [
+            ("bindings/python/src", "rs"),
+            ("bindings/python/python", "py"),
+        ] {
             let found = code_with(directory, extension, &["\"--", "'--", "`--"]);
             let found: Vec<String> = found.into_iter().filter(is_option).collect();
             assert_eq!(found, Vec::<String>::new());

@@ -686,7 +686,10 @@ mod tests {
         let amount = cupel_chat::parse_budget("x", None).unwrap_err();
         let factor = "expected a number above 0".to_owned();
         let subjects = [
-            (Fault::Amount(Argument::Reserve, amount), Some("`reserve`: ")),
+            (
+                Fault::Amount(Argument::Reserve, amount),
+                Some("`reserve`: "),
+            ),
             (Fault::Factor(factor), Some("`factor`: ")),
             (Fault::NoBudget, None),
         ];
@@ -694,7 +697,10 @@ mod tests {
             let error = Error::new(fault);
             assert_eq!(error.subject().is_some(), subject.is_some());
             let sentence = error.sentence(&Plain);
-            assert_eq!(error.message(&Plain), subject.unwrap_or_default().to_owned() + &sentence);
+            assert_eq!(
+                error.message(&Plain),
+                subject.unwrap_or_default().to_owned() + &sentence
+            );
         }
     }
 }

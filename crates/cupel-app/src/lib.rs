@@ -65,7 +65,9 @@ pub use count::{CountAnswer, Counted, count, count_text, counter_of_model};
 pub use counter::{CounterName, CounterOptions};
 pub use error::{Detail, Error, ErrorClass, Fault, Place, Unexpected};
 pub use explain::{ExplainAnswer, ExplainOneAnswer, ExplainedCandidate, Reason};
-pub use fit::{DroppedEntry, Fit, FitAnswer, Session, SessionAnswer, ShortenedEntry, WindowMessage};
+pub use fit::{
+    DroppedEntry, Fit, FitAnswer, Session, SessionAnswer, ShortenedEntry, WindowMessage,
+};
 pub use input::{Class, Classified, Evidence, Form, Input};
 pub use models::{ModelAnswer, models};
 pub use notice::Notice;

@@ -154,7 +154,9 @@ impl PreparedSession {
             }
         };
         let model = options.budget.model.as_deref().or(chat.model());
-        let budget = options.budget.over(None, DefaultBudget::OfChat(&chat), model);
+        let budget = options
+            .budget
+            .over(None, DefaultBudget::OfChat(&chat), model);
         let budget = budget.map_err(|error| error.or_at(|| source.whole()))?;
         let policy = options.chat_policy(has_state)?;
         let query = options.query.as_deref();
@@ -295,7 +297,9 @@ impl Prepared {
                 let candidates = candidates(Some(&budget.budget))?;
                 (budget, candidates)
             }
-            Scope::Budget | Scope::OtherPolicies => (over(DefaultBudget::OfChat(&chat))?, candidates(None)?),
+            Scope::Budget | Scope::OtherPolicies => {
+                (over(DefaultBudget::OfChat(&chat))?, candidates(None)?)
+            }
             Scope::AnyBudget => {
                 let candidates = candidates(None)?;
                 (over(all_tokens(&candidates))?, candidates)

@@ -517,7 +517,10 @@ fn a_page_says_which_step_shortened_a_message_and_to_how_much() {
         for form in item["forms"].as_array().into_iter().flatten() {
             let (tokens, level) = (int(&form[0]), int(&form[2]));
             assert!(levels.contains(&level), "{item}");
-            assert!(tokens <= level + ROLE && level < int(&item["tokens"]), "{item}");
+            assert!(
+                tokens <= level + ROLE && level < int(&item["tokens"]),
+                "{item}"
+            );
             assert!(!item["step"].as_str().unwrap().is_empty(), "{item}");
         }
     }
