@@ -92,7 +92,7 @@ pub(crate) fn run_child(words: &[&str]) -> Result<(), String> {
         let since = std::time::Instant::now();
         windows = match requests[..] {
             [(items, budget)] => vec![pipeline.run(items, budget)],
-            _ => pipeline.policy().run_many(&requests),
+            _ => run_each(&pipeline, &requests),
         };
         times.push(since.elapsed());
     }
@@ -105,4 +105,23 @@ pub(crate) fn run_child(words: &[&str]) -> Result<(), String> {
         times[times.len() / 2].as_secs_f64()
     );
     Ok(())
+}
+
+/// Runs the requests on all cores, each core a part of them.
+#[cfg(feature = "parallel")]
+fn run_each(
+    pipeline: &cupel::Pipeline,
+    requests: &[(&[cupel::ContextItem], &cupel::ContextBudget)],
+) -> Vec<Result<Vec<cupel::ContextItem>, cupel::CupelError>> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let parts = requests.chunks(requests.len().div_ceil(cores).max(1));
+    std::thread::scope(|scope| {
+        let run = |part: &[(&[cupel::ContextItem], &cupel::ContextBudget)]| {
+            let windows = part.iter().map(|(items, budget)| pipeline.run(items, budget));
+            windows.collect::<Vec<_>>()
+        };
+        let threads: Vec<_> = parts.map(|part| scope.spawn(move || run(part))).collect();
+        let windows = threads.into_iter().map(|thread| thread.join().expect("a run does not panic"));
+        windows.flatten().collect()
+    })
 }

@@ -4,6 +4,7 @@
 //! in `xtask` replays the inputs in `regressions/` on stable.
 
 #[path = "../../crates/cupel/tests/adapter.rs"]
+#[allow(dead_code, reason = "the tests of the library use more of it")]
 mod adapter;
 #[path = "../../crates/cupel/tests/arbitrary.rs"]
 mod arbitrary;

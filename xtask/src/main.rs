@@ -20,6 +20,7 @@ mod python;
 mod schema;
 mod test;
 mod tidy;
+mod wasm;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -28,7 +29,7 @@ const USAGE: &str = "\
 Usage: cargo xtask COMMAND
 
 Commands:
-  test          Runs every check and test: [--no-bench] [--no-browser] [--no-clients] [--no-python]
+  test          Runs every check and test: [--no-bench] [--no-browser] [--no-clients] [--no-python] [--no-wasm]
   release       Tests each feature alone, the packed crates and the minimum Rust version
   package       Packs every crate, then builds and tests the packed crates
   fuzz          Runs every fuzz target for SECONDS each: SECONDS
@@ -38,6 +39,7 @@ Commands:
   clients       Parses fitted chats with the types of the providers' clients
   python        Builds and tests the Python package
   frameworks    Tests its adapters with the real frameworks and engines: [NAME]
+  wasm          Fits a chat with a WebAssembly module in Node.js
   wheel         Builds the wheel of a release into target/wheels
   screenshot    Writes docs/images/explain-*.png, screenshots of such a page
   coverage      Writes spec/coverage.md: the vectors and tests that prove each requirement
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
         ["frameworks"] => python::frameworks(None),
         ["frameworks", name] => python::frameworks(Some(name)),
         ["wheel"] => python::wheel(),
+        ["wasm"] => wasm::test(),
         ["bench-python"] => python::bench(),
         ["screenshot"] => browser::screenshots(),
         ["coverage"] => coverage::write(),

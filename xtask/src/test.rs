@@ -13,6 +13,7 @@ enum Needs {
     Valgrind,
     Chromium,
     Clients,
+    Node,
     Python,
 }
 
@@ -23,6 +24,7 @@ impl Needs {
             Self::Valgrind => Some("--no-bench"),
             Self::Chromium => Some("--no-browser"),
             Self::Clients => Some("--no-clients"),
+            Self::Node => Some("--no-wasm"),
             Self::Python => Some("--no-python"),
         }
     }
@@ -60,6 +62,7 @@ const STEPS: &[Step] = &[
     }),
     ("page", Needs::Chromium, crate::browser::test),
     ("clients", Needs::Clients, crate::clients::test),
+    ("wasm", Needs::Node, crate::wasm::test),
     ("python", Needs::Python, crate::python::test),
 ];
 
@@ -115,7 +118,7 @@ fn cargo(arguments: &str) -> Result<(), String> {
 /// Runs a cargo command for the libraries, with no feature and with each feature alone. In the workspace
 /// build, feature unification hides a missing dependency.
 fn each_feature(command: &str, arguments: &str) -> Result<(), String> {
-    for package in ["cupel", "cupel-chat"] {
+    for package in ["cupel", "cupel-chat", "cupel-app", "cupel-eval"] {
         let manifest = read_toml(&root().join(format!("crates/{package}/Cargo.toml")))?;
         let features = manifest["features"].as_table().into_iter().flatten();
         let features = features.map(|(feature, _)| feature.as_str());

@@ -53,6 +53,73 @@ mod tests {
         }
     }
 
+    /// Returns the lines of code below a directory that contain one of the words, as `file:line: text`.
+    fn code_with(directory: &str, extension: &str, words: &[&str]) -> Vec<String> {
+        let mut found = Vec::new();
+        for path in files_below(&root().join(directory), extension).unwrap() {
+            let text = read(&path).unwrap();
+            let name = path.strip_prefix(root()).unwrap_or(&path).display();
+            let code = text.lines().enumerate();
+            let code = code.filter(|(_, line)| !line.trim_start().starts_with(['/', '#']));
+            found.extend(
+                code.filter(|(_, line)| words.iter().any(|word| line.contains(word)))
+                    .map(|(number, line)| format!("{name}:{}: {}", number + 1, line.trim())),
+            );
+        }
+        found
+    }
+
+    /// A server and a browser have no terminal, and one process serves many callers.
+    #[test]
+    fn the_layers_below_the_doors_know_no_environment() {
+        let words = [
+            "clap",
+            "std::env",
+            "std::fs",
+            "std::path",
+            "std::process",
+            "thread_local!",
+            "print!",
+            "println!",
+            "static mut",
+        ];
+        for directory in ["crates/cupel-app/src", "crates/cupel-eval/src"] {
+            assert_eq!(code_with(directory, "rs", &words), Vec::<String>::new());
+        }
+    }
+
+    /// A strategy answers questions by methods; its serialization is for documents alone.
+    #[test]
+    fn nobody_above_the_library_reads_the_serialization_of_a_strategy() {
+        let words = ["to_config()", "ScorerConfig::", "SlicerConfig::"];
+        for directory in [
+            "crates/cupel-chat/src",
+            "crates/cupel-app/src",
+            "crates/cupel-eval/src",
+            "crates/cupel-cli/src",
+            "bindings/python/src",
+        ] {
+            assert_eq!(code_with(directory, "rs", &words), Vec::<String>::new());
+        }
+    }
+
+    /// The Python package asks questions with values; it builds no command line.
+    #[test]
+    fn the_python_package_names_no_option_of_the_command() {
+        let is_option = |line: &String| {
+            let mut parts = line.split("--").skip(1);
+            parts.any(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase()))
+        };
+        for (directory, extension) in [
+            ("bindings/python/src", "rs"),
+            ("bindings/python/python", "py"),
+        ] {
+            let found = code_with(directory, extension, &["\"--", "'--", "`--"]);
+            let found: Vec<String> = found.into_iter().filter(is_option).collect();
+            assert_eq!(found, Vec::<String>::new());
+        }
+    }
+
     #[test]
     fn the_library_has_two_mandatory_dependencies() {
         let manifest = read(&root().join("crates/cupel/Cargo.toml")).unwrap();

@@ -14,14 +14,13 @@ use crate::{budget, error, policy};
 #[pyo3(signature = (items, budget, policy, runs, *, build=false))]
 #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 pub(crate) fn engine_nanoseconds(
-    py: Python<'_>,
     items: &Bound<'_, Items>,
     budget: &Bound<'_, PyAny>,
     policy: &Bound<'_, PyAny>,
     runs: usize,
     build: bool,
 ) -> PyResult<Vec<u128>> {
-    let (policy, _) = policy::read(policy)?;
+    let policy = policy::read(policy)?.policy;
     let budget = budget::read(budget)?;
     let items = &items.get().0;
     let times = (0..runs).map(|_| {
@@ -36,7 +35,7 @@ pub(crate) fn engine_nanoseconds(
         Ok(start.elapsed().as_nanos())
     });
     let times: Result<_, CupelError> = times.collect();
-    times.map_err(|fault| error::run(py, &fault))
+    times.map_err(error::raise)
 }
 
 /// Builds an item from the fields of another, without sharing its text.

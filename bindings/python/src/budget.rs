@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, HashMap};
 
 use cupel::config::{Document, Format};
 use cupel::{ContextBudget, ContextKind};
-use cupel_cli::parse_budget;
+use cupel_app::{Amount, BudgetOptions, budget_of};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyMapping, PyString, PyTuple};
 
 use crate::error::{self, Fault};
 use crate::json::{NotFinite, described, reduced, text, to_json};
+use crate::options::amount;
 
 /// The limits of a run.
 #[pyclass(frozen, eq, module = "cupel", name = "Budget")]
@@ -23,7 +24,6 @@ impl Budget {
     #[pyo3(signature = (max_tokens, *, target_tokens=None, output_reserve=0, reserved_slots=None,
         estimation_safety_margin_percent=0.0))]
     fn new(
-        py: Python<'_>,
         max_tokens: i64,
         target_tokens: Option<i64>,
         output_reserve: i64,
@@ -41,7 +41,7 @@ impl Budget {
                 estimation_safety_margin_percent,
             )
         });
-        budget.map(Self).map_err(|fault| error::run(py, &fault))
+        budget.map(Self).map_err(error::raise)
     }
 
     /// Returns the limits.
@@ -107,9 +107,36 @@ impl Budget {
         let budget = to_json(fields, "budget", NotFinite::Text)?;
         let json = format!(r#"{{"items": [], "budget": {budget}}}"#);
         let request = Document::parse(&json, Format::Json).and_then(|it| it.request());
-        let request = request.map_err(|fault| error::config(fields.py(), &fault, ""))?;
+        let request = request.map_err(|fault| error::config(fault, ""))?;
         let missing = || Fault::new("budget", "expected a budget");
         Ok(Self(request.budget.ok_or_else(missing)?))
+    }
+}
+
+/// Reads the limits of a question: an amount, which may be a share of the model's window, a dict or a `Budget`.
+pub(crate) fn limits(value: &Bound<'_, PyAny>) -> PyResult<BudgetOptions> {
+    if value.is_instance_of::<PyMapping>() || value.is_instance_of::<Budget>() {
+        return read(value).map(|budget| limits_of(&budget));
+    }
+    Ok(BudgetOptions {
+        budget: Some(amount(value, "budget")?),
+        ..BudgetOptions::default()
+    })
+}
+
+fn limits_of(budget: &ContextBudget) -> BudgetOptions {
+    let slots = budget.reserved_slots().iter();
+    let mut slots: Vec<_> = slots
+        .map(|(kind, tokens)| (kind.clone(), *tokens))
+        .collect();
+    slots.sort();
+    BudgetOptions {
+        budget: Some(budget.max_tokens().into()),
+        target: Some(budget.target_tokens().into()),
+        reserve: Some(budget.output_reserve().into()),
+        margin: Some(budget.estimation_safety_margin_percent()),
+        slots,
+        model: None,
     }
 }
 
@@ -131,11 +158,11 @@ pub(crate) fn read_within(
     if is_number && !value.is_instance_of::<PyBool>() {
         let tokens = value.extract::<i64>();
         let tokens = tokens.map_err(|_| Fault::new("budget", "the number is too large"))?;
-        return ContextBudget::try_from(tokens).map_err(|fault| error::run(py, &fault));
+        return ContextBudget::try_from(tokens).map_err(error::raise);
     }
     if let Ok(value) = value.cast::<PyString>() {
-        let budget = parse_budget(text(value, "budget")?, window);
-        return budget.map_err(|problem| error::problem(py, &problem, "budget"));
+        let amount = Amount::from(text(value, "budget")?);
+        return budget_of(&amount, window).map_err(error::raise);
     }
     if value.is_instance_of::<PyMapping>() {
         return Budget::from_dict(value).map(|budget| budget.0);

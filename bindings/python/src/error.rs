@@ -1,31 +1,45 @@
-//! Errors: the exceptions of `cupel._errors`, with the texts of the command.
+//! Errors and notices: the exceptions and the warning of `cupel._errors`, in the dialect of Python.
 
 use std::error::Error as _;
 
 use cupel::CupelError;
 use cupel::config::ConfigError;
-use cupel_cli::{Problem, run_problem};
+use cupel_app::{Error, ErrorClass, Fault as AppFault, Notice, grouped};
+use cupel_chat::FitError;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 
-use crate::json::to_python;
+use crate::dialect::{Python as Dialect, keyword};
 use crate::strategy::take_raised;
 
-/// A fault in an argument: its place and what is wrong.
+/// A fault as an exception has it: the place and what is wrong.
 pub(crate) struct Fault {
-    /// The path of the value, such as `items[3].tokens`.
-    pub(crate) path: String,
-    pub(crate) message: String,
-    pub(crate) help: Option<String>,
+    class: ErrorClass,
+    /// The path of the value, such as `items[3].tokens`; may be empty.
+    path: String,
+    message: String,
+    details: Vec<String>,
+    help: Option<String>,
+    /// The name of the engine's error.
+    code: Option<&'static str>,
+    /// The engine's own text, if a constructor refused a value.
+    cause: Option<String>,
+    /// The place in a file, if the text at fault was read from one. The line is 0 for the whole file.
+    file: Option<(String, usize, usize)>,
 }
 
 impl Fault {
+    /// Returns the fault of an invalid argument.
     pub(crate) fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
+            class: ErrorClass::InvalidInput,
             path: path.into(),
             message: message.into(),
+            details: Vec::new(),
             help: None,
+            code: None,
+            cause: None,
+            file: None,
         }
     }
 
@@ -33,81 +47,129 @@ impl Fault {
         self.help = Some(help.into());
         self
     }
+
+    /// Sets the path, and names what failed there.
+    pub(crate) fn of(mut self, path: &str, name: &str) -> Self {
+        path.clone_into(&mut self.path);
+        self.message = format!("{name}: {}", self.message);
+        self
+    }
+
+    /// Returns the exception.
+    fn exception(&self, py: Python<'_>) -> PyResult<PyErr> {
+        let (name, exit_code) = match self.class {
+            ErrorClass::OverBudget => ("OverBudgetError", 1),
+            ErrorClass::InvalidInput => ("InvalidInputError", 2),
+            ErrorClass::Internal => ("InternalError", 3),
+        };
+        let fields = PyDict::new(py);
+        fields.set_item("path", (!self.path.is_empty()).then_some(&self.path))?;
+        fields.set_item("details", PyTuple::new(py, &self.details)?)?;
+        fields.set_item("help", &self.help)?;
+        fields.set_item("code", self.code)?;
+        fields.set_item("cause", &self.cause)?;
+        fields.set_item("exit_code", exit_code)?;
+        if let Some((file, line, column)) = &self.file {
+            fields.set_item("file", file)?;
+            if *line > 0 {
+                fields.set_item("line", line)?;
+                fields.set_item("column", column)?;
+            }
+        }
+        let class = py.import("cupel._errors")?.getattr(name)?;
+        Ok(PyErr::from_value(
+            class.call((&self.message,), Some(&fields))?,
+        ))
+    }
 }
 
 impl From<Fault> for PyErr {
     fn from(fault: Fault) -> Self {
-        Python::attach(|py| {
-            let error = serde_json::json!({
-                "message": fault.message,
-                "path": fault.path,
-                "help": fault.help,
-                "exit_code": 2,
-            });
-            exception(py, &error, None, "")
-        })
+        Python::attach(|py| fault.exception(py).unwrap_or_else(|failed| failed))
     }
 }
 
-/// Returns the exception for a problem of the command. `root` is the name of the argument at fault, which the
-/// path of the problem is in.
-pub(crate) fn problem(py: Python<'_>, problem: &Problem, root: &str) -> PyErr {
-    match take_raised() {
-        Some(raised) => raised,
-        None => exception(py, &problem.json()["error"], None, root),
-    }
-}
-
-/// Returns the exception for a failed run.
-pub(crate) fn run(py: Python<'_>, error: &CupelError) -> PyErr {
-    match take_raised() {
-        Some(raised) => raised,
-        None => {
-            let problem = run_problem(error);
-            exception(py, &problem.json()["error"], Some(error.code()), "")
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        let (mut path, mut file) = (String::new(), None);
+        if let Some(place) = &error.place {
+            if INPUTS.contains(&&*place.file) {
+                path = joined(&place.file, &place.path);
+            } else {
+                path.clone_from(&place.path);
+                file = Some((place.file.clone(), place.line, place.column));
+            }
+        }
+        let mut message = error.message(&Dialect);
+        if let (true, Some(argument)) = (path.is_empty(), error.subject()) {
+            keyword(argument).clone_into(&mut path);
+            message = error.sentence(&Dialect);
+        }
+        let (code, cause) = match &*error.fault {
+            AppFault::Run(error) | AppFault::Fit(FitError::Policy(error)) => {
+                (Some(error.code()), None)
+            }
+            AppFault::Document(error) | AppFault::DocumentOrJson(error) => {
+                (error.code(), error.source().map(ToString::to_string))
+            }
+            _ => (None, None),
+        };
+        let details = error.details().into_iter();
+        let details = details.map(|it| format!("{} {}", grouped(it.tokens), it.what));
+        Self {
+            class: error.class(),
+            path,
+            message,
+            details: details.collect(),
+            help: error.help(&Dialect),
+            code,
+            cause,
+            file,
         }
     }
 }
 
+/// The arguments that are read as a text. The place of an error in them is a path; other texts are files.
+const INPUTS: [&str; 3] = ["data", "items", "messages"];
+
+/// Returns the path of a value in an argument; empty for the argument as a whole.
+fn joined(argument: &str, path: &str) -> String {
+    if path.starts_with(argument) {
+        return path.to_owned();
+    }
+    match path.chars().next() {
+        None => String::new(),
+        Some('[') => format!("{argument}{path}"),
+        Some(_) => format!("{argument}.{path}"),
+    }
+}
+
+/// Returns the exception for an error: the one that a strategy raised, if that ended the run.
+pub(crate) fn raise<E: Into<Error>>(error: E) -> PyErr {
+    match take_raised() {
+        Some(raised) => raised,
+        None => Fault::from(error.into()).into(),
+    }
+}
+
 /// Returns the exception for a failed run of one of several requests. `place` names the request.
-pub(crate) fn run_at(py: Python<'_>, error: &CupelError, place: &str) -> PyErr {
-    let mut problem = run_problem(error).json()["error"].take();
-    problem["path"] = place.into();
-    exception(py, &problem, Some(error.code()), "")
+pub(crate) fn run_at(error: CupelError, place: &str) -> PyErr {
+    let mut fault = Fault::from(Error::from(error));
+    place.clone_into(&mut fault.path);
+    fault.into()
 }
 
-/// Returns the exception for invalid data.
-pub(crate) fn config(py: Python<'_>, error: &ConfigError, root: &str) -> PyErr {
-    let help = error
-        .suggestion()
-        .map(|name| format!("did you mean `{name}`?"));
-    let problem = serde_json::json!({
-        "message": error.message(),
-        "path": error.path(),
-        "help": help,
-        "cause": error.source().map(ToString::to_string),
-        "exit_code": 2,
-    });
-    exception(py, &problem, error.code(), root)
+/// Returns the exception for invalid data. `argument` is where the data is from; may be empty.
+pub(crate) fn config(error: ConfigError, argument: &str) -> PyErr {
+    let path = joined(argument, &error.path());
+    let mut fault = Fault::from(Error::new(AppFault::Document(error)));
+    fault.path = path;
+    fault.into()
 }
 
-/// Warns of a setting without effect.
-pub(crate) fn warn(py: Python<'_>, message: &str) -> PyResult<()> {
+/// Warns of a setting without effect, or of a guess.
+pub(crate) fn warn(py: Python<'_>, notice: &Notice) -> PyResult<()> {
     let errors = py.import("cupel._errors")?;
+    let message = notice.message(&Dialect);
     errors.call_method1("warn", (message,)).map(drop)
-}
-
-fn exception(py: Python<'_>, error: &serde_json::Value, code: Option<&str>, root: &str) -> PyErr {
-    static MAKE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let raise = || {
-        let make = MAKE.get_or_try_init(py, || {
-            let errors = py.import("cupel._errors")?;
-            errors.getattr("from_problem").map(Bound::unbind)
-        })?;
-        let options = PyDict::new(py);
-        options.set_item("code", code)?;
-        options.set_item("root", root)?;
-        make.bind(py).call((to_python(py, error)?,), Some(&options))
-    };
-    raise().map_or_else(|failed| failed, PyErr::from_value)
 }

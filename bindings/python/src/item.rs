@@ -389,7 +389,7 @@ fn read_documents(list: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<ContextIt
     let count = |text: &str| Encoding::O200k.count(text);
     let request =
         Document::parse(&json, Format::Json).and_then(|document| document.request_counted(&count));
-    let request = request.map_err(|fault| error::config(list.py(), &fault, name))?;
+    let request = request.map_err(|fault| error::config(fault, name))?;
     Ok(request.items)
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use cupel_app::Error;
 use pyo3::PyTypeInfo;
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
@@ -9,10 +10,11 @@ use pyo3::prelude::*;
 use pyo3::types::{
     PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PySequence, PyString, PyTuple, PyType,
 };
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::callback;
-use crate::error::Fault;
+use crate::error::{Fault, raise};
 
 /// How a number that JSON does not have is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -255,6 +257,16 @@ pub(crate) fn described(value: &Bound<'_, PyAny>) -> String {
         Ok(name) => name.to_string(),
         Err(_) => "an object".to_owned(),
     }
+}
+
+/// Returns an answer as Python's `json.loads` returns its JSON.
+pub(crate) fn answer<'py>(py: Python<'py>, answer: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
+    to_python(py, &to_value(answer).map_err(raise)?)
+}
+
+/// Returns an answer as a JSON value.
+pub(crate) fn to_value(answer: &impl Serialize) -> Result<Value, Error> {
+    serde_json::to_value(answer).map_err(Error::internal)
 }
 
 /// Returns a JSON value as Python's `json.loads` does.

@@ -7,11 +7,17 @@ mod budget;
 mod callback;
 mod columns;
 mod command;
+mod dialect;
 mod error;
+mod evaluate;
+mod fit;
 mod item;
 mod json;
+mod options;
 mod policy;
+mod questions;
 mod selection;
+mod signals;
 mod strategy;
 mod threads;
 
@@ -31,11 +37,17 @@ mod _cupel {
     #[pymodule_export]
     use super::budget::Budget;
     #[pymodule_export]
-    use super::command::{Session, check_fit, command, count_texts, dumps, fit, main, shape_of};
+    use super::command::main;
+    #[pymodule_export]
+    use super::evaluate::evaluate;
+    #[pymodule_export]
+    use super::fit::{Session, check_fit, fit, shape_of};
     #[pymodule_export]
     use super::item::{Item, Items};
     #[pymodule_export]
     use super::policy::{PyPolicy, preset_names, restore_policy};
+    #[pymodule_export]
+    use super::questions::{compare, count, explain, min_budget, models, search, sweep};
     #[pymodule_export]
     use super::selection::{Report, Selection, select, select_index};
     #[pymodule_export]

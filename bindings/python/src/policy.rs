@@ -1,17 +1,22 @@
 //! Policies: the class `Policy`, and policies from names, files and dicts.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
 use cupel::config::{Document, Format, PolicyConfig, presets};
 use cupel::{OverflowStrategy, Policy};
-use cupel_cli::{find_policy, unread_query};
+use cupel_app::{NamedPolicy, Notice, Source};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping, PyString, PyTuple, PyType};
 
-use crate::command::POLICY;
 use crate::error::{self, Fault};
 use crate::json::{NotFinite, described, reduced, text, to_json, to_python};
+use crate::options::several;
 use crate::strategy;
+
+/// The name of a policy without one.
+const UNNAMED: &str = "of the caller";
 
 /// How a window is chosen: a scorer, a slicer, a placer and settings.
 #[pyclass(frozen, module = "cupel", name = "Policy")]
@@ -24,56 +29,107 @@ pub(crate) struct PyPolicy {
 }
 
 /// Reads a policy: the name of a preset, the path of a file, a dict or a `Policy`.
-pub(crate) fn read(value: &Bound<'_, PyAny>) -> PyResult<(Policy, String)> {
-    let py = value.py();
+pub(crate) fn read(value: &Bound<'_, PyAny>) -> PyResult<NamedPolicy> {
     if let Ok(policy) = value.cast::<PyPolicy>() {
-        let policy = policy.get();
-        return Ok((policy.policy.clone(), policy.name.clone()));
+        return Ok(policy.get().named());
     }
     if let Ok(name) = value.cast::<PyString>() {
-        let name = text(name, "policy")?;
-        let policy = find_policy(name).map_err(|problem| error::problem(py, &problem, ""))?;
-        return Ok((policy, name.to_owned()));
+        return Ok(NamedPolicy::find(text(name, "policy")?, load)?);
     }
     if let Ok(fields) = value.cast::<PyMapping>() {
-        let policy = PyPolicy::from_dict(fields)?;
-        return Ok((policy.policy, policy.name));
+        return PyPolicy::from_dict(fields).map(|policy| policy.named());
     }
     if let Ok(path) = value.extract::<PathBuf>() {
-        let policy = PyPolicy::from_file(py, path)?;
-        return Ok((policy.policy, policy.name));
+        return PyPolicy::from_file(path).map(|policy| policy.named());
     }
     let got = described(value);
     let message = format!("expected a preset, the path of a file, a dict or a Policy, got {got}");
     Err(Fault::new("policy", message).into())
 }
 
-/// Returns the policy for a query. Items have no other query, so a policy that needs one and has none is an
-/// error.
-pub(crate) fn with_query(
-    policy: Policy,
-    name: &str,
-    query: Option<&Bound<'_, PyString>>,
-) -> PyResult<Policy> {
-    match query {
-        Some(query) => {
-            warn_of_unread_query(query.py(), &policy, name)?;
-            Ok(policy.with_query(text(query, "query")?))
+/// Reads a list of policies. Each has a name of its own in the answer.
+pub(crate) fn read_several(value: &Bound<'_, PyAny>) -> PyResult<Vec<NamedPolicy>> {
+    let mut names = BTreeSet::new();
+    let policies = several(value, "policies")?.into_iter().zip(1..);
+    let policies = policies.map(|(policy, position)| {
+        let mut policy = read(&policy)?;
+        if policy.name == UNNAMED {
+            policy.name = format!("policy {position}");
         }
-        None if policy.needs_query() => {
-            let message = format!("the policy {name} needs a query");
-            Err(Fault::new("", message).help("pass query=\"...\"").into())
+        if !names.insert(policy.name.clone()) {
+            policy.name = format!("{} ({position})", policy.name);
+            names.insert(policy.name.clone());
         }
-        None => Ok(policy),
+        Ok(policy)
+    });
+    policies.collect()
+}
+
+/// Reads a file as a policy document if the name is a path, not one of a preset.
+fn load(name: &str) -> Result<Option<Source>, Fault> {
+    let path = Path::new(name);
+    let looks_like_a_file = path.components().count() > 1 || path.extension().is_some();
+    if !looks_like_a_file && !path.exists() {
+        return Ok(None);
+    }
+    read_file(path).map(Some)
+}
+
+fn read_file(path: &Path) -> Result<Source, Fault> {
+    let name = path.display().to_string();
+    match std::fs::read(path) {
+        Ok(bytes) => Ok(Source::from_bytes(name, bytes)?),
+        Err(error) => {
+            let problem = error.to_string();
+            // The number of the system's error helps nobody.
+            let problem = problem.split(" (os error").next().unwrap_or_default();
+            let message = format!("cannot read {name}: {}", problem.to_lowercase());
+            let fault = Fault::new("policy", message);
+            Err(match error.kind() {
+                ErrorKind::NotFound => fault.help("check the path"),
+                ErrorKind::IsADirectory => fault.help("name a file, not a directory"),
+                ErrorKind::PermissionDenied => fault.help("check the permissions of the file"),
+                _ => fault,
+            })
+        }
     }
 }
 
-/// Warns if a query has no effect, as the command does.
-pub(crate) fn warn_of_unread_query(py: Python<'_>, policy: &Policy, name: &str) -> PyResult<()> {
-    if policy.needs_query() {
+/// Returns the policy that an argument names, or the default for items.
+pub(crate) fn read_for_items(value: Option<&Bound<'_, PyAny>>) -> PyResult<NamedPolicy> {
+    match value {
+        Some(value) => read(value),
+        None => NamedPolicy::for_items().map_err(error::raise),
+    }
+}
+
+/// Returns the policy for a query. Items have no other query, so a policy that needs one and has none is an
+/// error.
+pub(crate) fn with_query(
+    mut named: NamedPolicy,
+    query: Option<&Bound<'_, PyString>>,
+) -> PyResult<NamedPolicy> {
+    match query {
+        Some(query) => {
+            warn_of_unread_query(query.py(), &named)?;
+            named.policy = named.policy.with_query(text(query, "query")?);
+            Ok(named)
+        }
+        None if named.policy.needs_query() => {
+            let message = format!("the policy {} needs a query", named.name);
+            Err(Fault::new("", message).help("pass query=\"...\"").into())
+        }
+        None => Ok(named),
+    }
+}
+
+/// Warns if no scorer of a policy reads the query that is given.
+pub(crate) fn warn_of_unread_query(py: Python<'_>, named: &NamedPolicy) -> PyResult<()> {
+    if named.policy.needs_query() {
         return Ok(());
     }
-    error::warn(py, &unread_query(name))
+    let policies = vec![named.name.clone()];
+    error::warn(py, &Notice::UnreadQuery { policies })
 }
 
 /// Returns the names of the presets.
@@ -125,17 +181,17 @@ impl PyPolicy {
             None => builder.placer(cupel::ChronologicalPlacer),
         };
         Ok(Self {
-            policy: builder.build().map_err(|fault| error::run(py, &fault))?,
-            name: POLICY.to_owned(),
+            policy: builder.build().map_err(error::raise)?,
+            name: UNNAMED.to_owned(),
             arguments: Some((arguments.unbind(), options.unbind())),
         })
     }
 
     /// Returns a preset.
     #[staticmethod]
-    fn preset(py: Python<'_>, name: &Bound<'_, PyString>) -> PyResult<Self> {
+    fn preset(name: &Bound<'_, PyString>) -> PyResult<Self> {
         let name = text(name, "name")?;
-        let policy = Policy::preset(name).map_err(|fault| error::config(py, &fault, "policy"))?;
+        let policy = Policy::preset(name).map_err(|fault| error::config(fault, "policy"))?;
         Ok(Self::data(policy, name))
     }
 
@@ -149,28 +205,24 @@ impl PyPolicy {
             let name = config.name.clone();
             Ok((config.build()?, name))
         });
-        let (policy, name) =
-            policy.map_err(|fault| error::config(fields.py(), &fault, "policy"))?;
-        Ok(Self::data(policy, name.as_deref().unwrap_or(POLICY)))
+        let (policy, name) = policy.map_err(|fault| error::config(fault, "policy"))?;
+        Ok(Self::data(policy, name.as_deref().unwrap_or(UNNAMED)))
     }
 
     /// Reads a policy document: JSON, TOML or YAML.
     #[staticmethod]
-    fn from_file(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        // A name without a directory could be a preset.
-        let name = match path.components().count() {
-            1 => PathBuf::from(".").join(&path),
-            _ => path.clone(),
-        };
-        let policy = find_policy(&name.display().to_string());
-        let policy = policy.map_err(|problem| error::problem(py, &problem, ""))?;
-        Ok(Self::data(policy, &path.display().to_string()))
+    fn from_file(path: PathBuf) -> PyResult<Self> {
+        let source = read_file(&path)?;
+        let config = source.policy().map_err(error::raise)?;
+        let NamedPolicy { name, policy } =
+            NamedPolicy::of_config(source.name, &config).map_err(error::raise)?;
+        Ok(Self::data(policy, &name))
     }
 
     /// Returns the fields of a policy document.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let config = PolicyConfig::of(&self.policy);
-        let config = config.map_err(|fault| error::config(py, &fault, "policy"))?;
+        let config = config.map_err(|fault| error::config(fault, "policy"))?;
         to_python(py, &serde_json::to_value(config).unwrap_or_default())
     }
 
@@ -223,6 +275,10 @@ impl PyPolicy {
 }
 
 impl PyPolicy {
+    fn named(&self) -> NamedPolicy {
+        NamedPolicy::new(&*self.name, self.policy.clone())
+    }
+
     fn data(policy: Policy, name: &str) -> Self {
         Self {
             policy,

@@ -4,22 +4,26 @@ use std::sync::{Arc, OnceLock};
 
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
+use cupel::config::RequestConfig;
 use cupel::{
-    ContextBudget, ContextItem, Decisions, DiagnosticTraceCollector, Policy, SelectionReport,
+    ContextBudget, ContextItem, CupelError, Decisions, DiagnosticTraceCollector, SelectionReport,
     TraceDetailLevel,
 };
-use cupel_cli::{Call, FitAnswer, missing_times, select_document};
+use cupel_app::{
+    FitAnswer, NamedPolicy, Options, Prepared, Scope, SelectAnswer, Source, missing_times,
+};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList, PyString, PyType};
 use pyo3_arrow::PyTable;
 use self_cell::self_cell;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::columns::{self, DecisionColumns};
 use crate::item::{Candidates, Item};
-use crate::json::to_python;
-use crate::{budget, error, policy};
+use crate::json::answer;
+use crate::policy::{read_for_items, with_query};
+use crate::{budget, error};
 
 type Items = Arc<Vec<ContextItem>>;
 
@@ -54,12 +58,13 @@ pub(crate) fn select(
     query: Option<&Bound<'_, PyString>>,
     trace: bool,
 ) -> PyResult<Selection> {
-    let (policy, name) = read_policy(policy, query)?;
+    let named = with_query(read_for_items(policy)?, query)?;
     let budget = budget::read(budget)?;
     let candidates = Candidates::read(items)?;
     let items = Arc::clone(&candidates.items);
-    if let Some(warning) = missing_times(&items, &budget, &policy) {
-        error::warn(py, &warning)?;
+    let policy = &named.policy;
+    if let Some(notice) = missing_times(&items, &budget, policy) {
+        error::warn(py, &notice)?;
     }
     let run = py.detach(|| {
         let mut trace = trace.then(|| DiagnosticTraceCollector::new(TraceDetailLevel::Item));
@@ -69,7 +74,7 @@ pub(crate) fn select(
         })?;
         Ok((owned, trace.map(DiagnosticTraceCollector::into_report)))
     });
-    let (owned, trace) = run.map_err(|fault| error::run(py, &fault))?;
+    let (owned, trace) = run.map_err(error::raise::<CupelError>)?;
     let decisions = owned.borrow_dependent();
     let items = OnceLock::new();
     if let Some(window) = candidates.window(py, decisions)? {
@@ -78,8 +83,7 @@ pub(crate) fn select(
     let report = Report(Run::Select {
         owned,
         trace,
-        policy,
-        name,
+        policy: named,
         budget,
     });
     Ok(Selection {
@@ -98,37 +102,14 @@ pub(crate) fn select_index(
     policy: Option<&Bound<'_, PyAny>>,
     query: Option<&Bound<'_, PyString>>,
 ) -> PyResult<Vec<usize>> {
-    let (policy, _) = read_policy(policy, query)?;
+    let policy = with_query(read_for_items(policy)?, query)?.policy;
     let budget = budget::read(budget)?;
     let items = Candidates::read(items)?.items;
-    if let Some(warning) = missing_times(&items, &budget, &policy) {
-        error::warn(py, &warning)?;
+    if let Some(notice) = missing_times(&items, &budget, &policy) {
+        error::warn(py, &notice)?;
     }
     let window = py.detach(|| policy.run_indices(&items, &budget));
-    window.map_err(|fault| error::run(py, &fault))
-}
-
-/// The policy for items without one.
-const DEFAULT_POLICY: &str = "chat";
-
-fn read_policy(
-    value: Option<&Bound<'_, PyAny>>,
-    query: Option<&Bound<'_, PyString>>,
-) -> PyResult<(Policy, String)> {
-    let (policy, name) = policy_or_default(value)?;
-    Ok((policy::with_query(policy, &name, query)?, name))
-}
-
-/// Returns the policy that an argument names, or the default for items, with its name.
-pub(crate) fn policy_or_default(value: Option<&Bound<'_, PyAny>>) -> PyResult<(Policy, String)> {
-    match value {
-        Some(value) => policy::read(value),
-        None => {
-            let policy = cupel_cli::find_policy(DEFAULT_POLICY);
-            let policy = policy.map_err(|problem| PyRuntimeError::new_err(problem.to_string()))?;
-            Ok((policy, DEFAULT_POLICY.to_owned()))
-        }
-    }
+    window.map_err(error::raise)
 }
 
 /// The result of `select`: a sequence of the selected items, in the order of the window.
@@ -263,69 +244,46 @@ enum Run {
         owned: OwnedDecisions,
         /// The events of the run, if it was traced.
         trace: Option<SelectionReport>,
-        policy: Policy,
-        name: String,
+        policy: NamedPolicy,
         budget: ContextBudget,
     },
-    Fit {
-        answer: Box<FitAnswer>,
-        arguments: Vec<String>,
-        input: String,
-        policy: Option<Policy>,
-    },
+    Fit(Box<FittedChat>),
+}
+
+/// A fitted chat, and the question that its window answers.
+pub(crate) struct FittedChat {
+    /// The window.
+    pub(crate) answer: FitAnswer,
+    /// The report of the run.
+    pub(crate) report: SelectionReport,
+    /// The score of every message or item.
+    pub(crate) scores: Vec<f64>,
+    /// The rank of every message or item, from 0.
+    pub(crate) ranks: Vec<Option<usize>>,
+    /// The text of the chat. The page reads it again when it is asked for.
+    pub(crate) source: Source,
+    /// The options of the window.
+    pub(crate) options: Options,
 }
 
 impl Report {
-    /// Returns the report of a fitted chat. `arguments` are those of `cupel fit`, without the subcommand.
-    pub(crate) fn of_fit(
-        answer: FitAnswer,
-        arguments: Vec<String>,
-        input: String,
-        policy: Option<Policy>,
-    ) -> Self {
-        Self(Run::Fit {
-            answer: Box::new(answer),
-            arguments,
-            input,
-            policy,
-        })
+    /// Returns the report of a fitted chat.
+    pub(crate) fn of_fit(fitted: FittedChat) -> Self {
+        Self(Run::Fit(Box::new(fitted)))
     }
 
     /// Returns the number of candidates.
     fn rows(&self) -> usize {
         match &self.0 {
             Run::Select { owned, .. } => owned.borrow_owner().len(),
-            Run::Fit { answer, .. } => answer.scores.len(),
+            Run::Fit(fitted) => fitted.scores.len(),
         }
     }
 
     fn window(&self) -> Vec<usize> {
         match &self.0 {
             Run::Select { owned, .. } => owned.borrow_dependent().window().to_vec(),
-            Run::Fit { answer, .. } => positions(&answer.document["kept"]),
-        }
-    }
-
-    fn document(&self, py: Python<'_>) -> PyResult<Value> {
-        match &self.0 {
-            Run::Select { owned, trace, .. } => {
-                let decisions = owned.borrow_dependent();
-                let untraced;
-                let report = match trace {
-                    Some(report) => report,
-                    None => {
-                        untraced = decisions.to_report();
-                        &untraced
-                    }
-                };
-                let document = select_document(decisions, report);
-                document.map_err(|problem| error::problem(py, &problem, ""))
-            }
-            Run::Fit { answer, .. } => {
-                let mut document = answer.document.clone();
-                document["report"] = serde_json::to_value(&answer.report).unwrap_or_default();
-                Ok(document)
-            }
+            Run::Fit(fitted) => fitted.answer.kept.clone(),
         }
     }
 
@@ -333,7 +291,7 @@ impl Report {
         let mut columns = DecisionColumns::with_capacity(self.rows());
         match &self.0 {
             Run::Select { owned, .. } => columns.append(owned.borrow_dependent()),
-            Run::Fit { answer, .. } => append_fit(answer, &mut columns),
+            Run::Fit(fitted) => append_fit(fitted, &mut columns),
         }
         let schema = Arc::new(Schema::new(columns::fields()));
         RecordBatch::try_new(schema, columns.finish())
@@ -341,21 +299,14 @@ impl Report {
     }
 }
 
-fn positions(list: &Value) -> Vec<usize> {
-    let list = list.as_array().into_iter().flatten();
-    let list = list.filter_map(|index| usize::try_from(index.as_u64()?).ok());
-    list.collect()
-}
-
 /// Appends the rows of a fitted chat, in the order of its messages.
-fn append_fit(answer: &FitAnswer, columns: &mut DecisionColumns) {
-    let document = &answer.document;
-    let kept = positions(&document["kept"]);
-    let included = kept.iter().zip(&answer.report.included);
+fn append_fit(fitted: &FittedChat, columns: &mut DecisionColumns) {
+    let answer = &fitted.answer;
+    let included = answer.kept.iter().zip(&fitted.report.included);
     let mut included = included.enumerate().peekable();
-    let mut dropped = document["dropped"].as_array().into_iter().flatten();
-    for index in 0..answer.scores.len() {
-        let (rank, score) = (answer.ranks[index], answer.scores[index]);
+    let mut dropped = answer.dropped.iter();
+    for index in 0..fitted.scores.len() {
+        let (rank, score) = (fitted.ranks[index], fitted.scores[index]);
         match included.next_if(|(_, (kept, _))| **kept == index) {
             Some((position, (_, entry))) => columns.append_row(
                 (index, rank, score),
@@ -368,38 +319,71 @@ fn append_fit(answer: &FitAnswer, columns: &mut DecisionColumns) {
                 let Some(entry) = dropped.next() else {
                     continue;
                 };
-                let reason = entry["reason"]["reason"].as_str();
                 columns.append_row(
                     (index, rank, score),
                     "excluded",
-                    reason.unwrap_or_default(),
+                    entry.reason.name(),
                     None,
-                    entry["tokens"].as_i64().unwrap_or_default(),
+                    entry.tokens,
                 );
             }
         }
     }
 }
 
-/// Returns entries of a report: position, score and reason.
-fn listed(py: Python<'_>, entries: Vec<(usize, f64, Value)>) -> PyResult<Bound<'_, PyList>> {
+/// An entry of a report.
+#[derive(Debug, Clone, Copy)]
+struct Entry<R> {
+    index: usize,
+    score: f64,
+    reason: R,
+}
+
+/// Returns entries of a report as dicts.
+fn listed<R: Serialize>(
+    py: Python<'_>,
+    entries: impl Iterator<Item = Entry<R>>,
+) -> PyResult<Bound<'_, PyList>> {
     let list = PyList::empty(py);
-    for (index, score, reason) in entries {
-        let entry = PyDict::new(py);
-        entry.set_item("index", index)?;
+    for entry in entries {
+        let fields = PyDict::new(py);
+        fields.set_item("index", entry.index)?;
         // A score that is not finite is a float here, and a string in JSON.
-        entry.set_item("score", score)?;
-        entry.set_item("reason", to_python(py, &reason)?)?;
-        list.append(entry)?;
+        fields.set_item("score", entry.score)?;
+        fields.set_item("reason", answer(py, &entry.reason)?)?;
+        list.append(fields)?;
     }
     Ok(list)
 }
 
+/// Returns the page of `cupel explain` for a chat or for items.
+fn page(prepared: &Prepared) -> Result<String, cupel_app::Error> {
+    cupel_cli::page(prepared, None)
+}
+
 #[pymethods]
 impl Report {
-    /// Returns the report as the command prints it with `--json`.
+    /// Returns the report as the command prints it in JSON.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        to_python(py, &self.document(py)?)
+        match &self.0 {
+            Run::Select { owned, trace, .. } => {
+                let decisions = owned.borrow_dependent();
+                let untraced;
+                let report = match trace {
+                    Some(report) => report,
+                    None => {
+                        untraced = decisions.to_report();
+                        &untraced
+                    }
+                };
+                answer(py, &SelectAnswer::of(decisions, Some(report)))
+            }
+            Run::Fit(fitted) => {
+                let document = answer(py, &fitted.answer)?;
+                document.set_item("report", answer(py, &fitted.report)?)?;
+                Ok(document)
+            }
+        }
     }
 
     /// Returns the report as a `pyarrow.Table`, one row per candidate.
@@ -427,89 +411,96 @@ impl Report {
     fn tokens_used(&self) -> i64 {
         match &self.0 {
             Run::Select { owned, .. } => owned.borrow_dependent().tokens_used(),
-            Run::Fit { answer, .. } => answer.document["tokens_after"].as_i64().unwrap_or_default(),
+            Run::Fit(fitted) => fitted.answer.tokens_after,
         }
     }
 
     /// The candidates in the window, in its order: position, score and reason.
     #[getter]
     fn included<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let entries = match &self.0 {
+        match &self.0 {
             Run::Select { owned, .. } => {
                 let decisions = owned.borrow_dependent();
-                let window = decisions.window().iter();
-                let entries =
-                    window.map(|&it| (it, decisions.score(it), json!(decisions.inclusion(it))));
-                entries.collect::<Vec<_>>()
+                let window = decisions.window().iter().copied();
+                let entries = window.map(|index| Entry {
+                    index,
+                    score: decisions.score(index),
+                    reason: decisions.inclusion(index),
+                });
+                listed(py, entries)
             }
-            Run::Fit { answer, .. } => {
-                let kept = positions(&answer.document["kept"]).into_iter();
-                let entries = kept.zip(&answer.report.included);
-                let entries = entries.map(|(it, entry)| (it, entry.score, json!(entry.reason)));
-                entries.collect()
+            Run::Fit(fitted) => {
+                let kept = fitted.answer.kept.iter().copied();
+                let entries = kept.zip(&fitted.report.included);
+                let entries = entries.map(|(index, entry)| Entry {
+                    index,
+                    score: entry.score,
+                    reason: &entry.reason,
+                });
+                listed(py, entries)
             }
-        };
-        listed(py, entries)
+        }
     }
 
     /// The other candidates: position, score and reason.
     #[getter]
     fn excluded<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let entries = match &self.0 {
+        match &self.0 {
             Run::Select { owned, .. } => {
                 let decisions = owned.borrow_dependent();
                 let excluded = decisions.excluded().into_iter();
-                let entries =
-                    excluded.map(|it| (it, decisions.score(it), json!(decisions.exclusion(it))));
-                entries.collect::<Vec<_>>()
-            }
-            Run::Fit { answer, .. } => {
-                let dropped = answer.document["dropped"].as_array().into_iter().flatten();
-                let entries = dropped.filter_map(|entry| {
-                    let index = usize::try_from(entry["index"].as_u64()?).ok()?;
-                    Some((index, *answer.scores.get(index)?, entry["reason"].clone()))
+                let entries = excluded.map(|index| Entry {
+                    index,
+                    score: decisions.score(index),
+                    reason: decisions.exclusion(index),
                 });
-                entries.collect()
+                listed(py, entries)
             }
-        };
-        listed(py, entries)
+            Run::Fit(fitted) => {
+                let dropped = fitted.answer.dropped.iter();
+                let entries = dropped.map(|entry| Entry {
+                    index: entry.index,
+                    score: fitted.scores[entry.index],
+                    reason: &entry.reason,
+                });
+                listed(py, entries)
+            }
+        }
     }
 
-    /// Returns the page of `cupel explain --html`.
+    /// Returns a self-contained web page that explains the window at every budget.
     fn to_html(&self, py: Python<'_>) -> PyResult<String> {
-        let (root, call) = match &self.0 {
+        let page = py.detach(|| match &self.0 {
             Run::Select {
                 owned,
                 policy,
-                name,
                 budget,
                 ..
             } => {
-                let request = json!({ "items": &**owned.borrow_owner(), "budget": budget });
-                let call = Call::new(["explain", "-", "--html", "-", "--policy", name])
-                    .input("items", request.to_string())
-                    .policy(name, policy.clone());
-                ("items", call)
-            }
-            Run::Fit {
-                arguments,
-                input,
-                policy,
-                ..
-            } => {
-                let arguments = ["explain", "--html", "-"]
-                    .into_iter()
-                    .chain(arguments.iter().map(String::as_str));
-                let call = Call::new(arguments).input("messages", input);
-                let call = match policy {
-                    Some(policy) => call.policy(crate::command::POLICY, policy.clone()),
-                    None => call,
+                let request = RequestConfig {
+                    items: owned.borrow_owner().to_vec(),
+                    budget: Some(budget.clone()),
+                    ..RequestConfig::default()
                 };
-                ("messages", call)
+                let options = Options {
+                    policy: Some(policy.clone()),
+                    ..Options::default()
+                };
+                page(&Prepared::from_request(
+                    "items",
+                    request,
+                    &options,
+                    Scope::Budget,
+                )?)
             }
-        };
-        let page = py.detach(|| call.answer());
-        page.map_err(|problem| error::problem(py, &problem, root))
+            Run::Fit(fitted) => {
+                let FittedChat {
+                    source, options, ..
+                } = &**fitted;
+                page(&Prepared::new(source.clone(), options, Scope::Budget)?)
+            }
+        });
+        page.map_err(error::raise)
     }
 
     /// Returns the page in a frame, for notebooks.

@@ -41,7 +41,6 @@ fn raised(raised: PyErr) -> CupelError {
 
 /// Reads a policy document with one strategy.
 fn document(role: &str, value: &Bound<'_, PyAny>) -> PyResult<PolicyConfig> {
-    let py = value.py();
     let strategy = match value.cast::<PyString>() {
         Ok(name) => serde_json::json!({ "type": text(name, role)? }).to_string(),
         Err(_) => to_json(value, role, NotFinite::Text)?,
@@ -52,7 +51,7 @@ fn document(role: &str, value: &Bound<'_, PyAny>) -> PyResult<PolicyConfig> {
     };
     let document = Document::parse(&json, Format::Json);
     let config = document.and_then(|document| document.policy_config());
-    config.map_err(|fault| error::config(py, &fault, ""))
+    config.map_err(|fault| error::config(fault, ""))
 }
 
 fn not_a_strategy(role: &str, value: &Bound<'_, PyAny>) -> PyErr {
@@ -73,7 +72,7 @@ pub(crate) fn scorer(value: &Bound<'_, PyAny>) -> PyResult<Arc<dyn Scorer>> {
     if value.is_instance_of::<PyString>() || value.is_instance_of::<PyDict>() {
         let config = document("scorer", value)?;
         let built = config.scorer.build();
-        let built = built.map_err(|fault| error::config(value.py(), &fault, "scorer"))?;
+        let built = built.map_err(|fault| error::config(fault, "scorer"))?;
         return Ok(Arc::from(built));
     }
     if value.is_callable() {
@@ -92,12 +91,12 @@ impl PyScorer {
 
     /// Builds the weighted average of scorers, built-in or callables.
     #[staticmethod]
-    fn composite(py: Python<'_>, entries: Vec<(Bound<'_, PyAny>, f64)>) -> PyResult<Self> {
+    fn composite(entries: Vec<(Bound<'_, PyAny>, f64)>) -> PyResult<Self> {
         let mut built: Vec<(Box<dyn Scorer>, f64)> = Vec::new();
         for (inner, weight) in entries {
             built.push((Box::new(scorer(&inner)?), weight));
         }
-        let composite = CompositeScorer::new(built).map_err(|fault| error::run(py, &fault))?;
+        let composite = CompositeScorer::new(built).map_err(error::raise)?;
         Ok(Self(Arc::new(composite)))
     }
 
@@ -110,7 +109,7 @@ impl PyScorer {
     fn __call__(&self, py: Python<'_>, items: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
         let items = Candidates::read(items)?.items;
         let scores = py.detach(|| self.0.score_all(&items));
-        scores.map_err(|fault| error::run(py, &fault))
+        scores.map_err(error::raise)
     }
 
     fn __repr__(&self) -> String {
@@ -188,7 +187,7 @@ pub(crate) fn slicer(value: &Bound<'_, PyAny>) -> PyResult<Arc<dyn Slicer>> {
     if value.is_instance_of::<PyString>() || value.is_instance_of::<PyDict>() {
         let config: SlicerConfig = document("slicer", value)?.slicer;
         let built = config.build();
-        let built = built.map_err(|fault| error::config(value.py(), &fault, "slicer"))?;
+        let built = built.map_err(|fault| error::config(fault, "slicer"))?;
         return Ok(Arc::from(built));
     }
     if value.is_callable() {
@@ -256,9 +255,7 @@ impl PySlicer {
         let budget = budget::read(budget)?;
         let refs = scored.refs();
         let selection = py.detach(|| self.0.select(&refs, &budget));
-        selection
-            .map(Choice)
-            .map_err(|fault| error::run(py, &fault))
+        selection.map(Choice).map_err(error::raise)
     }
 
     fn __repr__(&self) -> String {
@@ -449,7 +446,7 @@ pub(crate) fn placer(value: &Bound<'_, PyAny>) -> PyResult<Arc<dyn Placer>> {
     if value.is_instance_of::<PyString>() || value.is_instance_of::<PyDict>() {
         let config = document("placer", value)?.placer;
         let built = config.build();
-        let built = built.map_err(|fault| error::config(value.py(), &fault, "placer"))?;
+        let built = built.map_err(|fault| error::config(fault, "placer"))?;
         return Ok(Arc::from(built));
     }
     if value.is_callable() {
@@ -470,7 +467,7 @@ impl PyPlacer {
         let scored = Scored::read(scored)?;
         let refs = scored.refs();
         let order = py.detach(|| self.0.arrange(&refs));
-        order.map_err(|fault| error::run(py, &fault))
+        order.map_err(error::raise)
     }
 
     fn __repr__(&self) -> String {

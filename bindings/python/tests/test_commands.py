@@ -13,7 +13,6 @@ import pytest
 
 import cupel
 from command import ROOT, run
-from cupel import _cupel
 
 FILE = "examples/request.json"
 REQUEST = json.loads((ROOT / FILE).read_text(encoding="utf-8"))
@@ -118,6 +117,73 @@ def test_evaluate_takes_policies_of_any_form() -> None:
         cupel.evaluate([], policies=["memory"], budgets=[200])
 
 
+def test_evaluate_runs_strategies_in_python() -> None:
+    questions = (ROOT / "examples/questions.jsonl").read_text(encoding="utf-8").splitlines()
+    transcripts = [json.loads(line) for line in questions]
+    built_in = {"scorer": {"type": "recency"}, "slicer": {"type": "greedy"}}
+
+    def recency(items: list[cupel.Item]) -> list[float]:
+        return cupel.Scorer.from_dict("recency")(items)
+
+    found = cupel.evaluate(
+        transcripts, policies=[built_in, cupel.Policy(recency, "greedy")], budgets=[100, 200]
+    )
+    rows: dict[str, list[Any]] = {}
+    for row in found["results"]:
+        if row["minus"] is None:
+            rows.setdefault(row.pop("policy"), []).append(row)
+    assert rows["policy 1"] == rows["policy 2"]
+    assert {row["value"] for row in rows["policy 1"]} - {0.0}
+
+
+def test_what_a_strategy_raises_ends_evaluate() -> None:
+    questions = (ROOT / "examples/questions.jsonl").read_text(encoding="utf-8").splitlines()
+
+    def fail(items: list[cupel.Item]) -> list[float]:
+        raise LookupError(f"{len(items) > 0}")
+
+    with pytest.raises(LookupError, match="True"):
+        cupel.evaluate(
+            [json.loads(line) for line in questions],
+            policies=["memory", cupel.Policy(fail)],
+            budgets=[200],
+        )
+
+
+def test_an_error_in_a_transcript_names_its_place() -> None:
+    item: dict[str, Any] = {"content": "a", "tokens": 1}
+    question = {"query": "a", "evidence": [0]}
+    faults: list[tuple[dict[str, Any], str, str]] = [
+        ({"items": [item]}, "transcripts[1]", "missing `questions`"),
+        (
+            {"items": [item], "questions": [{"query": "a", "evidence": [1]}]},
+            "transcripts[1].questions[0].evidence[0]",
+            "1 is out of range: positions start at 0, the last is 0",
+        ),
+        (
+            {"items": [item, {"content": "a", "tokens": "1"}], "questions": [question]},
+            "transcripts[1].items[1].tokens",
+            "expected",
+        ),
+    ]
+    for fault, path, message in faults:
+        with pytest.raises(cupel.InvalidInputError) as raised:
+            cupel.evaluate(
+                [{"items": [item], "questions": [question]}, fault],
+                policies=["memory"],
+                budgets=[200],
+            )
+        assert raised.value.path == path
+        assert raised.value.message.startswith(message)
+    with pytest.raises(cupel.OverBudgetError, match=r"^transcripts\[0\]: rag: pinned") as over:
+        cupel.evaluate(
+            [{"items": [{**item, "tokens": 300, "pinned": True}], "questions": [question]}],
+            policies=["rag"],
+            budgets=[200],
+        )
+    assert over.value.code == "PinnedExceedsBudget"
+
+
 def test_lists_of_policies_and_budgets_are_not_split(tmp_path: Path) -> None:
     questions = (ROOT / "examples/questions.jsonl").read_text(encoding="utf-8").splitlines()
     transcripts = [json.loads(line) for line in questions]
@@ -128,7 +194,7 @@ def test_lists_of_policies_and_budgets_are_not_split(tmp_path: Path) -> None:
     for row in cupel.evaluate(transcripts, policies=forms, budgets=["200"])["results"]:
         if row["minus"] is None:
             found.setdefault(row.pop("policy"), []).append(row)
-    for name in ("policy 2", "policy 3", "policy 4"):
+    for name in (str(path), f"{path} (3)", f"{path} (4)"):
         assert found[name] == found["memory"]
     with pytest.raises(cupel.InvalidInputError, match="budgets: invalid budget `1,500`: remove"):
         cupel.evaluate(transcripts, policies=["memory"], budgets=["1,500"])
@@ -191,15 +257,15 @@ def slow_transcripts() -> list[dict[str, Any]]:
     return [{"items": items, "questions": questions}] * 200
 
 
-@pytest.mark.parametrize("name", ["sweep", "min_budget", "evaluate"])
-def test_ctrl_c_ends_a_long_call(name: str) -> None:
-    if name == "evaluate":
-        lines = "\n".join(map(json.dumps, slow_transcripts()))
-        arguments = ["eval", "--policy=memory", "--budget=1000", "-"]
-    else:
-        lines = json.dumps(slow_request())
-        arguments = [name.replace("_", "-"), "-"]
+LONG_CALLS: dict[str, Callable[[], object]] = {
+    "sweep": lambda: cupel.sweep(slow_request()),
+    "min_budget": lambda: cupel.min_budget(slow_request()),
+    "evaluate": lambda: cupel.evaluate(slow_transcripts(), policies=["memory"], budgets=[1_000]),
+}
 
+
+@pytest.mark.parametrize("name", LONG_CALLS)
+def test_ctrl_c_ends_a_long_call(name: str) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -208,7 +274,7 @@ def test_ctrl_c_ends_a_long_call(name: str) -> None:
     start = time.monotonic()
     try:
         with pytest.raises(KeyboardInterrupt):
-            _cupel.command(arguments, lines)
+            LONG_CALLS[name]()
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

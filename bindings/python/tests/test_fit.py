@@ -283,6 +283,44 @@ def test_a_fitter_remembers_its_cuts(tmp_path: Path) -> None:
     assert again.fit(messages).messages == session.fit(messages).messages
 
 
+def test_a_state_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
+    folder = tmp_path / "states"
+    folder.mkdir()
+    target, link = folder / "state.json", tmp_path / "link"
+    link.symlink_to(target)
+    cupel.fit(SESSION, "2k", state=link)
+    first = target.read_text(encoding="utf-8")
+    target.chmod(0o640)
+    cupel.fit(SESSION["messages"][:30], "2k", model="gpt-4o", state=link)
+    assert link.is_symlink() and target.read_text(encoding="utf-8") != first
+    assert target.stat().st_mode & 0o777 == 0o640
+    assert list(folder.iterdir()) == [target]
+    # A chat that does not fit leaves the state as it is.
+    second = target.read_text(encoding="utf-8")
+    with pytest.raises(cupel.OverBudgetError):
+        cupel.fit(SESSION, 100, state=link)
+    assert target.read_text(encoding="utf-8") == second
+
+
+def test_a_state_that_cannot_be_read_or_written_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(cupel.InvalidInputError, match=r"^state: cannot read "):
+        cupel.fit(SESSION, "2k", state=tmp_path)
+    with pytest.raises(cupel.InvalidInputError, match=r"^state: cannot write "):
+        cupel.fit(SESSION, "2k", state=tmp_path / "missing" / "state")
+    file = tmp_path / "state"
+    file.write_text("{}")
+    with pytest.raises(cupel.InvalidInputError, match="delete the state to start again") as raised:
+        cupel.fit(SESSION, "2k", state=file)
+    assert raised.value.file == str(file)
+
+
+def test_an_unknown_option_is_a_type_error() -> None:
+    calls: list[Any] = [cupel.fit, cupel.Fitter]
+    for call in calls:
+        with pytest.raises(TypeError, match="unexpected keyword argument 'shortn'"):
+            call(SESSION, shortn="off")
+
+
 def test_the_types_of_messages_are_kept() -> None:
     messages: list[BaseMessage] = langchain_messages()
     fitted: cupel.Fitted[BaseMessage] = cupel.fit(messages, 200)
@@ -307,7 +345,10 @@ def test_a_fitter_checks_its_options() -> None:
         ({"budget": "abc"}, r"^budget: invalid budget `abc`"),
         ({"budget": {"max": 1}}, r"^budget"),
         ({"budget": 100, "reserve": "x"}, r"^reserve: "),
-        ({"budget": 100, "shorten": "some"}, r"invalid value 'some' for shorten "),
+        (
+            {"budget": 100, "shorten": "some"},
+            r"^shorten: unknown name `some`; expected one of off, old, all",
+        ),
         ({"budget": 100, "policy": "agnet"}, r"agnet"),
         ({"budget": 100, "policy": "newest", "marker": "[cut]"}, r"^marker= needs a policy"),
     ]

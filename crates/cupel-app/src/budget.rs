@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use cupel::{ContextBudget, ContextKind};
-use cupel_chat::{BudgetError, Model, parse_budget};
+use cupel_chat::{BudgetError, Chat, DefaultBudgetError, Model, parse_budget};
 
 use crate::argument::{Argument, Dialect};
 use crate::error::{Error, Fault};
@@ -61,11 +61,13 @@ impl Amount {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct BudgetOptions {
     /// The token limit. Defaults to the budget of the request, for a chat to the context window of its model less
-    /// the tokens that the request reserves for the answer.
+    /// the tokens that the request reserves for the answer, by default 4,096, and at most what the model accepts as
+    /// input.
     pub budget: Option<Amount>,
     /// The tokens to aim for, at most the limit. Defaults to the limit.
     pub target: Option<Amount>,
-    /// The tokens reserved for the answer of the model, at most the limit. Defaults to those of the request.
+    /// The tokens reserved for the answer of the model, at most the limit. Defaults to those of the request, without
+    /// a budget to 4,096.
     pub reserve: Option<Amount>,
     /// The safety margin for estimated counts, in percent from 0 to 100. Defaults to 0.
     pub margin: Option<f64>,
@@ -81,14 +83,8 @@ pub(crate) enum DefaultBudget<'a> {
     Missing,
     /// These tokens.
     Tokens(i64),
-    /// The context window of the chat's model less the tokens that the request reserves for the answer.
-    Window {
-        model: Option<&'a str>,
-        /// The field of the request that limits the window, and its tokens.
-        stated: Option<(&'static str, i64)>,
-        /// The field of the request that limits the answer, and its tokens.
-        reserved: Option<(&'static str, i64)>,
-    },
+    /// What the model and the fields of the request imply, see [`Chat::default_budget`].
+    OfChat(&'a Chat),
 }
 
 /// How a budget was chosen that neither the input nor the caller states.
@@ -98,6 +94,8 @@ pub struct BudgetOrigin {
     pub window: String,
     /// What of it is reserved for the answer.
     pub reserve: OriginReserve,
+    /// The most input tokens that the model accepts, if that is less than the window and the reserve leave.
+    pub input_limit: Option<i64>,
 }
 
 /// What a default budget leaves for the answer.
@@ -107,15 +105,15 @@ pub enum OriginReserve {
     Field(&'static str, i64),
     /// The reserve of the caller.
     Given(Amount),
-    /// Nothing.
-    None,
+    /// These tokens, because nothing states a reserve.
+    Default(i64),
 }
 
 impl BudgetOrigin {
     /// Returns the origin in the words of a door.
     pub fn describe(&self, dialect: &dyn Dialect) -> String {
         let window = &self.window;
-        match &self.reserve {
+        let origin = match &self.reserve {
             OriginReserve::Field(field, tokens) => {
                 format!("{window} less {field} ({})", grouped(*tokens))
             }
@@ -123,12 +121,26 @@ impl BudgetOrigin {
                 let reserve = dialect.with_value(Argument::Reserve, &amount.to_string());
                 format!("{window} less {reserve}")
             }
-            OriginReserve::None => {
-                let reserve = dialect.argument(Argument::Reserve);
-                format!("{window}; {reserve} keeps room for the answer")
+            OriginReserve::Default(tokens) => {
+                let (tokens, reserve) = (grouped(*tokens), dialect.argument(Argument::Reserve));
+                format!("{window} less {tokens} for the answer; {reserve} changes that")
             }
+        };
+        match self.input_limit {
+            Some(limit) => format!("{origin}; at most {} of input", grouped(limit)),
+            None => origin,
         }
     }
+}
+
+/// The budget that a chat implies.
+struct Implied {
+    window: i64,
+    /// The most input: the window, or less if the model accepts less.
+    target: i64,
+    /// What the request, or the default, reserves for the answer; `None` if the caller reserves.
+    reserved: Option<i64>,
+    origin: BudgetOrigin,
 }
 
 /// A budget, and how it was chosen if neither the input nor the caller states it.
@@ -157,34 +169,11 @@ impl BudgetOptions {
             (None, Some(document), _) => (document.max_tokens(), document.target_tokens()),
             (None, None, DefaultBudget::Tokens(tokens)) => both(tokens),
             (None, None, DefaultBudget::Missing) => return Err(Fault::NoBudget.into()),
-            (
-                None,
-                None,
-                DefaultBudget::Window {
-                    model,
-                    stated,
-                    reserved: own,
-                },
-            ) => {
-                let model = self.model.as_deref().or(model);
-                let own = own.filter(|_| self.reserve.is_none());
-                let (tokens, window) = model_window(model, stated)?;
-                if let Some((field, tokens)) = own.filter(|(_, own)| *own >= tokens) {
-                    let field = field.to_owned();
-                    return Err(Error::new(Fault::NothingLeft {
-                        field,
-                        tokens,
-                        window,
-                    }));
-                }
-                reserved = own.map(|(_, tokens)| tokens);
-                let reserve = match (own, &self.reserve) {
-                    (Some((field, tokens)), _) => OriginReserve::Field(field, tokens),
-                    (None, Some(amount)) => OriginReserve::Given(amount.clone()),
-                    (None, None) => OriginReserve::None,
-                };
-                origin = Some(BudgetOrigin { window, reserve });
-                both(tokens)
+            (None, None, DefaultBudget::OfChat(chat)) => {
+                let implied = self.implied(chat)?;
+                reserved = implied.reserved;
+                origin = Some(implied.origin);
+                (implied.window, implied.target)
             }
         };
         let amount = |argument, amount: &Option<Amount>| {
@@ -224,11 +213,81 @@ impl BudgetOptions {
         Ok(RunBudget { budget, origin })
     }
 
+    /// Returns the budget that the model and the fields of a chat imply. A reserve of the caller takes the place
+    /// of that of the request.
+    fn implied(&self, chat: &Chat) -> Result<Implied, Error> {
+        let name = self.model.as_deref().or(chat.model()).unwrap_or_default();
+        let named = |field: Option<&str>, window| match field {
+            Some(field) => format!("{field} of the request ({})", grouped(window)),
+            None => format!("window of {name} ({})", grouped(window)),
+        };
+        let stated = chat.window_limit().map(|(field, _)| field);
+        let implied = match chat.default_budget(self.model.as_deref()) {
+            Ok(implied) => implied,
+            Err(DefaultBudgetError::NothingLeft {
+                field,
+                reserve,
+                window,
+            }) => {
+                let window_name = named(stated, window);
+                let Some(amount) = &self.reserve else {
+                    return Err(Error::new(Fault::NothingLeft {
+                        field: field.to_owned(),
+                        tokens: reserve,
+                        window: window_name,
+                    }));
+                };
+                return Ok(Implied {
+                    window,
+                    target: window,
+                    reserved: None,
+                    origin: BudgetOrigin {
+                        window: window_name,
+                        reserve: OriginReserve::Given(amount.clone()),
+                        input_limit: None,
+                    },
+                });
+            }
+            Err(DefaultBudgetError::UnknownModel(error)) => {
+                return Err(Fault::NoModelBudget(Some(error.to_string())).into());
+            }
+            Err(_) => return Err(Fault::NoModelBudget(None).into()),
+        };
+        let window = implied.window;
+        // A stated window is the caller's own word for what the model takes.
+        let limit = implied.model.and_then(|model| model.input_limit);
+        let limit = limit.filter(|limit| *limit < window);
+        let (reserve, reserved) = match (&self.reserve, implied.reserve_field) {
+            (Some(amount), _) => (OriginReserve::Given(amount.clone()), None),
+            (None, Some(field)) => {
+                let reserve = OriginReserve::Field(field, implied.reserve);
+                (reserve, Some(implied.reserve))
+            }
+            (None, None) => {
+                let reserve = OriginReserve::Default(implied.reserve);
+                (reserve, Some(implied.reserve))
+            }
+        };
+        let left = window - reserved.unwrap_or(0);
+        Ok(Implied {
+            window,
+            target: limit.unwrap_or(window),
+            reserved,
+            origin: BudgetOrigin {
+                window: named(implied.window_field, window),
+                reserve,
+                input_limit: limit.filter(|limit| *limit < left),
+            },
+        })
+    }
+
     /// Reads the amounts before there is an input. A percentage needs the window of its model later.
     pub(crate) fn check(&self) -> Result<(), Error> {
         const ANY_WINDOW: Option<i64> = Some(1_000_000);
         if let Some(amount) = &self.budget {
-            amount.budget(ANY_WINDOW).map_err(invalid(Argument::Budget))?;
+            amount
+                .budget(ANY_WINDOW)
+                .map_err(invalid(Argument::Budget))?;
         }
         for (argument, amount) in [
             (Argument::Target, &self.target),
@@ -261,22 +320,6 @@ impl BudgetOptions {
             (None, Some((argument, share))) => Err(Fault::ShareNeedsModel(argument, share).into()),
         }
     }
-}
-
-/// Returns the context window that the request states, otherwise the one of the model, and its name.
-fn model_window(
-    model: Option<&str>,
-    stated: Option<(&str, i64)>,
-) -> Result<(i64, String), Error> {
-    if let Some((field, window)) = stated {
-        let name = format!("{field} of the request ({})", grouped(window));
-        return Ok((window, name));
-    }
-    let name = model.ok_or(Fault::NoModelBudget(None))?;
-    let model = Model::find(name);
-    let model = model.map_err(|error| Fault::NoModelBudget(Some(error.to_string())))?;
-    let window = model.window;
-    Ok((window, format!("window of {name} ({})", grouped(window))))
 }
 
 fn invalid(argument: Argument) -> impl Fn(BudgetError) -> Error {

@@ -55,12 +55,10 @@ pub fn count(
     counters: &[Arc<dyn TokenCounter>],
 ) -> Result<CountAnswer, Error> {
     let classified = Classified::of(source, options);
-    Ok(
-        match Input::read(source, &classified, options, &|_| 0)? {
-            Input::Chat(chat) => CountAnswer::of_chat(&chat, counters),
-            Input::Items { request, .. } => CountAnswer::of_items(&request.items, counters),
-        },
-    )
+    Ok(match Input::read(source, &classified, options, &|_| 0)? {
+        Input::Chat(chat) => CountAnswer::of_chat(&chat, counters),
+        Input::Items { request, .. } => CountAnswer::of_items(&request.items, counters),
+    })
 }
 
 /// Counts the tokens of a text as a whole, with every counter.
@@ -187,7 +185,10 @@ impl Serialize for CountAnswer {
             kind: &row.kind,
             tokens: named(&row.tokens),
         });
-        let kinds = self.kinds.iter().map(|(kind, tokens)| (kind, named(tokens)));
+        let kinds = self
+            .kinds
+            .iter()
+            .map(|(kind, tokens)| (kind, named(tokens)));
         let mut map = serializer.serialize_map(Some(4))?;
         map.serialize_entry("items", &items.collect::<Vec<_>>())?;
         map.serialize_entry("kinds", &kinds.collect::<BTreeMap<_, _>>())?;

@@ -80,7 +80,10 @@ pub struct CounterOptions {
 impl fmt::Debug for CounterOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CounterOptions")
-            .field("counter", &self.counter.as_ref().map(|counter| counter.name()))
+            .field(
+                "counter",
+                &self.counter.as_ref().map(|counter| counter.name()),
+            )
             .field("factor", &self.factor)
             .finish()
     }

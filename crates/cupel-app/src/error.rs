@@ -284,6 +284,25 @@ impl Error {
 
     /// Returns what is wrong, in one sentence.
     pub fn message(&self, dialect: &dyn Dialect) -> String {
+        let sentence = self.sentence(dialect);
+        match self.subject() {
+            Some(argument) => format!("{}: {sentence}", dialect.argument(argument)),
+            None => sentence,
+        }
+    }
+
+    /// Returns the argument whose value is at fault, if [`message`](Self::message) starts with it. A door that
+    /// shows it in another place writes the [`sentence`](Self::sentence) alone.
+    pub fn subject(&self) -> Option<Argument> {
+        match &*self.fault {
+            Fault::Amount(argument, _) => Some(*argument),
+            Fault::Factor(_) => Some(Argument::Factor),
+            _ => None,
+        }
+    }
+
+    /// Returns what is wrong without the name of the [`subject`](Self::subject).
+    pub fn sentence(&self, dialect: &dyn Dialect) -> String {
         match &*self.fault {
             Fault::NotUtf8 { byte, .. } => format!("byte 0x{byte:02x} is not UTF-8"),
             Fault::EmptyText { is_line: true } => "the line is empty".to_owned(),
@@ -323,9 +342,7 @@ impl Error {
                 format!("{}: {problem}", dialect.with_value(Argument::Scorer, name))
             }
             Fault::OnePolicy { .. } => "there is only one policy to compare".to_owned(),
-            Fault::Amount(argument, error) => {
-                format!("{}: {error}", dialect.argument(*argument))
-            }
+            Fault::Amount(_, error) => error.to_string(),
             Fault::ShareNeedsModel(argument, value) => {
                 let given = dialect.with_value(*argument, value);
                 format!("{given}: a percentage needs a model")
@@ -351,8 +368,7 @@ impl Error {
                     _ => format!("{given} exceeds the budget of {}", grouped(*budget)),
                 }
             }
-            Fault::Factor(problem) => format!("{}: {problem}", dialect.argument(Argument::Factor)),
-            Fault::UnknownModel(problem) => problem.clone(),
+            Fault::Factor(problem) | Fault::UnknownModel(problem) => problem.clone(),
             Fault::OutOfRange { index, .. } => {
                 let given = dialect.with_value(Argument::Item, &index.to_string());
                 format!("{given} is out of range")
@@ -448,9 +464,7 @@ impl Error {
                 let question = dialect.question(question);
                 format!("each line holds one request; {question} reads one {unit} per line")
             }
-            Fault::ForChats(Argument::Pin) => {
-                "pin an item with its field \"pinned\"".to_owned()
-            }
+            Fault::ForChats(Argument::Pin) => "pin an item with its field \"pinned\"".to_owned(),
             Fault::ForChats(argument) => format!("remove {}", dialect.argument(*argument)),
             Fault::NeedsLadder { .. } => {
                 let policy = dialect.with_value(Argument::Policy, "agent");
@@ -472,12 +486,19 @@ impl Error {
                 format!("{policy} names a scorer with fields")
             }
             Fault::OnePolicy { is_chat } => {
-                let names = if *is_chat { ["agent", "newest"] } else { ["chat", "rag"] };
+                let names = if *is_chat {
+                    ["agent", "newest"]
+                } else {
+                    ["chat", "rag"]
+                };
                 let others = dialect.with_values(Argument::Policies, &names);
                 format!("name two or more: {others}")
             }
             Fault::ShareNeedsModel(..) => {
-                format!("add {}, or give tokens such as 8k", dialect.argument(Argument::Model))
+                format!(
+                    "add {}, or give tokens such as 8k",
+                    dialect.argument(Argument::Model)
+                )
             }
             Fault::NoBudget => format!(
                 "add {}, or \"budget\": {{\"max_tokens\": 8000}} to a request",
@@ -506,7 +527,10 @@ impl Error {
                 None => format!("the input has no {}s", shape.unit()),
             },
             Fault::EmptyRange { .. } => {
-                format!("give the smaller budget to {}", dialect.argument(Argument::From))
+                format!(
+                    "give the smaller budget to {}",
+                    dialect.argument(Argument::From)
+                )
             }
             Fault::QuotaHasNoMargin => {
                 let sweep = dialect.question(Question::Sweep);
@@ -600,9 +624,10 @@ fn chat_help(error: &ChatError, is_array: bool, dialect: &dyn Dialect) -> Option
             let fit = dialect.question(Question::Fit);
             Some(format!("{fit} reads them all; {one}"))
         }
-        [] if error.is_ambiguous() => {
-            Some(format!("name it with {}", dialect.argument(Argument::Shape)))
-        }
+        [] if error.is_ambiguous() => Some(format!(
+            "name it with {}",
+            dialect.argument(Argument::Shape)
+        )),
         [] => None,
         pointers => {
             let places = pointers.iter();
@@ -649,5 +674,33 @@ impl From<CupelError> for Error {
 impl From<FitError> for Error {
     fn from(error: FitError) -> Self {
         Self::new(Fault::Fit(error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_the_sentence_after_its_subject() {
+        let amount = cupel_chat::parse_budget("x", None).unwrap_err();
+        let factor = "expected a number above 0".to_owned();
+        let subjects = [
+            (
+                Fault::Amount(Argument::Reserve, amount),
+                Some("`reserve`: "),
+            ),
+            (Fault::Factor(factor), Some("`factor`: ")),
+            (Fault::NoBudget, None),
+        ];
+        for (fault, subject) in subjects {
+            let error = Error::new(fault);
+            assert_eq!(error.subject().is_some(), subject.is_some());
+            let sentence = error.sentence(&Plain);
+            assert_eq!(
+                error.message(&Plain),
+                subject.unwrap_or_default().to_owned() + &sentence
+            );
+        }
     }
 }

@@ -108,7 +108,9 @@ impl Prepared {
     pub fn explain_item(&self, index: usize) -> Result<Explanation, Error> {
         self.check_index(index)?;
         let tokens = self.tokens_of(&self.decide()?);
-        let mut explanation = self.pipeline().explain(self.items(), self.budget(), index)?;
+        let mut explanation = self
+            .pipeline()
+            .explain(self.items(), self.budget(), index)?;
         let markers = tokens - explanation.tokens_used;
         explanation.tokens_used += markers;
         explanation.tokens_left -= markers;

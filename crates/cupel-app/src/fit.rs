@@ -162,7 +162,12 @@ impl Prepared {
     /// Returns what all answers about a window have in common, for a window that keeps nothing.
     fn described(&self, tokens: (i64, i64)) -> FitAnswer {
         let counter = self.setting.counter.as_deref();
-        empty(tokens, self.shape().name(), self.budget().window_limit(), counter)
+        empty(
+            tokens,
+            self.shape().name(),
+            self.budget().window_limit(),
+            counter,
+        )
     }
 }
 
@@ -242,7 +247,9 @@ impl Fit<'_> {
     pub fn text(&self) -> Result<String, Error> {
         match &self.fitted {
             Some(fitted) => Ok(fitted.to_json()),
-            None => self.prepared.rewritten(&self.prepared.kept(&self.run.decisions)),
+            None => self
+                .prepared
+                .rewritten(&self.prepared.kept(&self.run.decisions)),
         }
     }
 
@@ -294,13 +301,17 @@ impl Fit<'_> {
     /// Returns the score of every message or item.
     pub fn scores(&self) -> Vec<f64> {
         let decisions = &self.run.decisions;
-        (0..self.prepared.len()).map(|it| decisions.score(it)).collect()
+        (0..self.prepared.len())
+            .map(|it| decisions.score(it))
+            .collect()
     }
 
     /// Returns the rank of every message or item, from 0; `None` for one that was not ranked.
     pub fn ranks(&self) -> Vec<Option<usize>> {
         let decisions = &self.run.decisions;
-        (0..self.prepared.len()).map(|it| decisions.rank(it)).collect()
+        (0..self.prepared.len())
+            .map(|it| decisions.rank(it))
+            .collect()
     }
 }
 

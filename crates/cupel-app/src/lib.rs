@@ -13,6 +13,7 @@
 //! | [`Prepared::compare`], [`Prepared::marginal`] | [`CompareAnswer`], [`MarginalAnswer`]: other policies, a smaller budget |
 //! | [`search`] | [`SearchAnswer`]: the passages that match a question |
 //! | [`count`] | [`CountAnswer`]: tokens |
+//! | [`models`] | [`ModelAnswer`]: the known models |
 //!
 //! Every question about a window is asked of a [`Prepared`], so that all of them show the same window. The
 //! crate does no IO, reads no clock and has no global state.
@@ -44,6 +45,7 @@ mod explain;
 mod fit;
 mod input;
 mod kinds;
+mod models;
 mod notice;
 mod options;
 mod policy;
@@ -63,8 +65,11 @@ pub use count::{CountAnswer, Counted, count, count_text, counter_of_model};
 pub use counter::{CounterName, CounterOptions};
 pub use error::{Detail, Error, ErrorClass, Fault, Place, Unexpected};
 pub use explain::{ExplainAnswer, ExplainOneAnswer, ExplainedCandidate, Reason};
-pub use fit::{DroppedEntry, Fit, FitAnswer, Session, SessionAnswer, ShortenedEntry, WindowMessage};
+pub use fit::{
+    DroppedEntry, Fit, FitAnswer, Session, SessionAnswer, ShortenedEntry, WindowMessage,
+};
 pub use input::{Class, Classified, Evidence, Form, Input};
+pub use models::{ModelAnswer, models};
 pub use notice::Notice;
 pub use options::{ChatOptions, Options, ReadOptions, check_ladder};
 pub use policy::{NamedPolicy, find_config};

@@ -70,7 +70,8 @@ impl Notice {
                     None => "which has a quota".to_owned(),
                 };
                 let near = near.as_ref();
-                let hint = near.map_or_else(String::new, |name| format!("; did you mean `{name}`?"));
+                let hint =
+                    near.map_or_else(String::new, |name| format!("; did you mean `{name}`?"));
                 format!("no {unit} has the kind `{kind}`, {use_of_it}{hint}")
             }
             Self::NoTimes => {

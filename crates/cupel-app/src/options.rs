@@ -104,7 +104,11 @@ impl ChatOptions {
         if let Some(marker) = &self.marker {
             // An empty marker is none.
             let is_off = marker == MARKER_OFF;
-            chat.marker = Some(if is_off { String::new() } else { marker.clone() });
+            chat.marker = Some(if is_off {
+                String::new()
+            } else {
+                marker.clone()
+            });
         }
         chat.step = self.step.or(chat.step);
         chat.strict |= self.strict;

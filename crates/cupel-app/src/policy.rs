@@ -65,7 +65,11 @@ impl NamedPolicy {
     }
 
     /// Returns the default for items.
-    pub(crate) fn for_items() -> Result<Self, Error> {
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::Internal`] if the preset is invalid.
+    pub fn for_items() -> Result<Self, Error> {
         let policy = Policy::preset(ITEMS_POLICY).map_err(Error::internal)?;
         Ok(Self::new(ITEMS_POLICY, policy))
     }
@@ -125,7 +129,12 @@ pub(crate) fn unread_query<'p>(
     query: Option<&str>,
     policies: impl IntoIterator<Item = &'p NamedPolicy> + Clone,
 ) -> Option<Notice> {
-    let is_read = || policies.clone().into_iter().any(|it| it.policy.needs_query());
+    let is_read = || {
+        policies
+            .clone()
+            .into_iter()
+            .any(|it| it.policy.needs_query())
+    };
     if query.is_none() || is_read() {
         return None;
     }

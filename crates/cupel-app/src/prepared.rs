@@ -154,7 +154,9 @@ impl PreparedSession {
             }
         };
         let model = options.budget.model.as_deref().or(chat.model());
-        let budget = options.budget.over(None, window_of(&chat), model);
+        let budget = options
+            .budget
+            .over(None, DefaultBudget::OfChat(&chat), model);
         let budget = budget.map_err(|error| error.or_at(|| source.whole()))?;
         let policy = options.chat_policy(has_state)?;
         let query = options.query.as_deref();
@@ -245,8 +247,30 @@ impl Prepared {
             items,
             ..RequestConfig::default()
         };
+        Self::from_request(name, request, options, scope)
+    }
+
+    /// Prepares a request; `name` names it in errors and answers.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the request or the options.
+    pub fn from_request(
+        name: impl Into<String>,
+        request: RequestConfig,
+        options: &Options,
+        scope: Scope,
+    ) -> Result<Self, Error> {
         let (source, form) = (Source::new(name, ""), Form::Array);
-        Self::of_items(source, Evidence::Missing, form, request, None, options, scope)
+        Self::of_items(
+            source,
+            Evidence::Missing,
+            form,
+            request,
+            None,
+            options,
+            scope,
+        )
     }
 
     fn of_chat(
@@ -269,11 +293,13 @@ impl Prepared {
         let over = |default| options.budget.over(None, default, model).map_err(at_input);
         let (budget, candidates) = match scope {
             Scope::OneBudget => {
-                let budget = over(window_of(&chat))?;
+                let budget = over(DefaultBudget::OfChat(&chat))?;
                 let candidates = candidates(Some(&budget.budget))?;
                 (budget, candidates)
             }
-            Scope::Budget | Scope::OtherPolicies => (over(window_of(&chat))?, candidates(None)?),
+            Scope::Budget | Scope::OtherPolicies => {
+                (over(DefaultBudget::OfChat(&chat))?, candidates(None)?)
+            }
             Scope::AnyBudget => {
                 let candidates = candidates(None)?;
                 (over(all_tokens(&candidates))?, candidates)
@@ -322,7 +348,9 @@ impl Prepared {
         };
         let model = options.budget.model.as_deref();
         let unknown_model = options.counter.unknown_model(model);
-        let run_budget = options.budget.over(request.budget.as_ref(), default, None)?;
+        let run_budget = options
+            .budget
+            .over(request.budget.as_ref(), default, None)?;
         let RunBudget { budget, origin } = run_budget;
         let policy = match (&options.policy, &request.policy) {
             (Some(policy), _) => policy.clone(),
@@ -470,7 +498,12 @@ impl Prepared {
     /// [`Fault::Fit`] and [`Fault::Run`].
     pub fn decide_within(&self, budget: &ContextBudget) -> Result<Decisions<'_>, Error> {
         let decide = |policy: &Policy, items, budget: &ContextBudget| policy.decide(items, budget);
-        self.run_over(&self.setting.policy.policy, self.candidates(), budget, decide)
+        self.run_over(
+            &self.setting.policy.policy,
+            self.candidates(),
+            budget,
+            decide,
+        )
     }
 
     /// Runs the policy with a trace.
@@ -711,21 +744,25 @@ impl Prepared {
     pub fn rewritten(&self, kept: &[usize]) -> Result<String, Error> {
         match &self.content {
             Content::Chat { chat, .. } => Ok(chat.write(kept)),
-            Content::Items(form) => match Chat::parse(&self.setting.source.text, Some(Shape::Items)) {
-                Ok(items) => Ok(items.write(kept)),
-                Err(_) => {
-                    let items = self.written(*form)?;
-                    let kept: Vec<&str> = kept.iter().map(|&index| &*items[index]).collect();
-                    Ok(format!("[\n  {}\n]\n", kept.join(",\n  ")))
+            Content::Items(form) => {
+                match Chat::parse(&self.setting.source.text, Some(Shape::Items)) {
+                    Ok(items) => Ok(items.write(kept)),
+                    Err(_) => {
+                        let items = self.written(*form)?;
+                        let kept: Vec<&str> = kept.iter().map(|&index| &*items[index]).collect();
+                        Ok(format!("[\n  {}\n]\n", kept.join(",\n  ")))
+                    }
                 }
-            },
+            }
         }
     }
 
     /// Returns the policies to compare: those that are given, with the [`ChatOptions`], and the request's own
     /// beside a single one.
     pub(crate) fn compared(&self, policies: Vec<NamedPolicy>) -> Result<Vec<Variant>, Error> {
-        let policies = policies.into_iter().map(|policy| self.trimming.apply(policy));
+        let policies = policies
+            .into_iter()
+            .map(|policy| self.trimming.apply(policy));
         let mut policies = policies.collect::<Result<Vec<_>, _>>()?;
         if policies.len() == 1 && self.has_own_policy {
             policies.insert(0, self.setting.policy.clone());
@@ -760,15 +797,6 @@ fn with_query(
     }
     let unread = unread_query(options.query.as_deref(), [&policy]);
     Ok((policy.with_query(query, is_chat)?, unread))
-}
-
-/// Returns the context window of the chat's model as the default budget.
-fn window_of(chat: &Chat) -> DefaultBudget<'_> {
-    DefaultBudget::Window {
-        model: chat.model(),
-        stated: chat.window_limit(),
-        reserved: chat.output_limit(),
-    }
 }
 
 /// Returns the tokens of all candidates as the default budget.

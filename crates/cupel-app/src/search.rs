@@ -91,7 +91,11 @@ pub fn search(
     ranked.sort_by(|(a, one), (b, other)| other.score.total_cmp(&one.score).then(a.cmp(b)));
     let matching = ranked.len();
     ranked.truncate(top);
-    let matched_words = matched_words(&items, &ranked, policy.scorer().language().unwrap_or_default());
+    let matched_words = matched_words(
+        &items,
+        &ranked,
+        policy.scorer().language().unwrap_or_default(),
+    );
     let passages = ranked.into_iter().map(|(index, part)| Passage {
         index,
         role: labels[index].clone(),

@@ -4,8 +4,8 @@ use cupel::{ContextBudget, ContextItem, Policy, total_tokens};
 
 use crate::notice::Notice;
 
-/// Returns the notice for items of which none has a timestamp and not all fit, if a policy ranks them by time
-/// above all.
+/// Returns the notice for items without any timestamp that do not all fit, if a policy ranks them
+/// by time above all.
 pub fn missing_times(
     items: &[ContextItem],
     budget: &ContextBudget,

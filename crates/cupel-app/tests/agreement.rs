@@ -54,7 +54,11 @@ fn fitted(text: &str, budget: i64, policy: Option<&str>) -> Option<Window> {
     let window = Window {
         kept: answer.kept.iter().map(text).collect(),
         tokens: answer.tokens_after,
-        markers: answer.markers.iter().map(|it| (it.before, it.tokens)).collect(),
+        markers: answer
+            .markers
+            .iter()
+            .map(|it| (it.before, it.tokens))
+            .collect(),
     };
     // The list of shortened messages is that of the decisions.
     let shortened: Vec<usize> = answer.shortened.iter().map(|it| it.index).collect();
@@ -112,7 +116,12 @@ fn swept(prepared: &Prepared, sweep: &SweepAnswer, budgets: &[i64]) -> Vec<Optio
 fn check(text: &str, budgets: &[i64], policy: Option<&str>) {
     let all = prepared(text, &options(None, policy), Scope::AnyBudget);
     let mut go_on = |_| ControlFlow::Continue(());
-    let top = budgets.iter().copied().max().unwrap_or(0).max(all.all_tokens());
+    let top = budgets
+        .iter()
+        .copied()
+        .max()
+        .unwrap_or(0)
+        .max(all.all_tokens());
     let sweep = all.sweep(0, Some(top), &mut go_on).unwrap();
     assert!(sweep.sweep.exact);
     let least = all.min_budget(None, Some(top), &mut go_on).unwrap();
@@ -124,7 +133,10 @@ fn check(text: &str, budgets: &[i64], policy: Option<&str>) {
         assert_eq!(fitted, swept, "fit and sweep at {budget}");
         let Some(window) = fitted else { continue };
         for entry in &least.items {
-            let is_in = entry.ranges.iter().any(|(from, to)| (*from..=*to).contains(&budget));
+            let is_in = entry
+                .ranges
+                .iter()
+                .any(|(from, to)| (*from..=*to).contains(&budget));
             let name = format!("min_budget of {} at {budget}", entry.index);
             assert_eq!(is_in, window.kept.contains_key(&entry.index), "{name}");
         }
@@ -134,7 +146,9 @@ fn check(text: &str, budgets: &[i64], policy: Option<&str>) {
         let find = |name: &str| NamedPolicy::find(name, none).unwrap();
         let policies = vec![find(policy.unwrap_or("agent")), find("newest")];
         // The other policy may have no window at this budget.
-        let Ok(compared) = other.compare(policies) else { continue };
+        let Ok(compared) = other.compare(policies) else {
+            continue;
+        };
         let variant = &compared.variants[0];
         let mut selected = variant.selected.clone();
         selected.sort_unstable();
@@ -155,7 +169,7 @@ fn budgets(text: &str, count: i64) -> Vec<i64> {
 }
 
 fn examples() -> Vec<PathBuf> {
-    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     let mut files = vec![examples.join("agent-session.json")];
     let shapes = std::fs::read_dir(examples.join("shapes")).unwrap();
     let shapes = shapes.map(|entry| entry.unwrap().path());
@@ -189,8 +203,14 @@ fn fit_and_explain_agree_where_they_once_differed() {
 
 /// A tool call and its result, with a result of about `size` words.
 fn step(number: usize, size: usize) -> String {
-    let words: Vec<String> = (0..size).map(|word| format!("value_{number}_{word}")).collect();
-    let result = words.chunks(9).map(|line| line.join(" ")).collect::<Vec<_>>().join("\\n");
+    let words: Vec<String> = (0..size)
+        .map(|word| format!("value_{number}_{word}"))
+        .collect();
+    let result = words
+        .chunks(9)
+        .map(|line| line.join(" "))
+        .collect::<Vec<_>>()
+        .join("\\n");
     format!(
         r#",{{"role": "assistant", "content": null, "tool_calls": [{{"id": "c{number}", "type": "function", "function": {{"name": "read", "arguments": "{{\"path\": \"file{}.txt\"}}"}}}}]}},{{"role": "tool", "tool_call_id": "c{number}", "content": "{result}"}}"#,
         number % 3
@@ -200,7 +220,11 @@ fn step(number: usize, size: usize) -> String {
 /// A turn of a conversation with an answer of about `size` words.
 fn turn(number: usize, size: usize) -> String {
     let words: Vec<String> = (0..size).map(|word| format!("word{word}")).collect();
-    let answer = words.chunks(12).map(|line| line.join(" ")).collect::<Vec<_>>().join(".\\n");
+    let answer = words
+        .chunks(12)
+        .map(|line| line.join(" "))
+        .collect::<Vec<_>>()
+        .join(".\\n");
     format!(
         r#",{{"role": "assistant", "content": "Answer {number}: {answer}"}},{{"role": "user", "content": "And question {number}?"}}"#
     )

@@ -41,8 +41,16 @@ fn an_error_names_its_argument_in_the_words_of_the_door() {
     assert!(matches!(*error.fault, Fault::Amount(Argument::Budget, _)));
     assert_eq!(error.class(), ErrorClass::InvalidInput);
     let sentence = "invalid budget `8,000`: remove the comma";
-    assert!(error.message(&Shouting).starts_with(&format!("BUDGET: {sentence}")));
-    assert!(error.message(&Plain).starts_with(&format!("`budget`: {sentence}")));
+    assert!(
+        error
+            .message(&Shouting)
+            .starts_with(&format!("BUDGET: {sentence}"))
+    );
+    assert!(
+        error
+            .message(&Plain)
+            .starts_with(&format!("`budget`: {sentence}"))
+    );
 }
 
 #[test]

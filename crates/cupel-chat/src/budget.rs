@@ -1,4 +1,7 @@
-//! Parses budgets such as `8k` and `70%`.
+//! Parses budgets such as `8k` and `70%`, and derives the default budget of a chat.
+
+use crate::chat::Chat;
+use crate::models::{Model, UnknownModel};
 
 /// The error of parsing a budget.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -171,5 +174,117 @@ impl Decimal {
     /// Returns this many percent of `of`, rounded down.
     fn share(&self, of: i64) -> i128 {
         self.digits.saturating_mul(of.into()) / (10_i128.pow(self.decimals) * 100)
+    }
+}
+
+/// The tokens kept for the answer if a request does not limit it: what many clients ask for by default. A small
+/// window gives at most a quarter of itself.
+pub const DEFAULT_RESERVE: i64 = 4_096;
+
+/// The budget of a chat for which none was given, and what it follows from; see
+/// [`Chat::default_budget`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DefaultBudget {
+    /// The most tokens of the request: the window less the reserve, or the input limit if that is less.
+    pub tokens: i64,
+    /// The tokens of the request and the answer together.
+    pub window: i64,
+    /// The field of the request that states the window; `None` if it is the model's.
+    pub window_field: Option<&'static str>,
+    /// The model, if it is known.
+    pub model: Option<&'static Model>,
+    /// The tokens kept for the answer.
+    pub reserve: i64,
+    /// The field of the request that states the reserve; `None` if it is the [`DEFAULT_RESERVE`].
+    pub reserve_field: Option<&'static str>,
+}
+
+impl DefaultBudget {
+    /// Returns the input limit of the model, if it is what limits the request.
+    pub fn input_limit(&self) -> Option<i64> {
+        let limit = self.model?.input_limit?;
+        (limit == self.tokens && limit < self.window - self.reserve).then_some(limit)
+    }
+}
+
+/// Why a chat has no default budget.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DefaultBudgetError {
+    /// Neither the chat nor the caller names a model, and no field states a window.
+    #[error("the chat names no model; give the model, or the budget in tokens")]
+    NoModel,
+    /// The model is not known.
+    #[error(transparent)]
+    UnknownModel(#[from] UnknownModel),
+    /// The answer takes the whole window.
+    #[error(
+        "`{field}` reserves {reserve} tokens for the answer, all {window} of the window; lower it"
+    )]
+    NothingLeft {
+        /// The field of the request.
+        field: &'static str,
+        /// Its tokens.
+        reserve: i64,
+        /// The tokens of the window.
+        window: i64,
+    },
+}
+
+impl Chat {
+    /// Returns the budget that the model and the fields of the request imply. `model` takes the place of the
+    /// model that the request names.
+    ///
+    /// | part | from |
+    /// |---|---|
+    /// | window | the field [`window_limit`](Self::window_limit), otherwise [`Model::window`] |
+    /// | reserve | the field [`output_limit`](Self::output_limit), otherwise [`DEFAULT_RESERVE`], at most a quarter of the window |
+    /// | input limit | [`Model::input_limit`] |
+    ///
+    /// # Errors
+    ///
+    /// [`DefaultBudgetError`].
+    ///
+    /// ```
+    /// use cupel_chat::Chat;
+    ///
+    /// let text = r#"{"model": "gpt-4o", "messages": [{"role": "user", "content": "Hi"}]}"#;
+    /// let budget = Chat::parse(text, None)?.default_budget(None)?;
+    /// assert_eq!((budget.window, budget.reserve, budget.tokens), (128_000, 4_096, 123_904));
+    /// let budget = Chat::parse(text, None)?.default_budget(Some("gpt-5"))?;
+    /// assert_eq!((budget.input_limit(), budget.tokens), (Some(272_000), 272_000));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn default_budget(&self, model: Option<&str>) -> Result<DefaultBudget, DefaultBudgetError> {
+        let known = model.or(self.model()).map(Model::find).transpose();
+        let (model, window_field, window) = match (self.window_limit(), known) {
+            // A stated window needs no model.
+            (Some((field, window)), known) => (known.ok().flatten(), Some(field), window),
+            (None, known) => {
+                let model = known?.ok_or(DefaultBudgetError::NoModel)?;
+                (Some(model), None, model.window)
+            }
+        };
+        let (reserve_field, reserve) = match self.output_limit() {
+            Some((field, reserve)) if reserve >= window => {
+                return Err(DefaultBudgetError::NothingLeft {
+                    field,
+                    reserve,
+                    window,
+                });
+            }
+            Some((field, reserve)) => (Some(field), reserve),
+            None => (None, DEFAULT_RESERVE.min(window / 4)),
+        };
+        let input_limit = model.and_then(|model| model.input_limit);
+        Ok(DefaultBudget {
+            tokens: (window - reserve).min(input_limit.unwrap_or(i64::MAX)),
+            window,
+            window_field,
+            model,
+            reserve,
+            reserve_field,
+        })
     }
 }

@@ -1,12 +1,27 @@
 //! [`Candidates`]: the messages of a chat as items, with shorter views for a ladder.
+//!
+//! A policy knows items; what a chat needs is told by their metadata, pins and views:
+//!
+//! ```text
+//! message                          item
+//! 0 system                         pinned: outside of the ladder's budget
+//! 1 user       the task            cupel:mandatory, never dropped
+//! 2 assistant  calls x             cupel:group: kept or dropped with 3
+//! 3 tool       result, 900 tokens  cupel:group, views of 400, 200, 100 tokens, ...
+//! 4 user       last user turn      cupel:mandatory
+//! request overhead                 pinned: tools and parameters cost tokens, too
+//! ```
+//!
+//! Views are made by shortening and counting texts, which takes most of the time of a fit. With a
+//! budget, only those are made that the ladder looks at before it finds a state that fits.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Deref;
 use std::sync::Arc;
 
 use cupel::{
-    ContextBudget, ContextItem, ContextItemBuilder, ContextView, CupelError, GroupSlice,
-    LadderSlice, LadderStep, NearDuplicateSlice, Policy, Shorten, total_tokens,
+    ContextBudget, ContextItem, ContextItemBuilder, ContextView, CupelError, LadderSlice,
+    LadderStep, Policy, Retention, Shorten, total_tokens,
 };
 
 use crate::chat::Chat;
@@ -41,7 +56,8 @@ pub struct Candidates {
 /// The text replacements of one message.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Replacements {
-    /// What the item itself stands for, if not for the message as it was read.
+    /// The message's earlier shortened form, if a previous cut or the limit for tool results made
+    /// one. The item stands for it, and views are shorter than it.
     pub(crate) base: Option<Base>,
     /// One replacement per view of the item.
     pub(crate) views: Vec<Arc<Replacement>>,
@@ -63,7 +79,7 @@ impl Base {
         let item = original
             .to_builder()
             .view(ContextView::new(text, replacement.tokens))
-            .meta(LadderSlice::LEVEL, replacement.level.to_string())
+            .mark(|marks| marks.level = Some(replacement.level))
             .build()
             .map_err(FitError::Policy)?;
         Ok(Self {
@@ -119,7 +135,8 @@ impl Deref for Candidates {
     }
 }
 
-/// What a session remembers of the messages of earlier windows.
+/// What a session remembers of the messages of earlier windows, by position. The lists end where
+/// the history changed; messages beyond their end are new.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Memory {
     /// The tokens of the first messages.
@@ -162,7 +179,8 @@ fn ladder_of(policy: &Policy) -> Result<Option<LadderSlice>, CupelError> {
     Ok(Some(ladder))
 }
 
-/// Returns the number of gaps that a window of the policy has room to mark.
+/// Returns the number of gaps that a window of the policy has room to mark. A policy by time cuts a
+/// contiguous range; a policy by relevance keeps messages apart, so its windows have more gaps.
 fn gaps_of(policy: &Policy) -> i64 {
     if policy.scorer().ranks_by_time() {
         // After the task and after the last user turn.
@@ -173,9 +191,8 @@ fn gaps_of(policy: &Policy) -> i64 {
     }
 }
 
-/// The metadata of a message that a ladder never drops: [`LadderSlice::MANDATORY`] or
-/// [`LadderSlice::KEEP`], and why.
-type Mark = (&'static str, &'static str);
+/// How a message that a ladder never drops is retained, and why.
+type Mark = (Retention, &'static str);
 
 const TASK: &str = "task";
 const LAST_USER_TURN: &str = "last user turn";
@@ -239,7 +256,7 @@ impl Chat {
         };
         for (index, mark) in marks.iter().enumerate() {
             // The newest step is shortened only if this window needs it.
-            let is_newest = *mark == Some((LadderSlice::MANDATORY, NEWEST_STEP));
+            let is_newest = *mark == Some((Retention::Mandatory, NEWEST_STEP));
             let remembered = memory.levels.get(index).filter(|_| !is_newest);
             let remembered = remembered.copied().flatten();
             let limit = settings.max_result.filter(|_| self.has_result(index));
@@ -267,7 +284,9 @@ impl Chat {
         candidates.kept_because = self.kept_because(&marks, &candidates, &settings.pin)?;
         let repeated = self.repeated_calls();
         for (index, call) in &repeated {
-            candidates.edit(*index, |item| item.meta(NearDuplicateSlice::CALL, call))?;
+            candidates.edit(*index, |item| {
+                item.mark(|marks| marks.call = Some(call.clone()))
+            })?;
         }
         for index in pins {
             candidates.edit(index, |item| item.pinned(true))?;
@@ -275,7 +294,7 @@ impl Chat {
         if policy.needs_query()
             && let Some(question) = self.last_user_turn()
         {
-            candidates.edit(question, |item| item.meta("cupel:query", ""))?;
+            candidates.edit(question, |item| item.mark(|marks| marks.is_query = true))?;
         }
         // A step asks for more than the budget needs.
         let budget = budget.filter(|_| settings.step.is_none());
@@ -307,28 +326,28 @@ impl Chat {
         let task = self.task().filter(|_| keep_task);
         // A step that a user turn follows was answered already, so it is shortened like older ones.
         let key = if newest > last {
-            LadderSlice::MANDATORY
+            Retention::Mandatory
         } else {
-            LadderSlice::KEEP
+            Retention::Kept
         };
         let always = self.always_kept();
         let bound = always.iter().map(|&index| (index, BOUND));
         let thinking = self.thinking_turn().map(|index| (index, THINKING));
         let mut mandatory: Vec<(usize, Mark)> = bound
             .chain(thinking)
-            .map(|(index, reason)| (index, (LadderSlice::KEEP, reason)))
+            .map(|(index, reason)| (index, (Retention::Kept, reason)))
             .collect();
-        mandatory.extend(end.map(|index| (index, (LadderSlice::KEEP, END))));
+        mandatory.extend(end.map(|index| (index, (Retention::Kept, END))));
         mandatory.extend(newest.map(|index| (index, (key, NEWEST_STEP))));
-        mandatory.extend(last.map(|index| (index, (LadderSlice::MANDATORY, LAST_USER_TURN))));
-        mandatory.extend(task.map(|index| (index, (LadderSlice::MANDATORY, TASK))));
+        mandatory.extend(last.map(|index| (index, (Retention::Mandatory, LAST_USER_TURN))));
+        mandatory.extend(task.map(|index| (index, (Retention::Mandatory, TASK))));
         for (index, mark @ (_, reason)) in mandatory {
             for &member in self.groups.with(index) {
                 if member == index || reason == NEWEST_STEP {
                     marks[member] = Some(mark);
                 } else if marks[member].is_none() {
                     // It stays with the turn, and is shortened like others.
-                    marks[member] = Some((LadderSlice::KEEP, reason));
+                    marks[member] = Some((Retention::Kept, reason));
                 }
             }
         }
@@ -440,7 +459,9 @@ impl Chat {
     }
 }
 
-/// The lowest level of the answer that the last user turn replies to.
+/// The lowest level of the answer that the last user turn replies to. A turn such as
+/// `the second one` is meaningless without the list that it refers to, so a few lines of the answer
+/// stay.
 const LEAST_ANSWER: i64 = 60;
 
 impl Candidates {
@@ -508,15 +529,14 @@ impl Candidates {
             if mark.is_none() && turn.is_none() && self.items[index].pinned() == is_pinned {
                 continue;
             }
-            self.edit(index, |mut item| {
-                item = item.pinned(is_pinned);
-                if let Some((key, reason)) = mark {
-                    item = item.meta(*key, *reason);
-                }
-                match turn {
-                    Some(turn) => item.meta(GroupSlice::KEY, format!("turn {turn}")),
-                    None => item,
-                }
+            self.edit(index, |item| {
+                item.pinned(is_pinned).mark(|marks| {
+                    if let Some((retention, _)) = mark {
+                        marks.retention = *retention;
+                    }
+                    // Takes precedence over the group of a call and its results.
+                    marks.group = turn.map(|turn| format!("turn {turn}"));
+                })
             })?;
         }
         Ok(())
@@ -567,7 +587,7 @@ impl Candidates {
                 is_open[index].then(|| Offer {
                     shortener: chat.shortener(index, full, is_task(marks[index]), counter),
                     is_mandatory: marks[index]
-                        .is_some_and(|(key, _)| key == LadderSlice::MANDATORY),
+                        .is_some_and(|(retention, _)| retention == Retention::Mandatory),
                     is_kept: is_kept[index],
                     tokens: item.tokens(),
                     level: base.map_or(item.tokens(), |base| base.replacement.level),
@@ -616,7 +636,7 @@ impl Candidates {
             };
             self.edit(index, |item| {
                 let item = match offer.own_level {
-                    Some(level) => item.meta(LadderSlice::LEVEL, level.to_string()),
+                    Some(level) => item.mark(|marks| marks.level = Some(level)),
                     None => item,
                 };
                 offer.views.into_iter().fold(item, ContextItemBuilder::view)
@@ -649,15 +669,11 @@ impl Candidates {
     /// marked one.
     pub(crate) fn never_dropped(&self) -> Vec<bool> {
         let messages = &self.items[..self.originals.len()];
-        let is_marked = |item: &ContextItem| {
-            let marks = [LadderSlice::MANDATORY, LadderSlice::KEEP];
-            marks.iter().any(|mark| item.metadata().contains_key(*mark))
-        };
-        let group = |item: &'_ ContextItem| item.metadata().get(GroupSlice::KEY).cloned();
+        let is_marked = |item: &ContextItem| item.retention() > Retention::Droppable;
         let marked = messages.iter().filter(|item| is_marked(item));
-        let marked: BTreeSet<String> = marked.filter_map(group).collect();
+        let marked: BTreeSet<&str> = marked.filter_map(ContextItem::group).collect();
         let is_kept = |item: &ContextItem| {
-            let in_group = || group(item).is_some_and(|group| marked.contains(&group));
+            let in_group = || item.group().is_some_and(|group| marked.contains(group));
             item.pinned() || is_marked(item) || in_group()
         };
         messages.iter().map(is_kept).collect()

@@ -10,7 +10,7 @@ use crate::error::{ChatError, Kind, Place};
 use crate::groups::Groups;
 use crate::layout::{Layout, Piece};
 use crate::message::{ContentPart, ParsedMessage, Role};
-use crate::shape::{Shape, annotate, detect, read};
+use crate::shape::{Shape, annotate, detect, read, type_of};
 use crate::tokens::{TokenCounter, cost};
 
 /// A conversation. Kept messages are written back byte for byte.
@@ -93,10 +93,12 @@ impl Chat {
     /// ```
     pub fn parse_at(text: &str, at: &str, shape: Option<Shape>) -> Result<Self, ChatError> {
         let layout = Layout::find(text, at, shape)?;
+        for path in OUTPUT_LIMITS.iter().chain([&WINDOW_LIMIT]) {
+            limit(&layout, path)?;
+        }
         let mut values: Vec<Value> = Vec::with_capacity(layout.len());
         for index in 0..layout.len() {
-            let value = serde_json::from_str(layout.json(index));
-            values.push(value.map_err(|error| layout.fault(index, "", error.to_string()))?);
+            values.push(layout.value(index)?);
         }
         let is_detected = shape.is_none();
         let shape = match shape {
@@ -232,16 +234,12 @@ impl Chat {
     /// Returns the field of the request that limits the context window, and the limit: `options.num_ctx` of
     /// Ollama, which drops what exceeds it.
     pub fn window_limit(&self) -> Option<(&'static str, i64)> {
-        self.limit("options.num_ctx")
+        self.limit(WINDOW_LIMIT)
     }
 
-    /// Returns the tokens in a field of the request, by its path.
     fn limit(&self, path: &'static str) -> Option<(&'static str, i64)> {
-        let mut keys = path.split('.');
-        let field = self.layout.field(keys.next()?)?;
-        let value = keys.try_fold(field, |value, key| value.get(key))?;
-        // Ollama: -1 is no limit.
-        let tokens = value.as_i64().filter(|tokens| *tokens > 0)?;
+        // An invalid one is an error of the parser.
+        let tokens = limit(&self.layout, path).ok()??;
         Some((path, tokens))
     }
 
@@ -538,6 +536,44 @@ const OUTPUT_LIMITS: [&str; 7] = [
     "inferenceConfig.maxTokens",
     "options.num_predict",
 ];
+
+/// The field that limits the context window.
+const WINDOW_LIMIT: &str = "options.num_ctx";
+
+/// Returns the tokens in a field of the request, by its path. `null`, 0 and negative numbers, such as the -1
+/// and -2 of Ollama, set no limit.
+///
+/// # Errors
+///
+/// [`ChatError`] if the field holds anything but a whole number of tokens: a limit that cannot be read must
+/// not count as none.
+fn limit(layout: &Layout, path: &str) -> Result<Option<i64>, ChatError> {
+    let mut keys = path.split('.');
+    let field = keys.next().and_then(|key| layout.field(key));
+    let value = keys.try_fold(field, |value, key| value.map(|value| value.get(key)));
+    let Some(value) = value.flatten().filter(|value| !value.is_null()) else {
+        return Ok(None);
+    };
+    match value.as_i64().or_else(|| whole(value.as_f64()?)) {
+        Some(tokens) => Ok(Some(tokens).filter(|tokens| *tokens > 0)),
+        None => {
+            let most = i64::MAX;
+            let mut message = format!("must be a whole number of tokens, at most {most}");
+            if !value.is_number() {
+                message = format!("{message}, not {}", type_of(value));
+            }
+            Err(layout.field_fault(path, message))
+        }
+    }
+}
+
+/// Returns a number such as `4096.0` as an integer.
+fn whole(number: f64) -> Option<i64> {
+    // Above 2^53 a number with a fraction part is not exact.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    #[expect(clippy::cast_possible_truncation, reason = "it is whole and in range")]
+    (number.fract() == 0.0 && number.abs() <= EXACT).then_some(number as i64)
+}
 
 /// Returns whether the request continues one that the provider stores.
 fn continues(shape: Shape, layout: &Layout) -> bool {

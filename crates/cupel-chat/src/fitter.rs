@@ -12,6 +12,7 @@
 //! 4      0 .. 6         0 3 4 5 6      1 and 2 dropped      0 3 4 5
 //! ```
 
+use std::collections::HashSet;
 use std::fmt;
 
 use cupel::config::PolicyConfig;
@@ -21,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::candidates::{Base, Memory};
 use crate::chat::Chat;
 use crate::fit::{FitError, Fitted};
+use crate::message::{ParsedMessage, Role};
 use crate::tokens::TokenCounter;
 
 /// Trims a growing chat turn by turn, so that consecutive windows share a long prefix.
@@ -254,7 +256,21 @@ impl Fitter {
         &self.state
     }
 
+    /// Forgets all decisions: the next window starts a session, also one of another conversation.
+    pub fn restart(&mut self) {
+        self.state = FitState::default();
+        self.originals.clear();
+        self.bases.clear();
+    }
+
     /// Trims the chat to a budget; see [`Chat::fit`]. If that fails, the state does not change.
+    ///
+    /// A state of another conversation is an error, because the new decisions would replace those of the
+    /// other one. System messages aside, which many conversations of an agent share, the chat then has
+    /// neither the first messages of the state nor any that its last window kept as it was. An edited
+    /// history still has some of them, and so does a compacted one that keeps its newest messages; a chat
+    /// with a compaction of its format is never another conversation. [`restart`](Self::restart) starts
+    /// again.
     ///
     /// # Errors
     ///
@@ -282,6 +298,9 @@ impl Fitter {
             .collect();
 
         let (known, rebuilt) = self.known(settings, &chains);
+        if self.is_other_conversation(chat, &hashes, known) {
+            return Err(FitError::OtherConversation);
+        }
         let known = &self.state.messages[..known];
         let mut memory = Memory {
             tokens: known.iter().map(|message| message.tokens).collect(),
@@ -335,6 +354,22 @@ impl Fitter {
             reuse,
             rebuilt,
         })
+    }
+
+    /// Returns whether the state is that of another conversation; `known` messages are the same.
+    fn is_other_conversation(&self, chat: &Chat, hashes: &[u64], known: usize) -> bool {
+        let own = |index: &usize| chat.messages[*index].role() != Role::System;
+        let mut own = (0..chat.len()).filter(own);
+        // Without messages of its own a chat is the start of any conversation.
+        let Some(first) = own.clone().next() else {
+            return false;
+        };
+        // The hash of a message in full does not depend on the settings of the state.
+        let window: HashSet<u64> = self.state.window.iter().map(|(_, hash, _)| *hash).collect();
+        !window.is_empty()
+            && first >= known
+            && !chat.messages.iter().any(ParsedMessage::is_compaction)
+            && !own.any(|index| window.contains(&hashes[index]))
     }
 
     /// Returns how many messages of the state are those of the chat, and why not all are.

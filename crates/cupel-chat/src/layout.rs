@@ -29,6 +29,7 @@ use serde_json::{Map, Value};
 use crate::chats::Chats;
 use crate::error::{ChatError, Kind, Place};
 use crate::pointer::{self, Found};
+use crate::scan::{duplicate_key, tolerant, unpaired_surrogate};
 use crate::shape::{Record, Shape, Transcript, evidence, foreign, type_of};
 
 /// A text as a list of values, and the text before, between and after them.
@@ -171,7 +172,10 @@ impl Layout {
             return Err(ChatError::new(text, offset(text, raw), message).at(found.path));
         }
         match raw.get().as_bytes()[0] {
-            b'[' => Self::list(text, found),
+            b'[' => {
+                check_keys(text, raw, &found.path)?;
+                Self::list(text, found)
+            }
             b'{' => Self::document(text, &found, shape),
             _ => {
                 let message = format!(
@@ -206,7 +210,10 @@ impl Layout {
             keys.retain(is_list);
         }
         match keys[..] {
-            [key] => Self::list(text, found.field(text, key)?),
+            [key] => {
+                check_keys(text, found.raw, &found.path)?;
+                Self::list(text, found.field(text, key)?)
+            }
             [] => {
                 let is_in = |wrapper: &&Wrapper| wrapper.fields.iter().all(|field| has(field));
                 match WRAPPERS.iter().find(is_in) {
@@ -285,10 +292,11 @@ impl Layout {
             let from = lead + line.find(value).unwrap_or(0);
             // Each line is checked here: an error in line 900 must name line 900, whether or not
             // that message is kept.
-            let _: IgnoredAny = serde_json::from_str(value).map_err(|error| {
+            let raw: &RawValue = serde_json::from_str(value).map_err(|error| {
                 let place = from + error.column().saturating_sub(1);
                 ChatError::new(text, place, described(&error))
             })?;
+            check_keys(text, raw, "")?;
             elements.push(Element {
                 lead,
                 value: from..from + value.len(),
@@ -353,6 +361,52 @@ impl Layout {
         } else {
             format!("{}/{index}", self.list_pointer)
         }
+    }
+
+    /// Returns an element as a value. Fails for what a value cannot hold, at its place.
+    pub(crate) fn value(&self, index: usize) -> Result<Value, ChatError> {
+        let (json, start) = (self.json(index), self.elements[index].value.start);
+        let error = match serde_json::from_str(json) {
+            Ok(value) => return Ok(value),
+            Err(error) => error,
+        };
+        let error = match unpaired_surrogate(json) {
+            Some(escape) => {
+                let message = format!(
+                    "unpaired surrogate `{}`, half of a character; write the whole character or `\\ufffd`",
+                    &json[escape.clone()]
+                );
+                ChatError::new(&self.text, start + escape.start, message)
+            }
+            None if error.to_string().starts_with("number out of range") => {
+                // The parser is at the last character of the number.
+                let end = syntax(&self.text, start, json, &error).place.offset;
+                let is_number = |byte: &&u8| b"+-.eE0123456789".contains(byte);
+                let before = self.text.as_bytes()[..end].iter().rev();
+                let number = end - before.take_while(is_number).count();
+                let message = "number out of range; write a number that a 64-bit float can hold";
+                ChatError::new(&self.text, number, message)
+            }
+            None => syntax(&self.text, start, json, &error),
+        };
+        Err(error.at(self.path_of(index, "")))
+    }
+
+    /// Returns an error at a field of the request, by its path from there.
+    pub(crate) fn field_fault(&self, field: &str, message: String) -> ChatError {
+        let parent = self.list_pointer.rsplit_once('/').map_or("", |(it, _)| it);
+        let pointer = format!("{parent}/{}", field.replace('.', "/"));
+        let body = self.text.strip_prefix('\u{feff}').unwrap_or(&self.text);
+        let whole = serde_json::from_str::<&RawValue>(body).ok();
+        let found = whole.and_then(|raw| {
+            let found = pointer::resolve(&self.text, Found::whole(raw), &pointer).ok()?;
+            Some((offset(&self.text, found.raw), found.path))
+        });
+        // The fields of a transcript are in its records.
+        let (place, path) = found.unwrap_or_else(|| (0, field.to_owned()));
+        ChatError::new(&self.text, place, message)
+            .at(path)
+            .kind(Kind::Value)
     }
 
     /// Returns an error at a value.
@@ -448,7 +502,7 @@ impl Layout {
     /// Returns the record that holds a value in a transcript.
     pub(crate) fn record(&self, index: usize) -> Map<String, Value> {
         let Element { lead, end, .. } = self.elements[index];
-        serde_json::from_str(&self.text[lead..end]).unwrap_or_default()
+        tolerant(&self.text[lead..end]).unwrap_or_default()
     }
 
     fn parent_keys(&self) -> Option<(&'static str, &'static str)> {
@@ -560,7 +614,7 @@ fn records(
     };
     for line in lines {
         let json = &text[line.value.clone()];
-        let record: Map<String, Value> = serde_json::from_str(json).unwrap_or_default();
+        let record: Map<String, Value> = tolerant(json).unwrap_or_default();
         if record.contains_key("role") || !record.contains_key("type") {
             let message = format!(
                 "not a record of the format {shape}, which has `type` and no `role`; use records only"
@@ -694,17 +748,30 @@ fn parsed(raw: &RawValue) -> Value {
 }
 
 fn parsed_str(json: &str) -> Value {
-    serde_json::from_str(json).unwrap_or_default()
+    tolerant(json).unwrap_or_default()
+}
+
+/// Fails for a duplicate key in a value at a path, or in anything inside of it.
+fn check_keys(text: &str, raw: &RawValue, path: &str) -> Result<(), ChatError> {
+    let Some(duplicate) = duplicate_key(raw.get()) else {
+        return Ok(());
+    };
+    let separator = if path.is_empty() || duplicate.path.starts_with('[') {
+        ""
+    } else {
+        "."
+    };
+    let place = offset(text, raw) + duplicate.offset;
+    let error = ChatError::new(text, place, "duplicate key; remove one");
+    Err(error.at(format!("{path}{separator}{}", duplicate.path)))
 }
 
 fn parse<'a, T: Deserialize<'a>>(text: &str, body: &'a str) -> Result<T, ChatError> {
-    serde_json::from_str(body).map_err(|error| syntax(text, body, &error))
+    serde_json::from_str(body).map_err(|error| syntax(text, text.len() - body.len(), body, &error))
 }
 
-/// Returns the parser's error at its place in the text, which may start with a byte order mark that
-/// the parser did not see.
-fn syntax(text: &str, body: &str, error: &serde_json::Error) -> ChatError {
-    let skipped = text.len() - body.len();
+/// Returns the error of parsing `body`, a part of `text` that starts at the byte `skipped`.
+fn syntax(text: &str, skipped: usize, body: &str, error: &serde_json::Error) -> ChatError {
     let line = error.line().max(1);
     let start: usize = body
         .split_inclusive('\n')

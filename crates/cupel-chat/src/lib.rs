@@ -46,6 +46,7 @@ mod pins;
 mod pointer;
 mod policies;
 mod rules;
+mod scan;
 mod shape;
 mod shorten;
 mod splice;
@@ -53,7 +54,9 @@ mod tokens;
 mod views;
 mod warning;
 
-pub use budget::{BudgetError, BudgetProblem, parse_budget};
+pub use budget::{
+    BudgetError, BudgetProblem, DEFAULT_RESERVE, DefaultBudget, DefaultBudgetError, parse_budget,
+};
 pub use candidates::Candidates;
 pub use chat::{Chat, Message, ToolCall};
 pub use chats::Chats;
@@ -62,7 +65,7 @@ pub use fit::{Dropped, FitError, Fitted, FittedMessage, MandatoryMessage, Shorte
 pub use fitter::{FitState, Fitter, InvalidState, Rebuilt, Reuse, SessionWindow};
 pub use marker::Marker;
 pub use message::Role;
-pub use models::{MODELS, MODELS_AS_OF, Model, UnknownModel};
+pub use models::{INPUT_LIMITS_SOURCE, MODELS, MODELS_AS_OF, Model, UnknownModel};
 pub use policies::{default_policy, newest_policy, session_policy};
 pub use shape::{Shape, UnknownShape};
 pub use tokens::{

@@ -10,8 +10,11 @@ use crate::Encoding;
 pub struct Model {
     /// The name; dated and suffixed names (`gpt-4o-2024-08-06`) are found by it.
     pub name: &'static str,
-    /// The size of its context window in tokens.
+    /// The size of its context window in tokens: the input and the answer.
     pub window: i64,
+    /// The most tokens of the input, if the provider states fewer than the window. Its source is
+    /// [`INPUT_LIMITS_SOURCE`].
+    pub input_limit: Option<i64>,
     /// Its encoding. `None` if the encoding is not public or not compiled in, so that counts are
     /// estimates.
     pub encoding: Option<Encoding>,
@@ -21,6 +24,19 @@ pub struct Model {
 
 /// The month in which [`MODELS`] was last compared with the documentation of the providers.
 pub const MODELS_AS_OF: &str = "2026-11";
+
+/// The documentation of the input limits: it states the input and the answer beside each window of OpenAI's
+/// models.
+pub const INPUT_LIMITS_SOURCE: &str =
+    "learn.microsoft.com/azure/foundry/foundry-models/concepts/models-sold-directly-by-azure";
+
+impl Model {
+    /// A request with more input than this is refused, though it is below the window.
+    const fn with_input_limit(mut self, tokens: i64) -> Self {
+        self.input_limit = Some(tokens);
+        self
+    }
+}
 
 /// Returns an encoding of the feature `vocabularies`, if it is compiled in.
 macro_rules! vocabulary {
@@ -37,7 +53,7 @@ macro_rules! vocabulary {
 macro_rules! providers {
     ($($provider:ident: $encoding:expr, $source:literal;)*) => {$(
         const fn $provider(name: &'static str, window: i64) -> Model {
-            Model { name, window, encoding: $encoding, source: $source }
+            Model { name, window, input_limit: None, encoding: $encoding, source: $source }
         }
     )*};
 }
@@ -67,20 +83,20 @@ providers! {
 /// The known models, as of [`MODELS_AS_OF`], with the default size of their context window, not a larger one on
 /// request. For any other model name an encoding and give the budget in tokens.
 pub const MODELS: &[Model] = &[
-    openai_unpublished("gpt-6", 1_050_000),
-    openai_unpublished("gpt-6.1", 1_050_000),
-    openai("gpt-5.6", 1_050_000),
+    openai_unpublished("gpt-6", 1_050_000).with_input_limit(922_000),
+    openai_unpublished("gpt-6.1", 1_050_000).with_input_limit(922_000),
+    openai("gpt-5.6", 1_050_000).with_input_limit(922_000),
     openai("gpt-5.6-cyber", 400_000),
-    openai("gpt-5.5", 1_050_000),
-    openai("gpt-5.4", 1_050_000),
-    openai("gpt-5.4-mini", 400_000),
-    openai("gpt-5.4-nano", 400_000),
-    openai("gpt-5.2", 400_000),
-    openai("gpt-5.2-chat", 128_000),
-    openai("gpt-5.1", 400_000),
-    openai("gpt-5.1-chat", 128_000),
-    openai("gpt-5", 400_000),
-    openai("gpt-5-chat", 128_000),
+    openai("gpt-5.5", 1_050_000).with_input_limit(922_000),
+    openai("gpt-5.4", 1_050_000).with_input_limit(922_000),
+    openai("gpt-5.4-mini", 400_000).with_input_limit(272_000),
+    openai("gpt-5.4-nano", 400_000).with_input_limit(272_000),
+    openai("gpt-5.2", 400_000).with_input_limit(272_000),
+    openai("gpt-5.2-chat", 128_000).with_input_limit(111_616),
+    openai("gpt-5.1", 400_000).with_input_limit(272_000),
+    openai("gpt-5.1-chat", 128_000).with_input_limit(111_616),
+    openai("gpt-5", 400_000).with_input_limit(272_000),
+    openai("gpt-5-chat", 128_000).with_input_limit(111_616),
     openai("gpt-4.5", 128_000),
     openai("gpt-4.1", 1_047_576),
     openai("gpt-4o", 128_000),
@@ -262,5 +278,27 @@ impl Model {
         };
         pairs.all(|(own, other)| own == other || (own, other) == (b'.', b'-'))
             && (rest.is_empty() || rest.starts_with(['-', ':', '@']) && !is_version())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_input_limit_leaves_the_window_to_the_longest_answer() {
+        for (name, input, output) in [
+            ("gpt-5-mini", 272_000, 128_000),
+            ("gpt-5.1-codex", 272_000, 128_000),
+            ("gpt-5.2-chat-latest", 111_616, 16_384),
+            ("gpt-6", 922_000, 128_000),
+        ] {
+            let model = Model::find(name).unwrap();
+            assert_eq!(model.input_limit, Some(input), "{name}");
+            assert_eq!(model.window, input + output, "{name}");
+        }
+        assert_eq!(Model::find("gpt-4o").unwrap().input_limit, None);
+        let is_below = |model: &Model| model.input_limit.is_none_or(|it| it < model.window);
+        assert!(MODELS.iter().all(is_below));
     }
 }

@@ -73,8 +73,8 @@ impl<'a> Found<'a> {
                 pointer: self.pointer_of(key),
                 siblings,
             }),
-            (Some(_), false) => {
-                let place = offset(text, self.raw);
+            (Some((_, raw)), false) => {
+                let place = offset(text, raw);
                 Err(ChatError::new(text, place, "duplicate key; remove one").at(path))
             }
             (None, _) => {

@@ -1,8 +1,6 @@
 //! The policies for chats.
 
-use cupel::{
-    ChronologicalPlacer, ContextKind, LadderSlice, LadderStep, Policy, RankSlice, RecencyScorer,
-};
+use cupel::Policy;
 
 /// Returns the default policy for chats: shorten first, then drop the oldest; the preset `agent`.
 ///
@@ -23,7 +21,7 @@ use cupel::{
 /// assert_eq!(cupel_chat::default_policy().scorer().scorer_name(), "RecencyScorer");
 /// ```
 pub fn default_policy() -> Policy {
-    ladder(RESULTS, (1.0, 1.0))
+    preset("agent")
 }
 
 /// Returns the policy for a session that remembers its decisions ([`Fitter`](crate::Fitter)); the preset
@@ -33,49 +31,35 @@ pub fn default_policy() -> Policy {
 /// 60 and 30 tokens until 70 % of the budget is used, or drops messages until 90 % is used. The next windows
 /// then only grow, and the provider's prompt cache can reuse their prefix.
 pub fn session_policy() -> Policy {
-    ladder(&[100], (0.7, 0.9))
+    preset("session")
 }
 
 /// Returns the policy that keeps the newest messages as they are and drops the others; the preset
 /// `newest`.
 pub fn newest_policy() -> Policy {
-    Policy::new(RecencyScorer, RankSlice, ChronologicalPlacer)
+    preset("newest")
 }
 
-/// The levels of old tool results, before texts are shortened.
-const RESULTS: &[i64] = &[6_400, 3_200, 1_600, 800, 400, 200, 100];
-
-fn ladder(results: &[i64], (shorten_to, drop_to): (f64, f64)) -> Policy {
-    let (result, text) = (ContextKind::tool_output, ContextKind::message);
-    let steps = vec![
-        LadderStep::Supersede { levels: vec![100] },
-        LadderStep::shorten(result(), results),
-        LadderStep::shorten(text(), [100]),
-        LadderStep::shorten(result(), [60]),
-        LadderStep::shorten(text(), [60, 30]),
-        LadderStep::Drop,
-        LadderStep::shorten_mandatory(text(), [4_000, 2_000, 1_000]),
-        LadderStep::shorten_mandatory(result(), [6_400, 3_200, 1_600, 800, 400, 200, 100, 50, 25]),
-        LadderStep::shorten_mandatory(text(), [500, 250, 100]),
-    ];
-    let ladder = LadderSlice::new(steps).with_marks(shorten_to, drop_to);
-    let ladder = ladder.expect("the marks are constants in range");
-    Policy::new(RecencyScorer, ladder, ChronologicalPlacer)
+fn preset(name: &str) -> Policy {
+    Policy::preset(name)
+        .expect("the preset is part of cupel and needs no feature; a test builds it")
 }
 
 #[cfg(test)]
 mod tests {
+    use cupel::LadderSlice;
+
     use super::*;
 
     #[test]
-    fn the_policies_are_the_presets_of_their_names() {
-        for (name, policy) in [
-            ("agent", default_policy()),
-            ("session", session_policy()),
-            ("newest", newest_policy()),
-        ] {
-            let preset = Policy::preset(name).unwrap();
-            assert_eq!(format!("{policy:?}"), format!("{preset:?}"), "{name}");
-        }
+    fn the_policies_rank_by_time_and_two_of_them_are_ladders() {
+        let policies = [default_policy(), session_policy(), newest_policy()];
+        assert!(
+            policies
+                .iter()
+                .all(|policy| policy.scorer().ranks_by_time())
+        );
+        let marks = policies.map(|policy| policy.slicer().ladder().map(LadderSlice::marks));
+        assert_eq!(marks, [Some((1.0, 1.0)), Some((0.7, 0.9)), None]);
     }
 }

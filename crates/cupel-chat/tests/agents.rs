@@ -15,6 +15,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 
+use crate::characters::Characters;
 use crate::generated::{SHAPES, Step, document, render, step};
 use crate::{valid, validators};
 
@@ -441,7 +442,7 @@ fn a_sweep_over_a_policy_with_a_step_is_one_run_per_budget() {
     let policy = default_policy().to_builder().chat(settings);
     let policy = policy.build().unwrap();
     let candidates = chat.candidates_for(&policy, None, &Heuristic).unwrap();
-    let pipeline = cupel::Pipeline::from(chat.policy_over(&policy, &candidates));
+    let pipeline = chat.policy_over(&policy, &candidates);
     let all = chat.tokens(&Heuristic);
     let range = all - 300..=all;
     let sweep = pipeline.sweep(&candidates, &budget(all), range.clone());
@@ -594,6 +595,7 @@ fn a_damaged_state_is_an_error() {
         "{}",
         &state[..state.len() / 2],
         &state.replace("\"cupel_state\":1", "\"cupel_state\":2"),
+        &state.replace("\"cupel_state\":1", "\"cupel_state\":0"),
         &state
             .replacen("true", "false", 1)
             .replacen("false", "true", 1),
@@ -833,9 +835,7 @@ fn a_result_that_a_newer_one_of_the_same_call_supersedes_is_shortened_first() {
     let candidates = chat
         .candidates_for(&default_policy(), None, &Heuristic)
         .unwrap();
-    let calls = candidates
-        .iter()
-        .map(|item| item.metadata().get("cupel:call").cloned());
+    let calls = candidates.iter().map(|item| item.call().map(str::to_owned));
     let calls: Vec<usize> = calls
         .enumerate()
         .filter_map(|(at, call)| call.map(|_| at))
@@ -856,5 +856,139 @@ fn a_long_wait_of_identical_calls_is_trimmed_in_linear_time() {
     let fitted = chat.fit(&default_policy(), &half, &Heuristic).unwrap();
     assert!(fitted.kept.len() > 10_000);
     // A second or two; every pair of calls would be 450 million comparisons, several minutes.
-    assert!(start.elapsed() < std::time::Duration::from_secs(40));
+    assert!(start.elapsed() < std::time::Duration::from_secs(60));
+}
+
+#[test]
+fn a_state_of_another_conversation_is_an_error_until_a_restart() {
+    let chat = |system: &str, texts: &[&str]| {
+        let mut messages = vec![json!({"role": "system", "content": system})];
+        for (index, text) in texts.iter().enumerate() {
+            let role = ["user", "assistant"][index % 2];
+            messages.push(json!({"role": role, "content": text}));
+        }
+        chat_of(&messages)
+    };
+    let fit = |fitter: &mut Fitter, chat: &Chat| {
+        let window = fitter.fit(chat, &budget(1_000), &Encoding::O200k);
+        window.map(|window| window.rebuilt)
+    };
+    let first = chat("Be brief.", &["Plan a trip.", "Where to?", "To Rome."]);
+    let mut fitter = Fitter::new(session_policy());
+    assert_eq!(fit(&mut fitter, &first), Ok(None));
+    let state = fitter.state().clone();
+    let resumed = || Fitter::resume(session_policy(), state.clone());
+    // The system prompt is the same, and the conversation is not.
+    let other = chat("Be brief.", &["Fix the build.", "Which one?"]);
+    let mut fitter = resumed();
+    assert_eq!(fit(&mut fitter, &other), Err(FitError::OtherConversation));
+    assert_eq!(*fitter.state(), state);
+    // With other settings, too.
+    let mut fitter = Fitter::resume(default_policy(), state.clone());
+    assert_eq!(fit(&mut fitter, &other), Err(FitError::OtherConversation));
+    fitter.restart();
+    assert_eq!(fit(&mut fitter, &other), Ok(None));
+    assert_eq!(fit(&mut fitter, &first), Err(FitError::OtherConversation));
+    // An edited system prompt, an edited task and a summary are the same conversation.
+    for (edited, known) in [
+        (
+            chat("Be long.", &["Plan a trip.", "Where to?", "To Rome."]),
+            0,
+        ),
+        (
+            chat("Be brief.", &["Plan a flight.", "Where to?", "To Rome."]),
+            1,
+        ),
+        (
+            chat("Be brief.", &["A summary.", "Yes.", "To Rome.", "Fine."]),
+            1,
+        ),
+    ] {
+        let changed = Ok(Some(Rebuilt::HistoryChanged(known)));
+        assert_eq!(fit(&mut resumed(), &edited), changed);
+    }
+    // Nothing but a system prompt may be the start of any conversation.
+    assert!(fit(&mut resumed(), &chat("Be brief.", &[])).is_ok());
+}
+
+#[test]
+fn a_state_of_another_counter_starts_again() {
+    let chat = chat_of(&agent_loop(30, 6));
+    let mut fitter = Fitter::new(session_policy());
+    fitter.fit(&chat, &budget(2_500), &Encoding::O200k).unwrap();
+    let mut other = Fitter::resume(session_policy(), fitter.state().clone());
+    let window = other.fit(&chat, &budget(2_500), &Heuristic).unwrap();
+    assert_eq!(window.rebuilt, Some(Rebuilt::OtherSettings));
+    // None of the counts of the other counter is left.
+    let mut new = Fitter::new(session_policy());
+    let expected = new.fit(&chat, &budget(2_500), &Heuristic).unwrap();
+    assert_eq!(window.fitted.to_json(), expected.fitted.to_json());
+    assert_eq!(window.fitted.tokens_before, chat.tokens(&Heuristic));
+}
+
+#[test]
+fn a_call_without_a_result_is_in_the_next_window_with_its_result() {
+    let mut messages = vec![json!({"role": "user", "content": "Wait."})];
+    messages.push(call(1, "first"));
+    messages.push(result(1, &"a long line of output ".repeat(60)));
+    messages.push(json!({"role": "user", "content": "Again."}));
+    messages.push(call(2, "second"));
+    let mut fitter = Fitter::new(session_policy());
+    let chat = chat_of(&messages);
+    let small = budget(chat.tokens(&Heuristic) - 20);
+    let window = fitter.fit(&chat, &small, &Heuristic).unwrap();
+    // A window cannot have the call yet.
+    assert_eq!(window.fitted.kept.last(), Some(&3));
+    messages.push(result(2, "done"));
+    let chat = chat_of(&messages);
+    let window = fitter.fit(&chat, &small, &Heuristic).unwrap();
+    assert!(window.fitted.kept.ends_with(&[4, 5]));
+}
+
+/// A chat with a gap on both sides of a user turn, and a policy that marks gaps.
+fn gaps_around_a_user_turn() -> (Chat, Policy) {
+    let long = "x".repeat(400);
+    let messages = [
+        json!({"role": "system", "content": "s"}),
+        json!({"role": "user", "content": long}),
+        json!({"role": "assistant", "content": long}),
+        json!({"role": "user", "content": "now"}),
+        call(1, "first"),
+        result(1, &long),
+        call(2, "second"),
+        result(2, "done"),
+    ];
+    let policy = default_policy();
+    let mut settings = policy.chat().clone();
+    settings.keep_task = false;
+    settings.shorten = Shorten::Off;
+    settings.marker = Some("[{n} out]".to_owned());
+    let policy = policy.to_builder().chat(settings).build().unwrap();
+    (chat_of(&messages), policy)
+}
+
+#[test]
+fn a_message_has_one_marker_and_its_tokens_count_once() {
+    let (chat, policy) = gaps_around_a_user_turn();
+    let fitted = chat.fit(&policy, &budget(420), &Characters).unwrap();
+    assert_eq!(fitted.kept, [0, 3, 6, 7]);
+    // The gaps before and after it would both be marked in its text.
+    let markers: Vec<_> = fitted.markers.iter().collect();
+    assert_eq!(markers.len(), 1, "{markers:?}");
+    assert_eq!((markers[0].merged_into, markers[0].omitted), (Some(3), 2));
+    let again = Chat::parse(&fitted.to_json(), Some(Shape::OpenAi)).unwrap();
+    assert_eq!(again.message(1).text(), "[2 out]\n\nnow");
+    assert_eq!(again.tokens(&Characters), fitted.tokens_after);
+}
+
+#[test]
+fn the_reuse_of_a_window_counts_a_marker_in_a_message() {
+    let (chat, policy) = gaps_around_a_user_turn();
+    let mut fitter = Fitter::new(policy);
+    let first = fitter.fit(&chat, &budget(420), &Characters).unwrap();
+    assert!(first.fitted.markers[0].merged_into.is_some());
+    let messages = first.fitted.tokens_after - chat.overhead(&Characters);
+    let second = fitter.fit(&chat, &budget(420), &Characters).unwrap();
+    let reuse = second.reuse.unwrap();
+    assert_eq!((reuse.of, reuse.tokens), (messages, messages));
 }

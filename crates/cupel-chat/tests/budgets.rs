@@ -1,6 +1,6 @@
 //! Parsing of budgets, and models by name.
 
-use cupel_chat::{Encoding, MODELS, Model, parse_budget};
+use cupel_chat::{Chat, DefaultBudgetError, Encoding, MODELS, Model, Shape, parse_budget};
 
 #[test]
 fn budgets_parse() {
@@ -153,4 +153,66 @@ fn encodings_of_models_equal_those_of_tiktoken_rs() {
             model.name
         );
     }
+}
+
+/// Returns the tokens, the window, the reserve and the fields of the default budget of a request.
+fn derived(fields: &str) -> (i64, i64, i64, Option<&'static str>, Option<&'static str>) {
+    let text = format!(r#"{{{fields}"messages":[{{"role":"user","content":"hi"}}]}}"#);
+    let chat = Chat::parse(&text, Some(Shape::OpenAi)).unwrap();
+    let budget = chat.default_budget(None).unwrap();
+    (
+        budget.tokens,
+        budget.window,
+        budget.reserve,
+        budget.window_field,
+        budget.reserve_field,
+    )
+}
+
+#[test]
+fn the_default_budget_follows_from_the_request_and_its_model() {
+    let answer = Some("max_tokens");
+    for (fields, expected) in [
+        (
+            r#""model":"gpt-4o","#,
+            (123_904, 128_000, 4_096, None, None),
+        ),
+        (r#""model":"gpt-4","#, (6_144, 8_192, 2_048, None, None)),
+        (
+            r#""model":"gpt-4o","max_tokens":1000,"#,
+            (127_000, 128_000, 1_000, None, answer),
+        ),
+        // 400,000 less 1,000, but no more than 272,000 of input.
+        (
+            r#""model":"gpt-5","max_tokens":1000,"#,
+            (272_000, 400_000, 1_000, None, answer),
+        ),
+        (
+            r#""model":"gpt-5","max_tokens":200000,"#,
+            (200_000, 400_000, 200_000, None, answer),
+        ),
+        (
+            r#""model":"mine","options":{"num_ctx":8000,"num_predict":-1},"#,
+            (6_000, 8_000, 2_000, Some("options.num_ctx"), None),
+        ),
+    ] {
+        assert_eq!(derived(fields), expected, "{fields}");
+    }
+    let error = |fields: &str, model: Option<&str>| {
+        let text = format!(r#"{{{fields}"messages":[{{"role":"user","content":"hi"}}]}}"#);
+        let chat = Chat::parse(&text, Some(Shape::OpenAi)).unwrap();
+        chat.default_budget(model).unwrap_err()
+    };
+    assert_eq!(error("", None), DefaultBudgetError::NoModel);
+    assert!(matches!(
+        error("", Some("mine")),
+        DefaultBudgetError::UnknownModel(_)
+    ));
+    let whole = r#""model":"gpt-4","max_tokens":8192,"#;
+    let expected = DefaultBudgetError::NothingLeft {
+        field: "max_tokens",
+        reserve: 8_192,
+        window: 8_192,
+    };
+    assert_eq!(error(whole, None), expected);
 }

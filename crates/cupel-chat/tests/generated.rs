@@ -1,7 +1,7 @@
 //! Random sessions in every format, truncated after each message, at several budgets.
 
 use cupel::{
-    ChatSettings, ChronologicalPlacer, ContextBudget, GreedySlice, KnapsackSlice, Pipeline, Policy,
+    ChatSettings, ChronologicalPlacer, ContextBudget, GreedySlice, KnapsackSlice, Policy,
     RecencyScorer, Shorten,
 };
 use cupel_chat::{
@@ -379,7 +379,7 @@ fn check_sweep(shape: Shape, messages: &[Value], policy: &Policy) -> Result<(), 
     if chat.check(&candidates, &budget(all)).is_err() {
         return Ok(());
     }
-    let pipeline = Pipeline::from(chat.policy_over(policy, &candidates));
+    let pipeline = chat.policy_over(policy, &candidates);
     let sweep = pipeline
         .sweep_sampled(&candidates, &budget(all), 1..=all, 1)
         .map_err(|error| TestCaseError::fail(error.to_string()))?;

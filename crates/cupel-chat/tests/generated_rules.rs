@@ -1,7 +1,7 @@
 //! Random sessions with everything that the rules of Anthropic and of the Responses API are about, truncated
 //! after each message, at several budgets.
 
-use cupel::{ContextBudget, Pipeline};
+use cupel::ContextBudget;
 use cupel_chat::{Chat, FitError, Heuristic, default_policy, newest_policy, session_policy};
 use cupel_conformance::testing;
 use proptest::collection::vec;
@@ -175,7 +175,7 @@ fn check(request: &str) -> Result<usize, TestCaseError> {
             }
         }
         let candidates = chat.candidates_for(&policy, None, counter).map_err(fail)?;
-        let pipeline = Pipeline::from(chat.policy_over(&policy, &candidates));
+        let pipeline = chat.policy_over(&policy, &candidates);
         let sweep = pipeline.sweep_sampled(&candidates, &budget(all), 1..=all, 1);
         let sweep = sweep.map_err(|error| TestCaseError::fail(error.to_string()))?;
         for step in sweep.steps.iter().filter(|_| sweep.exact) {

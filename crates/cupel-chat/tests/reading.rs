@@ -2,6 +2,8 @@
 
 use cupel_chat::{Chat, Shape};
 
+use crate::characters::Characters;
+
 fn check_shape(text: &str, shape: Shape) {
     let chat = Chat::parse(text, None);
     assert_eq!(chat.map(|chat| chat.shape()), Ok(shape), "{text}");
@@ -108,7 +110,13 @@ fn invalid_chats_fail_with_position_and_fix() {
         ("{}", format!("line 1, column 1: the object is empty; {lists}")),
         ("\n {\"message\": []}", format!("line 2, column 2: the object has `message`; {lists}")),
         (r#"{"input":[],"messages":[]}"#, format!("line 1, column 1: the object has both `messages` and `input`; {lists}")),
-        (r#"{"messages":[],"messages":[]}"#, "line 1, column 1, messages: duplicate key; remove one".to_owned()),
+        (r#"{"messages":[],"messages":[]}"#, "line 1, column 16, messages: duplicate key; remove one".to_owned()),
+        (r#"{"messages":[],"model":"a","model":"b"}"#, "line 1, column 28, model: duplicate key; remove one".to_owned()),
+        (r#"[{"role":"user","content":"a","content":"b"}]"#, "line 1, column 31, [0].content: duplicate key; remove one".to_owned()),
+        (r#"{"custom_id":"a","body":{"messages":[{"role":"user","role":"user","content":"a"}]}}"#, "line 1, column 53, body.messages[0].role: duplicate key; remove one".to_owned()),
+        ("{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\"user\",\"role\":\"user\"}", "line 2, column 16, role: duplicate key; remove one".to_owned()),
+        (r#"{"messages":[{"role":"user","content":"cut \ud83d"}]}"#, r"line 1, column 44, messages[0]: unpaired surrogate `\ud83d`, half of a character; write the whole character or `\ufffd`".to_owned()),
+        ("[{\"role\":\"user\",\n \"content\":\"x\",\"n\":1e999}]", "line 2, column 20, [0]: number out of range; write a number that a 64-bit float can hold".to_owned()),
         (r#"{"messages":{}}"#, "line 1, column 13, messages: must be an array".to_owned()),
         (r#"{"input":["hello"]}"#, "line 1, column 11, input[0]: must be an object, not a string".to_owned()),
         (r#"{"input":7}"#, "line 1, column 10, input: must be an array".to_owned()),
@@ -224,4 +232,91 @@ fn a_message_knows_its_position() {
         chat.write(&[1]),
         "{\n  \"messages\": [ {\"role\": \"assistant\", \"content\": \"y\"}\n  ]\n}\n"
     );
+}
+
+#[test]
+fn a_field_around_the_messages_may_hold_what_a_value_cannot() {
+    for field in [
+        r#""\ud800""#,
+        "1e999",
+        "-1e999",
+        r#"{"a":["\udc00",1e999]}"#,
+    ] {
+        let request = format!(r#"{{"x":{field},"messages":[{{"role":"user","content":"hi"}}]}}"#);
+        let text = format!(r#"{{"custom_id":{field},"body":{request}}}"#);
+        for text in [request, text] {
+            let chat = Chat::parse(&text, None).unwrap();
+            assert_eq!(chat.shape(), Shape::OpenAi);
+            assert_eq!(chat.write(&[0]), text);
+        }
+    }
+    // The tokens of the tools count, though their text is not valid Unicode.
+    let overhead = |name: &str| {
+        let tool = format!(r#"{{"type":"function","function":{{"name":"{name}"}}}}"#);
+        let text = format!(r#"{{"tools":[{tool}],"messages":[]}}"#);
+        Chat::parse(&text, Some(Shape::OpenAi))
+            .unwrap()
+            .overhead(&Characters)
+    };
+    assert_eq!(overhead(r"\ud800"), overhead(r"\ufffd"));
+    assert!(overhead(r"\ud800") > 10);
+}
+
+#[test]
+fn a_limit_that_is_no_number_of_tokens_is_an_error_at_its_place() {
+    let expected = "must be a whole number of tokens, at most 9223372036854775807";
+    let fields = [
+        (r#""max_tokens":@"#, "max_tokens"),
+        (r#""max_completion_tokens":@"#, "max_completion_tokens"),
+        (r#""max_output_tokens":@"#, "max_output_tokens"),
+        (r#""maxOutputTokens":@"#, "maxOutputTokens"),
+        (
+            r#""generationConfig":{"maxOutputTokens":@}"#,
+            "generationConfig.maxOutputTokens",
+        ),
+        (
+            r#""inferenceConfig":{"maxTokens":@}"#,
+            "inferenceConfig.maxTokens",
+        ),
+        (r#""options":{"num_predict":@}"#, "options.num_predict"),
+        (r#""options":{"num_ctx":@}"#, "options.num_ctx"),
+    ];
+    for (field, path) in fields {
+        let parse = |value: &str| {
+            let field = field.replace('@', value);
+            let text = format!(r#"{{{field},"messages":[{{"role":"user","content":"hi"}}]}}"#);
+            let chat = Chat::parse(&text, Some(Shape::OpenAi));
+            chat.map(|chat| chat.output_limit().or(chat.window_limit()))
+        };
+        let column = 2 + field.find('@').unwrap();
+        for (value, was) in [
+            ("99999999999999999999", ""),
+            ("-99999999999999999999", ""),
+            ("1e999", ""),
+            ("1.5", ""),
+            (r#""500""#, ", not a string"),
+            ("true", ", not a boolean"),
+            ("[500]", ", not an array"),
+        ] {
+            let error = parse(value).unwrap_err();
+            let expected = format!("line 1, column {column}, {path}: {expected}{was}");
+            assert_eq!(error.to_string(), expected);
+            assert!(error.sentence().starts_with(&format!("`{path}` must be")));
+        }
+        for (value, limit) in [
+            ("500", Some(500)),
+            ("500.0", Some(500)),
+            ("null", None),
+            ("-1", None),
+        ] {
+            assert_eq!(
+                parse(value).unwrap().map(|(_, limit)| limit),
+                limit,
+                "{field}"
+            );
+        }
+    }
+    let text = r#"{"custom_id":"a","body":{"max_tokens":"x","messages":[]}}"#;
+    let error = Chat::parse(text, Some(Shape::OpenAi)).unwrap_err();
+    assert_eq!((&*error.path, error.place.column), ("body.max_tokens", 39));
 }

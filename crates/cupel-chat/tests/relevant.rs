@@ -1,6 +1,6 @@
 //! The preset `relevant`: older messages by their relevance to the question.
 
-use cupel::{ContextBudget, Pipeline, Policy};
+use cupel::{ContextBudget, Policy};
 use cupel_chat::{Chat, Encoding, Shape};
 
 const COUNTER: Encoding = Encoding::O200k;
@@ -90,7 +90,7 @@ fn a_sweep_equals_one_fit_per_budget() {
     let chat = chat("Where did I leave the spare key?");
     let policy = relevant();
     let candidates = chat.candidates_for(&policy, None, &COUNTER).unwrap();
-    let pipeline = Pipeline::from(chat.policy_over(&policy, &candidates));
+    let pipeline = chat.policy_over(&policy, &candidates);
     let sweep = pipeline
         .sweep(&candidates, &budget(2_000), 150..=1_600)
         .unwrap();

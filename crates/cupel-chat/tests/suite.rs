@@ -22,5 +22,5 @@ mod sweeps;
 mod tau_bench;
 mod valid;
 mod validators;
-mod wrapped;
 mod windows;
+mod wrapped;

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use cupel::slicer::{SweepVisitor, ViewChange};
 use cupel::{
     ChatSettings, ChronologicalPlacer, ContextBudget, ContextItem, ContextItemBuilder, ContextView,
-    CupelError, GreedySlice, KindScorer, KnapsackSlice, LadderSlice, LadderStep, Pipeline, Policy,
-    RankSlice, RecencyScorer, ScoredItem, ScoredRef, Shorten, Slicer,
+    CupelError, GreedySlice, KindScorer, KnapsackSlice, LadderSlice, LadderStep, Policy, RankSlice,
+    RecencyScorer, ScoredItem, ScoredRef, Shorten, Slicer,
 };
 use cupel_chat::{Chat, Fitter, Heuristic, Shape, default_policy, newest_policy};
 use serde_json::{Value, json};
@@ -64,7 +64,7 @@ fn run(policy: &Policy, items: &[ContextItem], tokens: i64) -> Window {
 #[track_caller]
 fn check_items(policy: &Policy, items: &[ContextItem], is_swept: bool) {
     let all: i64 = items.iter().map(ContextItem::tokens).sum();
-    let pipeline = Pipeline::from(policy.clone());
+    let pipeline = policy.clone();
     let sweep = pipeline.sweep_sampled(items, &budget(all), 0..=all, 1);
     assert_eq!(sweep.unwrap().exact, is_swept);
     let runs: Vec<Window> = (0..=all + 3).map(|it| run(policy, items, it)).collect();
@@ -390,7 +390,7 @@ fn a_window_starts_on_a_user_turn_where_the_format_does() {
 struct Targets(Vec<i64>);
 
 impl SweepVisitor for Targets {
-    fn change(&mut self, target: i64, _: &[u32], _: &[ViewChange]) -> ControlFlow<()> {
+    fn change(&mut self, target: i64, _: &[usize], _: &[ViewChange]) -> ControlFlow<()> {
         self.0.push(target);
         ControlFlow::Continue(())
     }
@@ -409,7 +409,7 @@ fn a_sweep_has_no_changes_beyond_its_targets() {
         let ranked = candidates.iter().cloned();
         let ranked = ranked.map(|item| ScoredItem { item, score: 0.5 });
         let ranked: Vec<ScoredItem> = ranked.collect();
-        let slicer = policy.slicer().builtin().unwrap();
+        let slicer = policy.slicer();
         let all = chat.tokens(&Characters);
         for to in [all / 2, all - 2, all - 1, all] {
             let mut targets = Targets::default();

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use clap::Args;
-use cupel_app::{Argument, NamedPolicy, PreparedSession, Session, check_ladder};
-use cupel_chat::{Chat, FitState, Fitted, SessionWindow, TokenCounter};
+use cupel_app::{Argument, Error, Fault, NamedPolicy, PreparedSession, Session, check_ladder};
+use cupel_chat::{Chat, FitError, FitState, Fitted, SessionWindow, TokenCounter};
 use sha2::{Digest as _, Sha256};
 
 use crate::failure::Failure;
@@ -25,6 +25,12 @@ pub(crate) struct SessionArgs {
     /// The windows of a growing chat then share a long prefix. The default policy is `session`.
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
+
+    /// Replace the state of another conversation
+    ///
+    /// Without it, a state whose last window has no message of the chat is an error, and FILE stays as it is.
+    #[arg(long, hide_short_help = true, requires = "state")]
+    restart: bool,
 
     /// Shell command that summarizes dropped messages
     ///
@@ -70,7 +76,7 @@ impl SessionArgs {
     /// Fits a chat and writes the state.
     pub(crate) fn fit<'t>(&self, task: &'t PreparedSession) -> Result<SessionWindow<'t>, Failure> {
         let mut session = Session::resume(self.read_state()?);
-        let mut window = task.fit(&mut session)?;
+        let mut window = task.fit(&mut session).map_err(|it| self.failure(it))?;
         if let Some(command) = &self.summarize {
             let summarizer = Summarizer {
                 command,
@@ -91,9 +97,21 @@ impl SessionArgs {
         Ok(window)
     }
 
-    /// Reads the state; a file that does not exist is an empty one.
+    /// Says what to do about the state of another conversation.
+    fn failure(&self, error: Error) -> Failure {
+        let is_foreign = matches!(*error.fault, Fault::Fit(FitError::OtherConversation));
+        match &self.state {
+            Some(path) if is_foreign => Failure::from(error).help(format!(
+                "give this chat a state file of its own, or replace {} with --restart",
+                path.display()
+            )),
+            _ => error.into(),
+        }
+    }
+
+    /// Reads the state; a file that does not exist is an empty one, and so is any before a restart.
     fn read_state(&self) -> Result<FitState, Failure> {
-        let Some(path) = &self.state else {
+        let Some(path) = self.state.as_ref().filter(|_| !self.restart) else {
             return Ok(FitState::default());
         };
         let Some(text) = read_if_exists(path)? else {

@@ -413,7 +413,11 @@ fn budget_and_policy_commands_accept_a_chat() {
         "explain", &session, "--budget", "2k", "--item", "33", "--policy", "newest",
     ];
     let item = sandbox.run(&newest);
-    assert!(item.ok().contains("its group of 3 "), "{}", item.out);
+    assert!(
+        item.ok().contains("group of 3 too large: needs "),
+        "{}",
+        item.out
+    );
     let swings = sandbox.run(&[
         "compare", &session, "--budget", "2k", "--policy", "chat", "--policy", "tool-use", "--json",
     ]);

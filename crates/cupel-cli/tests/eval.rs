@@ -57,6 +57,37 @@ fn runs_in_an_array_or_in_wrappers_are_the_same_runs() {
     assert_eq!(results(&wrapped.join("\n"), &args), lines);
 }
 
+/// The call names the parcel of the first message. `fit` reads such a text as one chat too.
+#[test]
+fn a_chat_with_one_message_per_line_is_one_run() {
+    let messages = [
+        json!({"role": "user", "content": "Please track parcel PX-1001."}),
+        json!({"role": "assistant", "content": "I will look it up. One moment, please."}),
+        json!({"role": "user", "content": "Thanks."}),
+        json!({"role": "assistant", "content": null, "tool_calls": [{
+            "id": "c1",
+            "type": "function",
+            "function": {"name": "get_parcel", "arguments": "{\"parcel\": \"PX-1001\"}"},
+        }]}),
+    ];
+    let lines = messages.iter().map(ToString::to_string);
+    let lines = lines.collect::<Vec<_>>().join("\n");
+    for budget in ["0", "10", "100k"] {
+        let args = ["--budget", budget];
+        let found = results(&lines, &args);
+        assert_eq!((&found["runs"], &found["requests"]), (&1.into(), &2.into()));
+        assert_eq!(found, results(&json!(messages).to_string(), &args));
+    }
+    assert_eq!(
+        value(&results(&lines, &["--budget", "10"]), 0, "grounding_recall"),
+        0.0
+    );
+    let spoiled = lines + "\n{\"role\": \"robot\", \"content\": \"b\"}\n";
+    let ran = run(&spoiled, &["--budget", "10"]);
+    assert_eq!((ran.exit, ran.out.as_str()), (2, ""));
+    assert!(ran.err.contains("standard input:5:"), "{}", ran.err);
+}
+
 #[test]
 fn help_fits_80_columns() {
     for args in [&["eval", "--help"][..], &["eval", "agent", "--help"]] {

@@ -185,6 +185,34 @@ fn an_edited_history_is_reported() {
     );
 }
 
+#[test]
+fn a_state_of_another_chat_stays_until_a_restart() {
+    let sandbox = Sandbox::new();
+    turn(&sandbox, 31, &[]).ok();
+    let state = sandbox.read("s.state");
+    let other = br#"{"messages": [{"role": "user", "content": "Another question."}]}"#;
+    let fit = |args: &[&str]| {
+        let base = ["fit", "-", "--budget", "2500", "--state", "s.state"];
+        sandbox.run_with_input(&[&base, args].concat(), other)
+    };
+    let refused = fit(&[]);
+    assert_ne!(refused.exit, 0, "{}", refused.err);
+    assert!(
+        refused.err.contains("another conversation"),
+        "{}",
+        refused.err
+    );
+    assert!(
+        refused.err.contains("replace s.state with --restart"),
+        "{}",
+        refused.err
+    );
+    assert_eq!(sandbox.read("s.state"), state);
+    fit(&["--restart"]).ok();
+    assert_ne!(sandbox.read("s.state"), state);
+    fit(&[]).ok();
+}
+
 #[cfg(unix)]
 #[test]
 fn a_summary_is_asked_for_once_per_cut() {

@@ -35,7 +35,10 @@ pub struct Item {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, String>,
     /// The instant of the item.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "optional_time"
+    )]
     pub timestamp: Option<DateTime<Utc>>,
     /// The caller's relevance hint.
     #[serde(
@@ -210,6 +213,15 @@ fn number<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error>
 #[expect(clippy::ref_option, reason = "the signature that serde calls")]
 fn optional_number<S: Serializer>(number: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
     number.map(document_number).serialize(serializer)
+}
+
+/// Writes a time so that times in order are strings in order.
+#[expect(clippy::ref_option, reason = "the signature that serde calls")]
+fn optional_time<S: Serializer>(
+    time: &Option<DateTime<Utc>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    time.map(|time| time.to_rfc3339()).serialize(serializer)
 }
 
 /// Writes pairs as an object. JSON objects have no duplicate keys: the last value stays.

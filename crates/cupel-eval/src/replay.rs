@@ -11,7 +11,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::{ControlFlow, Range};
 use std::sync::{Mutex, PoisonError};
 
-use cupel::{ContextBudget, ContextItem, GroupSlice, Policy};
+use cupel::{ContextBudget, ContextItem, Policy};
 use cupel_chat::{Chat, ChatError, FitError, Fitted, Fitter, Role, TokenCounter};
 use serde::Serialize;
 
@@ -259,7 +259,7 @@ fn suffix(history: &History, budget: i64) -> Vec<usize> {
     // The first message of each message's group.
     let mut groups: HashMap<&str, usize> = HashMap::new();
     let items = history.candidates.iter().enumerate();
-    let firsts = items.map(|(index, item)| match item.metadata().get(GroupSlice::KEY) {
+    let firsts = items.map(|(index, item)| match item.group() {
         Some(group) => *groups.entry(group).or_insert(index),
         None => index,
     });

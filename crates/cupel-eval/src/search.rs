@@ -183,7 +183,7 @@ impl Objective {
 ///     start: &start,
 ///     grid: &Grid::new(vec![Axis {
 ///         path: "scorer.entries[0].weight".to_owned(),
-///         values: vec![5.into(), 1.into(), 0.into()],
+///         values: ["5", "2", "0.5"].map(str::parse).into_iter().collect::<Result<_, _>>()?,
 ///     }])?,
 ///     objective: Objective::Items,
 ///     budgets: &[5],

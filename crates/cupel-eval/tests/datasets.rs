@@ -64,7 +64,7 @@ fn sessions_become_metadata_and_leave_the_item_as_it_is() {
     assert_eq!(items[0].tokens(), 9_007_199_254_740_993);
 }
 
-/// The text that is not stated is counted by the caller's counter: `a` is one token of o200k_base.
+/// The text that is not stated is counted by the caller's counter: `a` is one token of `o200k_base`.
 #[test]
 fn tokens_that_are_not_stated_are_counted() {
     let dataset = dataset("mine", &with(r#"{"content": "a"}"#, QUESTION));

@@ -65,12 +65,13 @@
 //!   adds `config`: policies as data. Depends on serde and strsim.
 //! - `documents`: reads policies and requests from JSON, TOML and YAML, and adds presets. Depends on
 //!   `serde_json`, toml and granit-parser.
-//! - `relevance`: adds `RelevanceScorer`, `NeighborScorer` and `ConversationScorer`, which know the question. Depends on
-//!   rust-stemmers, unicode-normalization and unicode-script. The feature `documents` includes it.
-//! - `embeddings`: adds `WordVectors`, a table of word vectors for [`EmbeddingScorer`]. Depends on `serde_json`, and includes
-//!   `relevance`. The feature `documents` includes it.
+//! - `relevance`: adds `RelevanceScorer`, `NeighborScorer` and `ConversationScorer`, which know the
+//!   question. Depends on rust-stemmers, unicode-normalization and unicode-script. Without it a document
+//!   that names one of them is read, and building its policy is an error that names the feature.
+//! - `embeddings`: adds `WordVectors`, a table of word vectors for [`EmbeddingScorer`]. Depends on
+//!   `serde_json`, and includes `relevance`.
 //! - `stream`: adds `StreamSlice`, which selects from an asynchronous stream. Depends on futures-core.
-//! - `rayon`: scores and sorts large inputs, and runs [`Policy::run_many`], on all cores. Depends on rayon.
+//! - `rayon`: scores and sorts large inputs on all cores. Depends on rayon.
 //!
 //! The library does no input or output, except for `Policy::from_path` (feature `documents`), which reads
 //! a file, and `WordVectors::from_path` (feature `embeddings`), which a policy that names a table calls.
@@ -78,6 +79,8 @@
 //! Names such as `SORT-4` in these pages are rows of `spec/requirements.md` in the repository.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
+// The docs of data that a feature's strategies are built from link to the strategies.
+#![cfg_attr(not(feature = "relevance"), allow(rustdoc::broken_intra_doc_links))]
 
 pub mod analytics;
 #[cfg(feature = "serde")]
@@ -111,13 +114,13 @@ pub use diagnostics::{
 pub use error::{ContractViolation, CupelError, StrategyRole};
 pub use model::{
     ContextBudget, ContextBudgetBuilder, ContextItem, ContextItemBuilder, ContextKind,
-    ContextSource, ContextView, OverflowStrategy, ParseContextKindError, Query, ScoredItem,
-    ScoredRef, total_tokens,
+    ContextSource, ContextView, Marks, OverflowStrategy, ParseContextKindError, Query, Retention,
+    ScoredItem, ScoredRef, total_tokens,
 };
 pub use pipeline::{
     ChatSettings, Decision, Decisions, Pipeline, PipelineBuilder, Policy, PolicyBuilder, Shorten,
 };
-pub use placer::{ChronologicalPlacer, End, PlacementRule, Placer, UShapedPlacer};
+pub use placer::{ChronologicalPlacer, PlacementRule, Placer, UShapedPlacer, WindowEnd};
 #[cfg(feature = "embeddings")]
 pub use scorer::WordVectors;
 pub use scorer::{
@@ -127,9 +130,9 @@ pub use scorer::{
     ScaledScorer, ScorePart, Scorer, SystemTimeProvider, TagComparison, TagScorer, TimeProvider,
 };
 #[cfg(feature = "relevance")]
-pub use scorer::{
-    ConversationScorer, Language, Near, NeighborScorer, QuestionRules, RelevanceScorer, Wide,
-};
+pub use scorer::{ConversationScorer, NeighborScorer, RelevanceScorer};
+#[cfg(any(feature = "serde", feature = "relevance"))]
+pub use scorer::{Language, NearKernel, QuestionRules, WideKernel};
 #[cfg(feature = "stream")]
 pub use slicer::StreamSlice;
 pub use slicer::{

@@ -11,7 +11,12 @@ pub(crate) fn descending(a: f64, b: f64) -> Ordering {
         .unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
 }
 
-/// Returns a number whose ascending order is the order of [`descending`].
+/// Returns a number whose ascending order is the order of [`descending`], so that scores can be sorted
+/// as integers, packed with a position.
+///
+/// The bits of positive numbers ascend with the numbers, those of negative ones descend. Flipping all
+/// bits but the sign of the former, and none of the latter, puts `1.0, 0.0, -1.0` into ascending order:
+/// `0x400f..., 0x7fff..., 0xbff0...`.
 pub(crate) fn descending_key(score: f64) -> u64 {
     const SIGN: u64 = 1 << 63;
     if score.is_nan() {

@@ -166,7 +166,7 @@ impl Surface {
     }
 
     /// Reads a policy, for `Document` as written by the library in one of the formats.
-    fn config(self, document: &model::Document) -> Result<PolicyConfig, model::Failure> {
+    pub(crate) fn config(self, document: &model::Document) -> Result<PolicyConfig, model::Failure> {
         let config = read_policy(&document.to_string(), Format::Json)?;
         if self != Self::Document {
             return Ok(config);
@@ -179,7 +179,10 @@ impl Surface {
         Ok(again)
     }
 
-    fn policy(self, document: &model::Document) -> Result<PolicyBuilder, model::Failure> {
+    pub(crate) fn policy(
+        self,
+        document: &model::Document,
+    ) -> Result<PolicyBuilder, model::Failure> {
         // The error of a scorer comes before that of a slicer, whichever part of the reader finds it.
         self.config(&json!({ "scorer": document["scorer"] }))?;
         let config = self.config(document)?;
@@ -215,7 +218,7 @@ impl Surface {
         match self {
             Self::Plain => {
                 let policy = policy.build()?;
-                let output = Pipeline::from(policy.clone()).run_indices(items, budget)?;
+                let output = policy.clone().run_indices(items, budget)?;
                 let window = policy.run(items, budget)?;
                 assert_eq!(window.len(), output.len(), "run and run_indices agree");
                 for (item, &index) in window.iter().zip(&output) {
@@ -238,7 +241,7 @@ impl Surface {
                 Ok(ran)
             }
             Self::Custom => {
-                let pipeline = Pipeline::from(policy.build()?);
+                let pipeline = policy.build()?;
                 Ok(model::Run {
                     output: pipeline.run_indices(items, budget)?,
                     ..Default::default()
@@ -250,7 +253,7 @@ impl Surface {
                 let policy = policy
                     .on_overflow(move |event| *observer.lock().unwrap() = Some(event.clone()))
                     .build()?;
-                let report = Pipeline::from(policy).dry_run(items, budget)?;
+                let report = policy.dry_run(items, budget)?;
                 let mut ran = ran(items, &report);
                 let event = seen.lock().unwrap().take();
                 ran.overflow = Some(event.map(|event| overflow(items, &event)));
@@ -449,7 +452,9 @@ fn read_policy(text: &str, format: Format) -> Result<PolicyConfig, model::Failur
             // A kind in two cases.
             DuplicateKey => text.contains("\"kind\""),
             // JSON has no NaN and no infinity.
-            WrongType => error.message().ends_with("found a string"),
+            WrongType => ["NaN", "inf", "-inf"]
+                .iter()
+                .any(|name| error.message().ends_with(&format!("the string {name:?}"))),
             _ => false,
         };
         assert!(is_refused, "{error}\n{text}");
@@ -460,17 +465,6 @@ fn read_policy(text: &str, format: Format) -> Result<PolicyConfig, model::Failur
             message: refusal.unwrap_or_else(|| error.to_string()),
         }
     })
-}
-
-pub(crate) fn build_slicer(slicer: &model::Document) -> Result<Box<dyn Slicer>, model::Failure> {
-    let policy = json!({ "scorer": ANY_SCORER, "slicer": slicer });
-    let config = read_policy(&policy.to_string(), Format::Json)?;
-    Ok(config.slicer.build().expect("the policy is valid"))
-}
-
-/// Builds the policy of a task.
-pub(crate) fn build_policy(policy: &model::Document) -> Result<Policy, model::Failure> {
-    Surface::Batch.policy(policy)?.build().map_err(construction)
 }
 
 fn failure(error: &CupelError, at_construction: bool) -> model::Failure {
@@ -574,38 +568,19 @@ fn overflow(items: &[ContextItem], event: &OverflowEvent) -> model::Overflow {
     }
 }
 
+/// The fields of a reason, as the report has them in JSON.
 fn reason_fields(reason: &ExclusionReason) -> BTreeMap<String, model::Field> {
-    let integer = |number: i64| model::Field::Integer(number);
-    let count = |number: usize| model::Field::Integer(i64::try_from(number).unwrap_or(i64::MAX));
-    let text = |text: &String| model::Field::Text(text.clone());
-    let fields = match reason {
-        ExclusionReason::BudgetExceeded {
-            item_tokens,
-            available_tokens,
-        } => vec![
-            ("item_tokens", integer(*item_tokens)),
-            ("available_tokens", integer(*available_tokens)),
-        ],
-        ExclusionReason::Deduplicated {
-            deduplicated_against,
-        } => vec![("deduplicated_against", text(deduplicated_against))],
-        ExclusionReason::NegativeTokens { tokens } => vec![("tokens", integer(*tokens))],
-        ExclusionReason::PinnedOverride { displaced_by } => {
-            vec![("displaced_by", text(displaced_by))]
-        }
-        ExclusionReason::CountCapExceeded {
-            kind,
-            cap,
-            count: n,
-        } => vec![
-            ("kind", text(kind)),
-            ("cap", count(*cap)),
-            ("count", count(*n)),
-        ],
-        reserved => panic!("a built-in stage emitted the reserved reason {reserved:?}"),
+    let mut fields = json!(reason);
+    let fields = fields.as_object_mut().expect("a reason is an object");
+    fields.remove("reason");
+    let field = |value: &serde_json::Value| match value {
+        serde_json::Value::String(text) => model::Field::Text(text.clone()),
+        number => model::Field::Integer(number.as_i64().expect("a number of tokens or items")),
     };
-    let fields = fields.into_iter();
-    fields.map(|(key, field)| (key.to_owned(), field)).collect()
+    let fields = fields.iter();
+    fields
+        .map(|(key, value)| (key.clone(), field(value)))
+        .collect()
 }
 
 fn json<T: serde::Serialize + serde::de::DeserializeOwned>(value: &T) -> T {

@@ -86,7 +86,8 @@ fn build(
     budget: &model::Budget,
     items: &[model::Item],
 ) -> Result<Built, model::Failure> {
-    let pipeline = Pipeline::from(adapter::build_policy(policy)?);
+    let policy = adapter::Surface::Batch.policy(policy)?.build();
+    let pipeline = policy.map_err(adapter::construction)?;
     let items: Result<Vec<_>, _> = items.iter().map(adapter::item).collect();
     let budget = adapter::build_budget(budget).map_err(adapter::construction)?;
     Ok((pipeline, budget, items.map_err(adapter::construction)?))
@@ -753,7 +754,7 @@ fn quota_without_room() -> QuotaSlice {
 #[test]
 fn fewer_than_two_variants_are_refused_in_both_forms() {
     let (policy, _) = variants();
-    let pipeline = Pipeline::from(policy.clone());
+    let pipeline = policy.clone();
     let refused =
         CupelError::PipelineConfig("policy_sensitivity requires at least 2 variants".into());
     let one = policy_sensitivity(&[], &budget(1), &[("one", &policy)]);
@@ -774,7 +775,7 @@ fn policies_and_pipelines_take_any_slicer() {
     let (all, _) = variants();
     let items = [item("a", 1, 0.9), item("b", 1, 0.8)];
     let by_policy = policy_sensitivity(&items, &budget(9), &[("one", &policy), ("all", &all)]);
-    let (one, all) = (Pipeline::from(policy), Pipeline::from(all));
+    let (one, all) = (policy, all);
     let variants = [("one", &one), ("all", &all)];
     let by_pipeline = policy_sensitivity_from_pipelines(&items, &budget(9), &variants).unwrap();
     assert_eq!(by_policy.unwrap().diffs, by_pipeline.diffs);
@@ -818,7 +819,7 @@ fn a_dry_run_with_a_policy_uses_nothing_of_the_pipeline() {
         report.events.clear();
         report
     };
-    let borrowed = Pipeline::from(by_priority)
+    let borrowed = by_priority
         .dry_run_with_policy(&items, &budget(10), &by_hint)
         .unwrap();
     let own = by_hint.dry_run(&items, &budget(10)).unwrap();
@@ -1299,17 +1300,13 @@ fn a_record_has_its_order_before_placing_and_its_rule() {
 }
 
 #[test]
-fn many_runs_are_single_runs_in_order() {
+fn decisions_at_many_budgets_are_in_order() {
     let policy = pipeline(GreedySlice).policy().clone();
     let items = [item("a", 2, 0.5), item("b", 3, 0.9)];
     let budgets = [budget(1), budget(9), budget(3)];
     let decisions = policy.decide_each(&items, &budgets).unwrap();
     let windows: Vec<_> = decisions.iter().map(|run| run.window().to_vec()).collect();
     assert_eq!(windows, [vec![], vec![1, 0], vec![1]]);
-    let requests = budgets.each_ref().map(|budget| (&items[..], budget));
-    let windows = policy.run_many(&requests).into_iter().map(Result::unwrap);
-    let windows: Vec<usize> = windows.map(|window| window.len()).collect();
-    assert_eq!(windows, [0, 2, 1]);
 }
 
 #[test]

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use cupel::*;
-use cupel_conformance::model::{Document, Task};
+use cupel_conformance::model::{Document, Failure, Task};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::json;
 
+use crate::adapter::Surface;
 use crate::analysis::written_search;
 use crate::{adapter, arbitrary};
 
@@ -40,7 +41,7 @@ fn check(default_cases: u32, check: impl Fn(&Case) -> Result<(), TestCaseError>)
         else {
             return None;
         };
-        adapter::build_slicer(&slicer).ok()?;
+        build(&slicer).ok()?;
         let ranked = items.iter().map(adapter::scored_item);
         let mut ranked: Vec<ScoredItem> = ranked.collect::<Result<_, _>>().ok()?;
         ranked.retain(|scored| scored.item.tokens() >= 0);
@@ -63,9 +64,15 @@ fn rank(a: f64, b: f64) -> std::cmp::Ordering {
         .unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
 }
 
+fn build(slicer: &Document) -> Result<Box<dyn Slicer>, Failure> {
+    let policy = json!({ "scorer": { "type": "recency" }, "slicer": slicer });
+    let config = Surface::Batch.config(&policy)?;
+    Ok(config.slicer.build().expect("the policy is valid"))
+}
+
 impl Case {
     fn slicer(&self) -> Box<dyn Slicer> {
-        adapter::build_slicer(&self.slicer).unwrap()
+        build(&self.slicer).unwrap()
     }
 
     /// The items with their groups written into them.
@@ -160,7 +167,7 @@ fn groups_within_shares_and_counts_are_groups_around_them() {
             innermost = &mut innermost["inner"];
         }
         *innermost = json!({ "type": "group", "inner": innermost.take() });
-        let within = adapter::build_slicer(&within).unwrap();
+        let within = build(&within).unwrap();
         let items = case.grouped();
         prop_assert_eq!(
             select(&within, &items, &case.budget),
@@ -251,7 +258,7 @@ fn pipelines() -> [Pipeline; 2] {
             .placer(ChronologicalPlacer)
             .overflow_strategy(OverflowStrategy::Proceed)
             .deduplication(false);
-        Pipeline::from(policy.build().unwrap())
+        policy.build().unwrap()
     })
 }
 

@@ -375,10 +375,10 @@ fn choices_from_many_items_are_those_of_the_literal_table() {
 
 /// Collects the changes of a sweep.
 #[derive(Default)]
-struct Changes(Vec<(i64, Vec<u32>)>);
+struct Changes(Vec<(i64, Vec<usize>)>);
 
 impl SweepVisitor for Changes {
-    fn change(&mut self, target: i64, ranks: &[u32], views: &[ViewChange]) -> ControlFlow<()> {
+    fn change(&mut self, target: i64, ranks: &[usize], views: &[ViewChange]) -> ControlFlow<()> {
         assert!(views.is_empty());
         self.0.push((target, ranks.to_vec()));
         ControlFlow::Continue(())
@@ -408,10 +408,7 @@ fn one_sweep_chooses_as_the_literal_table_for_every_target() {
         let knapsack = problem.knapsack();
         let changes = |knapsack: KnapsackSlice| {
             let mut changes = Changes::default();
-            let flow = knapsack
-                .builtin()
-                .unwrap()
-                .sweep(&ranked, first..=last, &mut changes);
+            let flow = knapsack.sweep(&ranked, first..=last, &mut changes);
             assert_eq!(flow, Some(ControlFlow::Continue(())));
             changes.0
         };
@@ -425,7 +422,6 @@ fn one_sweep_chooses_as_the_literal_table_for_every_target() {
             let before = kept.clone();
             if let Some((_, changes)) = steps.next_if(|step| step.0 == target) {
                 for &rank in changes {
-                    let rank = rank as usize;
                     if !kept.remove(&rank) {
                         kept.insert(rank);
                     }

@@ -400,8 +400,8 @@ fn a_run_names_shortened_and_dropped_items() {
     assert_eq!(
         phrases(204),
         [
-            "its group of 2 does not fit: needs 101, 100 left",
-            "its group of 2 does not fit: needs 101, 100 left",
+            "group of 2 too large: needs 101 of 100 left",
+            "group of 2 too large: needs 101 of 100 left",
             "selected by score",
             "shortened to 99 of 700 tokens",
         ]
@@ -871,10 +871,10 @@ fn a_sweep_changes_where_a_state_fits_a_mark() {
 
 /// Collects the changes of a sweep: target, ranks and views.
 #[derive(Default)]
-struct Changes(Vec<(i64, Vec<u32>, Vec<ViewChange>)>);
+struct Changes(Vec<(i64, Vec<usize>, Vec<ViewChange>)>);
 
 impl SweepVisitor for Changes {
-    fn change(&mut self, target: i64, ranks: &[u32], views: &[ViewChange]) -> ControlFlow<()> {
+    fn change(&mut self, target: i64, ranks: &[usize], views: &[ViewChange]) -> ControlFlow<()> {
         self.0.push((target, ranks.to_vec(), views.to_vec()));
         ControlFlow::Continue(())
     }
@@ -893,8 +893,7 @@ fn a_sweep_names_the_form_of_items_that_change_it() {
     let slicer = LadderSlice::new(vec![LadderStep::shorten(tool(), [50]), LadderStep::Drop]);
     let list = ranked(&items);
     let mut changes = Changes::default();
-    let builtin = slicer.builtin().unwrap();
-    let flow = builtin.sweep(&ScoredRef::from_list(&list), 1..=200, &mut changes);
+    let flow = slicer.sweep(&ScoredRef::from_list(&list), 1..=200, &mut changes);
     assert_eq!(flow, Some(ControlFlow::Continue(())));
     let expected = [
         (1, vec![], vec![]),

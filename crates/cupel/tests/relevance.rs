@@ -195,12 +195,12 @@ impl Case {
         scorer.with_wide(wide).unwrap().with_sessions(self.sessions)
     }
 
-    fn kernels(&self) -> (Near, Wide) {
+    fn kernels(&self) -> (NearKernel, WideKernel) {
         let (forward, backward) = self.near;
         let (weight, decay, power) = self.wide;
         (
-            Near { forward, backward },
-            Wide {
+            NearKernel { forward, backward },
+            WideKernel {
                 weight,
                 decay,
                 power,
@@ -408,11 +408,11 @@ fn explanations_list_terms_boosts_and_the_wider_conversation() {
         "Ben: I buy bread.",
         "It rains on Monday.",
     ]);
-    let near = Near {
+    let near = NearKernel {
         forward: 0.0,
         backward: 0.0,
     };
-    let wide = Wide {
+    let wide = WideKernel {
         weight: 0.5,
         decay: 0.5,
         power: 1,
@@ -457,7 +457,7 @@ fn explanations_list_terms_boosts_and_the_wider_conversation() {
 }
 
 /// The item with the largest match around `place`: itself, else one before, else one after; the nearest of several.
-fn largest_around(matches: &[f64], place: usize, near: Near) -> (usize, f64) {
+fn largest_around(matches: &[f64], place: usize, near: NearKernel) -> (usize, f64) {
     let mut largest = (place, matches[place]);
     let before = (0..place).rev().map(|source| (source, near.forward));
     let after = (place + 1..matches.len()).map(|source| (source, near.backward));
@@ -474,13 +474,13 @@ fn largest_around(matches: &[f64], place: usize, near: Near) -> (usize, f64) {
 /// All lists of five matches of 0, 1, 2 or 4. Powers of two are exact, and many are equal after they faded.
 #[test]
 fn explanations_name_the_item_that_a_match_is_from() {
-    let off = Wide {
+    let off = WideKernel {
         weight: 0.0,
         decay: 0.0,
         power: 1,
     };
     for (forward, backward) in [(0.5, 0.5), (0.5, 0.25), (0.25, 1.0)] {
-        let near = Near { forward, backward };
+        let near = NearKernel { forward, backward };
         let scorer = NeighborScorer::new(Raw).with_near(near).unwrap();
         let scorer = scorer.with_wide(off).unwrap();
         for list in 0..4_usize.pow(5) {
@@ -551,13 +551,13 @@ fn neighbors_of_other_scores_fade() {
     let items = [0.0, 0.0, 1.0, 0.0, 0.0].map(hinted);
     let scorer = NeighborScorer::new(ReflexiveScorer);
     let scorer = scorer
-        .with_near(Near {
+        .with_near(NearKernel {
             forward: 0.5,
             backward: 0.25,
         })
         .unwrap();
     let scorer = scorer
-        .with_wide(Wide {
+        .with_wide(WideKernel {
             weight: 0.0,
             decay: 0.0,
             power: 1,
@@ -661,11 +661,11 @@ fn any_text_in_any_language_is_scored() {
 #[test]
 fn invalid_parameters_are_refused() {
     let scorer = || ConversationScorer::new("x");
-    let near = Near {
+    let near = NearKernel {
         forward: 1.5,
         backward: 0.0,
     };
-    let wide = |weight, power| Wide {
+    let wide = |weight, power| WideKernel {
         weight,
         decay: 0.5,
         power,
@@ -679,13 +679,13 @@ fn invalid_parameters_are_refused() {
             .with_parameters(1.0, f64::NAN)
             .unwrap_err(),
         scorer()
-            .with_neighbors(near, Wide::default(), false)
+            .with_neighbors(near, WideKernel::default(), false)
             .unwrap_err(),
         scorer()
-            .with_neighbors(Near::default(), wide(-0.1, 1), false)
+            .with_neighbors(NearKernel::default(), wide(-0.1, 1), false)
             .unwrap_err(),
         scorer()
-            .with_neighbors(Near::default(), wide(0.1, 0), false)
+            .with_neighbors(NearKernel::default(), wide(0.1, 0), false)
             .unwrap_err(),
         scorer()
             .with_rules(QuestionRules {
@@ -756,11 +756,11 @@ fn large_weights_and_infinite_scores_stay_in_range() {
     let scores = RelevanceScorer::new(query).score_all(&items).unwrap();
     assert_eq!(scores[7], 1.0);
     let items = [f64::NAN, f64::INFINITY, -1.0, 0.5].map(hinted);
-    let off = Near {
+    let off = NearKernel {
         forward: 0.0,
         backward: 0.0,
     };
-    for near in [Near::default(), off] {
+    for near in [NearKernel::default(), off] {
         let scorer = NeighborScorer::new(Raw).with_near(near).unwrap();
         let scores = scorer.score_all(&items).unwrap();
         assert_eq!(scores[1], 1.0);

@@ -316,7 +316,7 @@ fn no_decorator_loses_what_the_wrapped_slicer_says_and_can() {
             #[cfg(feature = "serde")]
             assert_eq!(wrapped.to_config().is_ok(), adds.is_data, "{context}");
 
-            let least = |slicer: &dyn Slicer| slicer.builtin()?.least_targets(&ranked, 3_000);
+            let least = |slicer: &dyn Slicer| slicer.least_targets(&ranked, 3_000);
             let expected = least(&plain).filter(|_| adds.keeps_shortcuts);
             assert_eq!(least(&wrapped), expected, "{context}");
             let (plain, wrapped) = (pipeline(plain), pipeline(wrapped));

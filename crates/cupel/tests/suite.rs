@@ -21,6 +21,7 @@ mod compat;
 mod config;
 #[cfg(feature = "documents")]
 mod conformance;
+mod constructors;
 #[cfg(feature = "documents")]
 mod density;
 mod diversity;

@@ -41,8 +41,9 @@ from cupel._errors import (
     InvalidInputError,
     OverBudgetError,
 )
-from cupel._fit import FitOptions, Fitted, Fitter, fit
+from cupel._fit import Fitted, Fitter, fit
 from cupel._pipeline import Pipeline
+from cupel._types import FitOptions
 
 __all__ = [
     "Budget",

@@ -22,16 +22,21 @@ __all__ = [
     "Slicer",
     "_restore_policy",
     "check_fit",
-    "command",
-    "count_texts",
-    "dumps",
+    "compare",
+    "count",
+    "evaluate",
+    "explain",
     "fit",
     "main",
+    "min_budget",
+    "models",
     "presets",
+    "search",
     "select",
     "select_batches",
     "select_index",
     "shape_of",
+    "sweep",
 ]
 
 _T = TypeVar("_T")
@@ -308,33 +313,68 @@ def select_batches(
     threads: int | None = None,
 ) -> SelectedBatches: ...
 def main(arguments: Sequence[str]) -> int: ...
-def command(
-    arguments: Sequence[str],
-    input: str | None = None,
-    policies: Mapping[str, _PolicyLike] | None = None,
-) -> Any: ...
-def check_fit(arguments: Sequence[str]) -> None: ...
-def dumps(value: object, path: str) -> str: ...
 
 @final
 class Session:
     def __new__(cls, state: str | None = None) -> Session: ...
     def state(self) -> str: ...
 
+def check_fit(
+    budget: _BudgetLike | None, policy: _PolicyLike | None, others: Mapping[str, Any]
+) -> None: ...
 def fit(
-    arguments: Sequence[str],
     chat: object,
-    policy: _PolicyLike | None = None,
+    budget: _BudgetLike | None,
+    policy: _PolicyLike | None,
+    others: Mapping[str, Any],
     session: Session | None = None,
 ) -> tuple[
     dict[str, Any],
     list[int | str | tuple[int, list[tuple[str, str]]]],
     str | None,
     Report,
-    list[str],
 ]: ...
 def shape_of(messages: object) -> str: ...
-def count_texts(
-    texts: Sequence[str], encoding: str | None = None, model: str | None = None
-) -> list[int]: ...
+def explain(
+    data: object,
+    budget: _BudgetLike | None,
+    policy: _PolicyLike | None,
+    item: int | None,
+    others: Mapping[str, Any],
+) -> dict[str, Any]: ...
+def sweep(
+    data: object,
+    start: int | None,
+    stop: int | None,
+    policy: _PolicyLike | None,
+    others: Mapping[str, Any],
+) -> dict[str, Any]: ...
+def min_budget(
+    data: object,
+    item: int | None,
+    ceiling: int | None,
+    policy: _PolicyLike | None,
+    others: Mapping[str, Any],
+) -> dict[str, Any]: ...
+def compare(
+    data: object,
+    budget: _BudgetLike | None,
+    policies: Iterable[_PolicyLike],
+    others: Mapping[str, Any],
+) -> dict[str, Any]: ...
+def search(
+    data: object,
+    query: str,
+    top: int,
+    scorer: str | None,
+    policy: _PolicyLike | None,
+    others: Mapping[str, Any],
+) -> dict[str, Any]: ...
+def evaluate(
+    transcripts: Sequence[Any],
+    policies: Iterable[_PolicyLike],
+    budgets: Iterable[int | str],
+) -> dict[str, Any]: ...
+def count(data: object, model: str | None = None, encoding: str | None = None) -> int: ...
+def models() -> list[dict[str, Any]]: ...
 def _restore_policy(arguments: tuple[Any, ...], options: dict[str, Any]) -> Policy: ...

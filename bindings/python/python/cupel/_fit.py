@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import (
     Any,
     Generic,
-    Literal,
-    TypedDict,
     TypeVar,
     Unpack,
     overload,
@@ -17,29 +15,12 @@ from typing import (
 
 from cupel import _cupel
 from cupel._cupel import Report
-from cupel._errors import InvalidInputError, warn
+from cupel._errors import InvalidInputError
 from cupel._messages import as_input, at, from_document, request_of, with_list, with_texts
-from cupel._options import READERS, BudgetLike, PolicyLike, limits, pins, text_of
+from cupel._state import read_state, write_state
+from cupel._types import BudgetLike, FitOptions, PolicyLike
 
 M = TypeVar("M")
-
-
-class FitOptions(TypedDict, total=False):
-    """The options of :func:`fit`, for functions that pass them on."""
-
-    model: str | None
-    policy: PolicyLike | None
-    query: str | None
-    pin: str | int | Iterable[str | int] | None
-    reserve: int | str | None
-    shape: str | None
-    encoding: str | None
-    keep_task: bool | None
-    shorten: Literal["off", "old", "all"] | None
-    marker: str | None
-    max_result: int | None
-    step: int | None
-    strict: bool
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -87,34 +68,12 @@ class Fitted(Generic[M]):
         return self.report._repr_html_()
 
 
-def _boolean(name: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise InvalidInputError(f"expected True or False, got {value!r}", path=name)
-    return value
-
-
-def _arguments(budget: BudgetLike | None, options: Mapping[str, Any]) -> list[str]:
-    """Returns the arguments of ``cupel fit``."""
-    arguments = ["-"]
-    if budget is not None:
-        arguments.extend(limits(budget))
-    for name, read in READERS.items():
-        value = options.get(name)
-        if value is not None:
-            arguments.append(f"--{name.replace('_', '-')}={read(value, name)}")
-    pin = options.get("pin")
-    if pin is not None and (listed := pins(pin)):
-        arguments.append(f"--pin={listed}")
-    keep_task = options.get("keep_task")
-    if keep_task is not None:
-        is_kept = _boolean("keep_task", keep_task)
-        arguments.append("--keep-task" if is_kept else "--no-keep-task")
-    if _boolean("strict", options.get("strict", False)):
-        arguments.append("--strict")
-    policy = options.get("policy")
-    if isinstance(policy, (str, os.PathLike)):
-        arguments.append(f"--policy={text_of(os.fspath(policy), 'policy')}")
-    return arguments
+def _split(function: str, options: Mapping[str, Any]) -> tuple[PolicyLike | None, dict[str, Any]]:
+    """Returns the policy and the other options of a function."""
+    for name in options.keys() - FitOptions.__annotations__.keys():
+        raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
+    others = {**options}
+    return others.pop("policy", None), others
 
 
 def _fit(
@@ -123,11 +82,11 @@ def _fit(
     *,
     tools: Sequence[Any] | None,
     system: Any,
-    state: str | os.PathLike[str] | None,
     session: _cupel.Session | None,
     options: Mapping[str, Any],
 ) -> Fitted[M]:
-    shape = options.get("shape")
+    policy, others = _split("fit", options)
+    shape = others.get("shape")
     is_known = isinstance(messages, (Mapping, list, tuple, str)) or not hasattr(
         messages, "__iter__"
     )
@@ -142,15 +101,8 @@ def _fit(
             raise InvalidInputError(message, help="set them there, or pass the messages alone")
         shape = shape or _cupel.shape_of(chat)
         chat = request_of(chat, tools=tools, system=system, shape=shape)
-    arguments = _arguments(budget, {**options, "shape": shape})
-    policy = options.get("policy")
-    if isinstance(policy, (str, os.PathLike)):
-        policy = None
-    if state is not None:
-        arguments.append(f"--state={text_of(os.fspath(state), 'state')}")
-    document, window, pointer, report, notes = _cupel.fit(arguments, chat, policy, session)
-    for note in notes:
-        warn(note)
+    others["shape"] = shape
+    document, window, pointer, report = _cupel.fit(chat, budget, policy, others, session)
     found = own if not isinstance(own, Mapping) else at(own, pointer or "")
     listed = [found] if isinstance(found, str) else found
     like = listed[0] if listed else None
@@ -191,65 +143,29 @@ def fit(
     messages: Mapping[str, Any],
     budget: BudgetLike | None = None,
     *,
-    model: str | None = None,
-    policy: PolicyLike | None = None,
-    query: str | None = None,
-    pin: str | int | Iterable[str | int] | None = None,
     state: str | os.PathLike[str] | None = None,
     tools: Sequence[Any] | None = None,
     system: Any = None,
-    reserve: int | str | None = None,
-    shape: str | None = None,
-    encoding: str | None = None,
-    keep_task: bool | None = None,
-    shorten: Literal["off", "old", "all"] | None = None,
-    marker: str | None = None,
-    max_result: int | None = None,
-    step: int | None = None,
-    strict: bool = False,
+    **options: Unpack[FitOptions],
 ) -> Fitted[dict[str, Any]]: ...
 @overload
 def fit(
     messages: Sequence[M],
     budget: BudgetLike | None = None,
     *,
-    model: str | None = None,
-    policy: PolicyLike | None = None,
-    query: str | None = None,
-    pin: str | int | Iterable[str | int] | None = None,
     state: str | os.PathLike[str] | None = None,
     tools: Sequence[Any] | None = None,
     system: Any = None,
-    reserve: int | str | None = None,
-    shape: str | None = None,
-    encoding: str | None = None,
-    keep_task: bool | None = None,
-    shorten: Literal["off", "old", "all"] | None = None,
-    marker: str | None = None,
-    max_result: int | None = None,
-    step: int | None = None,
-    strict: bool = False,
+    **options: Unpack[FitOptions],
 ) -> Fitted[M]: ...
 def fit(
     messages: Sequence[Any] | Mapping[str, Any],
     budget: BudgetLike | None = None,
     *,
-    model: str | None = None,
-    policy: PolicyLike | None = None,
-    query: str | None = None,
-    pin: str | int | Iterable[str | int] | None = None,
     state: str | os.PathLike[str] | None = None,
     tools: Sequence[Any] | None = None,
     system: Any = None,
-    reserve: int | str | None = None,
-    shape: str | None = None,
-    encoding: str | None = None,
-    keep_task: bool | None = None,
-    shorten: Literal["off", "old", "all"] | None = None,
-    marker: str | None = None,
-    max_result: int | None = None,
-    step: int | None = None,
-    strict: bool = False,
+    **options: Unpack[FitOptions],
 ) -> Fitted[Any]:
     """Fits a chat into a token budget.
 
@@ -297,24 +213,13 @@ def fit(
     >>> fitted.messages[1] is chat[2]
     True
     """
-    options: dict[str, Any] = {
-        "model": model,
-        "policy": policy,
-        "query": query,
-        "pin": pin,
-        "reserve": reserve,
-        "shape": shape,
-        "encoding": encoding,
-        "keep_task": keep_task,
-        "shorten": shorten,
-        "marker": marker,
-        "max_result": max_result,
-        "step": step,
-        "strict": strict,
-    }
-    return _fit(
-        messages, budget, tools=tools, system=system, state=state, session=None, options=options
+    session = None if state is None else read_state(state)
+    fitted: Fitted[Any] = _fit(
+        messages, budget, tools=tools, system=system, session=session, options=options
     )
+    if state is not None and session is not None:
+        write_state(state, session)
+    return fitted
 
 
 class Fitter:
@@ -341,11 +246,8 @@ class Fitter:
         **options: Unpack[FitOptions],
     ) -> None:
         """Starts a session, or continues one from the text of its ``state``."""
-        unknown = options.keys() - FitOptions.__annotations__.keys()
-        if unknown:
-            name = sorted(unknown)[0]
-            raise TypeError(f"Fitter() got an unexpected keyword argument '{name}'")
-        _cupel.check_fit(_arguments(budget, options))
+        policy, others = _split("Fitter", options)
+        _cupel.check_fit(budget, policy, others)
         self._session = _cupel.Session(state)
         self._budget = budget
         self._options = options
@@ -399,10 +301,9 @@ class Fitter:
             self._budget,
             tools=tools,
             system=system,
-            state=None,
             session=self._session,
             options=options,
         )
 
 
-__all__ = ["FitOptions", "Fitted", "Fitter", "fit"]
+__all__ = ["Fitted", "Fitter", "fit"]

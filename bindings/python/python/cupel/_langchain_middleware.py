@@ -8,7 +8,8 @@ from typing import Any, Unpack
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from cupel._fit import FitOptions, fit
+from cupel._fit import fit
+from cupel._types import FitOptions
 
 __all__ = ["CupelMiddleware"]
 

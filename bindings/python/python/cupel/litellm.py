@@ -9,7 +9,8 @@ from typing import Any, Unpack
 from litellm.integrations.custom_logger import CustomLogger
 
 from cupel._errors import OverBudgetError
-from cupel._fit import FitOptions, fit
+from cupel._fit import fit
+from cupel._types import FitOptions
 
 __all__ = ["CupelHook"]
 

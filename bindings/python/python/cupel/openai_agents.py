@@ -8,7 +8,8 @@ from typing import Any, Unpack
 from agents import Agent, FunctionTool, Handoff, RunContextWrapper, handoff
 from agents.run import CallModelData, ModelInputData
 
-from cupel._fit import FitOptions, fit
+from cupel._fit import fit
+from cupel._types import FitOptions
 
 __all__ = ["input_filter"]
 

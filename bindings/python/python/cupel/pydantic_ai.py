@@ -27,8 +27,9 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
 
-from cupel._fit import FitOptions, fit
+from cupel._fit import fit
 from cupel._rebuild import positions, texts
+from cupel._types import FitOptions
 
 __all__ = ["CupelCapability"]
 

@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use cupel::Policy;
+use cupel_app::{NamedPolicy, no_times};
 use cupel_chat::Model;
-use cupel_cli::no_times;
 use pyo3::exceptions::{PyOSError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyString};
@@ -26,11 +26,10 @@ use self::layout::{Batch, Plan};
 use self::requests::{Requests, Segment};
 use self::run::{RequestError, Settings};
 use self::source::{Source, SourceError};
-use crate::command::counter;
 use crate::error::{self, Fault};
 use crate::json::{described, text};
-use crate::policy::warn_of_unread_query;
-use crate::selection::policy_or_default;
+use crate::options::counter;
+use crate::policy::{read_for_items, warn_of_unread_query};
 use crate::{budget, callback, columns, threads};
 
 /// The items that one thread answers at a time, and the rows of a batch of the result. A request is never
@@ -84,10 +83,11 @@ pub(crate) fn select_batches(
     errors: &str,
     threads: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<SelectedBatches> {
-    let (policy, policy_name) = policy_or_default(policy)?;
+    let named = read_for_items(policy)?;
     if let Some(query) = query {
-        warn_of_unread_query(query.py(), &policy, &policy_name)?;
+        warn_of_unread_query(query.py(), &named)?;
     }
+    let NamedPolicy { name, policy } = named;
     let query = query.map(|query| text(query, "query")).transpose()?;
     let model = model.map(|model| text(model, "model")).transpose()?;
     let encoding = encoding.map(|name| text(name, "encoding")).transpose()?;
@@ -115,7 +115,7 @@ pub(crate) fn select_batches(
         schema: result_schema(plan.as_ref(), request_id)?,
         needs_query: policy.needs_query(),
         policy,
-        policy_name,
+        policy_name: name,
         budget,
         query: query.map(str::to_owned),
         counter,
@@ -124,9 +124,9 @@ pub(crate) fn select_batches(
     if let Some(plan) = &plan {
         check(plan, &settings)?;
         if !plan.has_timestamp
-            && let Some(warning) = no_times(&settings.policy)
+            && let Some(notice) = no_times(&settings.policy)
         {
-            error::warn(data.py(), &warning)?;
+            error::warn(data.py(), &notice)?;
         }
     }
     let schema = settings.schema.clone();

@@ -54,7 +54,7 @@ impl RequestError {
     pub(super) fn into_exception(self, py: Python<'_>) -> PyErr {
         match self.cause {
             Cause::Input(message) => Fault::new(self.place, message).into(),
-            Cause::Run(error) => error::run_at(py, &error, &self.place),
+            Cause::Run(error) => error::run_at(error, &self.place),
             Cause::Raised(error) => {
                 // A note is a help, and an exception without it is still the right one.
                 let _ = error.value(py).call_method1("add_note", (self.place,));

@@ -17,8 +17,10 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::ops::{ControlFlow, RangeInclusive};
 
-use cupel::slicer::{BuiltinSlicer, SweepVisitor};
-use cupel::{ContextBudget, ContextKind, CupelError, GroupSlice, ScoredRef, Selection, Slicer};
+use cupel::slicer::{SweepVisitor, slice_by_selection};
+use cupel::{
+    ContextBudget, ContextItem, CupelError, GroupSlice, ScoredItem, ScoredRef, Selection, Slicer,
+};
 
 use super::starts::{Changes, MAX_WORK, Shifted, StartFinder};
 use super::{BEFORE_USER, Part, Whole, filtered, sweep_below_whole, tokens_of};
@@ -174,7 +176,6 @@ impl ChatSlice {
         ranked: &[ScoredRef<'_>],
         targets: RangeInclusive<i64>,
     ) -> Option<Changes> {
-        let inner = self.groups.builtin()?;
         let (_, complete) = Part::filter(ranked, |scored| self.defect(scored));
         let tokens = self.group_tokens(&complete);
         let user_turns = self.rules.messages.iter().zip(&tokens);
@@ -192,7 +193,9 @@ impl ChatSlice {
             segments: Vec::new(),
             work_left: MAX_WORK / complete.items.len().max(1),
         };
-        let flow = inner.sweep(&complete.items, targets.clone(), &mut starts)?;
+        let flow = self
+            .groups
+            .sweep(&complete.items, targets.clone(), &mut starts)?;
         starts.advance(targets.end().checked_add(1)?);
         if flow.is_break() || starts.work_left == 0 {
             return None;
@@ -208,7 +211,7 @@ impl ChatSlice {
                 None => (&complete, 0),
             };
             for &rank in rest.iter().flat_map(|rest| &rest.own) {
-                changes.toggle(from, u32::try_from(rank).ok()?);
+                changes.toggle(from, rank);
             }
             let mut shifted = Shifted {
                 ranks: &part.ranks,
@@ -217,7 +220,8 @@ impl ChatSlice {
                 failed: false,
             };
             let range = (from - taken).max(0)..=(to - taken).max(0);
-            if inner.sweep(&part.items, range, &mut shifted)?.is_break() || shifted.failed {
+            let flow = self.groups.sweep(&part.items, range, &mut shifted)?;
+            if flow.is_break() || shifted.failed {
                 return None;
             }
         }
@@ -252,17 +256,20 @@ impl ChatSlice {
 }
 
 impl Slicer for ChatSlice {
-    cupel::selects_in_partitions!();
+    fn slice(
+        &self,
+        sorted: &[ScoredItem],
+        budget: &ContextBudget,
+    ) -> Result<Vec<ContextItem>, CupelError> {
+        slice_by_selection(self, sorted, budget)
+    }
 
     fn inner(&self) -> Option<&dyn Slicer> {
         Some(&self.groups)
     }
-}
 
-impl BuiltinSlicer for ChatSlice {
-    fn select_in(
+    fn select(
         &self,
-        _: Option<&ContextKind>,
         ranked: &[ScoredRef<'_>],
         budget: &ContextBudget,
     ) -> Result<Selection, CupelError> {
@@ -318,12 +325,9 @@ impl BuiltinSlicer for ChatSlice {
             visitor,
             |targets, visitor| {
                 let changes = self.sweep_parts(ranked, targets)?;
-                let chosen = changes.chosen.iter().map(|&rank| rank as usize).collect();
+                let chosen = changes.chosen.iter().copied().collect();
                 Some((changes.replay(visitor), chosen))
             },
         )
     }
-
-    // The wrapped slicer has the score of groups.
-    cupel::without! { select_unsorted prepare least_targets group_score counts }
 }

@@ -9,9 +9,10 @@
 use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
 
-use cupel::slicer::{BuiltinSlicer, SweepVisitor};
+use cupel::slicer::{SweepVisitor, slice_by_selection};
 use cupel::{
-    ContextBudget, ContextKind, ContextView, CupelError, LadderSlice, ScoredRef, Selection, Slicer,
+    ContextBudget, ContextItem, ContextView, CupelError, LadderSlice, ScoredItem, ScoredRef,
+    Selection, Slicer,
 };
 
 use super::{Filter, MappedRanks, Part, Whole, sweep_below_whole, tokens_of};
@@ -169,13 +170,16 @@ impl ChatLadder {
 }
 
 impl Slicer for ChatLadder {
-    cupel::selects_in_partitions!();
-}
-
-impl BuiltinSlicer for ChatLadder {
-    fn select_in(
+    fn slice(
         &self,
-        _: Option<&ContextKind>,
+        sorted: &[ScoredItem],
+        budget: &ContextBudget,
+    ) -> Result<Vec<ContextItem>, CupelError> {
+        slice_by_selection(self, sorted, budget)
+    }
+
+    fn select(
+        &self,
         ranked: &[ScoredRef<'_>],
         budget: &ContextBudget,
     ) -> Result<Selection, CupelError> {
@@ -204,10 +208,10 @@ impl BuiltinSlicer for ChatLadder {
             return None;
         }
         let (_, valid) = self.valid(ranked);
-        let inner = self.slicer.builtin()?;
         let below = |targets, visitor: &mut dyn SweepVisitor| {
             let ranks = &valid.ranks;
-            inner.sweep(&valid.items, targets, &mut MappedRanks { ranks, visitor })
+            let mut mapped = MappedRanks { ranks, visitor };
+            self.slicer.sweep(&valid.items, targets, &mut mapped)
         };
         if self.whole == Whole::IfValid
             || (self.whole == Whole::IfItFits && valid.ranks.len() == ranked.len())
@@ -219,6 +223,4 @@ impl BuiltinSlicer for ChatLadder {
             Some((below(targets, visitor)?, valid.ranks.clone()))
         })
     }
-
-    cupel::without! { select_unsorted prepare least_targets group_score counts }
 }

@@ -51,7 +51,7 @@ impl Chat {
     /// fit, it drops invalid messages first, and starts on a user turn if the format does.
     ///
     /// ```
-    /// use cupel::{ContextBudget, Pipeline};
+    /// use cupel::ContextBudget;
     /// use cupel_chat::{Chat, Encoding, newest_policy};
     ///
     /// let chat = Chat::parse(r#"[
@@ -60,7 +60,7 @@ impl Chat {
     ///   {"role": "user", "content": "What is 2 + 2?"}
     /// ]"#, None)?;
     /// let candidates = chat.candidates(&Encoding::O200k);
-    /// let pipeline = Pipeline::from(chat.policy(&newest_policy()));
+    /// let pipeline = chat.policy(&newest_policy());
     /// let budget = ContextBudget::with_target(30, 30)?;
     /// let sweep = pipeline.sweep(&candidates, &budget, 20..=40)?;
     /// let included: Vec<_> = sweep.steps.iter().map(|step| step.included).collect();
@@ -74,7 +74,7 @@ impl Chat {
 
     fn policy_with_pinned(&self, policy: &Policy, pinned: BTreeSet<usize>) -> Policy {
         let rules = Rules::of(self, pinned, policy.chat().strict);
-        with_slicer(&self.asked(policy), |inner| {
+        with_slicer(&self.with_question(policy), |inner| {
             let groups = GroupSlice::new(inner);
             match rules {
                 Some(rules) => Arc::new(ChatSlice { groups, rules }),
@@ -100,11 +100,11 @@ impl Chat {
             step: policy.chat().step,
             ladder,
         };
-        with_slicer(&self.asked(policy), |_| Arc::new(slicer))
+        with_slicer(&self.with_question(policy), |_| Arc::new(slicer))
     }
 
     /// Returns the policy for the question of this chat, if it needs a query and has none.
-    fn asked(&self, policy: &Policy) -> Policy {
+    fn with_question(&self, policy: &Policy) -> Policy {
         // The question is a copy of a whole message, and most policies read none.
         let question = policy.needs_query().then(|| self.question()).flatten();
         question.map_or_else(|| policy.clone(), |question| policy.with_query(question))
@@ -289,9 +289,7 @@ fn sweep_below_whole(
         is_missing[rank] = false;
     }
     let missing = (0..ranked.len()).filter(|&rank| is_missing[rank]);
-    let missing: Vec<u32> = missing
-        .filter_map(|rank| u32::try_from(rank).ok())
-        .collect();
+    let missing: Vec<usize> = missing.collect();
     if to < tokens || missing.is_empty() {
         return Some(ControlFlow::Continue(()));
     }
@@ -305,9 +303,9 @@ struct MappedRanks<'v> {
 }
 
 impl SweepVisitor for MappedRanks<'_> {
-    fn change(&mut self, target: i64, ranks: &[u32], views: &[ViewChange]) -> ControlFlow<()> {
-        let rank = |rank: &u32| u32::try_from(self.ranks[*rank as usize]).unwrap_or(u32::MAX);
-        let ranks: Vec<u32> = ranks.iter().map(rank).collect();
+    fn change(&mut self, target: i64, ranks: &[usize], views: &[ViewChange]) -> ControlFlow<()> {
+        let rank = |rank: &usize| self.ranks[*rank];
+        let ranks: Vec<usize> = ranks.iter().map(rank).collect();
         let views = views.iter().map(|(changed, view)| (rank(changed), *view));
         self.visitor
             .change(target, &ranks, &views.collect::<Vec<_>>())

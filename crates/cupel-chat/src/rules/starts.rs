@@ -54,13 +54,13 @@ impl StartFinder<'_> {
 }
 
 impl SweepVisitor for StartFinder<'_> {
-    fn change(&mut self, target: i64, ranks: &[u32], _: &[ViewChange]) -> ControlFlow<()> {
+    fn change(&mut self, target: i64, ranks: &[usize], _: &[ViewChange]) -> ControlFlow<()> {
         self.advance(target);
         if self.work_left == 0 {
             return ControlFlow::Break(());
         }
         for &rank in ranks {
-            let position = self.part.items[rank as usize].position;
+            let position = self.part.items[rank].position;
             if !self.kept.remove(&position) {
                 self.kept.insert(position);
             }
@@ -77,12 +77,12 @@ impl SweepVisitor for StartFinder<'_> {
 /// in [`SweepVisitor::change`]; targets ascend.
 #[derive(Default)]
 pub(super) struct Changes {
-    pub(super) steps: Vec<(i64, Vec<u32>)>,
-    pub(super) chosen: BTreeSet<u32>,
+    pub(super) steps: Vec<(i64, Vec<usize>)>,
+    pub(super) chosen: BTreeSet<usize>,
 }
 
 impl Changes {
-    pub(super) fn toggle(&mut self, target: i64, rank: u32) {
+    pub(super) fn toggle(&mut self, target: i64, rank: usize) {
         if self.steps.last().is_none_or(|(last, _)| *last != target) {
             self.steps.push((target, Vec::new()));
         }
@@ -104,7 +104,7 @@ impl Changes {
     pub(super) fn replay(self, visitor: &mut dyn SweepVisitor) -> ControlFlow<()> {
         for (target, mut ranks) in self.steps {
             ranks.sort_unstable();
-            let changed: Vec<u32> = ranks
+            let changed: Vec<usize> = ranks
                 .chunk_by(|a, b| a == b)
                 .filter(|same| same.len() % 2 == 1)
                 .map(|same| same[0])
@@ -126,11 +126,10 @@ pub(super) struct Shifted<'a> {
 }
 
 impl SweepVisitor for Shifted<'_> {
-    fn change(&mut self, target: i64, ranks: &[u32], views: &[ViewChange]) -> ControlFlow<()> {
+    fn change(&mut self, target: i64, ranks: &[usize], views: &[ViewChange]) -> ControlFlow<()> {
         self.failed |= !views.is_empty();
         for &rank in ranks {
-            let rank = u32::try_from(self.ranks[rank as usize]).unwrap_or(u32::MAX);
-            self.changes.toggle(target + self.taken, rank);
+            self.changes.toggle(target + self.taken, self.ranks[rank]);
         }
         ControlFlow::Continue(())
     }

@@ -198,4 +198,67 @@ mod tests {
             assert_eq!(size(broken), None, "{broken}");
         }
     }
+
+    /// Encodes bytes as base64 (RFC 4648).
+    fn encoded(bytes: &[u8]) -> String {
+        const SIGNS: &[u8; 64] =
+            b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        let mut base64 = String::new();
+        for part in bytes.chunks(3) {
+            let byte = |at: usize| u32::from(*part.get(at).unwrap_or(&0));
+            let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+            for sign in 0..=part.len() {
+                let index = bits >> (18 - 6 * sign) & 63;
+                base64.push(char::from(SIGNS[index as usize]));
+            }
+        }
+        base64
+    }
+
+    /// Returns a WebP file: a RIFF container with one chunk.
+    fn webp(chunk: &[u8; 4], data: &[u8]) -> String {
+        let length = |bytes: usize| u32::try_from(bytes).unwrap().to_le_bytes();
+        let riff = [b"RIFF", &length(12 + data.len())[..], b"WEBP", chunk];
+        encoded(&[&riff.concat()[..], &length(data.len()), data].concat())
+    }
+
+    #[test]
+    fn sizes_are_read_from_webp_files_of_any_kind() {
+        // Lossless: the signature 0x2f, then 14 bits each of width and height, less one.
+        for (width, height) in [(1, 1), (550, 368), (16_384, 2), (3, 16_384)] {
+            let alpha = 1 << 28;
+            let bits: u32 = (width - 1) | (height - 1) << 14 | alpha;
+            let data = [&[0x2f][..], &bits.to_le_bytes(), b"image"].concat();
+            assert_eq!(size(&webp(b"VP8L", &data)), Some((width, height)));
+        }
+        // Lossy: a frame tag, a start code, then 14 bits each of width and height, and 2 of scaling.
+        let lossy = b"\x30\x01\x00\x9d\x01\x2a\x26\x42\x70\x81";
+        assert_eq!(size(&webp(b"VP8 ", lossy)), Some((0x226, 0x170)));
+        // Extended: flags, then 24 bits each of the canvas, less one.
+        let extended = b"\x10\x00\x00\x00\x2f\x01\x01\x0f\x02\x00";
+        assert_eq!(size(&webp(b"VP8X", extended)), Some((0x1_0130, 0x210)));
+    }
+
+    #[test]
+    fn sizes_are_read_from_jpeg_files_of_any_coding() {
+        /// A segment: its marker, its length with the two bytes of the length, its data.
+        fn segment(marker: u8, data: &[u8]) -> Vec<u8> {
+            let length = u16::try_from(data.len() + 2).unwrap().to_be_bytes();
+            [&[0xff, marker][..], &length, data].concat()
+        }
+        // Precision, height, width and the number of components.
+        let frame = b"\x08\x01\x70\x02\x26\x03\x01\x22\x00\x02\x11\x01\x03\x11\x01";
+        // Tables that would have another size if they were read as a frame.
+        let table = b"\x08\x00\x07\x00\x09\x00\x00\x00";
+        // Baseline, extended, progressive, lossless, differential and arithmetic frames.
+        for marker in [0xc0, 0xc1, 0xc2, 0xc3, 0xc5, 0xc7, 0xc9, 0xca, 0xcf] {
+            let mut jpeg = b"\xff\xd8".to_vec();
+            jpeg.extend(segment(0xe0, b"JFIF\0\x01\x01\0\0\x01\0\x01\0\0"));
+            for tables in [0xdb, 0xc4, 0xc8, 0xcc] {
+                jpeg.extend(segment(tables, table));
+            }
+            jpeg.extend(segment(marker, frame));
+            assert_eq!(size(&encoded(&jpeg)), Some((0x226, 0x170)), "{marker:x}");
+        }
+    }
 }

@@ -3,8 +3,8 @@
 use std::ops::RangeInclusive;
 
 use cupel::{
-    BudgetSweep, ContextBudget, ContextItem, ContextKind, CupelError, Decisions, End,
-    ExclusionReason, ItemIntervals, Pipeline, PipelineStage, PlacementRule, ScorePart,
+    BudgetSweep, ContextBudget, ContextItem, ContextKind, CupelError, Decisions, ExclusionReason,
+    ItemIntervals, Pipeline, PipelineStage, PlacementRule, ScorePart, WindowEnd,
 };
 use serde::Serialize;
 
@@ -135,8 +135,8 @@ struct Order {
 impl Order {
     fn new(rule: &PlacementRule) -> Self {
         let end = |number| match rule.end(number) {
-            End::Front => 'f',
-            End::Back => 'b',
+            WindowEnd::Front => 'f',
+            WindowEnd::Back => 'b',
         };
         let sequence = rule.sequence().to_vec();
         Self {

@@ -57,94 +57,64 @@ type Types = &'static [(&'static str, &'static [Field])];
 use Form::{Children, InnerScorer, InnerSlicer, Records, Same, Typed, Weights};
 use Need::{Optional, Required, Unless};
 
+#[rustfmt::skip]
 const SCORERS: Types = &[
     ("recency", &[]),
     ("priority", &[]),
-    (
-        "kind",
-        &[field(
-            "weights",
-            Unless("use_default_weights"),
-            Weights("kind"),
-        )],
-    ),
+    ("kind", &[field("weights", Unless("use_default_weights"), Weights("kind"))]),
     ("tag", &[field("tag_weights", Required, Weights("tag"))]),
     ("frequency", &[]),
     ("reflexive", &[]),
-    (
-        "composite",
-        &[field("scorers", Required, Children).named("entries")],
-    ),
-    (
-        "scaled",
-        &[field("inner_scorer", Required, InnerScorer).named("inner")],
-    ),
-    ("metadata_trust", &[field("default_score", Optional, Same)]),
-    (
-        "decay",
-        &[
-            // Optional in documents, where it defaults to the time of the run.
-            field("reference_time", Required, Same),
-            field("null_timestamp_score", Optional, Same),
-            field("curve", Required, Typed("curve", CURVES)),
-        ],
-    ),
-    (
-        "metadata_key",
-        &[
-            field("key", Required, Same),
-            field("value", Required, Same),
-            field("boost", Required, Same),
-        ],
-    ),
+    ("composite", &[field("scorers", Required, Children).named("entries")]),
+    ("scaled", &[field("inner_scorer", Required, InnerScorer).named("inner")]),
+    ("metadata_trust", &[optional("default_score")]),
+    // Documents have a default for the reference time: the time of the run.
+    ("decay", &[required("reference_time"), optional("null_timestamp_score"), CURVE]),
+    ("metadata_key", &[required("key"), required("value"), required("boost")]),
 ];
 
+const CURVE: Field = field("curve", Required, Typed("curve", CURVES));
 /// A duration is a number of seconds, which documents accept too.
 const CURVES: Types = &[
     (
         "exponential",
-        &[field("half_life_secs", Required, Same).named("half_life")],
+        &[required("half_life_secs").named("half_life")],
     ),
     ("window", &[MAX_AGE]),
-    (
-        "step",
-        &[field(
-            "windows",
-            Required,
-            Records(&[MAX_AGE, field("score", Required, Same)]),
-        )],
-    ),
+    ("step", &[field("windows", Required, Records(WINDOW))]),
 ];
+const MAX_AGE: Field = required("max_age_secs").named("max_age");
+const WINDOW: &[Field] = &[MAX_AGE, required("score")];
 
-const MAX_AGE: Field = field("max_age_secs", Required, Same).named("max_age");
-
+#[rustfmt::skip]
 const SLICERS: Types = &[
     ("greedy", &[]),
     ("knapsack", &[BUCKET_SIZE]),
     ("quota", &[field("quotas", Required, Records(QUOTA)), INNER]),
     ("count_quota", &[COUNTS, SCARCITY, INNER]),
-    (
-        "count_constrained_knapsack",
-        &[COUNTS, SCARCITY, BUCKET_SIZE],
-    ),
+    ("count_constrained_knapsack", &[COUNTS, SCARCITY, BUCKET_SIZE]),
 ];
 
-const BUCKET_SIZE: Field = field("bucket_size", Optional, Same);
+const BUCKET_SIZE: Field = optional("bucket_size");
 const INNER: Field = field("inner_slicer", Optional, InnerSlicer).named("inner");
-const SCARCITY: Field = field("scarcity_behavior", Optional, Same).named("scarcity");
+const SCARCITY: Field = optional("scarcity_behavior").named("scarcity");
 const COUNTS: Field = field("entries", Required, Records(COUNT));
-const QUOTA: &[Field] = &[
-    field("kind", Required, Same),
-    field("require", Optional, Same),
-    field("cap", Optional, Same),
-];
+const QUOTA: &[Field] = &[required("kind"), optional("require"), optional("cap")];
 const COUNT: &[Field] = &[
-    field("kind", Required, Same),
-    field("require_count", Required, Same),
-    field("cap_count", Required, Same),
+    required("kind"),
+    required("require_count"),
+    required("cap_count"),
 ];
 
 const PLACERS: Types = &[("chronological", &[]), ("u-shaped", &[])];
+
+const fn required(name: &'static str) -> Field {
+    field(name, Required, Same)
+}
+
+const fn optional(name: &'static str) -> Field {
+    field(name, Optional, Same)
+}
 
 const fn field(name: &'static str, need: Need, form: Form) -> Field {
     Field {

@@ -115,7 +115,7 @@ impl Pipeline {
         budget: &ContextBudget,
         index: usize,
     ) -> Result<Explanation, CupelError> {
-        let prepared = PreparedRun::new(self.policy(), items)?;
+        let prepared = PreparedRun::new(self, items)?;
         let decisions = prepared.decide(budget)?;
         let mut explanation = Explanation::new(&decisions, budget, index)?;
         let reason = decisions.exclusion(index);

@@ -64,37 +64,6 @@ pub fn policy_sensitivity(
     budget: &ContextBudget,
     variants: &[(impl AsRef<str>, &Policy)],
 ) -> Result<PolicySensitivityReport, CupelError> {
-    let variants = variants.iter();
-    compare(
-        items,
-        budget,
-        variants.map(|(label, policy)| (label.as_ref(), *policy)),
-    )
-}
-
-/// Compares pipelines; see [`policy_sensitivity`].
-///
-/// # Errors
-///
-/// As [`policy_sensitivity`].
-pub fn policy_sensitivity_from_pipelines(
-    items: &[ContextItem],
-    budget: &ContextBudget,
-    variants: &[(impl AsRef<str>, &Pipeline)],
-) -> Result<PolicySensitivityReport, CupelError> {
-    let variants = variants.iter();
-    compare(
-        items,
-        budget,
-        variants.map(|(label, pipeline)| (label.as_ref(), pipeline.policy())),
-    )
-}
-
-fn compare<'a>(
-    items: &[ContextItem],
-    budget: &ContextBudget,
-    variants: impl ExactSizeIterator<Item = (&'a str, &'a Policy)>,
-) -> Result<PolicySensitivityReport, CupelError> {
     if variants.len() < 2 {
         return Err(CupelError::PipelineConfig(
             "policy_sensitivity requires at least 2 variants".to_owned(),
@@ -113,14 +82,14 @@ fn compare<'a>(
     for (label, policy) in variants {
         let report = policy.dry_run(items, budget)?;
         for statuses in &mut statuses {
-            statuses.push((label.to_owned(), ItemStatus::Excluded));
+            statuses.push((label.as_ref().to_owned(), ItemStatus::Excluded));
         }
         for included in &report.included {
             if let Some((_, status)) = statuses[index[included.item.content()]].last_mut() {
                 *status = ItemStatus::Included;
             }
         }
-        reports.push((label.to_owned(), report));
+        reports.push((label.as_ref().to_owned(), report));
     }
     let entries = contents.into_iter().zip(statuses);
     let diffs = entries
@@ -133,4 +102,17 @@ fn compare<'a>(
         diffs: diffs.collect(),
         variants: reports,
     })
+}
+
+/// Compares pipelines, as [`policy_sensitivity`]: a pipeline is a policy.
+///
+/// # Errors
+///
+/// As [`policy_sensitivity`].
+pub fn policy_sensitivity_from_pipelines(
+    items: &[ContextItem],
+    budget: &ContextBudget,
+    variants: &[(impl AsRef<str>, &Pipeline)],
+) -> Result<PolicySensitivityReport, CupelError> {
+    policy_sensitivity(items, budget, variants)
 }

@@ -36,7 +36,7 @@ impl Pipeline {
         budget: &ContextBudget,
         slack_tokens: i64,
     ) -> Result<Vec<ContextItem>, CupelError> {
-        if self.policy().slicer().is_quota() {
+        if self.slicer().is_quota() {
             return Err(CupelError::PipelineConfig(
                 "GetMarginalItems requires monotonic item inclusion. QuotaSlice produces non-monotonic inclusion as budget changes shift percentage allocations."
                     .to_owned(),
@@ -50,7 +50,7 @@ impl Pipeline {
         if slack_tokens == 0 {
             return Ok(Vec::new());
         }
-        let prepared = PreparedRun::new(self.policy(), items)?;
+        let prepared = PreparedRun::new(self, items)?;
         let window = prepared.window(budget)?;
         let reduced = budget.with_limits(
             budget.max_tokens().saturating_sub(slack_tokens),
@@ -152,7 +152,7 @@ impl Pipeline {
         search_ceiling: i64,
         budget: impl Fn(i64) -> Option<ContextBudget>,
     ) -> Result<Option<i64>, CupelError> {
-        let slicer = self.policy().slicer();
+        let slicer = self.slicer();
         if slicer.is_quota() || slicer.is_count_quota() {
             return Err(CupelError::PipelineConfig(
                 "FindMinBudgetFor requires monotonic item inclusion. QuotaSlice and CountQuotaSlice produce non-monotonic inclusion as budget changes shift allocations. Use a GreedySlice or KnapsackSlice inner slicer for budget simulation."
@@ -170,19 +170,18 @@ impl Pipeline {
         if target.tokens() < 0 {
             return Ok(None);
         }
-        let prepared = PreparedRun::new(self.policy(), items)?;
-        let is_selected = prepared.selects(wanted);
-        let selects = |tokens: i64| {
+        let prepared = PreparedRun::new(self, items)?;
+        let selects = |tokens: i64| -> Result<bool, CupelError> {
             let Some(budget) = budget(tokens) else {
                 return Ok(false);
             };
-            match is_selected(&budget) {
+            match prepared.select(&budget) {
                 Err(
                     CupelError::PinnedExceedsBudget { .. }
                     | CupelError::MandatoryExceedsBudget { .. }
                     | CupelError::Overflow { .. },
                 ) => Ok(false),
-                selected => selected,
+                selected => Ok(selected?.kept.contains(&wanted)),
             }
         };
         let (mut low, mut high) = (least_tokens, search_ceiling);

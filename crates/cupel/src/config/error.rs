@@ -107,9 +107,7 @@ impl ConfigError {
     pub fn not_data(strategy: &str) -> Self {
         let name = strategy.split('<').next().unwrap_or(strategy);
         let name = name.rsplit("::").next().unwrap_or(name);
-        let message = format!(
-            "{name} cannot be written as data; only the strategies in cupel::config::registry can"
-        );
+        let message = format!("{name} cannot be written as data; only built-in strategies can");
         Self::new(ConfigErrorKind::NotData, message)
     }
 

@@ -37,7 +37,6 @@ mod policy;
 mod presets;
 mod query;
 pub mod registry;
-#[cfg(feature = "relevance")]
 mod relevance;
 #[cfg(feature = "documents")]
 mod request;

@@ -12,7 +12,6 @@
 //! ```
 
 pub use super::query::QUERY_TEXT;
-#[cfg(feature = "relevance")]
 pub use super::relevance::{NEAR, QUESTION, WIDE};
 pub use super::strategies::{
     COUNT_ENTRY, CURVES, LADDER_STEPS, PLACERS, QUOTA, SCORER_ENTRY, SCORERS, SLICERS, STEP_WINDOW,

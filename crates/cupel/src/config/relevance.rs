@@ -7,7 +7,7 @@ use super::registry::{
     Literal, NOT_NEGATIVE, POSITIVE, Record, Shape, Spec, UNIT, default, optional,
 };
 use super::tree::Node;
-use crate::{Language, Near, QuestionRules, RawValue, Wide};
+use crate::{Language, NearKernel, QuestionRules, RawValue, WideKernel};
 
 pub(super) const QUERY: Spec = optional(Shape::Query);
 pub(super) const LANGUAGE: Spec =
@@ -28,7 +28,7 @@ impl Data for Language {
 }
 
 data_record! {
-    NEAR "near" "How matches reach the items next to them." => Near {
+    NEAR "near" "How matches reach the items next to them." => NearKernel {
         forward = default(UNIT, Literal::Number(0.6)),
             "The share of a match that the next item gets.";
         backward = default(UNIT, Literal::Number(0.4)),
@@ -37,7 +37,7 @@ data_record! {
 }
 
 data_record! {
-    WIDE "wide" "How passages reach their items." => Wide {
+    WIDE "wide" "How passages reach their items." => WideKernel {
         weight = default(NOT_NEGATIVE, Literal::Number(0.5)),
             "The most that a passage adds; the best match has 1.";
         decay = default(UNIT, Literal::Number(0.97)),
@@ -57,5 +57,41 @@ data_record! {
             "The factor for speakers named in the question.";
         broad_weight = default(NOT_NEGATIVE, Literal::Number(2.0)),
             "The weight of `wide` for a question about a whole topic.";
+    }
+}
+
+/// What stands in for the scorers without the feature `relevance`: their rows are read and written like
+/// all others, and building one fails.
+#[cfg(not(feature = "relevance"))]
+pub(super) mod without {
+    use super::{ConfigError, Language, NearKernel, QuestionRules, WideKernel};
+    use crate::config::ScorerConfig;
+    use crate::{ContextItem, CupelError, Query, Scorer};
+
+    /// Defines a scorer that cannot be built: its name in documents, and the types of its fields.
+    macro_rules! without {
+        ($($Scorer:ident $name:literal ($($field:ty),+);)+) => {$(
+            pub(in crate::config) enum $Scorer {}
+
+            impl $Scorer {
+                pub(in crate::config) fn from_config($(_: $field),+) -> Result<Self, ConfigError> {
+                    let text = concat!("the scorer `", $name, "` needs the feature `relevance` of cupel");
+                    Err(ConfigError::invalid(CupelError::ScorerConfig(text.to_owned())))
+                }
+            }
+
+            impl Scorer for $Scorer {
+                fn score(&self, _: &ContextItem, _: &[ContextItem]) -> f64 {
+                    match *self {}
+                }
+            }
+        )+};
+    }
+
+    without! {
+        RelevanceScorer "relevance" (Option<Query>, Language, f64, f64);
+        NeighborScorer "neighbor" (Box<ScorerConfig>, NearKernel, WideKernel, bool);
+        ConversationScorer "conversation"
+            (Option<Query>, Language, f64, f64, NearKernel, WideKernel, bool, QuestionRules);
     }
 }

@@ -15,23 +15,22 @@ use super::registry::{
     COUNT, FINITE, Family, Literal, NOT_NEGATIVE, PERCENT, POSITIVE, Record, Role, SHARE, Shape,
     Spec, UNIT, default, optional, required,
 };
-#[cfg(feature = "relevance")]
+#[cfg(not(feature = "relevance"))]
+use super::relevance::without::{ConversationScorer, NeighborScorer, RelevanceScorer};
 use super::relevance::{B, K1, LANGUAGE, NEAR, QUERY, QUESTION, SESSIONS, WIDE};
 use super::tree::Node;
 use crate::{
     ChoiceSlice, ChronologicalPlacer, CompositeScorer, ContextKind, CountConstrainedKnapsackSlice,
     CountQuotaEntry, CountQuotaSlice, DecayCurve, DecayScorer, DensitySlice, DiversitySlice,
     EmbeddingScorer, FrequencyScorer, FusionMethod, FusionScorer, GreedySlice, GroupScore,
-    GroupSlice, KindScorer, KnapsackSlice, LadderSlice, LadderStep, MetadataKeyScorer,
-    MetadataTrustScorer, NearDuplicateSlice, OverflowStrategy, Placer, PriorityScorer,
-    ProductScorer, Query, QuotaEntry, QuotaSlice, RankSlice, RawValue, RecencyScorer,
-    ReflexiveScorer, ScaledScorer, ScarcityBehavior, Scorer, Shorten, Similarity, Slicer,
-    TagScorer, UShapedPlacer,
+    GroupSlice, KindScorer, KnapsackSlice, LadderSlice, LadderStep, Language, MetadataKeyScorer,
+    MetadataTrustScorer, NearDuplicateSlice, NearKernel, OverflowStrategy, Placer, PriorityScorer,
+    ProductScorer, Query, QuestionRules, QuotaEntry, QuotaSlice, RankSlice, RawValue,
+    RecencyScorer, ReflexiveScorer, ScaledScorer, ScarcityBehavior, Scorer, Shorten, Similarity,
+    Slicer, TagScorer, UShapedPlacer, WideKernel,
 };
 #[cfg(feature = "relevance")]
-use crate::{
-    ConversationScorer, Language, Near, NeighborScorer, QuestionRules, RelevanceScorer, Wide,
-};
+use crate::{ConversationScorer, NeighborScorer, RelevanceScorer};
 
 const SCORER: Shape = Shape::Family(Role::Scorer);
 const SLICER: Shape = Shape::Family(Role::Slicer);
@@ -157,7 +156,6 @@ family! {
             "With a table: a text, or texts with weights. Defaults to the query of the run.";
     }
 
-    #[cfg(feature = "relevance")]
     "relevance" Relevance RelevanceScorer::from_config
     "The words that the item shares with the query (BM25)." {
         query: Option<Query> = QUERY,
@@ -170,20 +168,18 @@ family! {
             "How much long items are discounted.";
     }
 
-    #[cfg(feature = "relevance")]
     "neighbor" Neighbor NeighborScorer::from_config
     "Another scorer, whose scores reach the items around." {
         inner: Box<ScorerConfig> = required(SCORER),
             "The scorer whose scores are spread.";
-        near: Near = default(Shape::Record(&NEAR), Literal::EmptyObject),
+        near: NearKernel = default(Shape::Record(&NEAR), Literal::EmptyObject),
             "How matches reach the items next to them.";
-        wide: Wide = default(Shape::Record(&WIDE), Literal::EmptyObject),
+        wide: WideKernel = default(Shape::Record(&WIDE), Literal::EmptyObject),
             "How passages reach their items.";
         sessions: bool = SESSIONS,
             "Whether items of different sessions (metadata `cupel:session`) are not neighbors.";
     }
 
-    #[cfg(feature = "relevance")]
     "conversation" Conversation ConversationScorer::from_config
     "Relevance of the turns of a conversation to the query: words, neighbors, rules for questions." {
         query: Option<Query> = QUERY,
@@ -194,9 +190,9 @@ family! {
             "How slowly repetitions of a word saturate.";
         b: f64 = B,
             "How much long items are discounted.";
-        near: Near = default(Shape::Record(&NEAR), Literal::EmptyObject),
+        near: NearKernel = default(Shape::Record(&NEAR), Literal::EmptyObject),
             "How matches reach the items next to them.";
-        wide: Wide = default(Shape::Record(&WIDE), Literal::EmptyObject),
+        wide: WideKernel = default(Shape::Record(&WIDE), Literal::EmptyObject),
             "How passages reach their items.";
         sessions: bool = SESSIONS,
             "Whether items of different sessions (metadata `cupel:session`) are not neighbors.";

@@ -259,8 +259,8 @@ exclusion_reasons! { quota_kind:
         filter_name: String,
     }
     sentence("dropped by filter '{filter_name}'")
-    phrase("filtered ({filter_name})")
-    summary("filtered ({filter_name})")
+    phrase("{filter_name} (filtered)")
+    summary("{filter_name} (filtered)")
     content()
     larger_budget(false)
     blocker(LowerRanks)
@@ -307,11 +307,11 @@ exclusion_reasons! { quota_kind:
         Shortage::of(*group_tokens, *available_tokens, None).of_group()
     )
     phrase(
-        "its group of {group_size} {}: {}",
-        Shortage::of(*group_tokens, *available_tokens, quota_kind).of_group(),
-        Need(*group_tokens, *available_tokens)
+        "group of {group_size} {}: {}",
+        Shortage::of(*group_tokens, *available_tokens, quota_kind).of_whole(),
+        NeedOf(*group_tokens, *available_tokens)
     )
-    summary("its group {}", Shortage::of(*group_tokens, *available_tokens, quota_kind).of_group())
+    summary("group {}", Shortage::of(*group_tokens, *available_tokens, quota_kind).of_whole())
     content()
     larger_budget(true)
     blocker(LowerRanks)
@@ -327,8 +327,8 @@ exclusion_reasons! { quota_kind:
         available_tokens: i64,
     }
     sentence("{item_tokens} tokens, ranked below {blocking_tokens} tokens that do not fit, {available_tokens} available")
-    phrase("ranked below one that does not fit: it {}", Need(*blocking_tokens, *available_tokens))
-    summary("ranked below one that does not fit")
+    phrase("below the cut: the first beyond it {}", NeedOf(*blocking_tokens, *available_tokens))
+    summary("below the cut")
     content()
     larger_budget(true)
     blocker(LowerRanks)
@@ -373,8 +373,8 @@ exclusion_reasons! { quota_kind:
         superseded_by: String,
     }
     sentence("same call as the newer {}", Excerpt(superseded_by))
-    phrase("superseded by a newer result of the same call")
-    summary("superseded by a newer result of the same call")
+    phrase("superseded by a newer result")
+    summary("superseded by a newer result")
     content(superseded_by)
     larger_budget(false)
     blocker(OtherItem)
@@ -450,6 +450,15 @@ impl<'k> Shortage<'k> {
             Self::Slicer => "was not selected by the slicer".to_owned(),
         }
     }
+
+    /// Returns the same for a phrase, which starts with the group.
+    fn of_whole(self) -> String {
+        match self {
+            Self::NoRoom => "too large".to_owned(),
+            Self::KindQuota(kind) => format!("too large for the `{kind}` quota"),
+            Self::Slicer => "not selected by the slicer".to_owned(),
+        }
+    }
 }
 
 impl fmt::Display for Shortage<'_> {
@@ -472,6 +481,24 @@ impl fmt::Display for Need {
         match available.checked_neg() {
             Some(over @ 1..) => write!(f, "{} over budget", Grouped(over)),
             _ => write!(f, "{} left", Grouped(available)),
+        }
+    }
+}
+
+/// `needs 812 of 70 left` for the tokens needed and the tokens left.
+struct NeedOf(i64, i64);
+
+impl fmt::Display for NeedOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(needed, available) = *self;
+        match available {
+            0.. => write!(
+                f,
+                "needs {} of {} left",
+                Grouped(needed),
+                Grouped(available)
+            ),
+            _ => Need(needed, available).fmt(f),
         }
     }
 }

@@ -3,8 +3,12 @@
 //! Finds the elements whose hash occurs more than once. No such element is missed; a few others are
 //! found too, because a bit stands for several hashes.
 //!
-//! Without it a composite run takes 1.9 times as long hot and 1.4 times cold at 10,000 items, 1.04 and
-//! 1.04 times at 1,000.
+//! ```text
+//! hashes    5 9 5 (bits 5, 9, 5): the bit 5 is set once, then again
+//! asked     5 may repeat; 9 does not; another hash with the bit 5 may repeat too
+//! ```
+//!
+//! Without it a run with one scorer has 1.5 times the instructions at 1,000 items and 1.8 times at 10,000.
 
 use crate::order::to_index;
 

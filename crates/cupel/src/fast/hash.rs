@@ -25,8 +25,7 @@ pub(crate) fn fixed_hash(text: &str) -> u64 {
     hash_with(FIXED_SEEDS, text)
 }
 
-/// Returns a hash of a sequence of which `hash` is the hash of all but the last, `next`. It is the same in
-/// every process.
+/// Extends the hash of a sequence by its next element. The result is the same in every process.
 pub(crate) fn fixed_chain(hash: u64, next: u64) -> u64 {
     fold(hash ^ FIXED_SEEDS[0], next ^ FIXED_SEEDS[1]).rotate_left(17)
 }

@@ -4,9 +4,15 @@
 //! Equal keys get the same number, from 1 on, in the order of their first appearance; 0 is the
 //! sentinel for a key that has none. At least half of the slots are free.
 //!
-//! A `HashMap` with the same hash needs a hasher of as many lines. With it a tag run has 1.09 times the
-//! instructions at 1,000 and 10,000 items and takes 1.15 times as long cold at 1,000; a frequency run has 0.96 to
-//! 0.98 times the instructions.
+//! ```text
+//! 8 slots   - - 1 - - 2 - -    "a" hashes to slot 2 and is number 1, "b" to 5 and is number 2
+//! "c"       hashes to 2, which holds another key: the next slot, 3, is free and becomes number 3
+//! "a"       hashes to 2, whose key is equal: number 1
+//! ```
+//!
+//! With a `HashMap` and the same hash a tag run has 1.2 times the instructions at 1,000 and 10,000 items and
+//! takes 1.3 and 1.6 times as long, a frequency run 1.15 and 1.2 times the instructions and 1.3 times as
+//! long. With the standard hash it is 2.3 and 1.8 times the instructions.
 
 use super::hash::Seed;
 

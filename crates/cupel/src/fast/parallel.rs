@@ -51,11 +51,3 @@ pub(crate) fn map_blocks<'a, T: Sync, R: Send, I: Iterator<Item = R>>(
         .for_each(|block| results.extend(map(block)));
     results
 }
-
-/// Maps every element as a task of its own.
-pub(crate) fn map_each<T: Sync, R: Send>(list: &[T], map: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    #[cfg(feature = "rayon")]
-    return list.par_iter().map(&map).collect();
-    #[cfg(not(feature = "rayon"))]
-    list.iter().map(map).collect()
-}

@@ -4,8 +4,14 @@
 //! Keys are distinct, so the result is that of `sort_unstable`. There are at most as many buckets as
 //! keys, a power of two up to 8,192.
 //!
-//! Without it a run that ranks by time and by priority has 1.25 times the instructions at 10,000 items, 1.18
-//! times at 1,000 and at 100,000.
+//! ```text
+//! keys      0x13 0x22 0x11 0x20, four buckets by the leading bits 1 and 2
+//! count     bucket 1: 2, bucket 2: 2; they start at 0 and 2
+//! scatter   0x13 0x11 | 0x22 0x20, then each bucket is sorted
+//! ```
+//!
+//! Without it a run that ranks by time and by priority has 1.11 times the instructions at 10,000 items and
+//! 1.10 times at 1,000, and takes 1.35 and 1.1 times as long: a comparison sort mispredicts its branches.
 
 use crate::order::to_index;
 
@@ -25,6 +31,7 @@ impl RadixKey for u64 {
 pub(crate) fn sort<K: RadixKey>(keys: &mut Vec<K>) {
     /// Below this length the counting pass costs more than it saves.
     const MIN_LEN: usize = 128;
+    // 8,192 counters take 64 kB, about a first-level cache; more would miss it in both passes.
     const MAX_BUCKET_BITS: u32 = 13;
     if keys.len() < MIN_LEN {
         return keys.sort_unstable();

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
+use super::marks::key;
 use super::tag::Tags;
 use super::view::finish_views;
-use super::{ContextKind, ContextSource, ContextView, KnownKind, number};
+use super::{ContextKind, ContextSource, ContextView, KnownKind, Marks, number};
 use crate::CupelError;
 use crate::fast::hash::hash;
 use crate::fast::tag_key::TagKey;
@@ -63,6 +64,8 @@ struct Fields {
     original_tokens: Option<i64>,
     /// By level, largest first.
     views: Vec<ContextView>,
+    /// Boxed, because most items have none.
+    marks: Option<Box<Marks>>,
 }
 
 impl ContextItem {
@@ -136,7 +139,8 @@ impl ContextItem {
 
     /// Returns the caller's own data.
     ///
-    /// A run reads these entries, and the key that a [`MetadataKeyScorer`](crate::MetadataKeyScorer) is given:
+    /// A run reads these entries, and the key that a [`MetadataKeyScorer`](crate::MetadataKeyScorer) is given.
+    /// A program states the first five as [`Marks`] instead:
     ///
     /// | key | read by |
     /// |---|---|
@@ -203,7 +207,13 @@ impl ContextItem {
             pinned: full.pinned,
             original_tokens: Some(full.tokens),
             views: Vec::new(),
+            marks: full.marks.clone(),
         }))
+    }
+
+    /// Returns what the caller of a run told its strategies about the item, if anything.
+    pub fn marks(&self) -> Option<&Marks> {
+        self.fields.marks.as_deref()
     }
 
     /// Returns whether both handles point to the same item, as [`Arc::ptr_eq`].
@@ -228,17 +238,15 @@ impl ContextItem {
     }
 
     /// Returns an item that represents a group: this one with other tokens, another kind, and without
-    /// views and the metadata entry `removed_key`.
-    pub(crate) fn representative(
-        &self,
-        tokens: i64,
-        kind: &ContextKind,
-        removed_key: &str,
-    ) -> Self {
+    /// views and group.
+    pub(crate) fn representative(&self, tokens: i64, kind: &ContextKind) -> Self {
         let mut fields = (*self.fields).clone();
         fields.tokens = tokens;
         fields.kind = kind.clone();
-        fields.metadata.remove(removed_key);
+        fields.metadata.remove(key::GROUP);
+        if let Some(marks) = &mut fields.marks {
+            marks.group = None;
+        }
         fields.views.clear();
         Self {
             inline: Inline {
@@ -344,6 +352,9 @@ impl Fields {
         if !self.views.is_empty() {
             debug.field("views", &self.views);
         }
+        if let Some(marks) = &self.marks {
+            debug.field("marks", marks);
+        }
         debug.finish()
     }
 }
@@ -380,7 +391,12 @@ impl ContextItemBuilder {
             pinned: false,
             original_tokens: None,
             views: Vec::new(),
+            marks: None,
         })
+    }
+
+    pub(super) fn marks_mut(&mut self) -> &mut Marks {
+        self.0.marks.get_or_insert_default()
     }
 
     /// Sets the kind. Defaults to `Message`.

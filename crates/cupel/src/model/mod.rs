@@ -5,6 +5,7 @@
 mod budget;
 mod item;
 mod label;
+pub(crate) mod marks;
 pub(crate) mod number;
 mod overflow;
 mod query;
@@ -16,6 +17,7 @@ mod view;
 pub use budget::{ContextBudget, ContextBudgetBuilder};
 pub use item::{ContextItem, ContextItemBuilder};
 pub use label::{ContextKind, ContextSource, ParseContextKindError};
+pub use marks::{Marks, Retention};
 pub use overflow::OverflowStrategy;
 pub use query::Query;
 pub use scored::{ScoredItem, ScoredRef};

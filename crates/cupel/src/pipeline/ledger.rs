@@ -6,7 +6,7 @@ use super::sort::sort;
 use crate::diagnostics::{BudgetExceededMessages, Excerpt};
 use crate::fast::prefetch;
 use crate::order::descending_key;
-use crate::slicer::{Refusal, Unsorted};
+use crate::slicer::Refusal;
 use crate::{
     ContextItem, CountRequirementShortfall, CupelError, ExcludedItem, ExclusionReason,
     IncludedItem, InclusionReason, PipelineStage, ScoredRef, SelectionReport, TraceEvent,
@@ -165,11 +165,6 @@ impl<'a> Ledger<'a> {
             ScoredRef::new(&self.items[candidate], self.scores[candidate], candidate)
         };
         candidates.map(scored).collect()
-    }
-
-    /// Returns the candidates as slicers get them that need no ranking.
-    pub(super) fn unsorted<'l>(&'l self, candidates: &'l Positions) -> Unsorted<'l> {
-        Unsorted::new(self.items, &self.scores, candidates.as_slice())
     }
 
     /// Returns the report entry of an excluded candidate; `None` for one that is not excluded.

@@ -6,31 +6,34 @@ use std::sync::Arc;
 use super::chat::ChatSettings;
 use super::prepared::Prepared;
 use super::{Decisions, EventLog, Recording, execute};
-use crate::fast::{parallel, prefetch};
+use crate::fast::prefetch;
 use crate::{
     ContextBudget, ContextItem, CupelError, NullTraceCollector, OverflowEvent, OverflowStrategy,
     Placer, Query, Scorer, SelectionReport, Slicer, TraceCollector,
 };
 
-/// The strategies of a run: scorer, slicer and placer, deduplication and overflow strategy.
+/// Selects and orders the items of a context window within a budget: scorer, slicer and placer,
+/// deduplication and overflow strategy.
 ///
-/// Cloning a policy is cheap and shares its strategies. A policy can run by itself;
-/// [`Pipeline`](crate::Pipeline) adds explanations and questions about other budgets.
+/// [`Pipeline`](crate::Pipeline) is another name of this type. It keeps no state between runs and can be
+/// shared among threads. Cloning it is cheap and shares the strategies.
 ///
 /// ```
 /// use cupel::*;
 ///
-/// let policy = PolicyBuilder::new()
-///     .scorer(PriorityScorer)
+/// let pipeline = Pipeline::builder()
+///     .scorer(ReflexiveScorer)
 ///     .slicer(GreedySlice)
-///     .placer(ChronologicalPlacer)
-///     .overflow_strategy(OverflowStrategy::Truncate)
+///     .placer(UShapedPlacer)
 ///     .build()?;
-/// assert!(policy.deduplication());
-///
-/// let items = [ContextItem::builder("hello", 2).build()?];
-/// let window = policy.run(&items, &ContextBudget::with_target(10, 10)?)?;
-/// assert_eq!(window.len(), 1);
+/// let items = [
+///     ContextItem::builder("Be brief.", 3).pinned(true).build()?,
+///     ContextItem::builder("What is in the box?", 6).future_relevance_hint(0.9).build()?,
+///     ContextItem::builder("An old story", 40).future_relevance_hint(0.2).build()?,
+/// ];
+/// let window = pipeline.run(&items, &ContextBudget::with_target(20, 20)?)?;
+/// let contents: Vec<_> = window.iter().map(ContextItem::content).collect();
+/// assert_eq!(contents, ["Be brief.", "What is in the box?"]);
 /// # Ok::<(), CupelError>(())
 /// ```
 #[derive(Clone)]
@@ -143,12 +146,20 @@ impl Policy {
             .map(|observer| &**observer as &dyn Fn(&OverflowEvent))
     }
 
+    /// Returns the policy, which is this value itself: [`Pipeline`](crate::Pipeline) is another name of
+    /// the type.
+    pub fn policy(&self) -> &Self {
+        self
+    }
+
     /// Runs the policy and returns the window: the selected items in order, shortened ones as their
     /// views.
     ///
     /// # Errors
     ///
-    /// As [`Pipeline::run`](crate::Pipeline::run).
+    /// [`CupelError::PinnedExceedsBudget`] if the pinned items alone exceed the window;
+    /// [`CupelError::Overflow`] under [`OverflowStrategy::Throw`]; the errors of the strategies, and
+    /// [`CupelError::Contract`] for a strategy that breaks its contract.
     pub fn run(
         &self,
         items: &[ContextItem],
@@ -162,19 +173,27 @@ impl Policy {
     ///
     /// # Errors
     ///
-    /// As [`Pipeline::run`](crate::Pipeline::run).
+    /// As [`run`](Self::run).
+    ///
+    /// ```
+    /// use cupel::*;
+    ///
+    /// let pipeline = Pipeline::new(ReflexiveScorer, GreedySlice, UShapedPlacer);
+    /// let items = [
+    ///     ContextItem::builder("dull", 5).future_relevance_hint(0.1).build()?,
+    ///     ContextItem::builder("bright", 5).future_relevance_hint(0.9).build()?,
+    /// ];
+    /// let window = pipeline.run_indices(&items, &ContextBudget::with_target(10, 10)?)?;
+    /// assert_eq!(window, [1, 0]);
+    /// # Ok::<(), CupelError>(())
+    /// ```
     pub fn run_indices(
         &self,
         items: &[ContextItem],
         budget: &ContextBudget,
     ) -> Result<Vec<usize>, CupelError> {
-        let ledger = execute(
-            self,
-            items,
-            budget,
-            &mut NullTraceCollector,
-            Recording::WindowOnly,
-        )?;
+        let mut collector = NullTraceCollector;
+        let ledger = execute(self, items, budget, &mut collector, Recording::WindowOnly)?;
         Ok(ledger.into_window())
     }
 
@@ -182,7 +201,21 @@ impl Policy {
     ///
     /// # Errors
     ///
-    /// As [`Pipeline::run`](crate::Pipeline::run).
+    /// As [`run`](Self::run).
+    ///
+    /// ```
+    /// use cupel::*;
+    ///
+    /// let pipeline = Pipeline::new(RecencyScorer, GreedySlice, ChronologicalPlacer);
+    /// let items = [ContextItem::builder("hello", 2).build()?];
+    /// let budget = ContextBudget::with_target(10, 10)?;
+    /// let mut collector = DiagnosticTraceCollector::new(TraceDetailLevel::Stage);
+    /// let window = pipeline.run_traced(&items, &budget, &mut collector)?;
+    /// let stages: Vec<_> = collector.into_report().events.iter().map(|e| e.stage.name()).collect();
+    /// assert_eq!(stages, ["Classify", "Score", "Deduplicate", "Slice", "Place"]);
+    /// assert_eq!(window[0].content(), "hello");
+    /// # Ok::<(), CupelError>(())
+    /// ```
     pub fn run_traced<C: TraceCollector + ?Sized>(
         &self,
         items: &[ContextItem],
@@ -197,32 +230,29 @@ impl Policy {
         ))
     }
 
-    /// Runs the policy once per request and returns the windows in order. Uses all cores with the
-    /// feature `rayon`.
+    /// Runs the policy and returns the decision about every candidate: window, scores and reasons
+    /// by position in `items`. Costs little more than [`run`](Self::run) and copies no item.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
     ///
     /// ```
     /// use cupel::*;
     ///
-    /// let policy = Policy::new(ReflexiveScorer, GreedySlice, ChronologicalPlacer);
-    /// let items = [ContextItem::builder("hello", 2).build()?];
-    /// let (wide, narrow) = (ContextBudget::with_target(9, 9)?, ContextBudget::with_target(1, 1)?);
-    /// let windows = policy.run_many(&[(&items, &wide), (&items, &narrow)]);
-    /// assert_eq!(windows[0].as_ref().map(Vec::len), Ok(1));
-    /// assert_eq!(windows[1].as_ref().map(Vec::len), Ok(0));
+    /// let pipeline = Pipeline::new(ReflexiveScorer, GreedySlice, ChronologicalPlacer);
+    /// let items = [
+    ///     ContextItem::builder("long", 90).future_relevance_hint(0.3).build()?,
+    ///     ContextItem::builder("short", 20).future_relevance_hint(0.9).build()?,
+    /// ];
+    /// let decisions = pipeline.decide(&items, &ContextBudget::with_target(100, 100)?)?;
+    /// assert_eq!(decisions.window(), [1]);
+    /// assert_eq!(
+    ///     decisions.exclusion(0),
+    ///     Some(ExclusionReason::BudgetExceeded { item_tokens: 90, available_tokens: 80 }),
+    /// );
     /// # Ok::<(), CupelError>(())
     /// ```
-    pub fn run_many(
-        &self,
-        requests: &[(&[ContextItem], &ContextBudget)],
-    ) -> Vec<Result<Vec<ContextItem>, CupelError>> {
-        parallel::map_each(requests, |(items, budget)| self.run(items, budget))
-    }
-
-    /// Runs the policy and returns the decision about every candidate. Copies no item.
-    ///
-    /// # Errors
-    ///
-    /// As [`Pipeline::run`](crate::Pipeline::run).
     pub fn decide<'a>(
         &self,
         items: &'a [ContextItem],
@@ -236,7 +266,7 @@ impl Policy {
     ///
     /// # Errors
     ///
-    /// As [`Pipeline::run`](crate::Pipeline::run).
+    /// As [`run`](Self::run).
     ///
     /// ```
     /// use cupel::*;
@@ -265,7 +295,7 @@ impl Policy {
     ///
     /// # Errors
     ///
-    /// As [`Pipeline::run`](crate::Pipeline::run), for the first budget that fails.
+    /// As [`run`](Self::run), for the first budget that fails.
     ///
     /// ```
     /// use cupel::*;
@@ -288,12 +318,14 @@ impl Policy {
         decisions.collect()
     }
 
-    /// Runs the policy and returns the report, for compatibility with 1.2; see
-    /// [`decide`](Self::decide).
+    /// Runs the policy and returns the report, for compatibility with 1.2.
+    ///
+    /// The report owns its items and has an event per excluded item. [`decide`](Self::decide) returns
+    /// the same decisions by position, without events.
     ///
     /// # Errors
     ///
-    /// As [`Pipeline::run`](crate::Pipeline::run).
+    /// As [`run`](Self::run).
     pub fn dry_run(
         &self,
         items: &[ContextItem],
@@ -304,9 +336,28 @@ impl Policy {
         Ok(ledger.report(log.into_events()))
     }
 
-    /// Prints the strategies and settings. The overflow observer is a closure, which has no `Debug`.
-    pub(super) fn debug(&self, f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
-        let mut fields = f.debug_struct(name);
+    /// Runs another policy and returns the report, for compatibility with 1.2. This policy is not used.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    pub fn dry_run_with_policy(
+        &self,
+        items: &[ContextItem],
+        budget: &ContextBudget,
+        policy: &Self,
+    ) -> Result<SelectionReport, CupelError> {
+        policy.dry_run(items, budget)
+    }
+}
+
+#[expect(
+    clippy::missing_fields_in_debug,
+    reason = "the overflow observer is a closure, which has no `Debug`"
+)]
+impl fmt::Debug for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut fields = f.debug_struct("Policy");
         fields
             .field("scorer", &self.scorer)
             .field("slicer", &self.slicer)
@@ -320,19 +371,17 @@ impl Policy {
     }
 }
 
-impl fmt::Debug for Policy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.debug(f, "Policy")
-    }
-}
-
-/// Builds a [`Policy`].
+/// Builds a [`Policy`] from a scorer, a slicer and a placer.
 ///
 /// ```
-/// use cupel::PolicyBuilder;
+/// use cupel::{GreedySlice, PolicyBuilder, RecencyScorer};
 ///
-/// let error = PolicyBuilder::new().build().unwrap_err();
-/// assert_eq!(error.to_string(), "invalid pipeline configuration: scorer is required");
+/// let error = PolicyBuilder::new()
+///     .scorer(RecencyScorer)
+///     .slicer(GreedySlice)
+///     .build()
+///     .unwrap_err();
+/// assert_eq!(error.to_string(), "invalid pipeline configuration: placer is required");
 /// ```
 #[derive(Clone)]
 pub struct PolicyBuilder {
@@ -402,6 +451,24 @@ impl PolicyBuilder {
     }
 
     /// Sets a function that is called with each overflow that [`OverflowStrategy::Proceed`] accepts.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicI64, Ordering};
+    /// use cupel::*;
+    ///
+    /// static OVER: AtomicI64 = AtomicI64::new(0);
+    /// let pipeline = Pipeline::builder()
+    ///     .scorer(RecencyScorer)
+    ///     .slicer(GreedySlice)
+    ///     .placer(ChronologicalPlacer)
+    ///     .overflow_strategy(OverflowStrategy::Proceed)
+    ///     .on_overflow(|event| OVER.store(event.tokens_over_budget, Ordering::Relaxed))
+    ///     .build()?;
+    /// let items = [ContextItem::builder("pinned", 70).pinned(true).build()?];
+    /// pipeline.run(&items, &ContextBudget::with_target(100, 50)?)?;
+    /// assert_eq!(OVER.load(Ordering::Relaxed), 20);
+    /// # Ok::<(), CupelError>(())
+    /// ```
     pub fn on_overflow(
         mut self,
         observer: impl Fn(&OverflowEvent) + Send + Sync + 'static,
@@ -433,21 +500,6 @@ impl PolicyBuilder {
             chat: self.chat,
         })
     }
-
-    /// Prints the settings, and the name of each strategy or `false` if it is not set.
-    pub(super) fn debug(&self, f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
-        let mut fields = f.debug_struct(name);
-        fields
-            .field("scorer", or_false(self.scorer.as_ref()))
-            .field("slicer", or_false(self.slicer.as_ref()))
-            .field("placer", or_false(self.placer.as_ref()));
-        print_settings(
-            &mut fields,
-            self.deduplication,
-            self.overflow_strategy,
-            &self.chat,
-        )
-    }
 }
 
 /// Prints the settings after the strategies; those of a chat only if they are not the defaults.
@@ -476,8 +528,23 @@ impl Default for PolicyBuilder {
     }
 }
 
+/// Shows the name of each strategy, or `false` if it is not set.
+#[expect(
+    clippy::missing_fields_in_debug,
+    reason = "the overflow observer is a closure, which has no `Debug`"
+)]
 impl fmt::Debug for PolicyBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.debug(f, "PolicyBuilder")
+        let mut fields = f.debug_struct("PolicyBuilder");
+        fields
+            .field("scorer", or_false(self.scorer.as_ref()))
+            .field("slicer", or_false(self.slicer.as_ref()))
+            .field("placer", or_false(self.placer.as_ref()));
+        print_settings(
+            &mut fields,
+            self.deduplication,
+            self.overflow_strategy,
+            &self.chat,
+        )
     }
 }

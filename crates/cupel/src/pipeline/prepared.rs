@@ -116,35 +116,6 @@ impl<'a> PreparedRun<'a> {
         })
     }
 
-    /// Returns whether a run with this budget selects the candidate.
-    pub(crate) fn selects(
-        &self,
-        candidate: usize,
-    ) -> impl Fn(&ContextBudget) -> Result<bool, CupelError> {
-        let Prepared {
-            ledger, candidates, ..
-        } = &self.prepared;
-        let index = candidates.iter().position(|c| c == candidate);
-        let list = ledger.unsorted(candidates);
-        let prepared =
-            index.and_then(|index| self.policy.slicer().builtin()?.prepare(&list, index));
-        move |budget| match &prepared {
-            // There is no overflow then, or nothing left for the slicer.
-            Some(is_chosen) => Ok(is_chosen(&self.prepared.effective(budget)?)),
-            None => Ok(self.select(budget)?.kept.contains(&candidate)),
-        }
-    }
-
-    /// Returns whether a run with this budget selects the candidate in full.
-    pub(crate) fn selects_in_full(
-        &self,
-        candidate: usize,
-        budget: &ContextBudget,
-    ) -> Result<bool, CupelError> {
-        let Choice { kept, shortened } = self.select(budget)?;
-        Ok(kept.contains(&candidate) && shortened.view(candidate).is_none())
-    }
-
     /// Fails as a run with this budget does if its slicer selects nothing: the pinned items must fit
     /// the window, and must not overflow the target where that is an error.
     pub(crate) fn check_pinned(&self, budget: &ContextBudget) -> Result<(), CupelError> {

@@ -30,11 +30,8 @@ pub(super) fn slice<'r>(
     ranked: impl FnOnce() -> &'r Positions,
     effective: &ContextBudget,
 ) -> Result<Sliced, CupelError> {
-    let unsorted = ledger.unsorted(candidates);
-    let kept = slicer
-        .builtin()
-        .and_then(|slicer| slicer.select_unsorted(&unsorted, effective));
-    if let Some(kept) = kept {
+    let unsorted = ledger.scored(candidates.iter());
+    if let Some(kept) = slicer.select_unsorted(&unsorted, effective) {
         check_distinct_positions(&kept, candidates.len(), StrategyRole::Slicer)?;
         let kept = kept.into_iter().map(|index| candidates.at(index));
         return Ok(Sliced {

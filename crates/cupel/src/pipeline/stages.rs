@@ -33,7 +33,18 @@ struct Completion {
 #[derive(Clone, Copy)]
 pub(super) struct Entered {
     stage: PipelineStage,
+    /// When it was entered; `None` without a trace, and on a platform without a clock.
     since: Option<Instant>,
+}
+
+/// Returns the time of the stage timer. `wasm32-unknown-unknown` has no clock, and reading one panics
+/// there: a trace from it has durations of 0.
+fn stage_clock() -> Option<Instant> {
+    if cfg!(all(target_family = "wasm", target_os = "unknown")) {
+        return None;
+    }
+    #[expect(clippy::disallowed_methods, reason = "the stage timer")]
+    Some(Instant::now())
 }
 
 impl<'c, C: TraceCollector + ?Sized> Trace<'c, C> {
@@ -79,8 +90,7 @@ impl<'c, C: TraceCollector + ?Sized> Trace<'c, C> {
             return Entered { stage, since: None };
         }
         self.collector.on_stage_started(stage);
-        #[expect(clippy::disallowed_methods, reason = "the stage timer")]
-        let since = Some(Instant::now());
+        let since = stage_clock();
         Entered { stage, since }
     }
 
@@ -92,14 +102,11 @@ impl<'c, C: TraceCollector + ?Sized> Trace<'c, C> {
         considered: impl ExactSizeIterator<Item = usize>,
         passed: usize,
     ) {
-        let Entered {
-            stage,
-            since: Some(since),
-        } = entered
-        else {
+        let Entered { stage, since } = entered;
+        if !self.enabled {
             return;
-        };
-        let duration_ms = since.elapsed().as_secs_f64() * 1e3;
+        }
+        let duration_ms = since.map_or(0.0, |since| since.elapsed().as_secs_f64() * 1e3);
         let mut snapshot = StageTraceSnapshot::new(stage, considered.len(), passed, duration_ms);
         let messages = ledger.messages(stage);
         let excluded = considered.filter(|&candidate| ledger.is_excluded(candidate));

@@ -15,7 +15,7 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use chronological::ChronologicalPlacer;
-pub use rule::{End, PlacementRule};
+pub use rule::{PlacementRule, WindowEnd};
 pub use u_shaped::UShapedPlacer;
 
 #[cfg(feature = "serde")]

@@ -6,22 +6,22 @@
 /// [`sequence`](Self::sequence). Each takes the first or the last free place: [`end`](Self::end).
 ///
 /// ```
-/// use cupel::{End, PlacementRule};
+/// use cupel::{WindowEnd, PlacementRule};
 ///
-/// let rule = PlacementRule::with_ends(vec![3, 1, 2, 0], vec![End::Front, End::Back, End::Front, End::Back]);
+/// let rule = PlacementRule::with_ends(vec![3, 1, 2, 0], vec![WindowEnd::Front, WindowEnd::Back, WindowEnd::Front, WindowEnd::Back]);
 /// assert_eq!(rule.order(|_| true), [3, 2, 0, 1]);
 /// assert_eq!(rule.order(|position| position != 1), [3, 0, 2]);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlacementRule {
     sequence: Vec<usize>,
-    /// The end for the first member of a subset, the second, and so on; [`End::Front`] beyond.
-    ends: Vec<End>,
+    /// The end for the first member of a subset, the second, and so on; [`WindowEnd::Front`] beyond.
+    ends: Vec<WindowEnd>,
 }
 
 /// An end of the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum End {
+pub enum WindowEnd {
     /// The first free place.
     Front,
     /// The last free place.
@@ -36,7 +36,7 @@ impl PlacementRule {
 
     /// Creates a rule from a sequence and the end for each member of a subset by its number. Members
     /// without an end go to the front.
-    pub fn with_ends(sequence: Vec<usize>, ends: Vec<End>) -> Self {
+    pub fn with_ends(sequence: Vec<usize>, ends: Vec<WindowEnd>) -> Self {
         Self { sequence, ends }
     }
 
@@ -46,8 +46,8 @@ impl PlacementRule {
     }
 
     /// Returns where the member with this number goes, from 0.
-    pub fn end(&self, number: usize) -> End {
-        self.ends.get(number).copied().unwrap_or(End::Front)
+    pub fn end(&self, number: usize) -> WindowEnd {
+        self.ends.get(number).copied().unwrap_or(WindowEnd::Front)
     }
 
     /// Returns the order of the subset of positions for which `is_member` holds.
@@ -77,8 +77,8 @@ impl PlacementRule {
         let (mut front, mut back) = (Vec::new(), Vec::new());
         for (number, member) in members.enumerate() {
             match self.end(number) {
-                End::Front => front.push(member),
-                End::Back => back.push(member),
+                WindowEnd::Front => front.push(member),
+                WindowEnd::Back => back.push(member),
             }
         }
         front.extend(back.into_iter().rev());
@@ -88,16 +88,21 @@ impl PlacementRule {
 
 #[cfg(test)]
 mod tests {
-    use super::{End, PlacementRule};
+    use super::{PlacementRule, WindowEnd};
 
     #[test]
     fn members_take_the_first_or_the_last_free_place() {
-        let ends = vec![End::Back, End::Front, End::Back];
+        let ends = vec![WindowEnd::Back, WindowEnd::Front, WindowEnd::Back];
         let rule = PlacementRule::with_ends(vec![4, 2, 7, 1, 3], ends.clone());
         assert_eq!(rule.sequence(), [4, 2, 7, 1, 3]);
         assert_eq!(
             [0, 1, 2, 3].map(|number| rule.end(number)),
-            [End::Back, End::Front, End::Back, End::Front]
+            [
+                WindowEnd::Back,
+                WindowEnd::Front,
+                WindowEnd::Back,
+                WindowEnd::Front
+            ]
         );
         assert_eq!(rule.order(|_| true), [2, 1, 3, 7, 4]);
         assert_eq!(rule.order(|position| position != 2), [7, 3, 1, 4]);

@@ -1,6 +1,6 @@
 //! [`UShapedPlacer`].
 
-use super::{End, PlacementRule, Placer, placed};
+use super::{PlacementRule, Placer, WindowEnd, placed};
 use crate::fast::parallel;
 use crate::order::Ranked;
 use crate::{ContextItem, ScoredItem, ScoredRef};
@@ -46,7 +46,7 @@ fn rule(items: &[ScoredRef<'_>]) -> PlacementRule {
     let ranks = ranks.map(|(position, scored)| Ranked::new(scored.score, position));
     let mut ranks: Vec<Ranked> = ranks.collect();
     parallel::sort(&mut ranks);
-    let ends = [End::Front, End::Back].into_iter().cycle();
+    let ends = [WindowEnd::Front, WindowEnd::Back].into_iter().cycle();
     PlacementRule::with_ends(
         ranks.into_iter().map(Ranked::position).collect(),
         ends.take(items.len()).collect(),

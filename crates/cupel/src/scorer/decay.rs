@@ -31,6 +31,12 @@ pub trait TimeProvider: Send + Sync {
     /// Returns the current instant.
     fn now(&self) -> DateTime<Utc>;
 
+    /// Returns whether there is a clock to read. Defaults to `true`; [`SystemTimeProvider`] has none on
+    /// `wasm32-unknown-unknown`, where a [`DecayScorer`] needs a fixed time or a clock of the caller.
+    fn is_available(&self) -> bool {
+        true
+    }
+
     /// Returns this clock as data: the instant of a fixed clock, or `None` for the system clock.
     ///
     /// # Errors
@@ -62,6 +68,10 @@ impl TimeProvider for SystemTimeProvider {
     #[expect(clippy::disallowed_methods, reason = "this is the one system clock")]
     fn now(&self) -> DateTime<Utc> {
         Utc::now()
+    }
+
+    fn is_available(&self) -> bool {
+        !cfg!(all(target_family = "wasm", target_os = "unknown"))
     }
 
     #[cfg(feature = "serde")]
@@ -280,6 +290,9 @@ impl fmt::Debug for DecayScorer {
 
 impl Scorer for DecayScorer {
     fn score(&self, item: &ContextItem, _all_items: &[ContextItem]) -> f64 {
+        if !self.provider.is_available() {
+            return self.null_timestamp_score;
+        }
         self.score_at(&Now::new(self.provider.now()), item)
     }
 
@@ -317,6 +330,12 @@ impl Scorer for DecayScorer {
 
 impl BuiltinScorer for DecayScorer {
     fn score_among(&self, items: &[ContextItem], _: Among) -> Result<Vec<f64>, CupelError> {
+        // Reading a clock that the platform lacks panics.
+        if !self.provider.is_available() {
+            return Err(CupelError::ScorerConfig(
+                "this platform has no clock; give the decay scorer a reference_time".to_owned(),
+            ));
+        }
         let now = Now::new(self.provider.now());
         Ok(parallel::map(items, |_, item| self.score_at(&now, item)))
     }

@@ -37,6 +37,8 @@ mod reflexive;
 #[cfg(feature = "relevance")]
 mod relevance;
 mod scaled;
+#[cfg(any(feature = "serde", feature = "relevance"))]
+mod settings;
 mod tag;
 
 use std::fmt;
@@ -56,10 +58,10 @@ pub use product::ProductScorer;
 pub use rank::{PriorityScorer, RecencyScorer};
 pub use reflexive::ReflexiveScorer;
 #[cfg(feature = "relevance")]
-pub use relevance::{
-    ConversationScorer, Language, Near, NeighborScorer, QuestionRules, RelevanceScorer, Wide,
-};
+pub use relevance::{ConversationScorer, NeighborScorer, RelevanceScorer};
 pub use scaled::ScaledScorer;
+#[cfg(any(feature = "serde", feature = "relevance"))]
+pub use settings::{Language, NearKernel, QuestionRules, WideKernel};
 pub use tag::{TagComparison, TagScorer};
 
 #[cfg(feature = "serde")]
@@ -558,7 +560,7 @@ mod tests {
         builtins
     }
 
-    #[cfg(feature = "serde")]
+    #[cfg(all(feature = "serde", feature = "relevance"))]
     #[test]
     fn the_list_of_builtins_is_complete() {
         let mut names: Vec<&str> = crate::config::registry::SCORERS.names().collect();

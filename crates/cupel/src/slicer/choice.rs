@@ -3,9 +3,8 @@
 use std::cmp::Reverse;
 use std::ops::{ControlFlow, RangeInclusive};
 
-use super::builtin::{rank_to_u32, selects_in_partitions, without};
-use super::{BuiltinSlicer, Selection, Slicer, SweepVisitor, ViewChange};
-use crate::{ContextBudget, ContextKind, CupelError, ScoredRef};
+use super::{Selection, Slicer, SweepVisitor, ViewChange, slice_by_select};
+use crate::{ContextBudget, CupelError, ScoredRef};
 
 /// Keeps each item in full, as one of its views, or not at all, with the highest total score that fits the
 /// budget: the multiple-choice knapsack problem (Kellerer, Pferschy and Pisinger 2004, chapter 11).
@@ -221,7 +220,7 @@ impl Front {
 }
 
 impl Slicer for ChoiceSlice {
-    selects_in_partitions!();
+    slice_by_select!();
 
     #[cfg(feature = "serde")]
     fn to_config(&self) -> Result<super::SlicerConfig, super::ConfigError> {
@@ -230,12 +229,9 @@ impl Slicer for ChoiceSlice {
             state_limit: (!is_default).then_some(self.state_limit),
         })
     }
-}
 
-impl BuiltinSlicer for ChoiceSlice {
-    fn select_in(
+    fn select(
         &self,
-        _partition: Option<&ContextKind>,
         ranked: &[ScoredRef<'_>],
         budget: &ContextBudget,
     ) -> Result<Selection, CupelError> {
@@ -277,21 +273,21 @@ impl BuiltinSlicer for ChoiceSlice {
         let mut views = vec![None; ranked.len()];
         for point in &front.points[larger.saturating_sub(1)..] {
             let mut leaving = is_kept.clone();
-            let mut entering: Vec<u32> = Vec::new();
+            let mut entering: Vec<usize> = Vec::new();
             let mut changes: Vec<ViewChange> = Vec::new();
             for (rank, view) in front.kept(point) {
                 if !std::mem::replace(&mut leaving[rank], false) {
-                    entering.push(rank_to_u32(rank));
+                    entering.push(rank);
                     (is_kept[rank], views[rank]) = (true, None);
                 }
                 if std::mem::replace(&mut views[rank], view) != view {
-                    changes.push((rank_to_u32(rank), view));
+                    changes.push((rank, view));
                 }
             }
             for (rank, is_leaving) in leaving.into_iter().enumerate() {
                 if is_leaving {
                     is_kept[rank] = false;
-                    entering.push(rank_to_u32(rank));
+                    entering.push(rank);
                 }
             }
             let flow = visitor.change(point.tokens.max(first), &entering, &changes);
@@ -301,8 +297,6 @@ impl BuiltinSlicer for ChoiceSlice {
         }
         Some(ControlFlow::Continue(()))
     }
-
-    without! { select_unsorted prepare least_targets group_score counts }
 }
 
 #[cfg(feature = "serde")]

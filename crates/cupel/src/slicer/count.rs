@@ -8,11 +8,10 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::builtin::{group_score, select_in, selects_in_partitions, without};
 use super::group::select_groups;
 use super::{
-    BuiltinSlicer, KnapsackSlice, QuotaConstraint, QuotaConstraintMode, QuotaPolicy, Refusal,
-    Selection, Slicer, check_distinct, check_no_ladder, ranks_by_kind,
+    KnapsackSlice, QuotaConstraint, QuotaConstraintMode, QuotaPolicy, Refusal, Selection, Slicer,
+    check_distinct, check_no_ladder, ranks_by_kind, select_anywhere, slice_by_select,
 };
 use crate::diagnostics::CountRequirementShortfall;
 use crate::model::saturate;
@@ -170,7 +169,8 @@ impl fmt::Debug for CountQuotaSlice {
 }
 
 impl Slicer for CountQuotaSlice {
-    selects_in_partitions!();
+    slice_by_select!();
+    select_anywhere!();
 
     fn inner(&self) -> Option<&dyn Slicer> {
         Some(&self.inner)
@@ -203,25 +203,21 @@ impl Slicer for CountQuotaSlice {
             inner: inner.map_err(|error| error.within("inner"))?.into(),
         })
     }
-}
 
-impl BuiltinSlicer for CountQuotaSlice {
     fn select_in(
         &self,
-        partition: Option<&ContextKind>,
+        kind: Option<&ContextKind>,
         ranked: &[ScoredRef<'_>],
         budget: &ContextBudget,
     ) -> Result<Selection, CupelError> {
-        select_groups(group_score(&self.inner), ranked, budget, |ranked| {
+        select_groups(self.group_score(), ranked, budget, |ranked| {
             let inner = &self.inner;
-            self.counts.select(partition, ranked, budget, inner, |_| ())
+            self.counts.select(kind, ranked, budget, inner, |_| ())
         })
     }
 
-    without! { select_unsorted prepare sweep least_targets group_score }
-
-    fn counts(&self) -> Option<&Counts> {
-        Some(&self.counts)
+    fn counts(&self) -> Option<(&[CountQuotaEntry], ScarcityBehavior)> {
+        Some((&self.counts.entries, self.counts.scarcity))
     }
 }
 
@@ -295,7 +291,8 @@ impl fmt::Debug for CountConstrainedKnapsackSlice {
 }
 
 impl Slicer for CountConstrainedKnapsackSlice {
-    selects_in_partitions!();
+    slice_by_select!();
+    select_anywhere!();
 
     fn kinds(&self) -> Vec<ContextKind> {
         let entries = self.counts.entries.iter();
@@ -323,12 +320,10 @@ impl Slicer for CountConstrainedKnapsackSlice {
             memory_limit,
         })
     }
-}
 
-impl BuiltinSlicer for CountConstrainedKnapsackSlice {
     fn select_in(
         &self,
-        partition: Option<&ContextKind>,
+        kind: Option<&ContextKind>,
         ranked: &[ScoredRef<'_>],
         budget: &ContextBudget,
     ) -> Result<Selection, CupelError> {
@@ -337,13 +332,11 @@ impl BuiltinSlicer for CountConstrainedKnapsackSlice {
         };
         let knapsack = &self.knapsack;
         self.counts
-            .select(partition, ranked, budget, knapsack, best_first)
+            .select(kind, ranked, budget, knapsack, best_first)
     }
 
-    without! { select_unsorted prepare sweep least_targets group_score }
-
-    fn counts(&self) -> Option<&Counts> {
-        Some(&self.counts)
+    fn counts(&self) -> Option<(&[CountQuotaEntry], ScarcityBehavior)> {
+        Some((&self.counts.entries, self.counts.scarcity))
     }
 }
 
@@ -354,9 +347,8 @@ impl QuotaPolicy for CountConstrainedKnapsackSlice {
 }
 
 /// The counts per kind of both count slicers.
-#[doc(hidden)]
 #[derive(Debug, Clone)]
-pub struct Counts {
+struct Counts {
     /// The slicer's name, for its scarcity error.
     slicer: &'static str,
     entries: Vec<CountQuotaEntry>,
@@ -377,27 +369,11 @@ impl Counts {
         })
     }
 
-    /// Returns the index of the entry of a kind.
-    pub(super) fn index_of(&self, kind: &str) -> Option<usize> {
-        let mut entries = self.entries.iter();
-        entries.position(|entry| entry.kind.as_str() == kind)
-    }
-
-    /// Returns the entries that require an item, of the partition's kind alone inside a partition.
-    pub(super) fn required(
-        &self,
-        partition: Option<&ContextKind>,
-    ) -> impl Iterator<Item = &CountQuotaEntry> {
-        self.entries.iter().filter(move |entry| {
-            entry.require_count > 0 && partition.is_none_or(|kind| *kind == entry.kind)
-        })
-    }
-
     /// Commits the required items, lets `inner` choose from the rest, reorders its choice and applies
     /// the caps in that order.
     fn select(
         &self,
-        partition: Option<&ContextKind>,
+        kind: Option<&ContextKind>,
         ranked: &[ScoredRef<'_>],
         budget: &ContextBudget,
         inner: &dyn Slicer,
@@ -407,7 +383,7 @@ impl Counts {
         if ranked.is_empty() || budget.target_tokens() <= 0 {
             return Ok(selection);
         }
-        let mut counts = self.commit_required(partition, ranked, &mut selection)?;
+        let mut counts = self.commit_required(kind, ranked, &mut selection)?;
 
         let mut committed = vec![false; ranked.len()];
         let mut committed_tokens = 0;
@@ -419,7 +395,7 @@ impl Counts {
         let part: Vec<_> = rest.iter().map(|&rank| ranked[rank]).collect();
         let left = saturate((i128::from(budget.target_tokens()) - committed_tokens).max(0));
         let part_budget = ContextBudget::limits(budget.max_tokens(), left.min(budget.max_tokens()));
-        let mut chosen = select_in(inner, partition, &part, &part_budget)?;
+        let mut chosen = inner.select_in(kind, &part, &part_budget)?;
         chosen.lower_shortfalls();
         let mut chosen = selection.adopt(chosen, &rest)?;
 
@@ -450,46 +426,23 @@ impl Counts {
     /// kept of each kind.
     fn commit_required<'a>(
         &'a self,
-        partition: Option<&ContextKind>,
+        kind: Option<&ContextKind>,
         ranked: &[ScoredRef<'a>],
         selection: &mut Selection,
     ) -> Result<HashMap<&'a ContextKind, usize>, CupelError> {
         let mut candidates: HashMap<_, _> = ranks_by_kind(ranked).into_iter().collect();
         let mut counts = HashMap::new();
-        for entry in self.required(partition) {
+        for entry in required(&self.entries, kind) {
             let mut best = candidates.remove(&entry.kind).unwrap_or_default();
             best.sort_by(|&a, &b| descending(ranked[a].score, ranked[b].score));
             best.truncate(entry.require_count);
             counts.insert(&entry.kind, best.len());
             if best.len() < entry.require_count {
-                self.fall_short(entry, best.len(), selection)?;
+                fall_short(self.slicer, self.scarcity, entry, best.len(), selection)?;
             }
             selection.extend(best);
         }
         Ok(counts)
-    }
-
-    /// Records that an entry is not met, or fails.
-    pub(super) fn fall_short(
-        &self,
-        entry: &CountQuotaEntry,
-        satisfied: usize,
-        selection: &mut Selection,
-    ) -> Result<(), CupelError> {
-        let (slicer, kind, required) = (self.slicer, &entry.kind, entry.require_count);
-        match self.scarcity {
-            ScarcityBehavior::Throw => Err(CupelError::SlicerConfig(format!(
-                "{slicer}: candidate pool for kind '{kind}' has {satisfied} items but RequireCount is {required}."
-            ))),
-            ScarcityBehavior::Degrade => {
-                selection.fall_short(CountRequirementShortfall::new(
-                    kind.as_str(),
-                    required,
-                    satisfied,
-                ));
-                Ok(())
-            }
-        }
     }
 
     fn constraints(&self) -> Vec<QuotaConstraint> {
@@ -500,6 +453,37 @@ impl Counts {
             cap: entry.cap_count as f64,
         };
         self.entries.iter().map(constraint).collect()
+    }
+}
+
+/// Returns the entries that require an item, of the partition's kind alone inside a partition.
+pub(super) fn required<'e>(
+    entries: &'e [CountQuotaEntry],
+    partition: Option<&ContextKind>,
+) -> impl Iterator<Item = &'e CountQuotaEntry> {
+    entries.iter().filter(move |entry| {
+        entry.require_count > 0 && partition.is_none_or(|kind| *kind == entry.kind)
+    })
+}
+
+/// Records that an entry of a count slicer is not met, or fails.
+pub(super) fn fall_short(
+    slicer: &str,
+    scarcity: ScarcityBehavior,
+    entry: &CountQuotaEntry,
+    satisfied: usize,
+    selection: &mut Selection,
+) -> Result<(), CupelError> {
+    let (kind, required) = (&entry.kind, entry.require_count);
+    match scarcity {
+        ScarcityBehavior::Throw => Err(CupelError::SlicerConfig(format!(
+            "{slicer}: candidate pool for kind '{kind}' has {satisfied} items but RequireCount is {required}."
+        ))),
+        ScarcityBehavior::Degrade => {
+            let shortfall = CountRequirementShortfall::new(kind.as_str(), required, satisfied);
+            selection.fall_short(shortfall);
+            Ok(())
+        }
     }
 }
 

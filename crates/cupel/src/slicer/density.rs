@@ -1,8 +1,7 @@
 //! [`DensitySlice`].
 
-use super::builtin::{BuiltinSlicer, selects_in_partitions};
-use super::fill::{FillOrder, sort_by_key};
-use crate::{CupelError, GreedySlice, RankSlice, ScoredRef, Slicer};
+use super::fill::fills_by_key;
+use crate::{CupelError, GreedySlice, ScoredRef, Slicer};
 
 /// Takes items by `score / tokens^exponent`, best first, while they fit.
 ///
@@ -50,27 +49,22 @@ impl DensitySlice {
     }
 }
 
-impl FillOrder for DensitySlice {
-    fn key(&self, scored: &ScoredRef<'_>) -> f64 {
+impl DensitySlice {
+    fn key(self, scored: &ScoredRef<'_>) -> f64 {
         if self.exponent == 0.0 {
-            return RankSlice.key(scored);
+            // `RankSlice`: also free items are taken by rank.
+            return 0.0;
         }
+        // Division by `powf(1.0)` would give the same number, but is slower.
         if self.exponent == 1.0 || scored.item.tokens() == 0 {
             return GreedySlice.key(scored);
         }
         scored.score / (scored.item.tokens() as f64).powf(self.exponent)
     }
-
-    fn order(&self, ranked: &[ScoredRef<'_>]) -> Vec<usize> {
-        if self.exponent == 0.0 {
-            return RankSlice.order(ranked);
-        }
-        sort_by_key(self, ranked)
-    }
 }
 
 impl Slicer for DensitySlice {
-    selects_in_partitions! {}
+    fills_by_key!();
 
     #[cfg(feature = "serde")]
     fn to_config(&self) -> Result<super::SlicerConfig, super::ConfigError> {

@@ -15,12 +15,11 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::builtin::{selects_in_partitions, without};
 use super::shingles::Shingles;
-use super::{BuiltinSlicer, Refusal, Selection, Slicer};
+use super::{Refusal, Selection, Slicer, slice_by_select};
 use crate::diagnostics::{Excerpt, ExclusionReason};
 use crate::order::Ranked;
-use crate::{ContextBudget, ContextKind, CupelError, ScoredRef, vector};
+use crate::{ContextBudget, CupelError, ScoredRef, vector};
 
 /// Takes relevant items that differ from those taken before: maximal marginal relevance (Carbonell and
 /// Goldstein 1998).
@@ -169,7 +168,7 @@ struct Compared {
 }
 
 impl Slicer for DiversitySlice {
-    selects_in_partitions!();
+    slice_by_select!();
 
     fn reads_content(&self) -> bool {
         self.similarity == Similarity::Shingles
@@ -183,12 +182,9 @@ impl Slicer for DiversitySlice {
             shingle_size: self.shingle_size,
         })
     }
-}
 
-impl BuiltinSlicer for DiversitySlice {
-    fn select_in(
+    fn select(
         &self,
-        _partition: Option<&ContextKind>,
         ranked: &[ScoredRef<'_>],
         budget: &ContextBudget,
     ) -> Result<Selection, CupelError> {
@@ -240,8 +236,6 @@ impl BuiltinSlicer for DiversitySlice {
         }
         Ok(selection)
     }
-
-    without! { select_unsorted prepare sweep least_targets group_score counts }
 }
 
 #[cfg(feature = "serde")]

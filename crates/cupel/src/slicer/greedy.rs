@@ -1,7 +1,6 @@
 //! [`GreedySlice`].
 
-use super::builtin::{BuiltinSlicer, selects_in_partitions};
-use super::fill::{FillOrder, sort_by_key};
+use super::fill::fills_by_key;
 use crate::{ScoredRef, Slicer};
 
 /// Takes items by score per token, best first, while they fit: the greedy heuristic of the knapsack
@@ -26,23 +25,19 @@ use crate::{ScoredRef, Slicer};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct GreedySlice;
 
-/// By density: score per token.
-impl FillOrder for GreedySlice {
-    /// Free items come before every finite density.
-    fn key(&self, scored: &ScoredRef<'_>) -> f64 {
+impl GreedySlice {
+    /// Returns the density: score per token. Free items come before every finite density.
+    #[expect(clippy::unused_self, reason = "`fills_by_key` calls a method")]
+    pub(super) fn key(self, scored: &ScoredRef<'_>) -> f64 {
         match scored.item.tokens() {
             0 => f64::MAX,
             tokens => scored.score / tokens as f64,
         }
     }
-
-    fn order(&self, ranked: &[ScoredRef<'_>]) -> Vec<usize> {
-        sort_by_key(self, ranked)
-    }
 }
 
 impl Slicer for GreedySlice {
-    selects_in_partitions! {}
+    fills_by_key!();
 
     #[cfg(feature = "serde")]
     fn to_config(&self) -> Result<super::SlicerConfig, super::ConfigError> {

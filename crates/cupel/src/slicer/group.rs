@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
 
-use super::builtin::{rank_to_u32, select_in, selects_in_partitions, without};
 use super::{
-    BuiltinSlicer, LadderSlice, PreparedChoice, Refusal, Selection, Slicer, SweepVisitor, Unsorted,
-    ViewChange,
+    LadderSlice, Refusal, Selection, Slicer, SweepVisitor, ViewChange, select_anywhere,
+    slice_by_select,
 };
 use crate::diagnostics::ExclusionReason;
 use crate::error::{ContractViolation, StrategyRole};
+use crate::model::marks::key;
 use crate::model::saturate;
 use crate::order::descending;
 use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredRef};
@@ -114,7 +114,7 @@ impl GroupScore {
 
 impl GroupSlice {
     /// The metadata key that names an item's group.
-    pub const KEY: &str = "cupel:group";
+    pub const KEY: &str = key::GROUP;
 
     /// Chooses among groups with `inner`. The score of a group defaults to its best member's.
     pub fn new(inner: impl Slicer + 'static) -> Self {
@@ -138,17 +138,17 @@ impl GroupSlice {
     /// Lets a ladder choose from the members of the groups, best group first.
     fn select_members(
         &self,
-        partition: Option<&ContextKind>,
+        kind: Option<&ContextKind>,
         ranked: &[ScoredRef<'_>],
         budget: &ContextBudget,
     ) -> Result<Selection, CupelError> {
         let Some(groups) = Groups::find(self.score, ranked) else {
-            return select_in(&self.inner, partition, ranked, budget);
+            return self.inner.select_in(kind, ranked, budget);
         };
         let groups = groups.offered.iter().chain(&groups.too_large);
         let ranks: Vec<usize> = groups.flat_map(|group| group.members.clone()).collect();
         let members: Vec<_> = ranks.iter().map(|&rank| ranked[rank]).collect();
-        let chosen = select_in(&self.inner, partition, &members, budget)?;
+        let chosen = self.inner.select_in(kind, &members, budget)?;
         let mut selection = Selection::default();
         let kept = selection.adopt(chosen, &ranks)?;
         selection.extend(kept);
@@ -157,7 +157,8 @@ impl GroupSlice {
 }
 
 impl Slicer for GroupSlice {
-    selects_in_partitions!();
+    slice_by_select!();
+    select_anywhere!();
 
     fn inner(&self) -> Option<&dyn Slicer> {
         Some(&self.inner)
@@ -178,49 +179,31 @@ impl Slicer for GroupSlice {
             inner: inner.map_err(|error| error.within("inner"))?.into(),
         })
     }
-}
 
-impl BuiltinSlicer for GroupSlice {
     fn select_in(
         &self,
-        partition: Option<&ContextKind>,
+        kind: Option<&ContextKind>,
         ranked: &[ScoredRef<'_>],
         budget: &ContextBudget,
     ) -> Result<Selection, CupelError> {
         if self.inner.ladder().is_some() {
-            return self.select_members(partition, ranked, budget);
+            return self.select_members(kind, ranked, budget);
         }
         select_groups(Some(self.score), ranked, budget, |ranked| {
-            select_in(&self.inner, partition, ranked, budget)
+            self.inner.select_in(kind, ranked, budget)
         })
     }
 
-    fn select_unsorted(&self, list: &Unsorted<'_>, budget: &ContextBudget) -> Option<Vec<usize>> {
-        if has_groups(list) {
+    fn select_unsorted(
+        &self,
+        candidates: &[ScoredRef<'_>],
+        budget: &ContextBudget,
+    ) -> Option<Vec<usize>> {
+        let has_group = |scored: &ScoredRef<'_>| scored.item.group().is_some();
+        if candidates.iter().any(has_group) {
             return None;
         }
-        self.inner.builtin()?.select_unsorted(list, budget)
-    }
-
-    fn prepare<'a>(&'a self, list: &Unsorted<'_>, wanted: usize) -> Option<PreparedChoice<'a>> {
-        if !has_groups(list) {
-            return self.inner.builtin()?.prepare(list, wanted);
-        }
-        let order = list.ranked();
-        let rank = order.iter().position(|&index| index == wanted)?;
-        let ranked = order.iter().map(|&index| list.get(index));
-        let ranked: Vec<ScoredRef<'_>> = ranked.collect();
-        let Some(groups) = Groups::find(self.score, &ranked) else {
-            return self.inner.builtin()?.prepare(list, wanted);
-        };
-        let is_wanted = |group: &Group| group.members.contains(&rank);
-        let wanted = groups.offered.iter().position(is_wanted)?;
-        let candidates = groups.candidates(&ranked);
-        let items: Vec<ContextItem> = candidates.iter().map(|group| group.item.clone()).collect();
-        let scores: Vec<f64> = candidates.iter().map(|group| group.score).collect();
-        let positions: Vec<u32> = (0..).take(items.len()).collect();
-        let list = Unsorted::new(&items, &scores, &positions);
-        self.inner.builtin()?.prepare(&list, wanted)
+        self.inner.select_unsorted(candidates, budget)
     }
 
     fn sweep(
@@ -229,9 +212,8 @@ impl BuiltinSlicer for GroupSlice {
         targets: RangeInclusive<i64>,
         visitor: &mut dyn SweepVisitor,
     ) -> Option<ControlFlow<()>> {
-        let inner = self.inner.builtin()?;
         let Some(groups) = Groups::find(self.score, ranked) else {
-            return inner.sweep(ranked, targets, visitor);
+            return self.inner.sweep(ranked, targets, visitor);
         };
         if self.inner.ladder().is_some() {
             return None;
@@ -242,15 +224,15 @@ impl BuiltinSlicer for GroupSlice {
             views: Vec::new(),
             visitor,
         };
-        inner.sweep(&groups.candidates(ranked), targets, &mut expand)
+        let candidates = groups.candidates(ranked);
+        self.inner.sweep(&candidates, targets, &mut expand)
     }
 
     fn least_targets(&self, ranked: &[ScoredRef<'_>], last: i64) -> Option<Vec<Option<i64>>> {
-        let inner = self.inner.builtin()?;
         let Some(groups) = Groups::find(self.score, ranked) else {
-            return inner.least_targets(ranked, last);
+            return self.inner.least_targets(ranked, last);
         };
-        let targets = inner.least_targets(&groups.candidates(ranked), last)?;
+        let targets = self.inner.least_targets(&groups.candidates(ranked), last)?;
         let mut least = vec![None; ranked.len()];
         for (group, target) in groups.offered.iter().zip(targets) {
             for &rank in &group.members {
@@ -263,26 +245,24 @@ impl BuiltinSlicer for GroupSlice {
     fn group_score(&self) -> Option<GroupScore> {
         Some(self.score)
     }
-
-    without! { counts }
 }
 
 /// Turns changes of groups into changes of their members. A group of several has no views.
 struct Expand<'a> {
     groups: &'a Groups,
-    members: Vec<u32>,
+    members: Vec<usize>,
     views: Vec<ViewChange>,
     visitor: &'a mut dyn SweepVisitor,
 }
 
 impl SweepVisitor for Expand<'_> {
-    fn change(&mut self, target: i64, ranks: &[u32], views: &[ViewChange]) -> ControlFlow<()> {
-        let members = |group: u32| &self.groups.offered[group as usize].members;
+    fn change(&mut self, target: i64, ranks: &[usize], views: &[ViewChange]) -> ControlFlow<()> {
+        let members = |group: usize| &self.groups.offered[group].members;
         self.members.clear();
-        let entering = ranks.iter().flat_map(|&group| members(group));
-        self.members.extend(entering.map(|&rank| rank_to_u32(rank)));
+        self.members
+            .extend(ranks.iter().flat_map(|&group| members(group)));
         self.views.clear();
-        let single = |&(group, view): &ViewChange| (rank_to_u32(members(group)[0]), view);
+        let single = |&(group, view): &ViewChange| (members(group)[0], view);
         self.views.extend(views.iter().map(single));
         self.visitor.change(target, &self.members, &self.views)
     }
@@ -309,17 +289,13 @@ pub(super) fn select_groups(
     }
 }
 
-fn group_of(item: &ContextItem) -> Option<&str> {
-    item.metadata().get(GroupSlice::KEY).map(String::as_str)
-}
-
 /// Returns the ranks of each group, by the rank of its best member. A candidate without a group is one of its
 /// own.
 pub(super) fn ranks_by_group(ranked: &[ScoredRef<'_>]) -> Vec<Vec<usize>> {
     let mut by_name: HashMap<&str, usize> = HashMap::new();
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (rank, scored) in ranked.iter().enumerate() {
-        let group = match group_of(scored.item) {
+        let group = match scored.item.group() {
             Some(name) => *by_name.entry(name).or_insert(groups.len()),
             None => groups.len(),
         };
@@ -329,10 +305,6 @@ pub(super) fn ranks_by_group(ranked: &[ScoredRef<'_>]) -> Vec<Vec<usize>> {
         }
     }
     groups
-}
-
-fn has_groups(list: &Unsorted<'_>) -> bool {
-    list.iter().any(|scored| group_of(scored.item).is_some())
 }
 
 /// A ranked list in groups, at least one of which has several members.
@@ -355,18 +327,7 @@ struct Group {
 impl Groups {
     /// Returns `None` if every group has one member.
     fn find(score: GroupScore, ranked: &[ScoredRef<'_>]) -> Option<Self> {
-        let mut by_name: HashMap<&str, usize> = HashMap::new();
-        let mut members: Vec<Vec<usize>> = Vec::with_capacity(ranked.len());
-        for (rank, scored) in ranked.iter().enumerate() {
-            let group = match group_of(scored.item) {
-                Some(name) => *by_name.entry(name).or_insert(members.len()),
-                None => members.len(),
-            };
-            match members.get_mut(group) {
-                Some(members) => members.push(rank),
-                None => members.push(vec![rank]),
-            }
-        }
+        let members = ranks_by_group(ranked);
         if members.len() == ranked.len() {
             return None;
         }
@@ -458,7 +419,7 @@ impl Group {
                     largest
                 }
             });
-            first.representative(saturate(tokens), largest.kind(), GroupSlice::KEY)
+            first.representative(saturate(tokens), largest.kind())
         });
         Self {
             tokens,

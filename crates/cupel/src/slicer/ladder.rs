@@ -1,17 +1,38 @@
 //! [`LadderSlice`]: shortens first, drops second.
+//!
+//! A sequence of states is built from the candidates alone, and the budget only chooses one of
+//! them. Without low-water marks this makes the choice monotone: a larger budget takes the same
+//! state or an earlier one, and earlier states keep more. Two results of 500 and 700 tokens with views at the levels
+//! 400 and 100, a task of 50 that is mandatory, and the steps `shorten [400, 100]`, `drop`:
+//!
+//! ```text
+//! state   old result   new result   task   tokens   changes
+//! 0       500          700          50     1,250
+//! 1       390          380          50       820    both capped at 400
+//! 2        90           95          50       235    both capped at 100
+//! 3                     95          50       145    the old result has the lowest rank
+//! 4                                 50        50    the new result
+//! ```
+//!
+//! A target of 300 takes state 2. Only the changes are stored, so a state costs as much as it
+//! changes, and a sweep walks from state to state ([`Cursor`]).
+//!
+//! A later state can have more tokens than an earlier one: a view may be longer than the item, and
+//! a drop can add a marker. The first state that fits is found by binary search over running minima
+//! ([`StateRange`]).
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{ControlFlow, Range, RangeInclusive};
 use std::sync::Arc;
 
-use super::builtin::{rank_to_u32, selects_in_partitions, without};
 use super::group::ranks_by_group;
-use super::near_duplicate::{call_of, newest_results};
-use super::{BuiltinSlicer, Refusal, Selection, Slicer, SweepVisitor};
+use super::near_duplicate::newest_results;
+use super::{Refusal, Selection, Slicer, SweepVisitor, slice_by_select};
 use crate::diagnostics::ExclusionReason;
+use crate::model::marks::key;
 use crate::model::{floor_tokens, saturate};
-use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredRef};
+use crate::{ContextBudget, ContextItem, ContextKind, CupelError, Retention, ScoredRef};
 
 /// Shortens items to their views, then drops items, in one fixed sequence of states.
 ///
@@ -19,7 +40,8 @@ use crate::{ContextBudget, ContextItem, ContextKind, CupelError, ScoredRef};
 /// less than the one before. The slicer takes the first state that fits the target, so a larger budget
 /// never drops or shortens what a smaller one keeps.
 ///
-/// Metadata keys of the candidates, whose values have no meaning unless stated:
+/// Metadata keys of the candidates, whose values have no meaning unless stated; a program sets the same as
+/// [`Marks`](crate::Marks):
 ///
 /// | key | effect |
 /// |---|---|
@@ -140,16 +162,16 @@ impl LadderStep {
 
 impl LadderSlice {
     /// The metadata key that marks a mandatory item. Its value has no meaning.
-    pub const MANDATORY: &str = "cupel:mandatory";
+    pub const MANDATORY: &str = key::MANDATORY;
 
     /// The metadata key that marks an item that is never dropped, and that every step of its kind may
     /// shorten. Its value has no meaning.
-    pub const KEEP: &str = "cupel:keep";
+    pub const KEEP: &str = key::KEEP;
 
     /// The metadata key of the level of an item in full: caps from there on leave it as it is. For an item that
     /// the caller shortened already, or whose text is within a level though the whole item is not. The level
     /// of other items is their token count.
-    pub const LEVEL: &str = "cupel:level";
+    pub const LEVEL: &str = key::LEVEL;
 
     /// Creates a slicer from its steps, in order.
     pub fn new(steps: Vec<LadderStep>) -> Self {
@@ -229,7 +251,9 @@ impl LadderSlice {
     /// the target before: those at which another state fits the target or a mark.
     fn breakpoints(&self, states: &States, targets: RangeInclusive<i64>) -> BTreeSet<i64> {
         let (first, last) = targets.into_inner();
-        // `choose` has a rule of its own for targets below 1.
+        // Between two breakpoints the same states fit, so the same one is chosen: a sweep has one
+        // run per breakpoint instead of one per target. `choose` has a rule of its own for targets
+        // below 1.
         let mut breakpoints = BTreeSet::from([first, 1]);
         let tokens = states.tokens.iter();
         for tokens in tokens.filter_map(|&tokens| i64::try_from(tokens).ok()) {
@@ -268,6 +292,9 @@ impl LadderSlice {
 }
 
 /// Returns the least target up to `last` whose share is at least `tokens`, or `last` or more if there is none.
+///
+/// By bisection over `mark`, not by division: the quotient would have to undo the rounding of the
+/// product exactly.
 fn least_with_mark(share: f64, tokens: i64, last: i64) -> i64 {
     let (mut low, mut high) = (tokens.max(0), last);
     while low < high {
@@ -281,7 +308,8 @@ fn least_with_mark(share: f64, tokens: i64, last: i64) -> i64 {
     low
 }
 
-/// Returns a share of the target, rounded down.
+/// Returns a share of the target, rounded down. A share of 1 is the target itself: binary64 would
+/// round targets from 2^53 on.
 fn mark(share: f64, target: i64) -> i64 {
     if share < 1.0 {
         floor_tokens(share * target as f64).min(target)
@@ -323,11 +351,9 @@ impl Form {
     }
 }
 
-/// Returns the level of an item in full: the metadata `cupel:level`, otherwise its token count.
+/// Returns the level of an item in full. Defaults to its token count.
 fn own_level(item: &ContextItem) -> i64 {
-    let level = item.metadata().get(LadderSlice::LEVEL);
-    let level = level.and_then(|level| level.parse().ok());
-    level.unwrap_or(item.tokens())
+    item.level().unwrap_or(item.tokens())
 }
 
 /// A candidate that one state keeps in another form than the state before.
@@ -337,12 +363,19 @@ struct Change {
     after: Form,
 }
 
-/// The sequence of states. Each is the one before with some changes.
+/// The sequence of states. Each is the one before with some changes; state 0 keeps everything in
+/// full.
+///
+/// The ranges below split the states by what the low-water marks ask of them, so that each rule of
+/// `choose` is one search in one range.
 struct States {
-    /// The tokens of each state, with the marker.
+    /// The tokens of each state, with the marker. 128 bits, because the sum of tokens may exceed
+    /// 64.
     tokens: Vec<i128>,
-    /// The number of changes up to each state.
+    /// The number of changes up to each state: state `s` is state 0 with `changes[..ends[s]]`
+    /// applied.
     ends: Vec<usize>,
+    /// Each with its form before, so that the walk goes in both directions.
     changes: Vec<Change>,
     /// Which candidates are dropped together.
     groups: Vec<Vec<usize>>,
@@ -356,6 +389,10 @@ struct States {
 }
 
 /// A range of states with the running minimum of their tokens.
+///
+/// The running minimum falls where the tokens may rise, so it can be searched by bisection, and it
+/// first falls to a limit at the very state that first fits the limit: for tokens 9, 5, 7, 3 the
+/// minima are 9, 5, 5, 3, and a limit of 6 leads to the second state in both.
 #[derive(Default)]
 struct StateRange {
     start: usize,
@@ -433,6 +470,8 @@ impl States {
                 forms.map(|(rank, form)| form.map_or(0, |it| it.tokens(ranked[rank].item)));
             saturate(tokens.map(i128::from).sum())
         };
+        // The room for the group that was dropped last is what it had minus what the state before
+        // was over the target.
         let is_last = |members: &[usize]| members.contains(&last);
         let blocking = self.groups.iter().find(|members| is_last(members));
         let blocking_tokens = blocking.map_or(0, |members| tokens_of(members));
@@ -518,11 +557,11 @@ impl<'s> Cursor<'s> {
         for (rank, before) in changed {
             let after = self.forms[rank];
             if (before == Form::Dropped) != (after == Form::Dropped) {
-                ranks.push(rank_to_u32(rank));
+                ranks.push(rank);
             }
             match after {
-                Form::View(view) => views.push((rank_to_u32(rank), Some(view))),
-                Form::Full if before != Form::Dropped => views.push((rank_to_u32(rank), None)),
+                Form::View(view) => views.push((rank, Some(view))),
+                Form::Full if before != Form::Dropped => views.push((rank, None)),
                 Form::Full | Form::Dropped => {}
             }
         }
@@ -538,6 +577,7 @@ impl<'s> Cursor<'s> {
             before.entry(rank).or_insert(self.forms[rank]);
             self.forms[rank] = form;
         };
+        // One of the two ranges is empty: forward, or backward in reverse order.
         for change in &changes[from.min(to)..to] {
             set(change.rank, change.after);
         }
@@ -549,6 +589,8 @@ impl<'s> Cursor<'s> {
     }
 }
 
+/// Applies the steps one after the other to the forms of all candidates and records what changes.
+/// The forms are those of the state that is being built.
 struct StatesBuilder<'r, 'a> {
     ranked: &'r [ScoredRef<'a>],
     marker_tokens: i64,
@@ -571,17 +613,13 @@ struct StatesBuilder<'r, 'a> {
 impl<'r, 'a> StatesBuilder<'r, 'a> {
     fn new(marker_tokens: i64, ranked: &'r [ScoredRef<'a>]) -> Self {
         let groups = ranks_by_group(ranked);
-        let has = |key: &str| -> Vec<bool> {
-            let items = ranked.iter().map(|scored| scored.item);
-            items
-                .map(|item| item.metadata().contains_key(key))
-                .collect()
-        };
-        let is_mandatory = has(LadderSlice::MANDATORY);
-        let mut is_kept = has(LadderSlice::KEEP);
-        for (is_kept, is_mandatory) in is_kept.iter_mut().zip(&is_mandatory) {
-            *is_kept |= is_mandatory;
-        }
+        let retained = ranked.iter().map(|scored| scored.item.retention());
+        let retained: Vec<Retention> = retained.collect();
+        let at_least = |least: Retention| retained.iter().map(|it| *it >= least).collect();
+        let is_mandatory: Vec<bool> = at_least(Retention::Mandatory);
+        let mut is_kept: Vec<bool> = at_least(Retention::Kept);
+        // A group is dropped as a whole or not at all, so one member that is never dropped keeps
+        // the others.
         for members in &groups {
             if members.iter().any(|&rank| is_kept[rank]) {
                 for &rank in members {
@@ -617,6 +655,7 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
         };
         let mut ranks: Vec<usize> = (0..self.ranked.len()).filter(is_capped).collect();
         for &level in levels {
+            // Mandatory candidates are cut as little as possible: one at a time, the largest first.
             if mandatory {
                 ranks.sort_by_key(|&rank| (Reverse(self.tokens_of(rank)), rank));
             }
@@ -635,7 +674,7 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
         let newest = newest_results(self.ranked, |_| true);
         for &level in levels {
             for (rank, scored) in self.ranked.iter().enumerate() {
-                let is_newest = call_of(scored).is_none_or(|call| newest[call] == rank);
+                let is_newest = scored.item.call().is_none_or(|call| newest[call] == rank);
                 if !is_newest && !self.is_mandatory[rank] {
                     self.change(rank, self.forms[rank].capped(scored.item, level));
                 }
@@ -649,6 +688,7 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
             if self.is_kept[self.groups[group][0]] {
                 continue;
             }
+            // The state that this drop starts.
             self.first_drop.get_or_insert(self.tokens.len());
             for member in 0..self.groups[group].len() {
                 self.change(self.groups[group][member], Form::Dropped);
@@ -712,7 +752,7 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
 }
 
 impl Slicer for LadderSlice {
-    selects_in_partitions!();
+    slice_by_select!();
 
     fn ladder(&self) -> Option<&LadderSlice> {
         Some(self)
@@ -739,17 +779,15 @@ impl Slicer for LadderSlice {
             marker_tokens: self.marker_tokens,
         })
     }
-}
 
-impl BuiltinSlicer for LadderSlice {
-    fn select_in(
+    fn select(
         &self,
-        _partition: Option<&ContextKind>,
         ranked: &[ScoredRef<'_>],
         budget: &ContextBudget,
     ) -> Result<Selection, CupelError> {
         let target = budget.target_tokens();
         let tokens = ranked.iter().map(|scored| i128::from(scored.item.tokens()));
+        // State 0 without building the others: most calls of a session fit.
         if target > 0 && tokens.sum::<i128>() <= i128::from(target) {
             return Ok(Selection::keep((0..ranked.len()).collect()));
         }
@@ -798,8 +836,6 @@ impl BuiltinSlicer for LadderSlice {
         }
         Some(ControlFlow::Continue(()))
     }
-
-    without! { select_unsorted prepare least_targets group_score counts }
 }
 
 #[cfg(feature = "serde")]

@@ -19,7 +19,6 @@
 //! [`RankSlice`], [`DensitySlice`], [`DiversitySlice`], [`GroupSlice`], [`NearDuplicateSlice`], [`LadderSlice`] and
 //! [`ChoiceSlice`] are additions to the specification.
 
-mod builtin;
 mod choice;
 mod count;
 mod density;
@@ -36,17 +35,14 @@ mod selection;
 mod shingles;
 #[cfg(feature = "stream")]
 mod stream;
+mod visitor;
 
 use std::collections::HashMap;
 use std::fmt;
+use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
 
-pub(crate) use builtin::chain;
-#[doc(hidden)]
-pub use builtin::{BuiltinSlicer, PreparedChoice, SweepVisitor, Unsorted, ViewChange};
 pub use choice::ChoiceSlice;
-#[doc(hidden)]
-pub use count::Counts;
 pub use count::{
     CountConstrainedKnapsackSlice, CountQuotaEntry, CountQuotaSlice, ScarcityBehavior,
 };
@@ -63,6 +59,7 @@ pub use selection::{Refusal, Selection};
 pub(crate) use selection::{check_distinct_positions, match_handles};
 #[cfg(feature = "stream")]
 pub use stream::StreamSlice;
+pub use visitor::{SweepVisitor, ViewChange};
 
 #[cfg(feature = "serde")]
 use crate::config::{ConfigError, SlicerConfig};
@@ -156,9 +153,133 @@ pub trait Slicer: Send + Sync {
         None
     }
 
-    /// Returns the shortcuts of a built-in slicer. Not part of the public interface.
-    #[doc(hidden)]
-    fn builtin(&self) -> Option<&dyn BuiltinSlicer> {
+    /// Selects from a part of the candidates: those of one kind, within its share of a
+    /// [`QuotaSlice`]. Without a kind it selects as [`select`](Self::select).
+    ///
+    /// Defaults to `select`. A slicer with rules per kind applies only those of `kind`; a slicer that
+    /// wraps another passes the kind on.
+    ///
+    /// # Errors
+    ///
+    /// As [`select`](Self::select).
+    fn select_in(
+        &self,
+        kind: Option<&ContextKind>,
+        ranked: &[ScoredRef<'_>],
+        budget: &ContextBudget,
+    ) -> Result<Selection, CupelError> {
+        let _ = kind;
+        self.select(ranked, budget)
+    }
+
+    /// Returns the kept indices of candidates in input order, if the slicer needs no ranking: those
+    /// that [`select`](Self::select) keeps of the list sorted by score, ties by position, in any
+    /// order. The pipeline then sorts only them.
+    ///
+    /// Defaults to `None`: the pipeline sorts the list and calls `select`. So must a slicer answer
+    /// that may fail, keep views or give reasons.
+    fn select_unsorted(
+        &self,
+        candidates: &[ScoredRef<'_>],
+        budget: &ContextBudget,
+    ) -> Option<Vec<usize>> {
+        let _ = (candidates, budget);
+        None
+    }
+
+    /// Returns all ranks in the order in which the slicer fills the budget, if that is all it does:
+    /// it takes every item that still fits, and skips the others.
+    ///
+    /// Defaults to `None`. A slicer that answers gets [`sweep`](Self::sweep) and
+    /// [`least_targets`](Self::least_targets) from it.
+    ///
+    /// ```
+    /// use cupel::slicer::slice_by_selection;
+    /// use cupel::*;
+    ///
+    /// /// Takes the shortest items first.
+    /// struct ShortestFirst;
+    ///
+    /// impl Slicer for ShortestFirst {
+    ///     fn slice(
+    ///         &self,
+    ///         sorted: &[ScoredItem],
+    ///         budget: &ContextBudget,
+    ///     ) -> Result<Vec<ContextItem>, CupelError> {
+    ///         slice_by_selection(self, sorted, budget)
+    ///     }
+    ///
+    ///     fn select(
+    ///         &self,
+    ///         ranked: &[ScoredRef<'_>],
+    ///         budget: &ContextBudget,
+    ///     ) -> Result<Selection, CupelError> {
+    ///         let mut left = budget.target_tokens();
+    ///         let mut order = self.fill_order(ranked).unwrap_or_default();
+    ///         order.retain(|&rank| {
+    ///             let fits = budget.target_tokens() > 0 && ranked[rank].item.tokens() <= left;
+    ///             left -= if fits { ranked[rank].item.tokens() } else { 0 };
+    ///             fits
+    ///         });
+    ///         Ok(Selection::keep(order))
+    ///     }
+    ///
+    ///     fn fill_order(&self, ranked: &[ScoredRef<'_>]) -> Option<Vec<usize>> {
+    ///         let mut order: Vec<usize> = (0..ranked.len()).collect();
+    ///         order.sort_by_key(|&rank| ranked[rank].item.tokens());
+    ///         Some(order)
+    ///     }
+    /// }
+    ///
+    /// let items = [
+    ///     ContextItem::builder("long", 30).build()?,
+    ///     ContextItem::builder("short", 20).build()?,
+    /// ];
+    /// let pipeline = Pipeline::new(RecencyScorer, ShortestFirst, ChronologicalPlacer);
+    /// let sweep = pipeline.sweep(&items, &ContextBudget::with_target(50, 50)?, 0..=1_000_000_000)?;
+    /// assert!(sweep.exact);
+    /// assert_eq!(sweep.min_budget(0), Some(50));
+    /// # Ok::<(), CupelError>(())
+    /// ```
+    fn fill_order(&self, ranked: &[ScoredRef<'_>]) -> Option<Vec<usize>> {
+        let _ = ranked;
+        None
+    }
+
+    /// Visits the choices for a range of targets, in ascending order of the target, as changes from
+    /// one choice to the next. Returns `None`, without a visit, if the slicer has no faster way than
+    /// to try each target; [`Pipeline::sweep`](crate::Pipeline::sweep) then does so.
+    ///
+    /// Defaults to the choices of the [`fill_order`](Self::fill_order). It is not passed on to
+    /// [`inner`](Self::inner), because a decorator changes the choice. Only for slicers whose choice
+    /// depends on the target alone, not on the maximum, and never exceeds it.
+    fn sweep(
+        &self,
+        ranked: &[ScoredRef<'_>],
+        targets: RangeInclusive<i64>,
+        visitor: &mut dyn SweepVisitor,
+    ) -> Option<ControlFlow<()>> {
+        fill::sweep(self.fill_order(ranked)?, ranked, targets, visitor)
+    }
+
+    /// Returns for every rank the least target from 1 to `last` at which the item is kept, or `None`
+    /// if the slicer knows no faster way than a [`sweep`](Self::sweep).
+    ///
+    /// Defaults to the least targets of the [`fill_order`](Self::fill_order).
+    fn least_targets(&self, ranked: &[ScoredRef<'_>], last: i64) -> Option<Vec<Option<i64>>> {
+        fill::least_targets(self.fill_order(ranked)?, ranked, last)
+    }
+
+    /// Returns how a group is scored, if the slicer keeps or drops groups as a whole, as
+    /// [`GroupSlice`] does. Quotas around it then divide groups, not items, by kind. Defaults to the
+    /// inner slicer's answer.
+    fn group_score(&self) -> Option<GroupScore> {
+        self.inner()?.group_score()
+    }
+
+    /// Returns the item counts per kind that this slicer requires and allows, and what it does if a
+    /// kind has fewer candidates. Defaults to `None`; those of wrapped slicers are not part of it.
+    fn counts(&self) -> Option<(&[CountQuotaEntry], ScarcityBehavior)> {
         None
     }
 
@@ -272,8 +393,50 @@ macro_rules! forward {
                 (**self).inner()
             }
 
-            fn builtin(&self) -> Option<&dyn BuiltinSlicer> {
-                (**self).builtin()
+            fn select_in(
+                &self,
+                kind: Option<&ContextKind>,
+                ranked: &[ScoredRef<'_>],
+                budget: &ContextBudget,
+            ) -> Result<Selection, CupelError> {
+                (**self).select_in(kind, ranked, budget)
+            }
+
+            fn select_unsorted(
+                &self,
+                candidates: &[ScoredRef<'_>],
+                budget: &ContextBudget,
+            ) -> Option<Vec<usize>> {
+                (**self).select_unsorted(candidates, budget)
+            }
+
+            fn fill_order(&self, ranked: &[ScoredRef<'_>]) -> Option<Vec<usize>> {
+                (**self).fill_order(ranked)
+            }
+
+            fn sweep(
+                &self,
+                ranked: &[ScoredRef<'_>],
+                targets: RangeInclusive<i64>,
+                visitor: &mut dyn SweepVisitor,
+            ) -> Option<ControlFlow<()>> {
+                (**self).sweep(ranked, targets, visitor)
+            }
+
+            fn least_targets(
+                &self,
+                ranked: &[ScoredRef<'_>],
+                last: i64,
+            ) -> Option<Vec<Option<i64>>> {
+                (**self).least_targets(ranked, last)
+            }
+
+            fn group_score(&self) -> Option<GroupScore> {
+                (**self).group_score()
+            }
+
+            fn counts(&self) -> Option<(&[CountQuotaEntry], ScarcityBehavior)> {
+                (**self).counts()
             }
 
             fn slicer_name(&self) -> &str {
@@ -382,6 +545,40 @@ pub fn slice_by_selection(
 ) -> Result<Vec<ContextItem>, CupelError> {
     let ranked = ScoredRef::from_list(sorted);
     Ok(slicer.select(&ranked, budget)?.items(&ranked))
+}
+
+/// Implements [`Slicer::slice`] by [`slice_by_selection`].
+macro_rules! slice_by_select {
+    () => {
+        fn slice(
+            &self,
+            sorted: &[$crate::ScoredItem],
+            budget: &$crate::ContextBudget,
+        ) -> Result<Vec<$crate::ContextItem>, $crate::CupelError> {
+            $crate::slicer::slice_by_selection(self, sorted, budget)
+        }
+    };
+}
+use slice_by_select;
+
+/// Implements [`Slicer::select`] by [`Slicer::select_in`] without a kind, for slicers whose choice
+/// differs inside of a partition.
+macro_rules! select_anywhere {
+    () => {
+        fn select(
+            &self,
+            ranked: &[ScoredRef<'_>],
+            budget: &ContextBudget,
+        ) -> Result<Selection, CupelError> {
+            self.select_in(None, ranked, budget)
+        }
+    };
+}
+use select_anywhere;
+
+/// Returns a slicer and the slicers it wraps, outermost first.
+pub(crate) fn chain(slicer: &dyn Slicer) -> impl Iterator<Item = &dyn Slicer> {
+    std::iter::successors(Some(slicer), |slicer| (**slicer).inner())
 }
 
 /// Returns the ranks of each kind, kinds in order of first appearance, ranks ascending.

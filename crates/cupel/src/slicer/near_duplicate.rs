@@ -19,12 +19,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::builtin::{select_in, selects_in_partitions, without};
 use super::group::ranks_by_group;
 use super::shingles::{Shingles, SimilarTexts};
-use super::{BuiltinSlicer, LadderSlice, Refusal, Selection, Slicer};
+use super::{LadderSlice, Refusal, Selection, Slicer, select_anywhere, slice_by_select};
 use crate::diagnostics::ExclusionReason;
-use crate::{ContextBudget, ContextKind, CupelError, ScoredRef};
+use crate::model::marks::key;
+use crate::{ContextBudget, ContextKind, CupelError, Retention, ScoredRef};
 
 /// Drops items that are similar to a better one in the window, and results that a newer result of the same
 /// call supersedes; an inner slicer chooses among the rest.
@@ -104,7 +104,7 @@ pub struct NearDuplicateSlice {
 
 impl NearDuplicateSlice {
     /// The metadata key that identifies the call of a result.
-    pub const CALL: &str = "cupel:call";
+    pub const CALL: &str = key::CALL;
 
     /// Drops near-duplicates from what `inner` chooses: a similarity of 0.8, shingles of 3 words.
     pub fn new(inner: impl Slicer + 'static) -> Self {
@@ -171,7 +171,7 @@ pub(super) fn newest_results<'a>(
 ) -> HashMap<&'a str, usize> {
     let mut newest: HashMap<&str, usize> = HashMap::new();
     for (rank, scored) in ranked.iter().enumerate() {
-        if let Some(call) = call_of(scored).filter(|_| is_included(rank)) {
+        if let Some(call) = scored.item.call().filter(|_| is_included(rank)) {
             let newest = newest.entry(call).or_insert(rank);
             if recency(scored) > recency(&ranked[*newest]) {
                 *newest = rank;
@@ -179,12 +179,6 @@ pub(super) fn newest_results<'a>(
         }
     }
     newest
-}
-
-/// Returns the call that a candidate is the result of.
-pub(super) fn call_of<'a>(scored: &ScoredRef<'a>) -> Option<&'a str> {
-    let call = scored.item.metadata().get(NearDuplicateSlice::CALL);
-    call.map(String::as_str)
 }
 
 /// Returns a key that is greater for newer candidates.
@@ -206,7 +200,6 @@ struct Candidates<'r, 'a> {
 impl<'r, 'a> Candidates<'r, 'a> {
     fn new(ranked: &'r [ScoredRef<'a>], shingle_size: usize) -> Self {
         let contents = ranked.iter().map(|scored| scored.item.content());
-        let meta = |rank: usize, key: &str| ranked[rank].item.metadata().get(key);
         let groups = ranks_by_group(ranked);
         let mut group_of = vec![0; ranked.len()];
         for (group, members) in groups.iter().enumerate() {
@@ -214,13 +207,11 @@ impl<'r, 'a> Candidates<'r, 'a> {
                 group_of[rank] = group;
             }
         }
-        let is_mandatory = |rank| {
-            meta(rank, LadderSlice::MANDATORY).is_some() || meta(rank, LadderSlice::KEEP).is_some()
-        };
+        let is_mandatory = |rank: usize| ranked[rank].item.retention() > Retention::Droppable;
         Self {
             ranked,
             shingles: Shingles::new(contents, shingle_size),
-            calls: ranked.iter().map(call_of).collect(),
+            calls: ranked.iter().map(|scored| scored.item.call()).collect(),
             is_mandatory: (0..ranked.len()).map(is_mandatory).collect(),
             groups,
             group_of,
@@ -269,7 +260,8 @@ impl<'r, 'a> Candidates<'r, 'a> {
 }
 
 impl Slicer for NearDuplicateSlice {
-    selects_in_partitions!();
+    slice_by_select!();
+    select_anywhere!();
 
     fn inner(&self) -> Option<&dyn Slicer> {
         Some(&self.inner)
@@ -295,12 +287,10 @@ impl Slicer for NearDuplicateSlice {
             inner: inner.map_err(|error| error.within("inner"))?.into(),
         })
     }
-}
 
-impl BuiltinSlicer for NearDuplicateSlice {
     fn select_in(
         &self,
-        partition: Option<&ContextKind>,
+        kind: Option<&ContextKind>,
         ranked: &[ScoredRef<'_>],
         budget: &ContextBudget,
     ) -> Result<Selection, CupelError> {
@@ -313,7 +303,7 @@ impl BuiltinSlicer for NearDuplicateSlice {
             let is_offered = |rank: &usize| !is_removed[candidates.group_of[*rank]];
             let offered: Vec<usize> = (0..ranked.len()).filter(is_offered).collect();
             let list: Vec<ScoredRef<'_>> = offered.iter().map(|&rank| ranked[rank]).collect();
-            let chosen = select_in(&self.inner, partition, &list, budget)?;
+            let chosen = self.inner.select_in(kind, &list, budget)?;
             let mut selection = Selection::default();
             let kept = selection.adopt(chosen, &offered)?;
             let mut is_kept = vec![false; ranked.len()];
@@ -350,8 +340,6 @@ impl BuiltinSlicer for NearDuplicateSlice {
             }
         }
     }
-
-    without! { select_unsorted prepare sweep least_targets group_score counts }
 }
 
 #[cfg(feature = "serde")]

@@ -3,11 +3,11 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::builtin::{counts_in, group_score, select_in, selects_in_partitions, without};
+use super::count::{fall_short, required};
 use super::group::select_groups;
 use super::{
-    BuiltinSlicer, QuotaConstraint, QuotaConstraintMode, QuotaPolicy, Selection, Slicer,
-    check_distinct, check_no_ladder, ranks_by_kind,
+    QuotaConstraint, QuotaConstraintMode, QuotaPolicy, Selection, Slicer, chain, check_distinct,
+    check_no_ladder, ranks_by_kind, select_anywhere, slice_by_select,
 };
 use crate::model::{floor_tokens, saturate};
 use crate::{ContextBudget, ContextKind, CupelError, ScoredRef};
@@ -150,7 +150,7 @@ impl QuotaSlice {
             ran.insert(*kind);
             let part: Vec<_> = ranks.iter().map(|&rank| ranked[rank]).collect();
             let limits = ContextBudget::limits(cap, target);
-            let chosen = select_in(&self.inner, Some(*kind), &part, &limits)?;
+            let chosen = self.inner.select_in(Some(*kind), &part, &limits)?;
             let kept = selection.adopt(chosen, ranks)?;
             selection.extend(kept);
         }
@@ -166,17 +166,24 @@ impl QuotaSlice {
         ran: &HashSet<&ContextKind>,
         selection: &mut Selection,
     ) -> Result<(), CupelError> {
-        let counts: Vec<_> = counts_in(&self.inner).collect();
-        for (level, counts) in counts.iter().enumerate() {
+        let mut levels = Vec::new();
+        for slicer in chain(&self.inner) {
+            let Some((entries, scarcity)) = slicer.counts() else {
+                continue;
+            };
             let mut absent = Selection::default();
-            for entry in counts.required(within) {
+            for entry in required(entries, within) {
                 if !ran.contains(entry.kind()) {
-                    counts.fall_short(entry, 0, &mut absent)?;
+                    fall_short(slicer.slicer_name(), scarcity, entry, 0, &mut absent)?;
                 }
             }
-            selection.add_shortfalls(level, absent);
+            selection.add_shortfalls(levels.len(), absent);
+            levels.push(entries);
         }
-        selection.sort_shortfalls(|level, kind| counts.get(level)?.index_of(kind));
+        selection.sort_shortfalls(|level, kind| {
+            let mut entries = levels.get(level)?.iter();
+            entries.position(|entry| entry.kind().as_str() == kind)
+        });
         Ok(())
     }
 
@@ -217,7 +224,8 @@ impl QuotaSlice {
 }
 
 impl Slicer for QuotaSlice {
-    selects_in_partitions!();
+    slice_by_select!();
+    select_anywhere!();
 
     fn inner(&self) -> Option<&dyn Slicer> {
         Some(&self.inner)
@@ -245,21 +253,17 @@ impl Slicer for QuotaSlice {
             inner: inner.map_err(|error| error.within("inner"))?.into(),
         })
     }
-}
 
-impl BuiltinSlicer for QuotaSlice {
     fn select_in(
         &self,
-        partition: Option<&ContextKind>,
+        kind: Option<&ContextKind>,
         ranked: &[ScoredRef<'_>],
         budget: &ContextBudget,
     ) -> Result<Selection, CupelError> {
-        select_groups(group_score(&self.inner), ranked, budget, |ranked| {
-            self.share_out(partition, ranked, budget)
+        select_groups(self.group_score(), ranked, budget, |ranked| {
+            self.share_out(kind, ranked, budget)
         })
     }
-
-    without! { select_unsorted prepare sweep least_targets group_score counts }
 }
 
 impl QuotaPolicy for QuotaSlice {

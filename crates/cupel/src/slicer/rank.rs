@@ -1,7 +1,6 @@
 //! [`RankSlice`].
 
-use super::builtin::{BuiltinSlicer, selects_in_partitions};
-use super::fill::FillOrder;
+use super::fill::fills_by_key;
 use crate::{ScoredRef, Slicer};
 
 /// Takes items in rank order while they fit, and skips those that do not.
@@ -24,19 +23,16 @@ use crate::{ScoredRef, Slicer};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct RankSlice;
 
-/// By score, the order of the ranking.
-impl FillOrder for RankSlice {
-    fn key(&self, scored: &ScoredRef<'_>) -> f64 {
-        scored.score
-    }
-
-    fn order(&self, ranked: &[ScoredRef<'_>]) -> Vec<usize> {
-        (0..ranked.len()).collect()
+impl RankSlice {
+    /// Returns the same key for every item: ties are taken by rank.
+    #[expect(clippy::unused_self, reason = "`fills_by_key` calls a method")]
+    fn key(self, _: &ScoredRef<'_>) -> f64 {
+        0.0
     }
 }
 
 impl Slicer for RankSlice {
-    selects_in_partitions! {}
+    fills_by_key!();
 
     #[cfg(feature = "serde")]
     fn to_config(&self) -> Result<super::SlicerConfig, super::ConfigError> {

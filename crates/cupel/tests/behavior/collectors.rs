@@ -8,9 +8,9 @@ use std::time::Duration;
 use cupel::{
     ContextBudget, ContextItem, CountQuotaEntry, CountQuotaSlice, CountRequirementShortfall,
     CupelError, DiagnosticTraceCollector, ExclusionReason, GreedySlice, InclusionReason,
-    NullTraceCollector, OverflowEvent, OverflowStrategy, Pipeline, PipelineStage, Policy,
-    PolicyBuilder, QuotaSlice, ScarcityBehavior, Scorer, Selection, SelectionReport,
-    StageTraceSnapshot, TraceCollector, TraceDetailLevel, TraceEvent,
+    NullTraceCollector, OverflowEvent, OverflowStrategy, PipelineStage, Policy, PolicyBuilder,
+    QuotaSlice, ScarcityBehavior, Scorer, Selection, SelectionReport, StageTraceSnapshot,
+    TraceCollector, TraceDetailLevel, TraceEvent,
 };
 
 use super::{
@@ -589,8 +589,8 @@ fn every_way_to_a_report_gives_the_same_report() {
     assert_eq!(told_budget, budget);
     assert_eq!(included(&own), contents(&window));
     let dry = policy.dry_run(&items, &budget).unwrap();
-    let by_pipeline = Pipeline::from(policy.clone());
-    let other = Pipeline::from(super::policy().build().unwrap());
+    let by_pipeline = policy.clone();
+    let other = super::policy().build().unwrap();
     for report in [
         own,
         by_pipeline.dry_run(&items, &budget).unwrap(),
@@ -713,7 +713,7 @@ fn an_accepted_overflow_reaches_the_observer_from_every_entry_point() {
     policy.run(&items, &budget).unwrap();
     policy.dry_run(&items, &budget).unwrap();
     policy.run_traced(&items, &budget, &mut log).unwrap();
-    Pipeline::from(policy).run_indices(&items, &budget).unwrap();
+    policy.run_indices(&items, &budget).unwrap();
     let events = seen.take();
     assert_eq!(
         events,
@@ -873,7 +873,7 @@ fn stage_events_carry_wall_clock_time_and_item_events_none() {
 #[test]
 fn one_pipeline_serves_two_threads_with_a_collector_each() {
     let (policy, items, budget) = eventful();
-    let pipeline = Pipeline::from(policy);
+    let pipeline = policy;
     let barrier = Barrier::new(2);
     let check = |items: &[ContextItem]| {
         let expected = timeless(pipeline.dry_run(items, &budget).unwrap());

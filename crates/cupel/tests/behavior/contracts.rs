@@ -6,9 +6,9 @@ use cupel::{
     CompositeScorer, ContextBudget, ContextItem, ContractViolation, CountConstrainedKnapsackSlice,
     CountQuotaEntry, CountQuotaSlice, CupelError, DiagnosticTraceCollector, ExclusionReason,
     FrequencyScorer, FusionMethod, FusionScorer, GreedySlice, InclusionReason, KnapsackSlice,
-    OverflowStrategy, Pipeline, PolicyBuilder, ProductScorer, QuotaEntry, QuotaSlice,
-    ReflexiveScorer, Refusal, ScaledScorer, ScarcityBehavior, ScoredItem, ScoredRef, Scorer,
-    Selection, Slicer, StrategyRole,
+    OverflowStrategy, PolicyBuilder, ProductScorer, QuotaEntry, QuotaSlice, ReflexiveScorer,
+    Refusal, ScaledScorer, ScarcityBehavior, ScoredItem, ScoredRef, Scorer, Selection, Slicer,
+    StrategyRole,
 };
 
 use super::{
@@ -622,7 +622,7 @@ fn budget_simulation_refuses_by_what_a_slicer_contains() {
     ];
     let items = candidates();
     for (slicer, search, marginal) in table {
-        let pipeline = Pipeline::from(policy().slicer(slicer).build().unwrap());
+        let pipeline = policy().slicer(slicer).build().unwrap();
         let refused = |code: &str| code == "PipelineConfig";
         let found = pipeline.find_min_budget_for(&items, &budget(100), &items[0], 50);
         assert_eq!(found.is_err_and(|error| refused(error.code())), search);

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use cupel::{
-    ChronologicalPlacer, ContextBudget, ContextItem, ContextKind, CupelError, KindScorer, Pipeline,
-    Placer, Policy, ScoredItem, ScoredRef, Scorer, SelectionReport, TagScorer, UShapedPlacer,
+    ChronologicalPlacer, ContextBudget, ContextItem, ContextKind, CupelError, KindScorer, Placer,
+    Policy, ScoredItem, ScoredRef, Scorer, SelectionReport, TagScorer, UShapedPlacer,
 };
 
 use super::{
@@ -100,7 +100,7 @@ fn answers() -> String {
     let slots = (0..6).map(|n| (kind(&n.to_string()), n));
     let budget = ContextBudget::new(80, 60, 0, slots.collect(), 5.0).unwrap();
     for builder in policies().into_iter().chain([by_tag]) {
-        let pipeline = Pipeline::from(builder.build().unwrap());
+        let pipeline = builder.build().unwrap();
         let report = pipeline.dry_run(&items, &budget).map(bytes);
         let marginal = pipeline.get_marginal_items(&items, &budget, 9);
         let marginal = marginal.map(|items| owned(&contents(&items)));

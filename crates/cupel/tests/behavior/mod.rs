@@ -18,9 +18,9 @@ use cupel::{
     ChronologicalPlacer, CompositeScorer, ContextBudget, ContextItem, ContextItemBuilder,
     ContextKind, CountConstrainedKnapsackSlice, CountQuotaEntry, CountQuotaSlice, CupelError,
     DiagnosticTraceCollector, FrequencyScorer, GreedySlice, KindScorer, KnapsackSlice,
-    OverflowStrategy, Pipeline, Placer, PolicyBuilder, PriorityScorer, QuotaEntry, QuotaSlice,
-    RecencyScorer, ReflexiveScorer, ScaledScorer, ScarcityBehavior, ScoredItem, ScoredRef, Scorer,
-    Selection, SelectionReport, Slicer, UShapedPlacer,
+    OverflowStrategy, Placer, PolicyBuilder, PriorityScorer, QuotaEntry, QuotaSlice, RecencyScorer,
+    ReflexiveScorer, ScaledScorer, ScarcityBehavior, ScoredItem, ScoredRef, Scorer, Selection,
+    SelectionReport, Slicer, UShapedPlacer,
 };
 use cupel_conformance::testing::Random;
 
@@ -157,7 +157,7 @@ fn outcome(
         window,
         "a dry run"
     );
-    let indices = Pipeline::from(policy).run_indices(items, budget);
+    let indices = policy.run_indices(items, budget);
     let indices = indices.map(|window| window.iter().map(|&i| items[i].clone()).collect());
     assert_eq!(indices.map(names), window, "a run by positions");
     window

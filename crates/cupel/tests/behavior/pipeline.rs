@@ -27,8 +27,8 @@ fn copies_are_dropped_and_overflow_is_an_error_unless_said_otherwise() {
     let pipelines = [
         complete().build().unwrap(),
         Pipeline::new(ReflexiveScorer, everything(), UShapedPlacer),
-        Pipeline::from(Policy::new(ReflexiveScorer, everything(), UShapedPlacer)),
-        Pipeline::from(policy().slicer(everything()).build().unwrap()),
+        Policy::new(ReflexiveScorer, everything(), UShapedPlacer),
+        policy().slicer(everything()).build().unwrap(),
     ];
     let items = [item("same", 10), item("same", 10)];
     for pipeline in pipelines {
@@ -106,7 +106,7 @@ fn pipelines_and_policies_can_be_sent_shared_and_cloned() {
     fn shared<T: Send + Sync + Clone + std::fmt::Debug>(_: &T) {}
     let policy = policy().build().unwrap();
     shared(&policy);
-    shared(&Pipeline::from(policy));
+    shared(&policy);
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn a_policy_a_clone_and_a_pipeline_of_it_answer_alike() {
     let mut random = Random::new(11);
     for builder in policies() {
         let policy = builder.build().unwrap();
-        let pipeline = Pipeline::from(policy.clone());
+        let pipeline = policy.clone();
         assert_eq!(pipeline.policy().deduplication(), policy.deduplication());
         assert_eq!(
             pipeline.policy().overflow_strategy(),
@@ -166,10 +166,7 @@ fn a_clone_shares_the_overflow_observer() {
         .build()
         .unwrap();
     policy.clone().run(&[item("a", 10)], &budget(9)).unwrap();
-    Pipeline::from(policy)
-        .clone()
-        .run(&[item("a", 10)], &budget(7))
-        .unwrap();
+    policy.clone().run(&[item("a", 10)], &budget(7)).unwrap();
     assert_eq!(seen.take(), [1, 3]);
 
     let observer = seen.clone();
@@ -227,7 +224,7 @@ fn selected_items_are_the_callers_own_untouched_handles() {
         let policy = builder.build().unwrap();
         let (items, budget) = random.run();
         let fields = format!("{items:?} {budget:?}");
-        let pipeline = Pipeline::from(policy.clone());
+        let pipeline = policy.clone();
         let positions = pipeline.run_indices(&items, &budget);
         if let Ok(window) = policy.run(&items, &budget) {
             for (item, &position) in window.iter().zip(positions.as_ref().unwrap()) {
@@ -360,7 +357,7 @@ fn equal_items_are_candidates_each() {
             (report.included.len(), report.excluded.len()),
             (count, 3 - count)
         );
-        let places = Pipeline::from(policy).run_indices(&items, &budget(tokens));
+        let places = policy.run_indices(&items, &budget(tokens));
         assert_eq!(places.unwrap(), [0, 1, 2][..count]);
     }
 }

@@ -110,17 +110,17 @@ fn pipeline() -> Pipeline {
 fn pipelines_and_policies_print_their_strategies() {
     assert_eq!(
         format!("{:?}", Pipeline::builder()),
-        "PipelineBuilder { scorer: false, slicer: false, placer: false, \
+        "PolicyBuilder { scorer: false, slicer: false, placer: false, \
          deduplication: true, overflow_strategy: Throw }"
     );
     assert_eq!(
         format!("{:?}", builder().deduplication(false)),
-        "PipelineBuilder { scorer: ReflexiveScorer, slicer: GreedySlice, \
+        "PolicyBuilder { scorer: ReflexiveScorer, slicer: GreedySlice, \
          placer: ChronologicalPlacer, deduplication: false, overflow_strategy: Throw }"
     );
     assert_eq!(
         format!("{:?}", pipeline()),
-        "Pipeline { scorer: ReflexiveScorer, slicer: GreedySlice, \
+        "Policy { scorer: ReflexiveScorer, slicer: GreedySlice, \
          placer: ChronologicalPlacer, deduplication: true, overflow_strategy: Throw }"
     );
 

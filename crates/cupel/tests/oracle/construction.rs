@@ -254,18 +254,17 @@ fn construct_product(children: &[Document]) -> Verdict {
 
 // DecayScorer, Curve Factories: the preconditions.
 fn validate_curve(curve: &Document) -> Verdict {
-    let positive = |table: &Document, key: &str| {
-        let message = format!("{key} must be positive");
-        scorer_rule(duration(table, key) <= TimeDelta::zero(), &message)
+    let positive = |table: &Document, key: &str, message: &str| {
+        scorer_rule(duration(table, key) <= TimeDelta::zero(), message)
     };
     match name_of(curve) {
-        "exponential" => positive(curve, "half_life"),
-        "window" => positive(curve, "max_age"),
+        "exponential" => positive(curve, "half_life", "halfLife must be positive"),
+        "window" => positive(curve, "max_age", "maxAge must be positive"),
         _ => {
             let windows = list(curve, "windows");
             scorer_rule(windows.is_empty(), "a step curve needs a window")?;
             for window in windows {
-                positive(window, "max_age")?;
+                positive(window, "max_age", "maxAge must be positive")?;
                 let score = number(window, "score", 0.0);
                 scorer_rule(!score.is_finite(), "a window's score must be finite")?; // R054
             }

@@ -54,14 +54,15 @@ pub(super) fn entries(scorer: &Document) -> Vec<(&Document, f64)> {
         .collect()
 }
 
-/// A duration, which generators and vectors write as a number of seconds.
+/// A duration, which generators and vectors write as a number of seconds: to the nearest nanosecond.
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "random durations are short"
+    reason = "durations of vectors are in range"
 )]
 pub(super) fn duration(document: &Document, key: &str) -> TimeDelta {
-    let nanoseconds = number(document, key, 0.0) * 1e9;
-    TimeDelta::nanoseconds(nanoseconds.round() as i64)
+    let seconds = number(document, key, 0.0);
+    let whole = TimeDelta::seconds(seconds.trunc() as i64);
+    whole + TimeDelta::nanoseconds((seconds.fract() * 1e9).round() as i64)
 }
 
 /// The slicer inside another; `greedy` if it is left out.

@@ -6,7 +6,16 @@ use crate::model::saturate;
 use crate::pipeline::PreparedRun;
 use crate::{ContextBudget, CupelError};
 
-/// The budgets of a sweep.
+/// The budgets of a sweep, and the conversion between a budget and what it leaves to the slicer.
+///
+/// With a target of 100, a maximum of 120, a reserve of 30 for the answer and pinned items of 15 tokens:
+///
+/// ```text
+/// taken       15 pinned + 30 - (120 - 100) = 25: the gap between both limits holds a part of the reserve
+/// target 80   leaves 80 - 25 = 55 to the slicer, less the safety margin
+/// ```
+///
+/// The slicer's changes come as such effective targets; `first_with_effective` finds their budgets.
 pub(super) struct Axis<'a> {
     budget: &'a ContextBudget,
     pub(super) from: i64,
@@ -69,6 +78,7 @@ impl<'a> Axis<'a> {
         if wanted <= 0 {
             self.from
         } else if self.budget.estimation_safety_margin_percent() > 0.0 {
+            // The margin rounds, so that several budgets have one effective target.
             self.first(|target| self.effective(target) >= wanted)
         } else {
             let enough = saturate(i128::from(wanted) + self.taken);

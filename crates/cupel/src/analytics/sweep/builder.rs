@@ -10,6 +10,16 @@ use crate::slicer::{SweepVisitor, ViewChange};
 use crate::{ContextItem, ContextView, CupelError};
 
 /// Builds a sweep, one budget after another in ascending order.
+///
+/// The slicer reports changes, and a change ends the step before it. Items of 5 and 10 tokens, the
+/// latter better:
+///
+/// ```text
+/// change at 5    {5} enters         step 0..=4: nothing
+/// change at 10   5 leaves, 10 enters    step 5..=9: {5}, interval 5..=9 of the first item
+/// change at 15   5 enters           step 10..=14: {10}
+/// end at 20                         step 15..=20: {10, 5}, intervals 15..=20 and 10..=20
+/// ```
 pub(super) struct SweepBuilder<'s, 'a> {
     prepared: &'s PreparedRun<'a>,
     axis: &'s Axis<'a>,
@@ -44,7 +54,8 @@ struct Window {
 struct Candidate {
     /// As it is in the window, or in full.
     tokens: i64,
-    /// In multiples of 2^-64: additions to a fixed-point sum can be undone exactly.
+    /// In multiples of 2^-64: additions to a fixed-point sum can be undone exactly. A sum of binary64
+    /// numbers would depend on which items entered and left before.
     score: i128,
     from: i64,
     /// The first budget at which it is out again, or [`STILL_IN`](Self::STILL_IN).
@@ -66,10 +77,12 @@ impl Candidate {
 }
 
 impl<'s, 'a> SweepBuilder<'s, 'a> {
-    /// The largest number of steps that are recorded: about 200 MB.
+    /// The largest number of steps that are recorded: about 200 MB. 100,000 random items have 1.8 million
+    /// up to the budget that holds all of them.
     const MOST_STEPS: usize = 1 << 22;
 
-    /// The number of steps between two calls of the observer.
+    /// The number of steps between two calls of the observer: a fraction of a millisecond, so that
+    /// Ctrl-C ends a sweep at once and the calls cost nothing.
     const STEPS_PER_CALL: usize = 1 << 12;
 
     pub(super) fn new(
@@ -205,7 +218,7 @@ impl<'s, 'a> SweepBuilder<'s, 'a> {
             let view = self.candidates[index].view;
             self.prepared.score(index) * self.view_value(index, view.map(|(view, _)| view))
         });
-        scores.fold(to_score(self.window.score), |sum, score| sum + score)
+        scores.fold(self.window.score as f64 / UNITS, |sum, score| sum + score)
     }
 
     /// Returns the share of a candidate's score that a view of it keeps.
@@ -287,7 +300,7 @@ impl<'s, 'a> SweepBuilder<'s, 'a> {
 }
 
 impl SweepVisitor for SweepBuilder<'_, '_> {
-    fn change(&mut self, target: i64, ranks: &[u32], views: &[ViewChange]) -> ControlFlow<()> {
+    fn change(&mut self, target: i64, ranks: &[usize], views: &[ViewChange]) -> ControlFlow<()> {
         let budget = self.axis.first_with_effective(target);
         self.advance(budget.max(self.first_valid));
         if self.is_too_long() {
@@ -301,12 +314,12 @@ impl SweepVisitor for SweepBuilder<'_, '_> {
         }
         let ranked = self.prepared.ranked();
         for &rank in ranks {
-            if let Some(candidate) = ranked.get(rank as usize) {
+            if let Some(candidate) = ranked.get(rank) {
                 self.toggle(candidate);
             }
         }
         for &(rank, view) in views {
-            if let Some(candidate) = ranked.get(rank as usize) {
+            if let Some(candidate) = ranked.get(rank) {
                 self.set_view(candidate, view);
             }
         }
@@ -331,25 +344,6 @@ fn view_interval(view: usize, from: i64, end: i64) -> Option<ViewInterval> {
     (from <= to).then_some(ViewInterval { from, to, view })
 }
 
-/// Returns multiples of 2^-64 as the nearest number.
-///
-/// The conversion of a 128-bit integer is a function call. Most sums are at least 2: the integer part is exact
-/// then, and the fraction rounded to odd at 2^-53 leaves one rounding to the addition (Boldo and
-/// Melquiond 2008).
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the upper and the lower half"
-)]
-fn to_score(multiples: i128) -> f64 {
-    let (integer, fraction) = ((multiples >> 64) as i64, multiples as u64);
-    if (2..1 << 52).contains(&integer) {
-        let odd = fraction >> 11 | u64::from(fraction & 0x7ff != 0);
-        return integer as f64 + odd as f64 / (1_u64 << 53) as f64;
-    }
-    multiples as f64 / UNITS
-}
-
 /// 2^64.
 const UNITS: f64 = 18_446_744_073_709_551_616.0;
 
@@ -362,33 +356,4 @@ const UNITS: f64 = 18_446_744_073_709_551_616.0;
 fn multiples(score: f64) -> Option<i128> {
     const LARGE: f64 = 2_147_483_648.0;
     (score.abs() < LARGE).then_some((score * UNITS) as i128)
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::{UNITS, to_score};
-
-    #[test]
-    fn a_sum_just_above_halfway_is_rounded_up() {
-        // Between 2 and its successor, of which 2^13 multiples are one: 3/4 and a little more.
-        let sum = (2 << 64) + 3 * (1 << 11) + 1;
-        assert_eq!(to_score(sum), 2.0_f64.next_up());
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-        #[test]
-        fn a_sum_becomes_the_nearest_number(sum in any::<i128>(), shift in 0_u32..127) {
-            let sum = sum >> shift;
-            // Halfway between two numbers, and next to it.
-            let digits = 128 - sum.unsigned_abs().leading_zeros();
-            let half = 1_i128 << digits.saturating_sub(54);
-            let halfway = sum & !(2 * half - 1) | half;
-            for sum in [sum, halfway - 1, halfway, halfway + 1] {
-                prop_assert_eq!(to_score(sum).to_bits(), (sum as f64 / UNITS).to_bits(), "{}", sum);
-            }
-        }
-    }
 }

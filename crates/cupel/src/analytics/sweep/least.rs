@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use super::axis::Axis;
 use super::builder::SweepBuilder;
 use super::{Observer, SweepProgress};
-use crate::pipeline::PreparedRun;
+use crate::pipeline::{Choice, PreparedRun};
 use crate::slicer::{SweepVisitor, ViewChange};
 use crate::{ContextBudget, ContextItem, CupelError, Pipeline};
 
@@ -76,7 +76,7 @@ impl Pipeline {
         mut observer: impl FnMut(SweepProgress) -> ControlFlow<()>,
     ) -> Result<MinBudgets, CupelError> {
         let axis = Axis::new(budget, &(0..=ceiling))?;
-        let prepared = PreparedRun::new(self.policy(), items)?;
+        let prepared = PreparedRun::new(self, items)?;
         let axis = axis.with_pinned(prepared.pinned_tokens());
         if let Some(budgets) = least_budgets(&prepared, &axis) {
             return Ok(MinBudgets {
@@ -86,10 +86,9 @@ impl Pipeline {
             });
         }
         let mut entries = FirstEntries::new(&prepared, &axis, &mut observer);
-        if let Some(slicer) = self.policy().slicer().builtin()
-            && let Some(_) =
-                slicer.sweep(&prepared.scored(), axis.effective_targets(), &mut entries)
-        {
+        let slicer = self.slicer();
+        let swept = slicer.sweep(&prepared.scored(), axis.effective_targets(), &mut entries);
+        if swept.is_some() {
             return Ok(MinBudgets {
                 exact: true,
                 budgets: entries.budgets,
@@ -123,7 +122,7 @@ fn pinned_budgets(prepared: &PreparedRun<'_>, axis: &Axis<'_>) -> Vec<Option<i64
 
 /// Returns the least budgets of all candidates if the slicer knows its least targets.
 fn least_budgets(prepared: &PreparedRun<'_>, axis: &Axis<'_>) -> Option<Vec<Option<i64>>> {
-    let slicer = prepared.policy().slicer().builtin()?;
+    let slicer = prepared.policy().slicer();
     let targets = slicer.least_targets(&prepared.scored(), axis.effective(axis.to))?;
     let mut budgets = pinned_budgets(prepared, axis);
     for (candidate, target) in prepared.ranked().iter().zip(targets) {
@@ -185,7 +184,7 @@ impl<'s, 'a> FirstEntries<'s, 'a> {
 }
 
 impl SweepVisitor for FirstEntries<'_, '_> {
-    fn change(&mut self, target: i64, ranks: &[u32], views: &[ViewChange]) -> ControlFlow<()> {
+    fn change(&mut self, target: i64, ranks: &[usize], views: &[ViewChange]) -> ControlFlow<()> {
         const CHANGES_PER_CALL: usize = 1 << 12;
         let budget = self.axis.first_with_effective(target);
         let budget = budget.max(self.first_valid);
@@ -197,15 +196,15 @@ impl SweepVisitor for FirstEntries<'_, '_> {
         }
         let ranked = self.prepared.ranked();
         for &rank in ranks {
-            self.is_in[rank as usize] ^= true;
-            self.is_shortened[rank as usize] = false;
+            self.is_in[rank] ^= true;
+            self.is_shortened[rank] = false;
         }
         for &(rank, view) in views {
-            self.is_shortened[rank as usize] = view.is_some();
+            self.is_shortened[rank] = view.is_some();
         }
         let changed = ranks.iter().copied();
         for rank in changed.chain(views.iter().map(|(rank, _)| *rank)) {
-            let (rank, candidate) = (rank as usize, ranked.at(rank as usize));
+            let candidate = ranked.at(rank);
             if !self.is_in[rank] {
                 continue;
             }
@@ -248,6 +247,8 @@ pub(in crate::analytics) fn least_growth(
     candidate: usize,
     in_full: bool,
 ) -> Option<i64> {
+    // Farther than a model's whole window the answer would help nobody; one run per budget is slower
+    // by orders of magnitude than a sweep, and 2,048 of them are about what someone waits for.
     const FARTHEST: i64 = 1 << 17;
     const FARTHEST_ONE_BY_ONE: i64 = 1 << 11;
     let rank = prepared.ranked().iter().position(|c| c == candidate)?;
@@ -258,24 +259,18 @@ pub(in crate::analytics) fn least_growth(
         let axis = Axis::new(budget, &(now..=now.checked_add(span)?)).ok()?;
         let axis = axis.with_pinned(prepared.pinned_tokens());
         let mut entry = FirstEntry {
-            rank: u32::try_from(rank).ok()?,
+            rank,
             in_full,
             is_in: false,
             target: None,
         };
-        let swept = prepared
-            .policy()
-            .slicer()
-            .builtin()
-            .and_then(|slicer| slicer.sweep(&scored, axis.effective_targets(), &mut entry));
+        let slicer = prepared.policy().slicer();
+        let swept = slicer.sweep(&scored, axis.effective_targets(), &mut entry);
         if swept.is_none() {
-            let selects_any_form = prepared.selects(candidate);
             let selects = |budget: &ContextBudget| {
-                if in_full {
-                    prepared.selects_in_full(candidate, budget)
-                } else {
-                    selects_any_form(budget)
-                }
+                let Choice { kept, shortened } = prepared.select(budget)?;
+                let is_wanted_form = !in_full || shortened.view(candidate).is_none();
+                Ok::<_, CupelError>(is_wanted_form && kept.contains(&candidate))
             };
             return (0..=FARTHEST_ONE_BY_ONE).find(|growth| {
                 let budget = now.checked_add(*growth).map(|target| axis.at(target));
@@ -286,7 +281,8 @@ pub(in crate::analytics) fn least_growth(
         if let Some(target) = entry.target {
             return Some(axis.first_with_effective(target) - now);
         }
-        // A knapsack's table grows with the span, so small spans are tried first.
+        // A knapsack's table grows with the span, so small spans are tried first. All of them together
+        // cost at most twice the last one.
         span *= 2;
     }
     None
@@ -294,14 +290,14 @@ pub(in crate::analytics) fn least_growth(
 
 /// Finds the first target at which a rank is chosen, as any form or in full.
 struct FirstEntry {
-    rank: u32,
+    rank: usize,
     in_full: bool,
     is_in: bool,
     target: Option<i64>,
 }
 
 impl SweepVisitor for FirstEntry {
-    fn change(&mut self, target: i64, ranks: &[u32], views: &[ViewChange]) -> ControlFlow<()> {
+    fn change(&mut self, target: i64, ranks: &[usize], views: &[ViewChange]) -> ControlFlow<()> {
         let toggles = ranks.iter().filter(|rank| **rank == self.rank).count();
         let view = views.iter().find(|(rank, _)| *rank == self.rank);
         if toggles == 0 && view.is_none() {

@@ -253,8 +253,9 @@ impl Pipeline {
     /// to try them one by one: at most [`SWEEP_SAMPLES`](Self::SWEEP_SAMPLES), and fewer for large
     /// runs, so that candidates times wrapped slicers times budgets stay below 2^27, but at least 64.
     pub fn sweep_samples(&self, candidates: usize) -> usize {
+        // Some ten seconds of work at most, a fifth of it for usual slicers.
         const MOST_VISITS: usize = 1 << 27;
-        let depth = chain(self.policy().slicer()).count();
+        let depth = chain(self.slicer()).count();
         let visits = candidates.saturating_mul(depth).max(1);
         (MOST_VISITS / visits).clamp(64, Self::SWEEP_SAMPLES)
     }
@@ -309,17 +310,17 @@ impl Pipeline {
         mut observer: impl FnMut(SweepProgress) -> ControlFlow<()>,
     ) -> Result<BudgetSweep, CupelError> {
         let axis = Axis::new(budget, &targets)?;
-        let prepared = PreparedRun::new(self.policy(), items)?;
+        let prepared = PreparedRun::new(self, items)?;
         let axis = axis.with_pinned(prepared.pinned_tokens());
         let mut sweep = SweepBuilder::new(&prepared, &axis, &mut observer);
-        if let Some(slicer) = self.policy().slicer().builtin() {
-            sweep.start();
-            let swept = slicer.sweep(&prepared.scored(), axis.effective_targets(), &mut sweep);
-            if swept.is_some() && !sweep.is_too_long() {
-                return Ok(sweep.finish(true));
-            }
-            sweep = SweepBuilder::new(&prepared, &axis, &mut observer);
+        sweep.start();
+        let slicer = self.slicer();
+        let swept = slicer.sweep(&prepared.scored(), axis.effective_targets(), &mut sweep);
+        if swept.is_some() && !sweep.is_too_long() {
+            return Ok(sweep.finish(true));
         }
+        // The slicer has no steps, or too many to record: start again, with budgets one by one.
+        sweep = SweepBuilder::new(&prepared, &axis, &mut observer);
         let exact = sweep.sample(samples.max(1));
         Ok(sweep.finish(exact))
     }

@@ -1,4 +1,7 @@
 //! The distinct tag sets of a list of items, interned.
+//!
+//! Items with the tags `x y`, `Y x` and `z` have the sets `0 1`, `0 1` and `2`: tags are numbered without
+//! regard to case, sets hold ascending numbers, and the first set counts two items.
 
 use crate::ContextItem;
 use crate::fast::hash::Seed;

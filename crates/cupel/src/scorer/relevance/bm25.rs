@@ -18,10 +18,10 @@ use std::sync::Arc;
 
 use super::evaluate::{Method, Record, VisitTerm};
 use super::index::{Index, SharedIndex};
-use super::language::Language;
-use super::neighbor::{Near, Neighborhood, Wide, not_negative};
+use super::neighbor::Neighborhood;
 use super::question::{Question, Term};
 use super::sequence::Sequence;
+use crate::scorer::settings::{Language, NearKernel, WideKernel, not_negative};
 use crate::scorer::{Among, BuiltinScorer, ScorePart, Scorer};
 use crate::{ContextItem, CupelError, Query};
 
@@ -202,8 +202,8 @@ impl RelevanceScorer {
 /// Returns the method without kernels.
 fn method<'a>(sequence: &Sequence<'_>) -> Method<'a> {
     let none = Neighborhood {
-        near: Near::OFF,
-        wide: Wide::OFF,
+        near: NearKernel::OFF,
+        wide: WideKernel::OFF,
         sessions: false,
     };
     none.method(sequence)

@@ -6,57 +6,12 @@ use std::sync::Arc;
 use super::bm25::Matching;
 use super::evaluate::{Boosts, Method, Record, VisitTerm};
 use super::index::{Index, SharedIndex};
-use super::language::Language;
-use super::neighbor::{Near, Neighborhood, Wide, not_negative};
+use super::neighbor::Neighborhood;
 use super::question::Question;
 use super::sequence::Sequence;
+use crate::scorer::settings::{Language, NearKernel, QuestionRules, WideKernel};
 use crate::scorer::{Among, BuiltinScorer, ScorePart, Scorer};
 use crate::{ContextItem, CupelError, Query};
-
-/// How a [`ConversationScorer`] reads a question. All but `speaker_boost` need word lists
-/// and apply to English only.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct QuestionRules {
-    /// The weight of words that say what to do with the answer (`summarize`, `mention`), relative to other words.
-    pub word_weight: f64,
-    /// The factor for items with a time if the question asks for one (`when`), and for items with a number
-    /// if it asks for one (`how many`).
-    pub answer_boost: f64,
-    /// The factor for items whose speaker is named in the question.
-    pub speaker_boost: f64,
-    /// The weight of [`Wide`] if the question is about a whole topic (`discuss`, `summarize`, `opinion`).
-    pub broad_weight: f64,
-}
-
-impl QuestionRules {
-    fn check(self) -> Result<(), CupelError> {
-        not_negative("question.word_weight", self.word_weight)?;
-        positive("question.answer_boost", self.answer_boost)?;
-        positive("question.speaker_boost", self.speaker_boost)?;
-        not_negative("question.broad_weight", self.broad_weight)
-    }
-}
-
-impl Default for QuestionRules {
-    /// 0.2, 1.3, 1.5 and 2.
-    fn default() -> Self {
-        Self {
-            word_weight: 0.2,
-            answer_boost: 1.3,
-            speaker_boost: 1.5,
-            broad_weight: 2.0,
-        }
-    }
-}
-
-fn positive(name: &str, number: f64) -> Result<(), CupelError> {
-    if number > 0.0 && number.is_finite() {
-        return Ok(());
-    }
-    Err(CupelError::ScorerConfig(format!(
-        "{name} must be positive and finite"
-    )))
-}
 
 /// Scores the turns of a conversation by their relevance to a question.
 ///
@@ -133,8 +88,8 @@ impl ConversationScorer {
     /// [`NeighborScorer::with_wide`](super::NeighborScorer::with_wide).
     pub fn with_neighbors(
         mut self,
-        near: Near,
-        wide: Wide,
+        near: NearKernel,
+        wide: WideKernel,
         sessions: bool,
     ) -> Result<Self, CupelError> {
         self.neighborhood = Neighborhood::new(near, wide, sessions)?;
@@ -289,8 +244,8 @@ impl ConversationScorer {
         language: Language,
         k1: f64,
         b: f64,
-        near: Near,
-        wide: Wide,
+        near: NearKernel,
+        wide: WideKernel,
         sessions: bool,
         question: QuestionRules,
     ) -> Result<Self, crate::config::ConfigError> {

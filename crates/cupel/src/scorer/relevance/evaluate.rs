@@ -23,7 +23,7 @@ use std::ops::Range;
 
 use super::index::Index;
 use super::lists::Answer;
-use super::neighbor::{Near, Wide};
+use crate::scorer::settings::{NearKernel, WideKernel};
 use crate::{CupelError, ScorePart};
 
 /// Visits the matches of every term: its name and one number per item.
@@ -31,8 +31,8 @@ pub(super) type VisitTerm<'v> = dyn FnMut(&str, &mut [f64]) + 'v;
 
 /// How the matches of items become scores.
 pub(super) struct Method<'a> {
-    pub(super) near: Near,
-    pub(super) wide: Wide,
+    pub(super) near: NearKernel,
+    pub(super) wide: WideKernel,
     /// The parts of the conversation that do not influence each other. Every item is in one.
     pub(super) sections: Vec<Range<usize>>,
     pub(super) boosts: Option<Boosts<'a>>,
@@ -142,7 +142,7 @@ impl Method<'_> {
 
     /// Replaces each match by the largest match around it, which fades with the distance.
     fn spread_near(&self, matches: &mut [f64], scratch: &mut [f64]) {
-        let Near { forward, backward } = self.near;
+        let NearKernel { forward, backward } = self.near;
         if forward <= 0.0 && backward <= 0.0 {
             return;
         }
@@ -166,7 +166,7 @@ impl Method<'_> {
     /// Returns what the neighborhood of each item adds to its score: sums of powers of the scores around it, which
     /// fade slowly with the distance.
     fn wide_parts(&self, scores: &[f64], mut powers: Vec<f64>) -> Vec<f64> {
-        let Wide {
+        let WideKernel {
             weight,
             decay,
             power,
@@ -244,7 +244,7 @@ impl Method<'_> {
             .sections
             .partition_point(|section| section.end <= place);
         let section = &self.sections[at];
-        let Near { forward, backward } = self.near;
+        let NearKernel { forward, backward } = self.near;
         let walk = |places: &mut dyn Iterator<Item = usize>, decay: f64| {
             let mut best = (term.matches[place], place);
             let mut factor = 1.0;

@@ -16,17 +16,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rust_stemmers::Stemmer;
 
-use super::language::Language;
 use super::words::each_word;
 use crate::ContextItem;
 use crate::fast::interner::{Interner, index32};
 use crate::fast::tag_key::TagKey;
+use crate::scorer::settings::Language;
 
 /// The metadata key of the name of a speaker.
 const SPEAKER: &str = "cupel:speaker";
-
-/// The metadata key of an item that is the query itself.
-const QUERY: &str = "cupel:query";
 
 /// The most characters of a name before a colon that is taken for a speaker. Longer text before a
 /// colon is a sentence that introduces a list.
@@ -62,7 +59,7 @@ impl Index {
         for item in items {
             builder.add(item);
         }
-        let is_query = |place: &usize| items[*place].metadata().contains_key(QUERY);
+        let is_query = |place: &usize| items[*place].is_query();
         builder.build((0..items.len()).filter(is_query).collect())
     }
 

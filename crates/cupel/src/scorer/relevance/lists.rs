@@ -5,6 +5,8 @@ use std::sync::LazyLock;
 
 use rust_stemmers::{Algorithm, Stemmer};
 
+use crate::scorer::settings::Language;
+
 /// The word lists of a language. Words are lowercase. Those for times are not stemmed: `evening` and `even` have
 /// the same stem.
 pub(super) struct Lists {
@@ -24,6 +26,13 @@ pub(super) struct Lists {
     time_questions: Vec<Vec<&'static str>>,
     /// Phrases that ask for a quantity.
     number_questions: Vec<Vec<&'static str>>,
+}
+
+impl Language {
+    /// Returns the word lists, which English alone has.
+    pub(super) fn lists(self) -> Option<&'static Lists> {
+        (self == Self::English).then(Lists::english)
+    }
 }
 
 /// What an answer can be: the expected answer type of question answering, in two

@@ -3,7 +3,7 @@
 //! | file | content |
 //! |---|---|
 //! | `words.rs` | text analysis: from a text to words |
-//! | `language.rs`, `lists.rs` | stemmers and word lists |
+//! | `lists.rs` | word lists |
 //! | `index.rs` | the inverted index, shared from query to query |
 //! | `question.rs` | the terms of a query, and what it asks for |
 //! | `evaluate.rs` | from matches to scores: kernels, boosts, parts |
@@ -13,7 +13,6 @@ mod bm25;
 mod conversation;
 mod evaluate;
 mod index;
-mod language;
 mod lists;
 mod neighbor;
 mod question;
@@ -21,9 +20,8 @@ mod sequence;
 mod words;
 
 pub use bm25::RelevanceScorer;
-pub use conversation::{ConversationScorer, QuestionRules};
-pub use language::Language;
-pub use neighbor::{Near, NeighborScorer, Wide};
+pub use conversation::ConversationScorer;
+pub use neighbor::NeighborScorer;
 #[cfg(feature = "embeddings")]
 pub(super) use words::{each_word, normalize};
 

@@ -5,112 +5,24 @@ use std::sync::Arc;
 
 use super::evaluate::{Method, Record, VisitTerm};
 use super::sequence::Sequence;
+use crate::scorer::settings::{NearKernel, WideKernel};
 use crate::scorer::{Among, BuiltinScorer, ScorePart, Scorer, scores};
 use crate::{ContextItem, CupelError, Query};
-
-/// How matches reach the items next to them.
-///
-/// An item gets the largest match around it, which fades by `forward` with each item after the match and by
-/// `backward` with each item before it. 0 turns a direction off.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Near {
-    /// The share of a match that the next item gets.
-    pub forward: f64,
-    /// The share of a match that the previous item gets.
-    pub backward: f64,
-}
-
-/// How the relevance of a whole passage reaches its items.
-///
-/// Scores are raised to `power`, so that strong ones count; their sum over both directions, which fades by `decay`
-/// with each item, is scaled to `weight` and added.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Wide {
-    /// The most that a passage adds. The best match alone has 1. 0 turns it off.
-    pub weight: f64,
-    /// The share that remains with each item of distance.
-    pub decay: f64,
-    /// The power of the scores.
-    pub power: u32,
-}
-
-impl Near {
-    pub(super) const OFF: Self = Self {
-        forward: 0.0,
-        backward: 0.0,
-    };
-
-    fn check(self) -> Result<(), CupelError> {
-        share("near.forward", self.forward)?;
-        share("near.backward", self.backward)
-    }
-}
-
-impl Default for Near {
-    /// 0.6 forward, 0.4 backward: answers follow questions.
-    fn default() -> Self {
-        Self {
-            forward: 0.6,
-            backward: 0.4,
-        }
-    }
-}
-
-impl Wide {
-    pub(super) const OFF: Self = Self {
-        weight: 0.0,
-        decay: 0.0,
-        power: 1,
-    };
-
-    fn check(self) -> Result<(), CupelError> {
-        not_negative("wide.weight", self.weight)?;
-        share("wide.decay", self.decay)?;
-        if !(1..=16).contains(&self.power) {
-            return Err(CupelError::ScorerConfig(
-                "wide.power must be from 1 to 16".to_owned(),
-            ));
-        }
-        Ok(())
-    }
-}
-
-impl Default for Wide {
-    /// Weight 0.5, decay 0.97, power 3.
-    fn default() -> Self {
-        Self {
-            weight: 0.5,
-            decay: 0.97,
-            power: 3,
-        }
-    }
-}
-
-/// Returns an error if a number is not from 0 to 1.
-fn share(name: &str, number: f64) -> Result<(), CupelError> {
-    if (0.0..=1.0).contains(&number) {
-        return Ok(());
-    }
-    Err(CupelError::ScorerConfig(format!(
-        "{name} must be from 0 to 1"
-    )))
-}
-
-/// Returns an error if a number is negative or not finite.
-pub(super) fn not_negative(name: &str, number: f64) -> Result<(), CupelError> {
-    crate::scorer::check_weight(number, || name.to_owned())
-}
 
 /// What two scorers have in common: near and wide kernels, and whether sessions separate items.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Neighborhood {
-    pub(super) near: Near,
-    pub(super) wide: Wide,
+    pub(super) near: NearKernel,
+    pub(super) wide: WideKernel,
     pub(super) sessions: bool,
 }
 
 impl Neighborhood {
-    pub(super) fn new(near: Near, wide: Wide, sessions: bool) -> Result<Self, CupelError> {
+    pub(super) fn new(
+        near: NearKernel,
+        wide: WideKernel,
+        sessions: bool,
+    ) -> Result<Self, CupelError> {
         near.check()?;
         wide.check()?;
         Ok(Self {
@@ -138,8 +50,8 @@ impl Neighborhood {
 
 /// Spreads another scorer's scores to the items around: what is next to a relevant item is relevant.
 ///
-/// Items are in the order of their timestamps if all have one, else in input order. [`Near`] reaches the direct
-/// neighbors, [`Wide`] the passage. Over a [`RelevanceScorer`](super::RelevanceScorer) the near part works term by
+/// Items are in the order of their timestamps if all have one, else in input order. [`NearKernel`] reaches the direct
+/// neighbors, [`WideKernel`] the passage. Over a [`RelevanceScorer`](super::RelevanceScorer) the near part works term by
 /// term, so that a question and its answer add up. Scores are in `[0, 1]`; negative scores and NaN count as 0.
 ///
 /// # Method
@@ -191,7 +103,7 @@ impl NeighborScorer {
     /// # Errors
     ///
     /// [`CupelError::ScorerConfig`] if a share is not from 0 to 1.
-    pub fn with_near(mut self, near: Near) -> Result<Self, CupelError> {
+    pub fn with_near(mut self, near: NearKernel) -> Result<Self, CupelError> {
         near.check()?;
         self.neighborhood.near = near;
         Ok(self)
@@ -203,7 +115,7 @@ impl NeighborScorer {
     ///
     /// [`CupelError::ScorerConfig`] if the weight is negative or not finite, the decay is not from 0 to 1, or the
     /// power is not from 1 to 16.
-    pub fn with_wide(mut self, wide: Wide) -> Result<Self, CupelError> {
+    pub fn with_wide(mut self, wide: WideKernel) -> Result<Self, CupelError> {
         wide.check()?;
         self.neighborhood.wide = wide;
         Ok(self)
@@ -316,8 +228,8 @@ impl BuiltinScorer for NeighborScorer {
 impl NeighborScorer {
     pub(crate) fn from_config(
         inner: Box<crate::config::ScorerConfig>,
-        near: Near,
-        wide: Wide,
+        near: NearKernel,
+        wide: WideKernel,
         sessions: bool,
     ) -> Result<Self, crate::config::ConfigError> {
         let neighborhood = Neighborhood::new(near, wide, sessions);

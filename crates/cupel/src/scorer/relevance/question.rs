@@ -10,10 +10,10 @@ use std::collections::{HashMap, HashSet};
 use rust_stemmers::Stemmer;
 
 use super::index::stem;
-use super::language::Language;
 use super::lists::Answer;
 use super::words::each_word;
 use crate::Query;
+use crate::scorer::settings::Language;
 
 /// A query.
 #[derive(Debug, Default)]

@@ -1,50 +1,109 @@
 //! Filling a budget in a fixed order: take an item if it fits, else skip it.
 //!
 //! [`GreedySlice`](super::GreedySlice), [`RankSlice`](super::RankSlice) and
-//! [`DensitySlice`](super::DensitySlice) differ in the order alone.
+//! [`DensitySlice`](super::DensitySlice) differ in the order alone. A target of 10 and items of
+//! 6, 5, 3 and 2 tokens, in that order:
+//!
+//! ```text
+//! item       6   5   3   2
+//! room left  10  4   4   1     6 fits, 5 is skipped, 3 fits, 2 is skipped
+//! ```
+//!
+//! More room can therefore drop an item: at a target of 11, 6 and 5 fill it, and 3 is out.
 //!
 //! | file | answers |
 //! |---|---|
-//! | `histogram` | one budget without sorting the list |
+//! | `unsorted` | one budget without sorting the list |
 //! | `sweep` | all budgets of a range |
 //! | `least` | the least budget of every item |
 
-mod histogram;
 mod least;
 mod sweep;
+#[cfg(test)]
+mod tests;
+mod unsorted;
 
 use std::ops::{ControlFlow, RangeInclusive};
 
-use super::builtin::without;
-use super::{BuiltinSlicer, PreparedChoice, Selection, SweepVisitor, Unsorted};
+pub(super) use self::unsorted::select_unsorted;
+use super::{Selection, SweepVisitor};
 use crate::fast::parallel;
-use crate::fast::radix::RadixKey;
-use crate::order::{Ranked, descending_key};
-use crate::{ContextBudget, ContextKind, CupelError, ScoredRef};
+use crate::order::Ranked;
+use crate::{ContextBudget, ScoredRef};
 
-/// A slicer that fills the budget in an order.
-pub(super) trait FillOrder {
-    /// Returns the number by which items are ordered, highest first, ties by rank.
-    fn key(&self, scored: &ScoredRef<'_>) -> f64;
-
-    /// Returns the ranks of a ranked list in that order.
-    fn order(&self, ranked: &[ScoredRef<'_>]) -> Vec<usize>;
-}
-
-/// Returns the ranks of a ranked list by [`FillOrder::key`].
-pub(super) fn sort_by_key(
-    slicer: &(impl FillOrder + Sync),
+/// Returns the ranks of a ranked list by a key, highest first, ties by rank.
+pub(super) fn order(
     ranked: &[ScoredRef<'_>],
+    key: impl Fn(&ScoredRef<'_>) -> f64 + Sync,
 ) -> Vec<usize> {
-    let mut order = parallel::map(ranked, |rank, scored| Ranked::new(slicer.key(scored), rank));
+    let mut order = parallel::map(ranked, |rank, scored| Ranked::new(key(scored), rank));
     parallel::sort(&mut order);
     order.into_iter().map(Ranked::position).collect()
 }
 
-/// Items with a positive token count in the order in which they are taken.
+/// Takes every item that fits, in this order.
+pub(super) fn select(
+    order: Vec<usize>,
+    ranked: &[ScoredRef<'_>],
+    budget: &ContextBudget,
+) -> Selection {
+    // Without room nothing is kept, not even a free item (SLICER-4).
+    if budget.target_tokens() <= 0 {
+        return Selection::default();
+    }
+    // An item with a negative token count frees room, so that the room may exceed 64 bits.
+    let mut room = i128::from(budget.target_tokens());
+    let fits = |rank: &usize| {
+        let tokens = i128::from(ranked[*rank].item.tokens());
+        let fits = tokens <= room;
+        room -= if fits { tokens } else { 0 };
+        fits
+    };
+    Selection::keep(order.into_iter().filter(fits).collect())
+}
+
+/// Visits the choices of all targets of a range, as [`Slicer::sweep`](super::Slicer::sweep).
+pub(super) fn sweep(
+    order: Vec<usize>,
+    ranked: &[ScoredRef<'_>],
+    targets: RangeInclusive<i64>,
+    visitor: &mut dyn SweepVisitor,
+) -> Option<ControlFlow<()>> {
+    let (first, last) = targets.into_inner();
+    let end = last.checked_add(1)?;
+    let ordered = Ordered::new(order, ranked)?;
+    // Targets below 1 keep nothing.
+    let first = first.max(1);
+    if last < first {
+        return Some(ControlFlow::Continue(()));
+    }
+    Some(sweep::sweep(ordered, first..end, visitor))
+}
+
+/// Returns the least targets, as [`Slicer::least_targets`](super::Slicer::least_targets).
+pub(super) fn least_targets(
+    order: Vec<usize>,
+    ranked: &[ScoredRef<'_>],
+    last: i64,
+) -> Option<Vec<Option<i64>>> {
+    let ordered = Ordered::new(order, ranked)?;
+    let mut least = vec![None; ranked.len()];
+    for &rank in ordered.free.iter().filter(|_| last > 0) {
+        least[rank] = Some(1);
+    }
+    let targets = least::least_targets(&ordered.tokens, last);
+    for (&rank, target) in ordered.ranks.iter().zip(targets) {
+        least[rank] = target;
+    }
+    Some(least)
+}
+
+/// The items in the order in which they are taken, free ones apart: these are kept at every target
+/// above 0, and the algorithms for many targets need positive token counts.
 struct Ordered {
-    /// The ranks of free items, which every positive target keeps.
+    /// The ranks of items of zero tokens.
     free: Vec<usize>,
+    /// The ranks of the others.
     ranks: Vec<usize>,
     /// The tokens of each of `ranks`.
     tokens: Vec<i64>,
@@ -52,15 +111,13 @@ struct Ordered {
 
 impl Ordered {
     /// Returns `None` if an item has a negative token count, so that a choice could free tokens.
-    fn new(order: &impl FillOrder, ranked: &[ScoredRef<'_>]) -> Option<Self> {
+    fn new(order: Vec<usize>, ranked: &[ScoredRef<'_>]) -> Option<Self> {
         let tokens = |rank: usize| ranked[rank].item.tokens();
-        if (0..ranked.len()).any(|rank| tokens(rank) < 0) {
+        if order.iter().any(|&rank| tokens(rank) < 0) {
             return None;
         }
-        let (free, ranks): (Vec<usize>, Vec<usize>) = order
-            .order(ranked)
-            .into_iter()
-            .partition(|&rank| tokens(rank) == 0);
+        let (free, ranks): (Vec<usize>, Vec<usize>) =
+            order.into_iter().partition(|&rank| tokens(rank) == 0);
         Some(Self {
             free,
             tokens: ranks.iter().map(|&rank| tokens(rank)).collect(),
@@ -69,114 +126,34 @@ impl Ordered {
     }
 }
 
-impl<O: FillOrder> BuiltinSlicer for O {
-    fn select_in(
-        &self,
-        _partition: Option<&ContextKind>,
-        ranked: &[ScoredRef<'_>],
-        budget: &ContextBudget,
-    ) -> Result<Selection, CupelError> {
-        let mut remaining = i128::from(budget.target_tokens());
-        let mut kept = Vec::new();
-        if remaining <= 0 {
-            return Ok(Selection::default());
-        }
-        for rank in self.order(ranked) {
-            let tokens = i128::from(ranked[rank].item.tokens());
-            if tokens <= remaining {
-                kept.push(rank);
-                remaining -= tokens;
-            }
-        }
-        Ok(Selection::keep(kept))
-    }
+/// Implements [`Slicer`](super::Slicer) for a slicer that fills the budget in the order of its
+/// method `key`, highest first, ties by rank.
+macro_rules! fills_by_key {
+    () => {
+        $crate::slicer::slice_by_select!();
 
-    fn select_unsorted(&self, list: &Unsorted<'_>, budget: &ContextBudget) -> Option<Vec<usize>> {
-        histogram::select(self, list, budget)
-    }
-
-    /// Sorts what comes before the item. Each budget is then one walk up to it.
-    fn prepare<'a>(&'a self, list: &Unsorted<'_>, wanted: usize) -> Option<PreparedChoice<'a>> {
-        let visit = |index: usize, scored: &ScoredRef<'_>| Visit {
-            key: descending_key(self.key(scored)),
-            score: descending_key(scored.score),
-            index,
-        };
-        let item = list.get(wanted);
-        let needed = item.item.tokens();
-        let wanted = visit(wanted, &item);
-        let mut before = Vec::new();
-        for (index, scored) in list.iter().enumerate() {
-            let tokens = scored.item.tokens();
-            let visit = visit(index, &scored);
-            if tokens < 0 {
-                return None;
-            }
-            if visit < wanted {
-                before.push(visit);
-            }
+        fn select(
+            &self,
+            ranked: &[$crate::ScoredRef<'_>],
+            budget: &$crate::ContextBudget,
+        ) -> Result<$crate::slicer::Selection, $crate::CupelError> {
+            let order = $crate::slicer::fill::order(ranked, |scored| self.key(scored));
+            Ok($crate::slicer::fill::select(order, ranked, budget))
         }
-        parallel::sort(&mut before);
-        let tokens = |visit: &Visit| list.get(visit.index).item.tokens();
-        let before: Vec<i64> = before.iter().map(tokens).collect();
-        Some(Box::new(move |budget| {
-            let mut remaining = budget.target_tokens();
-            if remaining <= 0 {
-                return false;
-            }
-            for &tokens in &before {
-                if remaining < needed {
-                    return false;
-                }
-                if tokens <= remaining {
-                    remaining -= tokens;
-                }
-            }
-            needed <= remaining
-        }))
-    }
 
-    fn sweep(
-        &self,
-        ranked: &[ScoredRef<'_>],
-        targets: RangeInclusive<i64>,
-        visitor: &mut dyn SweepVisitor,
-    ) -> Option<ControlFlow<()>> {
-        let (first, last) = targets.into_inner();
-        let end = last.checked_add(1)?;
-        let ordered = Ordered::new(self, ranked)?;
-        if last < first.max(1) {
-            return Some(ControlFlow::Continue(()));
+        fn select_unsorted(
+            &self,
+            candidates: &[$crate::ScoredRef<'_>],
+            budget: &$crate::ContextBudget,
+        ) -> Option<Vec<usize>> {
+            $crate::slicer::fill::select_unsorted(candidates, budget, |scored| self.key(scored))
         }
-        Some(sweep::sweep(ordered, first.max(1)..end, visitor))
-    }
 
-    fn least_targets(&self, ranked: &[ScoredRef<'_>], last: i64) -> Option<Vec<Option<i64>>> {
-        let ordered = Ordered::new(self, ranked)?;
-        let mut least = vec![None; ranked.len()];
-        for &rank in ordered.free.iter().filter(|_| last > 0) {
-            least[rank] = Some(1);
+        fn fill_order(&self, ranked: &[$crate::ScoredRef<'_>]) -> Option<Vec<usize>> {
+            Some($crate::slicer::fill::order(ranked, |scored| {
+                self.key(scored)
+            }))
         }
-        let targets = least::least_targets(&ordered.tokens, last);
-        for (&rank, target) in ordered.ranks.iter().zip(targets) {
-            least[rank] = target;
-        }
-        Some(least)
-    }
-
-    without! { group_score counts }
+    };
 }
-
-/// An item's place in the order: the least is taken first.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Visit {
-    key: u64,
-    score: u64,
-    index: usize,
-}
-
-impl RadixKey for Visit {
-    fn radix(self) -> u64 {
-        self.key
-    }
-}
+pub(super) use fills_by_key;

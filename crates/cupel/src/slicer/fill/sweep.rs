@@ -4,11 +4,22 @@ use std::ops::{ControlFlow, Range};
 
 use super::Ordered;
 use crate::slicer::SweepVisitor;
-use crate::slicer::builtin::rank_to_u32;
 
 /// Fills all targets of a range together. Two targets make the same choices up to the first item
 /// that fits one and not the other; there their interval is split. The lower part goes on, the
 /// upper part waits on a stack, so intervals are visited in ascending order.
+///
+/// Items of 6, 5 and 3 tokens, in that order, and targets from 1 to 11:
+///
+/// ```text
+/// 6 splits 1..=11   1..=5 skips it              6..=11 waits with 6 chosen
+/// 5 splits 1..=5    1..=4 skips it              5..=5 waits with 5 chosen
+/// 3 splits 1..=4    1..=2 has nothing           3..=4 has 3
+/// 5..=5             3 does not fit: it has 5
+/// 6..=11            5 splits it: 11..=11 waits with 6, 5; 3 splits 6..=10: 6..=8 has 6, 9..=10 has 6, 3
+/// ```
+///
+/// The visitor gets the difference to the interval before: what one choice has and the other has not.
 pub(super) fn sweep(
     ordered: Ordered,
     targets: Range<i64>,
@@ -19,10 +30,12 @@ pub(super) fn sweep(
         ranks,
         tokens,
     } = ordered;
-    let rank = |position: usize| rank_to_u32(ranks[position]);
+    let rank = |position: usize| ranks[position];
     let fits = MinSegmentTree::new(tokens);
-    let mut changes: Vec<u32> = free.into_iter().map(rank_to_u32).collect();
-    let mut chosen: Vec<u32> = Vec::new();
+    // The changes since the last visit; a rank that is listed twice stays as it was.
+    let mut changes: Vec<usize> = free;
+    // The choices of the current interval, in the order in which they were made.
+    let mut chosen: Vec<usize> = Vec::new();
     let mut waiting: Vec<Interval> = Vec::new();
     let mut interval = Interval {
         from: targets.start,
@@ -61,6 +74,7 @@ pub(super) fn sweep(
             return ControlFlow::Continue(());
         };
         interval = upper;
+        // The choices that the interval before made after the split leave again.
         changes.extend(chosen.drain(interval.chosen..));
         // The item at which the interval was split is the first that the upper part has alone.
         let splitting = rank(interval.next - 1);
@@ -83,12 +97,16 @@ struct Interval {
 }
 
 /// A minimum segment tree over token counts: finds the next item that fits in logarithmic time.
+///
+/// Without it every interval walks over the items that fit none of its targets: of 10,000 random items
+/// most are skipped in each of 127,000 intervals.
 struct MinSegmentTree {
     tokens: Vec<i64>,
-    /// The least token count from each position on.
+    /// The least token count from each position on. Most searches end here: nothing fits any more.
     suffix_min: Vec<i64>,
     /// For each item the next smaller one ("next smaller element"); the number of items if there is
-    /// none.
+    /// none. After a split the lower part has room for less than the splitting item, so that item's next
+    /// smaller one is the next that can fit.
     next_smaller: Vec<usize>,
     /// A complete binary tree; the leaves are the token counts.
     nodes: Vec<i64>,

@@ -1,4 +1,16 @@
 //! Upper bound by Lagrangian relaxation of the capacity constraint (Fisher 1981).
+//!
+//! The capacity becomes a price: a row costs `λ` per unit of weight. With rows `weight:value` 6:7, 5:5
+//! and 4:4, a capacity of 10 and `λ = 1`:
+//!
+//! ```text
+//! reduced costs   7 - 6 = 1   5 - 5 = 0   4 - 4 = 0
+//! bound           1 * 10 + 1 = 11: no set within 10 has more
+//! without 6:7     1 * 10 + 0 = 10: a set with a value of 11 contains 6:7
+//! ```
+//!
+//! The last line is what fixes rows: the reduced cost says by how much the bound falls if the row is
+//! decided the other way.
 
 use super::Row;
 
@@ -17,7 +29,9 @@ pub(super) struct Multiplier {
 }
 
 impl Multiplier {
-    /// Sums of values and `λ * capacity` stay below `2^SUM_BITS`, so a few of them can be added.
+    /// Sums of values and `λ * capacity` stay below `2^SUM_BITS`. `windows` adds up to three such sums
+    /// and subtracts others, so three bits and the sign of an `i64` are left for that; fewer bits
+    /// would round multipliers more coarsely and widen the windows.
     const SUM_BITS: u32 = 60;
 
     /// Returns the multiplier with the least bound: `value / weight` of the break item.
@@ -30,6 +44,9 @@ impl Multiplier {
         let largest = total.max(max_per_unit * i128::from(capacity));
         let unused = i128::BITS - Self::SUM_BITS;
         let shift = largest.leading_zeros().checked_sub(unused)?;
+        // The bound is convex in `λ`, with corners at the ratios of the rows; its least corner is the
+        // ratio of the break item. Rounded up, because a multiplier that is too large still bounds, and a
+        // negative one would not.
         let row = break_item(rows, capacity);
         Some(Self {
             per_unit: -(-row.value << shift).div_euclid(row.weight),
@@ -87,6 +104,7 @@ fn break_item(rows: &[Row], capacity: i64) -> &Row {
     while rows.len() > 1 {
         let middle = rows.len() / 2;
         rows.select_nth_unstable_by(middle, |a, b| b.0.total_cmp(&a.0));
+        // The better half either contains the break item, or is taken as a whole before it.
         let weights = rows[..middle].iter().map(|(_, row)| row.weight);
         let weight = weights.fold(0, i64::saturating_add);
         if weight > remaining {

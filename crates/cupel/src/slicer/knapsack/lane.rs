@@ -1,8 +1,20 @@
 //! SIMD lanes: the inner loop, in a form that the compiler vectorizes.
+//!
+//! A block of cells is a list of vectors of [`LANES`] cells. One step handles one vector: eight additions,
+//! eight comparisons, eight selections, without a branch. The keep bits are shifted into one word per
+//! lane, so that they need no shuffling across lanes either:
+//!
+//! ```text
+//! cells     0  1 ... 7 | 8  9 ... 15 | ...     vectors, from the first cell of the block
+//! word 0    bit of cell 0, then of cell 8, then of cell 16, ...
+//! ```
+//!
+//! The narrower the type, the more cells a machine vector holds: `i16` is eight times as fast as `i128`.
 
 use std::ops::{Add, BitAnd, BitOr, Shl, Shr};
 
-/// The number of cells per vector.
+/// The number of cells per vector: eight `i16` fill the 16-byte vectors of every 64-bit x86 and ARM, and
+/// wider types take several instructions per step.
 pub(super) const LANES: usize = 8;
 
 /// An integer type wide enough for the total value of a problem.
@@ -21,7 +33,8 @@ pub(super) trait Lane:
 {
     const BITS: usize = 8 * size_of::<Self>();
 
-    /// The number of cells whose keep bits fill one word per lane.
+    /// The number of cells whose keep bits fill one word per lane. Whole blocks are computed, so a block
+    /// is also the most cells that are computed in vain per row.
     const BLOCK: usize = LANES * Self::BITS;
 }
 

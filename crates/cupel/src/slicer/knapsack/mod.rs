@@ -13,11 +13,19 @@
 //! | `search`, `bound` | variable fixing by Lagrangian bounds: in all optimal sets, or in none |
 //! | `window` | state pruning: only capacities that an optimal set can leave to a candidate |
 //!
-//! The dynamic program (`program`) solves the rest (`subproblem`), with SIMD lanes (`lane`), one
-//! keep bit per cell (`table`) and a checkpointed traceback if memory is short (`checkpoint`).
+//! The dynamic program (`program`) solves the rest (`subproblem`), with SIMD lanes (`lane`) and one
+//! keep bit per cell (`table`).
+//!
+//! An example, with a capacity of 10 and the rows `weight:value` 6:7, 5:5, 5:5 and 4:4:
+//!
+//! ```text
+//! bound     6 fits, 5 does not: the break item is 5:5, its value per weight the multiplier 1
+//! reduce    cost = value - 1 * weight: 1, 0, 0, 0; no set has more than 1 * 10 + 1 = 11
+//! search    suppose the optimum is 11: a row with a cost above 11 - 11 = 0 is in it, so 6:7 is fixed
+//! program   of the others 4 must give 4: 4:4 does; {6:7, 4:4} has 11, which is optimal
+//! ```
 
 mod bound;
-mod checkpoint;
 mod lane;
 mod program;
 mod reduce;
@@ -33,9 +41,8 @@ use std::ops::{ControlFlow, RangeInclusive};
 
 use self::reduce::Dominance;
 use self::table::TooLarge;
-use super::builtin::{selects_in_partitions, without};
-use super::{BuiltinSlicer, Selection, Slicer, SweepVisitor};
-use crate::{ContextBudget, ContextKind, CupelError, ScoredRef};
+use super::{Selection, Slicer, SweepVisitor, slice_by_select};
+use crate::{ContextBudget, CupelError, ScoredRef};
 
 /// Selects the set with the highest total score that fits the budget (0/1 knapsack).
 ///
@@ -123,10 +130,10 @@ impl KnapsackSlice {
 
     /// Limits the bytes used for tables instead of the number of cells. Replaces a cell limit.
     ///
-    /// Usual problems need much less than a megabyte. The hardest need about twenty bytes per bucket
-    /// and time for all cells: bits that do not fit the memory are recomputed segment by segment.
-    /// About a hundred bytes per candidate are not counted. A problem that exceeds the limit fails
-    /// with [`CupelError::TableOverLimit`], where one bit counts as one cell.
+    /// Usual problems need much less than a megabyte, and 10,000 candidates in a million buckets at
+    /// most some tens of megabytes: one bit per cell that can affect the result, and up to sixteen
+    /// bytes per bucket. About a hundred bytes per candidate are not counted. A problem that exceeds
+    /// the limit fails with [`CupelError::TableOverLimit`], where one bit counts as one cell.
     ///
     /// ```
     /// use cupel::{ContextBudget, ContextItem, KnapsackSlice, ScoredItem, Slicer};
@@ -236,7 +243,7 @@ impl fmt::Debug for KnapsackSlice {
 }
 
 impl Slicer for KnapsackSlice {
-    selects_in_partitions!();
+    slice_by_select!();
 
     fn is_knapsack(&self) -> bool {
         true
@@ -251,12 +258,9 @@ impl Slicer for KnapsackSlice {
             memory_limit,
         })
     }
-}
 
-impl BuiltinSlicer for KnapsackSlice {
-    fn select_in(
+    fn select(
         &self,
-        _partition: Option<&ContextKind>,
         ranked: &[ScoredRef<'_>],
         budget: &ContextBudget,
     ) -> Result<Selection, CupelError> {
@@ -284,8 +288,6 @@ impl BuiltinSlicer for KnapsackSlice {
     ) -> Option<ControlFlow<()>> {
         self.sweep_targets(ranked, targets, visitor)
     }
-
-    without! { select_unsorted prepare least_targets group_score counts }
 }
 
 /// A candidate: one row of the table.

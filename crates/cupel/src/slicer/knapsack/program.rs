@@ -1,6 +1,14 @@
 //! 0/1 knapsack dynamic program (Bellman 1957; Kellerer, Pferschy and Pisinger 2004, section 2.3).
-
-use std::ops::Range;
+//!
+//! `best[c]` is the best value within the capacity `c`. Rows `weight:value` 3:4 and 2:3, in this order:
+//!
+//! ```text
+//! capacity      0  1  2  3  4  5
+//! best before   0  0  0  0  0  0
+//! after 3:4     0  0  0  4  4  4     kept where 0 + 4 > 0
+//! after 2:3     0  0  3  4  4  7     kept at 2 (0 + 3 > 0) and 5 (4 + 3 > 4), not at 3 (0 + 3 < 4)
+//! traceback     from 5: 2:3 is kept, 3 are left; there 3:4 is kept
+//! ```
 
 use super::lane::{LANES, Lane, update_block};
 use super::table::{KeepTable, TooLarge, byte_size, try_with_capacity};
@@ -67,6 +75,8 @@ impl<'a, V: Lane> Program<'a, V> {
             }
         };
         let items = rows.iter().map(item).collect();
+        // Beyond the weight of all rows the value stays the same, so these cells are not stored. A block
+        // more, because the last one may reach beyond them.
         let cells = capacity.min(prefix_weight).saturating_add(1 + V::BLOCK);
         let mut best = try_with_capacity(cells, memory)?;
         best.push(V::default());
@@ -94,7 +104,7 @@ impl<'a, V: Lane> Program<'a, V> {
 
     /// Returns the cells that a traceback through the rows from any requested capacity can visit.
     /// The later rows leave a row at least the requested capacity minus their total weight.
-    pub(super) fn spans(&self, rows: Range<usize>, requested: Window) -> Vec<Span> {
+    pub(super) fn spans(&self, requested: Window) -> Vec<Span> {
         let mut suffix_weight = 0_usize;
         let span = |row: usize| {
             let Item {
@@ -116,7 +126,7 @@ impl<'a, V: Lane> Program<'a, V> {
                 blocks: (to + 1).saturating_sub(base).div_ceil(V::BLOCK),
             }
         };
-        let mut spans: Vec<Span> = rows.rev().map(span).collect();
+        let mut spans: Vec<Span> = (0..self.items.len()).rev().map(span).collect();
         spans.reverse();
         spans
     }
@@ -126,6 +136,8 @@ impl<'a, V: Lane> Program<'a, V> {
         if span.blocks == 0 {
             return;
         }
+        // The padding of the row before holds values of capacities that do not exist. It is cut off and
+        // filled with the last real value, which is that of all larger capacities.
         let last_value = self.best[self.last_stored];
         self.best.truncate(self.last_stored + 1);
         let end = span.base + span.blocks * V::BLOCK;
@@ -135,6 +147,9 @@ impl<'a, V: Lane> Program<'a, V> {
         let blocks = kept.as_chunks_mut::<LANES>().0.iter_mut().enumerate();
         for (block, kept) in blocks.rev() {
             let at = span.base + block * V::BLOCK;
+            // From the largest capacity down, so that a cell reads values without the row (it could be
+            // taken twice otherwise). Within a block that holds only if the weight is at least a block;
+            // else the source overlaps the destination and is copied first.
             *kept = if weight >= V::BLOCK {
                 let (before, best) = self.best.split_at_mut(at);
                 update_block(
@@ -151,37 +166,24 @@ impl<'a, V: Lane> Program<'a, V> {
     }
 
     /// Visits the taken rows of a table from the last to the first (KNAP-11), starting at `capacity`.
-    /// Returns the capacity left to the rows before.
     pub(super) fn traceback(
         &self,
         table: &KeepTable<V>,
         mut capacity: usize,
         mut take: impl FnMut(usize),
-    ) -> usize {
-        for row in table.rows().rev() {
+    ) {
+        for row in (0..table.rows()).rev() {
             let Item {
                 weight,
                 prefix_weight,
                 ..
             } = self.items[row];
+            // Larger capacities take all rows before, as the one of their weight does.
             capacity = capacity.min(prefix_weight);
             if table.is_kept(row, capacity) {
                 take(row);
                 capacity -= weight;
             }
         }
-        capacity
-    }
-
-    /// Returns the values up to a capacity, for [`restore`](Self::restore).
-    pub(super) fn state(&self, capacity: usize) -> &[V] {
-        &self.best[..=capacity.min(self.last_stored)]
-    }
-
-    /// Resets the values to a saved state.
-    pub(super) fn restore(&mut self, state: &[V]) {
-        self.best.clear();
-        self.best.extend_from_slice(state);
-        self.last_stored = state.len() - 1;
     }
 }

@@ -11,13 +11,22 @@ use super::Row;
 /// `b` but without `a` is never the solution: with `a` instead of `b` its value is no
 /// less and it is lexicographically smaller. So a solution with `b` contains all rows that dominate
 /// `b`. If they do not fit together with `b`, then `b` is removed.
+///
+/// With a capacity of 10 and rows of one value, of weights 4, 3, 5 and 2 in this order:
+///
+/// ```text
+/// 4, 3   admitted: 7 fit
+/// 5      4 and 3 dominate it, and 4 + 3 + 5 > 10: removed
+/// 2      nothing dominates it: admitted
+/// ```
 pub(super) struct Dominance {
     capacity: i64,
     /// A max-heap of the weights of the lightest earlier rows, as many as fit together.
     lightest: BinaryHeap<i64>,
     /// The capacity without them.
     remaining: i64,
-    /// The largest weight that is admitted. All earlier rows up to it are in `lightest`.
+    /// The largest weight that is admitted. All earlier rows up to it are in `lightest`. It never grows
+    /// while values fall: a heavier row has the same rows that dominate it, and more.
     max_weight: i64,
     last_value: i64,
 }
@@ -36,6 +45,8 @@ impl Dominance {
     /// Returns `true` if the solution may contain the next row. Considers the earlier rows since the
     /// value last increased: all of them in the order of the Sort stage.
     pub(super) fn admits(&mut self, row: &Row) -> bool {
+        // Rows before a greater value do not dominate it. The list is sorted by score, so this happens
+        // only in lists that callers of `slice` made.
         if row.value > self.last_value {
             self.lightest.clear();
             self.remaining = self.capacity;
@@ -47,6 +58,8 @@ impl Dominance {
         }
         self.lightest.push(row.weight);
         self.remaining -= row.weight;
+        // Keep as many of the lightest as fit together. The first that does not is a weight that no later
+        // row may have: with all the lighter rows, which dominate that one, it would not fit either.
         while self.remaining < 0
             && let Some(heaviest) = self.lightest.pop()
         {

@@ -1,10 +1,10 @@
 //! One run of the dynamic program: forward pass and traceback.
 
+use super::Row;
 use super::lane::{Lane, with_lane};
 use super::program::Program;
-use super::table::TooLarge;
+use super::table::{KeepTable, TooLarge};
 use super::window::Window;
-use super::{Row, checkpoint};
 
 /// A 0/1 knapsack problem with bounds on its optimum.
 pub(super) struct Subproblem<'a> {
@@ -41,15 +41,22 @@ impl Subproblem<'_> {
             self.max_value,
             self.memory,
         )?;
-        let rows = 0..self.rows.len();
-        let history = checkpoint::forward(&mut program, rows, self.capacity, memory)?;
+        let spans = program.spans(Window::only(self.capacity));
+        let mut table = KeepTable::new(&spans, memory)?;
+        for (row, span) in spans.iter().enumerate() {
+            program.apply_row(row, span, table.push_row(span));
+            // A later row cannot improve the bound strictly, so the traceback would not take it.
+            if program.is_optimal(self.capacity) {
+                break;
+            }
+        }
         let value = program.best_at(self.capacity);
         let value = value.try_into().unwrap_or(i64::MAX);
         if value < self.min_value {
             return Ok(Outcome::BelowMinimum(value));
         }
         let mut chosen = Vec::new();
-        checkpoint::traceback(&mut program, history, self.capacity, memory, &mut chosen)?;
+        program.traceback(&table, self.capacity, |row| chosen.push(row));
         Ok(Outcome::Solved(chosen))
     }
 }

@@ -1,4 +1,8 @@
 //! Solutions for all targets of a range, from one keep table.
+//!
+//! The reductions of a single solution (core, windows) hold for one capacity. Here all are asked for, so
+//! the table is full, as large as the cell limit allows: rows times capacities bits. The traceback of
+//! one capacity costs one step per row.
 
 use std::ops::{ControlFlow, RangeInclusive};
 
@@ -9,7 +13,6 @@ use super::window::Window;
 use super::{KnapsackSlice, Limit, Row, size, split};
 use crate::ScoredRef;
 use crate::slicer::SweepVisitor;
-use crate::slicer::builtin::rank_to_u32;
 
 impl KnapsackSlice {
     /// Visits the solutions of all targets, by one traceback per capacity.
@@ -39,10 +42,10 @@ impl KnapsackSlice {
         };
         let end = failure.as_ref().map_or(i64::MAX, |(target, _)| *target);
 
-        let mut changes: Vec<u32> = Vec::new();
+        let mut changes: Vec<usize> = Vec::new();
         let mut at = first.max(1);
         if last > 0 {
-            changes.extend(free.into_iter().map(rank_to_u32));
+            changes.extend(free);
         }
         let rows = self.rows(ranked, allowed);
         let mut is_included = vec![false; rows.len()];
@@ -57,7 +60,7 @@ impl KnapsackSlice {
             for (row, is_included) in is_included.iter_mut().enumerate().rev() {
                 let is_chosen = chosen.next_if_eq(&&row).is_some();
                 if is_chosen != std::mem::replace(is_included, is_chosen) {
-                    changes.push(rank_to_u32(rows[row].rank));
+                    changes.push(rows[row].rank);
                 }
             }
             ControlFlow::Continue(())
@@ -87,7 +90,7 @@ impl KnapsackSlice {
 /// Reports the changes at a target if there are any and the target is below `end`.
 fn report(
     visitor: &mut dyn SweepVisitor,
-    changes: &mut Vec<u32>,
+    changes: &mut Vec<usize>,
     target: i64,
     end: i64,
 ) -> ControlFlow<()> {
@@ -125,8 +128,8 @@ fn visit_solutions_with<V: Lane>(
         from: size(lowest),
         to: size(highest),
     };
-    let spans = program.spans(0..rows.len(), requested);
-    let mut table = KeepTable::new(0, &spans, memory)?;
+    let spans = program.spans(requested);
+    let mut table = KeepTable::new(&spans, memory)?;
     for (row, span) in spans.iter().enumerate() {
         program.apply_row(row, span, table.push_row(span));
     }

@@ -1,6 +1,7 @@
 //! The keep table of the dynamic program, one bit per cell, and its memory limit.
-
-use std::ops::Range;
+//!
+//! Values are needed for one row only, the last; which rows were taken is needed for all of them, by the
+//! traceback. So a cell of the table is a bit, and 10^9 cells take 125 MB instead of 8 GB.
 
 use super::lane::{LANES, Lane, is_kept};
 use super::program::Span;
@@ -12,9 +13,8 @@ pub(super) struct TooLarge {
     pub(super) missing: usize,
 }
 
-/// One bit per row and capacity, set if the row is taken there, for consecutive rows.
+/// One bit per row and capacity, set if the row is taken there, for the rows from the first on.
 pub(super) struct KeepTable<V> {
-    first_row: usize,
     rows: Vec<KeptRow>,
     words: Vec<V>,
 }
@@ -26,10 +26,9 @@ struct KeptRow {
 }
 
 impl<V: Lane> KeepTable<V> {
-    pub(super) fn new(first_row: usize, spans: &[Span], memory: usize) -> Result<Self, TooLarge> {
+    pub(super) fn new(spans: &[Span], memory: usize) -> Result<Self, TooLarge> {
         let words = spans.iter().map(Span::words);
         Ok(Self {
-            first_row,
             rows: Vec::with_capacity(spans.len()),
             words: try_with_capacity(words.fold(0, usize::saturating_add), memory)?,
         })
@@ -46,12 +45,13 @@ impl<V: Lane> KeepTable<V> {
         &mut self.words[first_word..]
     }
 
-    pub(super) fn rows(&self) -> Range<usize> {
-        self.first_row..self.first_row + self.rows.len()
+    /// Returns the number of rows.
+    pub(super) fn rows(&self) -> usize {
+        self.rows.len()
     }
 
     pub(super) fn is_kept(&self, row: usize, capacity: usize) -> bool {
-        let KeptRow { base, first_word } = self.rows[row - self.first_row];
+        let KeptRow { base, first_word } = self.rows[row];
         capacity.checked_sub(base).is_some_and(|cell| {
             let block = &self.words[first_word + cell / V::BLOCK * LANES..];
             is_kept(&block[..LANES], cell % V::BLOCK)

@@ -1,4 +1,10 @@
 //! Prunes dynamic programming states by bounds (Morin and Marsten 1976).
+//!
+//! A capacity of 100, rows whose ratios fall from 2 to 0.5, and a known set with almost the value of the
+//! bound: then the first half of the rows, which have the better ratios, is taken almost as a whole and
+//! leaves little to choose. If all of it weighs 60, a set that leaves it only 20 has lost too much
+//! value there, and one that leaves it 100 has given the worse rows nothing. The window is what lies
+//! between, often some dozen of the 101 capacities.
 
 use super::bound::Multiplier;
 use super::{Row, size};
@@ -86,9 +92,11 @@ pub(super) fn windows(
 /// A step of `gap / width` gives windows of about `width` capacities. The best width of a row is
 /// unknown, so widths double from 64 on.
 fn multipliers(multiplier: Multiplier, capacity: i64, gap: i64) -> Vec<Multiplier> {
+    // Cells are computed in whole blocks of 128 (`i16`) or fewer: a narrower window saves next to nothing.
     const MIN_WIDTH: i64 = 64;
     let mut multipliers = vec![multiplier];
     let mut width = MIN_WIDTH;
+    // A window of a quarter of the capacity saves little, and a step below 1 is none.
     while width < capacity / 4 && width <= gap {
         let step = gap / width;
         multipliers.extend([multiplier.offset(step), multiplier.offset(-step)]);

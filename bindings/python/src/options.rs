@@ -1,0 +1,307 @@
+//! Keyword arguments as [`Options`]: one row per option in [`ROWS`], and the conversions of values.
+
+use std::sync::Arc;
+
+use cupel::{ContextKind, Shorten};
+use cupel_app::{Amount, Argument, CounterName, Options};
+use cupel_chat::{BudgetProblem, Shape, parse_budget};
+use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyMapping, PyString};
+
+use crate::dialect::keyword;
+use crate::error::Fault;
+use crate::json::{described, text};
+use crate::{budget, callback, policy};
+
+/// Reads the value of an option into its field. The name is that of errors.
+type Read = fn(&mut Options, &Bound<'_, PyAny>, &str) -> PyResult<()>;
+
+/// The options. A later row takes precedence over an earlier one, such as `reserve=` over that of a budget.
+const ROWS: &[(Argument, Read)] = &[
+    (Argument::Budget, |it, value, _| {
+        it.budget = budget::limits(value)?;
+        Ok(())
+    }),
+    (Argument::Target, |it, value, name| {
+        set(&mut it.budget.target, amount(value, name))
+    }),
+    (Argument::Reserve, |it, value, name| {
+        set(&mut it.budget.reserve, amount(value, name))
+    }),
+    (Argument::Margin, |it, value, name| {
+        set(&mut it.budget.margin, number(value, name))
+    }),
+    (Argument::Slot, |it, value, name| {
+        it.budget.slots = slots(value, name)?;
+        Ok(())
+    }),
+    (Argument::Model, |it, value, name| {
+        set(&mut it.budget.model, string(value, name))
+    }),
+    (Argument::Policy, |it, value, _| {
+        set(&mut it.policy, policy::read(value))
+    }),
+    (Argument::Query, |it, value, name| {
+        set(&mut it.query, string(value, name))
+    }),
+    (Argument::Shape, |it, value, name| {
+        set(&mut it.read.shape, shape(value, name))
+    }),
+    (Argument::At, |it, value, name| {
+        set(&mut it.read.at, string(value, name))
+    }),
+    (Argument::Encoding, |it, value, name| {
+        let counter = counter_name(value, name).map(CounterName::counter);
+        set(&mut it.counter.counter, counter)
+    }),
+    (Argument::Factor, |it, value, name| {
+        set(&mut it.counter.factor, number(value, name))
+    }),
+    (Argument::Pin, |it, value, name| {
+        it.chat.pin = pins(value, name)?;
+        Ok(())
+    }),
+    (Argument::KeepTask, |it, value, name| {
+        set(&mut it.chat.keep_task, boolean(value, name))
+    }),
+    (Argument::MaxResult, |it, value, name| {
+        set(&mut it.chat.max_result, at_least_one(value, name))
+    }),
+    (Argument::Shorten, |it, value, name| {
+        set(&mut it.chat.shorten, shorten(value, name))
+    }),
+    (Argument::Marker, |it, value, name| {
+        set(&mut it.chat.marker, string(value, name))
+    }),
+    (Argument::Step, |it, value, name| {
+        set(&mut it.chat.step, at_least_one(value, name))
+    }),
+    (Argument::Strict, |it, value, name| {
+        it.chat.strict = boolean(value, name)?;
+        Ok(())
+    }),
+];
+
+/// Reads the options of a call. `budget` and `policy` are arguments of their own, as not every function has them;
+/// the others are keyword arguments. `None` is an option that is not given.
+pub(crate) fn read(
+    budget: Option<&Bound<'_, PyAny>>,
+    policy: Option<&Bound<'_, PyAny>>,
+    others: &Bound<'_, PyDict>,
+) -> PyResult<Options> {
+    let is_own = |argument| matches!(argument, Argument::Budget | Argument::Policy);
+    for name in others.keys() {
+        let mut known = ROWS.iter().map(|(argument, _)| *argument);
+        if !known.any(|argument| !is_own(argument) && name.eq(keyword(argument)).unwrap_or(false)) {
+            let message = format!("unexpected keyword argument {}", name.repr()?);
+            return Err(PyTypeError::new_err(message));
+        }
+    }
+    let mut options = Options::default();
+    for &(argument, read) in ROWS {
+        let name = keyword(argument);
+        let value = match argument {
+            Argument::Budget => budget.cloned(),
+            Argument::Policy => policy.cloned(),
+            _ => others.get_item(name)?,
+        };
+        if let Some(value) = value.filter(|value| !value.is_none()) {
+            read(&mut options, &value, name)?;
+        }
+    }
+    Ok(options)
+}
+
+fn set<T>(field: &mut Option<T>, value: PyResult<T>) -> PyResult<()> {
+    *field = Some(value?);
+    Ok(())
+}
+
+/// Returns the error of a value of another type.
+fn unexpected(value: &Bound<'_, PyAny>, name: &str, expected: &str) -> PyErr {
+    let got = described(value);
+    Fault::new(name, format!("expected {expected}, got {got}")).into()
+}
+
+/// Reads a string.
+pub(crate) fn string(value: &Bound<'_, PyAny>, name: &str) -> PyResult<String> {
+    match value.cast::<PyString>() {
+        Ok(value) => Ok(text(value, name)?.to_owned()),
+        Err(_) => Err(unexpected(value, name, "a string")),
+    }
+}
+
+fn boolean(value: &Bound<'_, PyAny>, name: &str) -> PyResult<bool> {
+    match value.cast::<PyBool>() {
+        Ok(value) => Ok(value.is_true()),
+        Err(_) => {
+            let message = format!("expected True or False, got {}", value.repr()?);
+            Err(Fault::new(name, message).into())
+        }
+    }
+}
+
+fn number(value: &Bound<'_, PyAny>, name: &str) -> PyResult<f64> {
+    let is_number = value.is_instance_of::<PyFloat>() || is_integer(value)?;
+    match value.extract() {
+        Ok(number) if is_number => Ok(number),
+        _ => Err(unexpected(value, name, "a number")),
+    }
+}
+
+/// Returns whether a value is an integer, also one of `NumPy`. A boolean is none.
+fn is_integer(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let is_integer = value.hasattr(intern!(value.py(), "__index__"))?;
+    Ok(is_integer && !value.is_instance_of::<PyBool>())
+}
+
+/// Returns an integer of any size, or a string, as text.
+pub(crate) fn number_or_text(value: &Bound<'_, PyAny>, name: &str) -> PyResult<String> {
+    if let Ok(value) = value.cast::<PyString>() {
+        return Ok(text(value, name)?.to_owned());
+    }
+    if is_integer(value)? {
+        let number = value.call_method0(intern!(value.py(), "__index__"))?;
+        // An enum of integers prints its name.
+        let number = number.cast::<PyInt>()?.repr()?;
+        return Ok(number.to_str()?.to_owned());
+    }
+    Err(unexpected(value, name, "a number or a string"))
+}
+
+/// Reads an amount of tokens, such as `8000`, `8k` or `50%`.
+pub(crate) fn amount(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Amount> {
+    Ok(number_or_text(value, name)?.into())
+}
+
+/// Reads a number of tokens, such as `8000` or `8k`; 0 is valid.
+pub(crate) fn tokens(value: &Bound<'_, PyAny>, name: &str) -> PyResult<i64> {
+    let text = number_or_text(value, name)?;
+    let problem = match parse_budget(&text, None) {
+        Ok(tokens) => return Ok(tokens),
+        Err(error) => error.problem(),
+    };
+    let problem = match problem {
+        BudgetProblem::Zero => return Ok(0),
+        BudgetProblem::UnknownWindow => "a percentage is not valid here".to_owned(),
+        problem => problem.to_string(),
+    };
+    let message = format!("invalid number of tokens `{text}`: {problem}");
+    let fault = Fault::new(name, message);
+    Err(fault
+        .help("write tokens as 8000, \"8k\" or \"1.5M\"")
+        .into())
+}
+
+fn at_least_one(value: &Bound<'_, PyAny>, name: &str) -> PyResult<i64> {
+    match tokens(value, name)? {
+        0 => Err(Fault::new(name, "expected at least 1 token, got 0").into()),
+        tokens => Ok(tokens),
+    }
+}
+
+/// Reads a position or a count.
+pub(crate) fn whole_number(value: &Bound<'_, PyAny>, name: &str) -> PyResult<usize> {
+    match value.extract() {
+        Ok(number) if is_integer(value)? => Ok(number),
+        _ => {
+            let message = format!("expected a whole number from 0, got {}", value.repr()?);
+            Err(Fault::new(name, message).into())
+        }
+    }
+}
+
+fn slots(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<(ContextKind, i64)>> {
+    let Ok(slots) = value.cast::<PyMapping>() else {
+        return Err(unexpected(value, name, "a dict of kinds and tokens"));
+    };
+    let mut read = Vec::new();
+    for entry in slots.items()?.iter() {
+        let (kind, reserved): (Bound<'_, PyAny>, Bound<'_, PyAny>) = entry.extract()?;
+        let kind = ContextKind::new(string(&kind, name)?);
+        let kind = kind.map_err(|error| Fault::new(name, error.to_string()))?;
+        read.push((kind, tokens(&reserved, name)?));
+    }
+    Ok(read)
+}
+
+fn shape(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Shape> {
+    let shape = string(value, name)?.parse::<Shape>();
+    shape.map_err(|error| Fault::new(name, error.to_string()).into())
+}
+
+/// Reads the name of a token counter.
+pub(crate) fn counter_name(value: &Bound<'_, PyAny>, name: &str) -> PyResult<CounterName> {
+    let counter = string(value, name)?.parse::<CounterName>();
+    counter.map_err(|error| Fault::new(name, error).into())
+}
+
+fn shorten(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Shorten> {
+    Ok(match &*string(value, name)? {
+        "off" => Shorten::Off,
+        "old" => Shorten::Old,
+        "all" => Shorten::All,
+        other => {
+            let message = format!("unknown name `{other}`; expected one of off, old, all");
+            return Err(Fault::new(name, message).into());
+        }
+    })
+}
+
+/// Reads messages: a position, a string such as `0,3-5,role:system`, or an iterable of them.
+fn pins(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<String>> {
+    let is_one = value.is_instance_of::<PyString>()
+        || value.is_instance_of::<PyBytes>()
+        || !value.hasattr(intern!(value.py(), "__iter__"))?;
+    let given = match is_one {
+        true => vec![value.clone()],
+        false => callback::run(|| value.try_iter()?.collect::<PyResult<_>>())?,
+    };
+    let mut pins = Vec::new();
+    for one in given {
+        let one = number_or_text(&one, name)?;
+        let parts = one.split(',').filter(|part| !part.is_empty());
+        pins.extend(parts.map(str::to_owned));
+    }
+    Ok(pins)
+}
+
+/// Returns the elements of a list with one or more.
+pub(crate) fn several<'py>(
+    value: &Bound<'py, PyAny>,
+    name: &str,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let is_one = value.is_instance_of::<PyString>()
+        || value.is_instance_of::<PyBytes>()
+        || value.is_instance_of::<PyMapping>()
+        || !value.hasattr(intern!(value.py(), "__iter__"))?;
+    if is_one {
+        return Err(unexpected(value, name, "a list"));
+    }
+    let given = callback::run(|| value.try_iter()?.collect::<PyResult<Vec<_>>>())?;
+    if given.is_empty() {
+        return Err(Fault::new(name, "expected one or more").into());
+    }
+    Ok(given)
+}
+
+/// Returns the counter of an encoding or of a model; that of `o200k_base` by default.
+pub(crate) fn counter(
+    model: Option<&str>,
+    encoding: Option<&str>,
+) -> PyResult<Arc<dyn cupel_chat::TokenCounter>> {
+    let name = match (encoding, model) {
+        (Some(name), _) => {
+            let counter = name.parse::<CounterName>();
+            counter.map_err(|error| Fault::new("encoding", error))?
+        }
+        (None, Some(name)) => {
+            let model = cupel_chat::Model::find(name);
+            CounterName::of(model.map_err(|error| Fault::new("model", error.to_string()))?)
+        }
+        (None, None) => CounterName::Exact(cupel_chat::Encoding::O200k),
+    };
+    Ok(name.counter())
+}
