@@ -32,12 +32,6 @@ pub(crate) fn evaluate<'py>(
     if transcripts.is_empty() {
         return Err(Fault::new("transcripts", "there are no transcripts").into());
     }
-    let mut text = String::new();
-    for (position, transcript) in transcripts.iter().enumerate() {
-        let name = format!("transcripts[{position}]");
-        text.push_str(&to_json(transcript, &name, NotFinite::Text)?);
-        text.push('\n');
-    }
     let budgets = several(budgets, "budgets")?.into_iter().map(|budget| {
         let tokens = parse_budget(&number_or_text(&budget, "budgets")?, None);
         tokens.map_err(|error| Fault::new("budgets", error.to_string()).into())
@@ -47,6 +41,14 @@ pub(crate) fn evaluate<'py>(
     let policies: Vec<EvalPolicy> = policies
         .map(|NamedPolicy { name, policy }| EvalPolicy::new(name, policy))
         .collect();
+    let mut text = String::new();
+    for (position, transcript) in transcripts.iter().enumerate() {
+        let name = format!("transcripts[{position}]");
+        text.push_str(&to_json(transcript, &name, NotFinite::Text)?);
+        text.push('\n');
+    }
+    // Ctrl-C while a long list was read: no code of Python ran that would have raised.
+    py.check_signals()?;
     // Strategies in Python take turns with the GIL. In a pool of one thread, what one raised is found.
     let has_callables = |it: &EvalPolicy| PolicyConfig::of(&it.policy).is_err();
     let threads = policies.iter().any(has_callables).then_some(1);

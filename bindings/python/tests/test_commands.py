@@ -257,15 +257,21 @@ def slow_transcripts() -> list[dict[str, Any]]:
     return [{"items": items, "questions": questions}] * 200
 
 
-LONG_CALLS: dict[str, Callable[[], object]] = {
-    "sweep": lambda: cupel.sweep(slow_request()),
-    "min_budget": lambda: cupel.min_budget(slow_request()),
-    "evaluate": lambda: cupel.evaluate(slow_transcripts(), policies=["memory"], budgets=[1_000]),
+LONG_CALLS: dict[str, tuple[Callable[[], Any], Callable[[Any], object]]] = {
+    "sweep": (slow_request, cupel.sweep),
+    "min_budget": (slow_request, cupel.min_budget),
+    "evaluate": (
+        slow_transcripts,
+        lambda data: cupel.evaluate(data, policies=["memory"], budgets=[1_000]),
+    ),
 }
 
 
 @pytest.mark.parametrize("name", LONG_CALLS)
 def test_ctrl_c_ends_a_long_call(name: str) -> None:
+    data, call = LONG_CALLS[name]
+    slow = data()
+
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -274,7 +280,7 @@ def test_ctrl_c_ends_a_long_call(name: str) -> None:
     start = time.monotonic()
     try:
         with pytest.raises(KeyboardInterrupt):
-            LONG_CALLS[name]()
+            call(slow)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
