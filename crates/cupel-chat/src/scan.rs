@@ -6,6 +6,7 @@
 //! as it was.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::ops::Range;
 
 use serde::de::DeserializeOwned;
@@ -97,7 +98,7 @@ fn path(open: &[Open<'_>], key: &str) -> String {
     let mut path = String::new();
     for container in open {
         if container.first_key.is_none() {
-            path.push_str(&format!("[{}]", container.index));
+            let _ = write!(path, "[{}]", container.index);
         } else {
             push_key(&mut path, container.key);
         }
@@ -183,7 +184,7 @@ fn repaired(json: &str) -> String {
                 if number.is_ok_and(f64::is_infinite) {
                     repaired.push_str(&text[copied..at]);
                     let sign = if *byte == b'-' { "-" } else { "" };
-                    repaired.push_str(&format!("{sign}{:e}", f64::MAX));
+                    let _ = write!(repaired, "{sign}{:e}", f64::MAX);
                     copied = end;
                 }
                 at = end;

@@ -844,6 +844,7 @@ fn a_result_that_a_newer_one_of_the_same_call_supersedes_is_shortened_first() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the time is what is tested")]
 fn a_long_wait_of_identical_calls_is_trimmed_in_linear_time() {
     let mut messages = vec![json!({"role": "user", "content": "Wait until it is ready."})];
     for number in 0..30_000 {

@@ -216,7 +216,7 @@ mod tests {
     }
 
     /// Returns a WebP file: a RIFF container with one chunk.
-    fn webp(chunk: &[u8; 4], data: &[u8]) -> String {
+    fn webp(chunk: &[u8], data: &[u8]) -> String {
         let length = |bytes: usize| u32::try_from(bytes).unwrap().to_le_bytes();
         let riff = [b"RIFF", &length(12 + data.len())[..], b"WEBP", chunk];
         encoded(&[&riff.concat()[..], &length(data.len()), data].concat())
