@@ -167,7 +167,7 @@ mod tests {
         assert!(count > 50, "{count} links");
     }
 
-    /// crates.io, docs.rs and PyPI show the README of a package without the repository around it.
+    /// crates.io, docs.rs and `PyPI` show the README of a package without the repository around it.
     #[test]
     fn the_readme_of_a_package_has_no_relative_links() {
         let (root, files) = documents();

@@ -82,7 +82,7 @@ impl fmt::Debug for CounterOptions {
         f.debug_struct("CounterOptions")
             .field(
                 "counter",
-                &self.counter.as_ref().map(|counter| counter.name()),
+                &self.counter.as_ref().map(TokenCounter::name),
             )
             .field("factor", &self.factor)
             .finish()
@@ -92,6 +92,10 @@ impl fmt::Debug for CounterOptions {
 impl CounterOptions {
     /// Returns the counter by its name, else by the model. An unknown model is estimated, and so are chats
     /// without a model in the format of a provider whose encoding is not public.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::Factor`].
     pub fn counter(
         &self,
         model: Option<&str>,

@@ -336,7 +336,6 @@ impl Error {
                     "{argument} needs a policy with the slicer `ladder`, and the policy {policy} has another"
                 )
             }
-            Fault::Policy(problem) => problem.clone(),
             Fault::NeedsQuery { policy } => format!("the policy {policy} needs a query"),
             Fault::Scorer { name, problem } => {
                 format!("{}: {problem}", dialect.with_value(Argument::Scorer, name))
@@ -368,7 +367,10 @@ impl Error {
                     _ => format!("{given} exceeds the budget of {}", grouped(*budget)),
                 }
             }
-            Fault::Factor(problem) | Fault::UnknownModel(problem) => problem.clone(),
+            Fault::Policy(problem)
+            | Fault::Factor(problem)
+            | Fault::UnknownModel(problem)
+            | Fault::Internal(problem) => problem.clone(),
             Fault::OutOfRange { index, .. } => {
                 let given = dialect.with_value(Argument::Item, &index.to_string());
                 format!("{given} is out of range")
@@ -395,7 +397,6 @@ impl Error {
             ),
             Fault::Fit(error) => error.to_string(),
             Fault::Run(error) => error.to_string(),
-            Fault::Internal(problem) => problem.clone(),
         }
     }
 
@@ -422,6 +423,7 @@ impl Error {
     }
 
     /// Returns how to fix it, if there is something to say.
+    #[expect(clippy::too_many_lines, reason = "a table with one row per fault")]
     pub fn help(&self, dialect: &dyn Dialect) -> Option<String> {
         Some(match &*self.fault {
             Fault::NotUtf8 { is_utf16: true, .. } => {

@@ -477,8 +477,8 @@ impl Prepared {
     pub fn pipeline(&self) -> Pipeline {
         let policy = &self.setting.policy.policy;
         match &self.content {
-            Content::Items(_) => policy.clone().into(),
-            Content::Chat { chat, candidates } => chat.policy_over(policy, candidates).into(),
+            Content::Items(_) => policy.clone(),
+            Content::Chat { chat, candidates } => chat.policy_over(policy, candidates),
         }
     }
 

@@ -799,7 +799,7 @@ fn described(error: &serde_json::Error) -> String {
 
 /// Returns the offset of a value borrowed from `text`.
 ///
-/// serde_json gives a `RawValue` no position. A borrowed one is a slice of the input, so the
+/// A `RawValue` has no position. A borrowed one is a slice of the input, so the
 /// difference of the addresses is its offset. It must be borrowed from this very text: a copy with
 /// the same content gives a meaningless number.
 pub(crate) fn offset(text: &str, raw: &RawValue) -> usize {

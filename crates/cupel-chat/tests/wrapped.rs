@@ -167,7 +167,7 @@ fn a_wrapped_ladder_keeps_as_many_messages_as_the_ladder_alone() {
         chat.fit(&policy, &budget(2_000), &Encoding::O200k).unwrap()
     };
     let (plain, wrapped) = (fit(&[]), fit(&["near_duplicates"]));
-    let task = chat.messages().position(|message| message.is_user_turn());
+    let task = chat.messages().position(cupel_chat::Message::is_user_turn);
     assert!(wrapped.kept.contains(&task.unwrap()));
     assert!(!wrapped.shortened.is_empty());
     // A repeated call is dropped, and the room goes to others.

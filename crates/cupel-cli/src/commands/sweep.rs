@@ -211,7 +211,7 @@ fn table(steps: &[SweepStep], shown: &[usize], budget: Option<i64>, units: Strin
         let step = &steps[at];
         if at > next {
             let mut dots = vec![String::new(); 8];
-            dots[1] = "...".to_owned();
+            "...".clone_into(&mut dots[1]);
             table.row(dots);
         }
         next = at + 1;

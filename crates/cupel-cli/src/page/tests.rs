@@ -121,7 +121,7 @@ fn of_chat_under(
         name,
         items: candidates.to_vec(),
         budget: ContextBudget::with_target(budget, budget).unwrap(),
-        pipeline: chat.policy_over(&policy, &candidates).into(),
+        pipeline: chat.policy_over(&policy, &candidates),
         chat: Some(ChatCase {
             chat,
             candidates,

@@ -865,8 +865,8 @@ mod tests {
         assert_eq!(
             texts(&group(70), None),
             pair(
-                "its group of 3 does not fit: needs 812, 70 left",
-                "its group does not fit"
+                "group of 3 too large: needs 812 of 70 left",
+                "group too large"
             )
         );
         assert_eq!(
@@ -933,8 +933,8 @@ mod tests {
                 ExclusionReason::Filtered {
                     filter_name: "age".to_owned(),
                 },
-                "filtered (age)",
-                "filtered (age)",
+                "age (filtered)",
+                "age (filtered)",
             ),
             (
                 ExclusionReason::CountCapExceeded {
