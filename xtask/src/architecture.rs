@@ -45,6 +45,7 @@ mod tests {
             "### A chat format (shape)",
             "### The token count of one content block type",
             "### A subcommand",
+            "### An option of a question",
         ] {
             assert!(!paths(section(&text, heading)).is_empty(), "{heading}");
         }

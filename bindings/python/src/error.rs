@@ -18,6 +18,12 @@ pub(crate) struct Fault {
     /// The path of the value, such as `items[3].tokens`; may be empty.
     path: String,
     message: String,
+    context: Box<Context>,
+}
+
+/// What a fault may have besides its sentence. It is boxed, so that a `Result` with a fault stays small.
+#[derive(Default)]
+struct Context {
     details: Vec<String>,
     help: Option<String>,
     /// The name of the engine's error.
@@ -35,16 +41,12 @@ impl Fault {
             class: ErrorClass::InvalidInput,
             path: path.into(),
             message: message.into(),
-            details: Vec::new(),
-            help: None,
-            code: None,
-            cause: None,
-            file: None,
+            context: Box::default(),
         }
     }
 
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
+        self.context.help = Some(help.into());
         self
     }
 
@@ -64,12 +66,12 @@ impl Fault {
         };
         let fields = PyDict::new(py);
         fields.set_item("path", (!self.path.is_empty()).then_some(&self.path))?;
-        fields.set_item("details", PyTuple::new(py, &self.details)?)?;
-        fields.set_item("help", &self.help)?;
-        fields.set_item("code", self.code)?;
-        fields.set_item("cause", &self.cause)?;
+        fields.set_item("details", PyTuple::new(py, &self.context.details)?)?;
+        fields.set_item("help", &self.context.help)?;
+        fields.set_item("code", self.context.code)?;
+        fields.set_item("cause", &self.context.cause)?;
         fields.set_item("exit_code", exit_code)?;
-        if let Some((file, line, column)) = &self.file {
+        if let Some((file, line, column)) = &self.context.file {
             fields.set_item("file", file)?;
             if *line > 0 {
                 fields.set_item("line", line)?;
@@ -120,11 +122,13 @@ impl From<Error> for Fault {
             class: error.class(),
             path,
             message,
-            details: details.collect(),
-            help: error.help(&Dialect),
-            code,
-            cause,
-            file,
+            context: Box::new(Context {
+                details: details.collect(),
+                help: error.help(&Dialect),
+                code,
+                cause,
+                file,
+            }),
         }
     }
 }

@@ -56,14 +56,17 @@ pub(crate) fn evaluate<'py>(
     let report = py.detach(|| {
         watched(&pool, |is_stopped| {
             let report = report(&text, &policies, &budgets, is_stopped);
-            report.map_err(|fault| (fault, take_raised()))
+            report.map_err(|fault| Box::new((fault, take_raised())))
         })
     });
     // What a signal handler raised ends the call, whatever the result is.
-    match (take_raised(), report) {
-        (Some(raised), _) | (None, Err((_, Some(raised)))) => Err(raised),
-        (None, Err((fault, None))) => Err(fault.into()),
-        (None, Ok(report)) => answer(py, &report),
+    if let Some(raised) = take_raised() {
+        return Err(raised);
+    }
+    match report.map_err(|failed| *failed) {
+        Err((_, Some(raised))) => Err(raised),
+        Err((fault, None)) => Err(fault.into()),
+        Ok(report) => answer(py, &report),
     }
 }
 
@@ -101,11 +104,12 @@ fn report(
     is_stopped: &AtomicBool,
 ) -> Result<EvidenceReport, Fault> {
     let dataset = Dataset::parse("transcripts", text, &Encoding::O200k).map_err(invalid)?;
-    let evaluation = Evaluation::run(&dataset, policies, budgets, &mut |_| match is_stopped
-        .load(Ordering::Relaxed)
-    {
-        true => ControlFlow::Break(()),
-        false => ControlFlow::Continue(()),
+    let evaluation = Evaluation::run(&dataset, policies, budgets, &mut |_| {
+        if is_stopped.load(Ordering::Relaxed) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     });
     Ok(evaluation.map_err(failed)?.report())
 }

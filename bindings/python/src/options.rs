@@ -255,9 +255,10 @@ fn pins(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<String>> {
     let is_one = value.is_instance_of::<PyString>()
         || value.is_instance_of::<PyBytes>()
         || !value.hasattr(intern!(value.py(), "__iter__"))?;
-    let given = match is_one {
-        true => vec![value.clone()],
-        false => callback::run(|| value.try_iter()?.collect::<PyResult<_>>())?,
+    let given = if is_one {
+        vec![value.clone()]
+    } else {
+        callback::run(|| value.try_iter()?.collect::<PyResult<_>>())?
     };
     let mut pins = Vec::new();
     for one in given {

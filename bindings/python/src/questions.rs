@@ -22,10 +22,10 @@ fn source(data: &Bound<'_, PyAny>) -> PyResult<Source> {
 }
 
 /// Runs a question without the GIL, warns of its notices and returns its answer.
-fn answered<'py, A: Serialize + Send>(
-    py: Python<'py>,
+fn answered<A: Serialize + Send>(
+    py: Python<'_>,
     question: impl Send + FnOnce() -> Result<(A, Vec<Notice>), Error>,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<Bound<'_, PyAny>> {
     let answer = py.detach(|| {
         let (answer, notices) = question()?;
         Ok::<(Value, Vec<Notice>), Error>((to_value(&answer)?, notices))

@@ -82,9 +82,9 @@ pub(crate) fn select(
     }
     let report = Report(Run::Select {
         owned,
-        trace,
-        policy: named,
-        budget,
+        trace: trace.map(Box::new),
+        policy: Box::new(named),
+        budget: Box::new(budget),
     });
     Ok(Selection {
         items,
@@ -243,9 +243,9 @@ enum Run {
     Select {
         owned: OwnedDecisions,
         /// The events of the run, if it was traced.
-        trace: Option<SelectionReport>,
-        policy: NamedPolicy,
-        budget: ContextBudget,
+        trace: Option<Box<SelectionReport>>,
+        policy: Box<NamedPolicy>,
+        budget: Box<ContextBudget>,
     },
     Fit(Box<FittedChat>),
 }
@@ -479,11 +479,11 @@ impl Report {
             } => {
                 let request = RequestConfig {
                     items: owned.borrow_owner().to_vec(),
-                    budget: Some(budget.clone()),
+                    budget: Some((**budget).clone()),
                     ..RequestConfig::default()
                 };
                 let options = Options {
-                    policy: Some(policy.clone()),
+                    policy: Some((**policy).clone()),
                     ..Options::default()
                 };
                 page(&Prepared::from_request(

@@ -80,10 +80,7 @@ pub struct CounterOptions {
 impl fmt::Debug for CounterOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CounterOptions")
-            .field(
-                "counter",
-                &self.counter.as_ref().map(TokenCounter::name),
-            )
+            .field("counter", &self.counter.as_ref().map(TokenCounter::name))
             .field("factor", &self.factor)
             .finish()
     }

@@ -426,7 +426,7 @@ fn a_sweep_has_no_changes_beyond_its_targets() {
 
 #[test]
 fn the_windows_of_the_examples_are_the_same_for_one_budget_as_for_any() {
-    let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/examples");
     let mut files = vec![examples.join("agent-session.json")];
     let shapes = std::fs::read_dir(examples.join("shapes")).unwrap();
     files.extend(shapes.map(|entry| entry.unwrap().path()));

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::valid;
 
-const AGENT_SESSION: &str = include_str!("../../../examples/agent-session.json");
+const AGENT_SESSION: &str = include_str!("examples/agent-session.json");
 
 fn budget(tokens: i64) -> ContextBudget {
     ContextBudget::with_target(tokens, tokens).unwrap()

@@ -872,8 +872,8 @@ mod tests {
         assert_eq!(
             texts(&group(900), Some("Memory")),
             pair(
-                "its group of 3 does not fit into the `Memory` quota: needs 812, 900 left",
-                "its group does not fit into the `Memory` quota"
+                "group of 3 too large for the `Memory` quota: needs 812 of 900 left",
+                "group too large for the `Memory` quota"
             )
         );
         assert_eq!(
