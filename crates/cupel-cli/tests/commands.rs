@@ -451,7 +451,7 @@ fn views_are_shown_by_every_command_over_items() {
     let args = ["explain", "-", "--budget", "50", "--html", "why.html"];
     sandbox.run_with_input(&args, request).ok();
     let page = sandbox.read("why.html");
-    assert!(page.contains(r#""views":[[20,1000,0]],"forms":[[20,["a"]]]"#));
+    assert!(page.contains(r#""views":[[20,1000,0]],"forms":[[20,["a"],20,null]]"#));
 
     let swept = run(&["sweep"]);
     assert!(swept.ok().contains("      2          1 "), "{}", swept.out);

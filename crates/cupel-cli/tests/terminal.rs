@@ -400,8 +400,8 @@ fn the_default_budget_is_the_window_less_the_answer() {
     let cases = [
         (
             format!(r#"{{"model": "gpt-4o", {messages}}}"#),
-            128_000,
-            "--reserve keeps room",
+            123_904,
+            "less 4,096 for the answer; --reserve changes that",
         ),
         (
             format!(r#"{{"model": "gpt-4o", "max_tokens": 8000, {messages}}}"#),
@@ -457,7 +457,14 @@ fn the_limit_of_the_answer_is_found_in_every_format() {
         (
             r#"{"model": "llama3.1", "messages": [{"role": "user", "content": "Hi"}], "options": {"num_predict": -1, "num_ctx": 8192}}"#,
             &[],
-            8_192,
+            // Nothing limits the answer: it gets a quarter of a small window.
+            8_192 - 2_048,
+        ),
+        (
+            // Not a limit of the answer, but of the input: 272,000 of 400,000.
+            r#"{"model": "gpt-5", "messages": [{"role": "user", "content": "Hi"}]}"#,
+            &[],
+            272_000,
         ),
     ];
     for (chat, args, budget) in cases {

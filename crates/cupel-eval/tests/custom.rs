@@ -38,7 +38,7 @@ fn newest() -> EvalPolicy {
 fn a_custom_scorer_is_evaluated_as_the_equal_built_in_one() {
     let text = std::fs::read_to_string(concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/../../examples/questions.jsonl"
+        "/examples/questions.jsonl"
     ));
     let questions = dataset("questions", &text.expect("the example"));
     assert!(PolicyConfig::of(&later().policy).is_err());
@@ -72,7 +72,7 @@ fn a_custom_slicer_is_evaluated() {
 
 #[test]
 fn runs_are_replayed_with_a_custom_strategy() {
-    let runs = include_str!("../../cupel-cli/tests/runs.jsonl");
+    let runs = include_str!("runs.jsonl");
     let runs = parse_runs(runs, "", None).expect("runs");
     let mut newest = newest();
     newest.name = later().name;
