@@ -47,7 +47,9 @@ mod _cupel {
     #[pymodule_export]
     use super::policy::{PyPolicy, preset_names, restore_policy};
     #[pymodule_export]
-    use super::questions::{compare, count, explain, min_budget, models, search, sweep};
+    use super::questions::{
+        compare, count, count_texts, explain, min_budget, models, search, sweep,
+    };
     #[pymodule_export]
     use super::selection::{Report, Selection, select, select_index};
     #[pymodule_export]

@@ -194,6 +194,19 @@ pub(crate) fn count(
     Ok(counted.total.into_iter().sum())
 }
 
+/// Counts the tokens of texts.
+#[pyfunction]
+#[pyo3(signature = (texts, encoding=None, model=None))]
+pub(crate) fn count_texts(
+    py: Python<'_>,
+    texts: Vec<pyo3::pybacked::PyBackedStr>,
+    encoding: Option<&str>,
+    model: Option<&str>,
+) -> PyResult<Vec<i64>> {
+    let counter = counter(model, encoding)?;
+    Ok(py.detach(|| texts.iter().map(|text| counter.count(text)).collect()))
+}
+
 /// Returns the known models.
 #[pyfunction]
 pub(crate) fn models(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {

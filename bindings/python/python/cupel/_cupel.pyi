@@ -24,6 +24,7 @@ __all__ = [
     "check_fit",
     "compare",
     "count",
+    "count_texts",
     "evaluate",
     "explain",
     "fit",
@@ -376,5 +377,8 @@ def evaluate(
     budgets: Iterable[int | str],
 ) -> dict[str, Any]: ...
 def count(data: object, model: str | None = None, encoding: str | None = None) -> int: ...
+def count_texts(
+    texts: Sequence[str], encoding: str | None = None, model: str | None = None
+) -> list[int]: ...
 def models() -> list[dict[str, Any]]: ...
 def _restore_policy(arguments: tuple[Any, ...], options: dict[str, Any]) -> Policy: ...
