@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use cupel::config::RequestConfig;
 use cupel::{
-    BudgetSweep, ContextBudget, ContextItem, CupelError, Decisions, Pipeline, Policy,
-    SweepProgress, total_tokens,
+    BudgetSweep, ContextBudget, ContextItem, CupelError, Decisions, ExclusionReason,
+    InclusionReason, Pipeline, Policy, SweepProgress, total_tokens,
 };
 use cupel_chat::{Candidates, Chat, FitError, Fitted, Shape, TokenCounter, UnknownModel, Warning};
 
@@ -76,11 +76,28 @@ impl Setting {
         }
     }
 
+    /// Returns why a candidate was dropped, in few words. A policy that ranks by time drops the oldest, so the
+    /// reason is its age, not a rank.
+    pub fn dropped_because(&self, reason: &ExclusionReason) -> String {
+        match reason {
+            ExclusionReason::RankedBelow { .. } if self.ranks_by_time() => OLDER.to_owned(),
+            reason => reason.summary(),
+        }
+    }
+
+    fn ranks_by_time(&self) -> bool {
+        self.policy.policy.scorer().ranks_by_time()
+    }
+
     /// Returns the error of a fit, at the input.
     pub(crate) fn fit_error(&self, error: FitError) -> Error {
         Error::from(error).or_at(|| self.source.whole())
     }
 }
+
+/// Why a policy that ranks by time keeps and drops messages.
+const NEWER: &str = "newer than the cut";
+const OLDER: &str = "older than the cut";
 
 /// A chat or items, with the policy, the budget and the counter that belong to it.
 ///
@@ -157,7 +174,7 @@ impl PreparedSession {
         let budget = options
             .budget
             .over(None, DefaultBudget::OfChat(&chat), model);
-        let budget = budget.map_err(|error| error.or_at(|| source.whole()))?;
+        let budget = budget.map_err(|error| at_cause(error, &source))?;
         let policy = options.chat_policy(has_state)?;
         let query = options.query.as_deref();
         let mut notices: Vec<Notice> = unread_query(query, [&policy]).into_iter().collect();
@@ -290,7 +307,10 @@ impl Prepared {
             let candidates = chat.candidates_for(&policy.policy, budget, &*counter);
             candidates.map_err(|error| at_input(error.into()))
         };
-        let over = |default| options.budget.over(None, default, model).map_err(at_input);
+        let over = |default| {
+            let budget = options.budget.over(None, default, model);
+            budget.map_err(|error| at_cause(error, &source))
+        };
         let (budget, candidates) = match scope {
             Scope::OneBudget => {
                 let budget = over(DefaultBudget::OfChat(&chat))?;
@@ -611,6 +631,24 @@ impl Prepared {
         self.candidates()?.kept_because(index)
     }
 
+    /// Returns why a message or an item is in the window or not, the fact first: in a table the end is cut.
+    pub fn why(&self, decisions: &Decisions<'_>, index: usize) -> String {
+        let is_by_time =
+            self.setting.ranks_by_time() && matches!(self.content, Content::Chat { .. });
+        match (decisions.inclusion(index), self.kept_because(index)) {
+            (None, _) => match decisions.exclusion(index) {
+                Some(ExclusionReason::RankedBelow { .. }) if is_by_time => OLDER.to_owned(),
+                _ => decisions.phrase(index).unwrap_or_default(),
+            },
+            (Some(InclusionReason::Scored), None) if is_by_time => NEWER.to_owned(),
+            (Some(reason), None) => reason.phrase(),
+            (Some(reason @ InclusionReason::Shortened { .. }), Some(kept)) => {
+                format!("{}; {kept}", reason.phrase())
+            }
+            (Some(_), Some(kept)) => format!("always kept: {kept}"),
+        }
+    }
+
     fn candidates(&self) -> Option<&Candidates> {
         match &self.content {
             Content::Items(_) => None,
@@ -797,6 +835,14 @@ fn with_query(
     }
     let unread = unread_query(options.query.as_deref(), [&policy]);
     Ok((policy.with_query(query, is_chat)?, unread))
+}
+
+/// Returns the error of a budget at the input, if the input is the cause and not an argument.
+fn at_cause(error: Error, source: &Source) -> Error {
+    match *error.fault {
+        Fault::NoModelBudget(_) | Fault::NothingLeft { .. } => error.or_at(|| source.whole()),
+        _ => error,
+    }
 }
 
 /// Returns the tokens of all candidates as the default budget.

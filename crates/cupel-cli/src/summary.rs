@@ -46,7 +46,9 @@ impl<'r> Summary<'r> {
         let decisions = &run.decisions;
         let mut dropped: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for index in decisions.excluded() {
-            let reason = decisions.summary(index).unwrap_or_default();
+            let reason = decisions.exclusion(index);
+            let reason = reason.map(|reason| task.setting.dropped_because(&reason));
+            let reason = reason.unwrap_or_default();
             dropped.entry(reason).or_default().push(index);
         }
         let window = decisions.window().iter();
@@ -70,7 +72,7 @@ impl<'r> Summary<'r> {
         let fitted = &window.fitted;
         let mut dropped: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for message in &fitted.dropped {
-            let reason = message.reason.summary();
+            let reason = task.setting.dropped_because(&message.reason);
             dropped.entry(reason).or_default().push(message.index);
         }
         let mut session = Vec::new();

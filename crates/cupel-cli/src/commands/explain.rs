@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use cupel::{Decisions, Explanation, InclusionReason, ScorePart};
+use cupel::{Decisions, Explanation, ScorePart};
 use cupel_app::{ExplainOneAnswer, Prepared, Scope};
 
 use crate::budget::limits;
@@ -96,7 +96,7 @@ fn write_one(
     let text = excerpt(item.content(), columns() - 2);
     output.line(format_args!("{bold}{name}{bold:#}\n  {text}"))?;
     let mut rows: Vec<(&str, String)> = Vec::new();
-    let why = why(task, decisions, *index);
+    let why = task.why(decisions, *index);
     rows.push(match decisions.position(*index) {
         Some(position) => {
             let place = grouped_count(position + 1);
@@ -224,18 +224,6 @@ fn write_neighbors(
     output.table(&table)
 }
 
-/// Returns why a message is in the window or not. What was done to it comes first: the end is cut in a table.
-fn why(task: &Prepared, decisions: &Decisions<'_>, index: usize) -> String {
-    match (decisions.inclusion(index), task.kept_because(index)) {
-        (None, _) => decisions.phrase(index).unwrap_or_default(),
-        (Some(reason), None) => reason.phrase(),
-        (Some(reason @ InclusionReason::Shortened { .. }), Some(kept)) => {
-            format!("{}; {kept}", reason.phrase())
-        }
-        (Some(_), Some(kept)) => format!("always kept: {kept}"),
-    }
-}
-
 /// The order in which columns make room. Why comes before the content, which the chat has, too: a reason with its
 /// numbers has up to 44 columns ("shortened to 97 of 431 tokens; newest step").
 const GIVES: &[Give] = &[
@@ -291,7 +279,7 @@ fn table(task: &Prepared, output: &mut Output) -> Result<(), Failure> {
             grouped(item.tokens()),
             score(decisions.score(index)),
             bar(item.tokens(), limit, BAR),
-            why(task, decisions, index),
+            task.why(decisions, index),
             excerpt(item.content(), columns()),
         ]);
     }
