@@ -476,7 +476,7 @@ check('everything is reached by the Tab key, in reading order', 'incident', asyn
   assert.deepEqual(visited.slice(fixed.length), ['window', 'window']);
 });
 
-for (const [device, options, tabs] of [['desktop', {}, ['transcript', 'window']], ['phone', PHONE, ['transcript', 'window', 'out']]]) {
+for (const [device, options, tabs] of [['desktop', {}, ['transcript', 'window', 'shortened']], ['phone', PHONE, ['transcript', 'window', 'shortened', 'out']]]) {
   check(`arrow keys move between the tabs: ${device}`, 'agent-session', async (page) => {
     const selected = () => page.locator('[role="tab"][aria-selected="true"]').getAttribute('id');
     const press = async (key, tab) => {

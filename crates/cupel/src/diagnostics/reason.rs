@@ -878,7 +878,7 @@ mod tests {
         );
         assert_eq!(
             group(900).summary(),
-            "its group was not selected by the slicer"
+            "group not selected by the slicer"
         );
     }
 
