@@ -876,10 +876,7 @@ mod tests {
                 "group too large for the `Memory` quota"
             )
         );
-        assert_eq!(
-            group(900).summary(),
-            "group not selected by the slicer"
-        );
+        assert_eq!(group(900).summary(), "group not selected by the slicer");
     }
 
     #[test]
