@@ -74,6 +74,10 @@ pub(super) mod without {
             pub(in crate::config) enum $Scorer {}
 
             impl $Scorer {
+                #[allow(
+                    clippy::too_many_arguments,
+                    reason = "as many as the row of the strategy has fields"
+                )]
                 pub(in crate::config) fn from_config($(_: $field),+) -> Result<Self, ConfigError> {
                     let text = concat!("the scorer `", $name, "` needs the feature `relevance` of cupel");
                     Err(ConfigError::invalid(CupelError::ScorerConfig(text.to_owned())))
