@@ -60,7 +60,7 @@ struct Candidate {
     from: i64,
     /// The first budget at which it is out again, or [`STILL_IN`](Self::STILL_IN).
     to: i64,
-    /// The view as which it is in the window, and the first budget of its interval.
+    /// Its kept view, and the first budget of its interval.
     view: Option<(usize, i64)>,
 }
 
@@ -228,7 +228,7 @@ impl<'s, 'a> SweepBuilder<'s, 'a> {
         view.and_then(ContextView::value).unwrap_or(1.0)
     }
 
-    /// Sets the view as which a candidate of the window is kept, or `None` for the item in full.
+    /// Sets the kept view of a candidate of the window, or `None` for the item in full.
     fn set_view(&mut self, index: usize, view: Option<usize>) {
         let candidate = &self.candidates[index];
         if !candidate.is_in() || candidate.view.map(|(view, _)| view) == view {

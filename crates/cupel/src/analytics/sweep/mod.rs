@@ -122,7 +122,7 @@ impl BudgetSweep {
         in_full.next().map(|(from, _, _)| *from)
     }
 
-    /// Returns the view as which a candidate is in the window at a budget; `None` if it is in full or not
+    /// Returns the kept view of a candidate at a budget; `None` if it is in full or not
     /// in the window.
     pub fn view_at(&self, candidate: usize, budget: i64) -> Option<usize> {
         let views = self.items.get(candidate)?.views.iter();
