@@ -68,7 +68,7 @@ pub(crate) fn explain<'py>(
     let options = options::read(budget, policy, others)?;
     let item = item.map(|item| whole_number(item, "item")).transpose()?;
     ask(data, &options, Scope::Budget, |prepared| match item {
-        Some(item) => to_value(&ExplainOneAnswer::new(&prepared.explain_item(item)?)?),
+        Some(item) => to_value(&ExplainOneAnswer::from(prepared.explain_item(item)?)),
         None => to_value(&prepared.explain()?),
     })
 }

@@ -59,7 +59,7 @@ pub enum Reason {
 /// whose ranks count from 1.
 #[derive(Debug, Clone, Serialize)]
 #[serde(transparent)]
-pub struct ExplainOneAnswer(serde_json::Value);
+pub struct ExplainOneAnswer(Explanation);
 
 impl Prepared {
     /// Explains why each message or item is in or out.
@@ -118,20 +118,13 @@ impl Prepared {
     }
 }
 
-impl ExplainOneAnswer {
-    /// Returns the answer for an explanation. Ranks count from 1, as in texts for people.
-    ///
-    /// # Errors
-    ///
-    /// [`Fault::Internal`](crate::Fault::Internal) if it cannot be written as JSON.
-    pub fn new(explanation: &Explanation) -> Result<Self, Error> {
-        let mut document = serde_json::to_value(explanation).map_err(Error::internal)?;
-        if let Some(rank) = explanation.rank {
-            document["rank"] = (rank + 1).into();
+impl From<Explanation> for ExplainOneAnswer {
+    /// Counts ranks from 1, as texts for people do.
+    fn from(mut explanation: Explanation) -> Self {
+        explanation.rank = explanation.rank.map(|rank| rank + 1);
+        for neighbor in &mut explanation.neighbors {
+            neighbor.rank += 1;
         }
-        for (place, neighbor) in explanation.neighbors.iter().enumerate() {
-            document["neighbors"][place]["rank"] = (neighbor.rank + 1).into();
-        }
-        Ok(Self(document))
+        Self(explanation)
     }
 }

@@ -108,7 +108,6 @@ pub struct Prepared {
     pub setting: Setting,
     /// What the candidates are made from.
     pub content: Content,
-    items: Vec<ContextItem>,
     /// The query of the options or of the request.
     query: Option<String>,
     /// Whether the policy is the request's own.
@@ -130,7 +129,12 @@ pub enum Content {
         candidates: Box<Candidates>,
     },
     /// Items.
-    Items(Form),
+    Items {
+        /// How they are written.
+        form: Form,
+        /// The items, which are the candidates.
+        items: Vec<ContextItem>,
+    },
 }
 
 /// Another policy over the input of a [`Prepared`], with its candidates.
@@ -330,7 +334,6 @@ impl Prepared {
         notices.extend(policy.unsuited_to_chats());
         notices.extend(unread);
         Ok(Self {
-            items: candidates.to_vec(),
             query: options.query.clone(),
             has_own_policy: false,
             trimming: options.chat.clone(),
@@ -384,7 +387,6 @@ impl Prepared {
         notices.extend(missing_times(&request.items, &budget, &policy.policy));
         notices.extend(unread);
         Ok(Self {
-            items: request.items,
             query,
             has_own_policy: options.policy.is_none() && request.policy.is_some(),
             trimming: ChatOptions::default(),
@@ -400,13 +402,19 @@ impl Prepared {
                 notices,
                 source,
             },
-            content: Content::Items(form),
+            content: Content::Items {
+                form,
+                items: request.items,
+            },
         })
     }
 
     /// Returns the candidates: the messages or items, then the request overhead of a chat, if it has one.
     pub fn items(&self) -> &[ContextItem] {
-        &self.items
+        match &self.content {
+            Content::Chat { candidates, .. } => candidates,
+            Content::Items { items, .. } => items,
+        }
     }
 
     /// Returns the limits of the window.
@@ -421,7 +429,7 @@ impl Prepared {
     /// [`Fault::NeedsItems`].
     pub fn form(&self) -> Result<Form, Error> {
         match self.content {
-            Content::Items(form) => Ok(form),
+            Content::Items { form, .. } => Ok(form),
             Content::Chat { .. } => {
                 let evidence = self.evidence.clone();
                 let fault = Fault::NeedsItems { evidence };
@@ -437,7 +445,9 @@ impl Prepared {
     /// [`Fault::NotARequest`].
     pub fn check_request(&self) -> Result<(), Error> {
         let single = match self.content {
-            Content::Items(Form::Lines) => Unexpected::OneItem,
+            Content::Items {
+                form: Form::Lines, ..
+            } => Unexpected::OneItem,
             Content::Chat { .. }
                 if matches!(self.evidence, Evidence::Element(_))
                     && self.setting.source.text.trim_start().starts_with('{') =>
@@ -453,7 +463,7 @@ impl Prepared {
     pub fn shape(&self) -> Shape {
         match &self.content {
             Content::Chat { chat, .. } => chat.shape(),
-            Content::Items(_) => Shape::Items,
+            Content::Items { .. } => Shape::Items,
         }
     }
 
@@ -461,9 +471,16 @@ impl Prepared {
     pub fn list_pointer(&self) -> Option<&str> {
         match &self.content {
             Content::Chat { chat, .. } => chat.list_pointer(),
-            Content::Items(Form::Lines) => None,
-            Content::Items(Form::Array) => Some(""),
-            Content::Items(Form::Request) => Some("/items"),
+            Content::Items {
+                form: Form::Lines, ..
+            } => None,
+            Content::Items {
+                form: Form::Array, ..
+            } => Some(""),
+            Content::Items {
+                form: Form::Request,
+                ..
+            } => Some("/items"),
         }
     }
 
@@ -471,7 +488,7 @@ impl Prepared {
     pub fn len(&self) -> usize {
         match &self.content {
             Content::Chat { chat, .. } => chat.len(),
-            Content::Items(_) => self.items.len(),
+            Content::Items { items, .. } => items.len(),
         }
     }
 
@@ -484,7 +501,7 @@ impl Prepared {
     pub fn label(&self, index: usize) -> String {
         match &self.content {
             Content::Chat { chat, .. } => chat.message(index).label().to_owned(),
-            Content::Items(_) => self.items[index].kind().to_string(),
+            Content::Items { items, .. } => items[index].kind().to_string(),
         }
     }
 
@@ -497,7 +514,7 @@ impl Prepared {
     pub fn pipeline(&self) -> Pipeline {
         let policy = &self.setting.policy.policy;
         match &self.content {
-            Content::Items(_) => policy.clone(),
+            Content::Items { .. } => policy.clone(),
             Content::Chat { chat, candidates } => chat.policy_over(policy, candidates),
         }
     }
@@ -576,7 +593,7 @@ impl Prepared {
         run: impl FnOnce(&Policy, &'v [ContextItem], &ContextBudget) -> Result<T, CupelError>,
     ) -> Result<T, Error> {
         let (Content::Chat { chat, .. }, Some(candidates)) = (&self.content, candidates) else {
-            let run = run(policy, &self.items, budget);
+            let run = run(policy, self.items(), budget);
             return run.map_err(|error| Error::from(error).or_at(|| self.setting.source.whole()));
         };
         let fit_error = |error| self.setting.fit_error(error);
@@ -651,7 +668,7 @@ impl Prepared {
 
     fn candidates(&self) -> Option<&Candidates> {
         match &self.content {
-            Content::Items(_) => None,
+            Content::Items { .. } => None,
             Content::Chat { candidates, .. } => Some(&**candidates),
         }
     }
@@ -662,7 +679,7 @@ impl Prepared {
         targets: RangeInclusive<i64>,
         observer: &mut dyn FnMut(SweepProgress) -> ControlFlow<()>,
     ) -> Result<BudgetSweep, Error> {
-        let (items, samples) = (&self.items, self.samples());
+        let (items, samples) = (self.items(), self.samples());
         let mut sweep = self.pipeline().sweep_observed(
             items,
             &self.setting.budget,
@@ -703,7 +720,7 @@ impl Prepared {
     pub fn all_tokens(&self) -> i64 {
         /// Far below the end of the range, so that sums with reserves do not reach it.
         const LARGEST: i64 = i64::MAX / 4;
-        total_tokens(&self.items).min(LARGEST)
+        total_tokens(self.items()).min(LARGEST)
     }
 
     /// Returns the number of budgets to try for a slicer that has to be tried at each: as many as take
@@ -713,7 +730,7 @@ impl Prepared {
         const VISITS: usize = 20_000_000;
         /// More samples than this tell nobody more.
         const MOST: usize = 1 << 17;
-        let (candidates, pipeline) = (self.items.len(), self.pipeline());
+        let (candidates, pipeline) = (self.items().len(), self.pipeline());
         let outermost = Some(pipeline.policy().slicer());
         let depth = std::iter::successors(outermost, |slicer| slicer.inner()).count();
         let visits = candidates.saturating_mul(depth).max(1);
@@ -738,7 +755,7 @@ impl Prepared {
 
     /// Returns the request overhead of a chat: tools and parameters. It is the last candidate, if there is one.
     pub fn overhead(&self) -> i64 {
-        total_tokens(&self.items[self.len()..])
+        total_tokens(&self.items()[self.len()..])
     }
 
     /// Returns every item as it stands in the input, or as JSON if the input is not JSON.
@@ -750,7 +767,7 @@ impl Prepared {
         if let Some(items) = raw_items(&self.setting.source, form) {
             return Ok(items.into_iter().map(str::to_owned).collect());
         }
-        let items = self.items.iter().map(serde_json::to_string);
+        let items = self.items().iter().map(serde_json::to_string);
         items.collect::<Result<_, _>>().map_err(Error::internal)
     }
 
@@ -768,7 +785,7 @@ impl Prepared {
     pub fn warnings(&self, decisions: &Decisions<'_>) -> Vec<Warning> {
         match &self.content {
             Content::Chat { chat, .. } => chat.warnings(&self.kept(decisions)),
-            Content::Items(_) => Vec::new(),
+            Content::Items { .. } => Vec::new(),
         }
     }
 
@@ -782,7 +799,7 @@ impl Prepared {
     pub fn rewritten(&self, kept: &[usize]) -> Result<String, Error> {
         match &self.content {
             Content::Chat { chat, .. } => Ok(chat.write(kept)),
-            Content::Items(form) => {
+            Content::Items { form, .. } => {
                 match Chat::parse(&self.setting.source.text, Some(Shape::Items)) {
                     Ok(items) => Ok(items.write(kept)),
                     Err(_) => {

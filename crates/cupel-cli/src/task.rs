@@ -224,6 +224,6 @@ pub(crate) fn warn(prepared: &Prepared, output: &mut Output) {
 pub(crate) fn label_heading(prepared: &Prepared) -> &'static str {
     match prepared.content {
         Content::Chat { .. } => "role",
-        Content::Items(_) => "kind",
+        Content::Items { .. } => "kind",
     }
 }

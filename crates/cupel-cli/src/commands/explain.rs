@@ -74,7 +74,7 @@ impl Explain {
 fn one(task: &Prepared, index: usize, output: &mut Output) -> Result<Exit, Failure> {
     let explanation = task.explain_item(index)?;
     if output.is_json() {
-        output.json(&ExplainOneAnswer::new(&explanation)?)?;
+        output.json(&ExplainOneAnswer::from(explanation))?;
     } else {
         write_one(task, &task.decide()?, &explanation, output)?;
     }
