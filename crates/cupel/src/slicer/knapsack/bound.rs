@@ -24,7 +24,8 @@ pub(super) struct Multiplier {
     pub(super) per_unit: i64,
     /// The number of fractional bits.
     shift: u32,
-    /// An upper bound of `value / weight` over all rows.
+    /// An upper bound of `value / weight` over all rows. With a larger `λ` all reduced costs are negative,
+    /// so the bound is `λ * capacity` and only grows.
     max_per_unit: i64,
 }
 
@@ -41,12 +42,14 @@ impl Multiplier {
         let max_value = rows.iter().map(|row| row.value).max()?;
         let min_weight = rows.iter().map(|row| row.weight).min()?;
         let max_per_unit = i128::from(max_value / min_weight) + 1;
+        // The largest number of any bound. It is shifted as far as it stays below `2^SUM_BITS`: an `i128`
+        // with as many leading zeros as `unused` is below that.
         let largest = total.max(max_per_unit * i128::from(capacity));
         let unused = i128::BITS - Self::SUM_BITS;
         let shift = largest.leading_zeros().checked_sub(unused)?;
-        // The bound is convex in `λ`, with corners at the ratios of the rows; its least corner is the
-        // ratio of the break item. Rounded up, because a multiplier that is too large still bounds, and a
-        // negative one would not.
+        // The bound is convex and piecewise linear in `λ`, with corners at the ratios of the rows; its
+        // least corner is the ratio of the break item. Rounded up. Either rounding is valid, because every
+        // `λ >= 0` gives a bound.
         let row = break_item(rows, capacity);
         Some(Self {
             per_unit: -(-row.value << shift).div_euclid(row.weight),
@@ -66,7 +69,8 @@ impl Multiplier {
         }
     }
 
-    /// Returns `value - λ * weight` of a row, in fixed point.
+    /// Returns `value - λ * weight` of a row, in fixed point. It does not overflow: the weight is at most the
+    /// capacity, so the product is below `2^SUM_BITS`.
     pub(super) fn reduced_cost(self, row: &Row) -> i64 {
         (row.value << self.shift) - row.weight * self.per_unit
     }
@@ -96,6 +100,9 @@ impl Multiplier {
 
 /// Returns the break item: the first that does not fit when rows are taken by descending
 /// `value / weight`. Finds it by quickselect, in linear expected time (Balas and Zemel 1980).
+///
+/// The ratios are `f64`, which may order two nearly equal ones wrongly. A neighbor of the break item
+/// gives a bound that is valid, too, and nearly as tight.
 fn break_item(rows: &[Row], capacity: i64) -> &Row {
     let per_weight = |row: &Row| row.value as f64 / row.weight as f64;
     let mut rows: Vec<_> = rows.iter().map(|row| (per_weight(row), row)).collect();
@@ -104,7 +111,8 @@ fn break_item(rows: &[Row], capacity: i64) -> &Row {
     while rows.len() > 1 {
         let middle = rows.len() / 2;
         rows.select_nth_unstable_by(middle, |a, b| b.0.total_cmp(&a.0));
-        // The better half either contains the break item, or is taken as a whole before it.
+        // If the better half does not fit, it contains the break item. If it fits, it is taken as a whole,
+        // and the break item is in the other half.
         let weights = rows[..middle].iter().map(|(_, row)| row.weight);
         let weight = weights.fold(0, i64::saturating_add);
         if weight > remaining {

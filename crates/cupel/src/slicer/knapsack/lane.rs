@@ -9,7 +9,8 @@
 //! word 0    bit of cell 0, then of cell 8, then of cell 16, ...
 //! ```
 //!
-//! The narrower the type, the more cells a machine vector holds: `i16` is eight times as fast as `i128`.
+//! The narrower the type, the more cells a machine vector holds: eight `i16`, or one `i128`. So the
+//! narrowest type that holds the total value is used.
 
 use std::ops::{Add, BitAnd, BitOr, Shl, Shr};
 
@@ -33,8 +34,8 @@ pub(super) trait Lane:
 {
     const BITS: usize = 8 * size_of::<Self>();
 
-    /// The number of cells whose keep bits fill one word per lane. Whole blocks are computed, so a block
-    /// is also the most cells that are computed in vain per row.
+    /// The number of cells whose keep bits fill one word per lane: 128 for `i16`, 1,024 for `i128`. Whole
+    /// blocks are computed, so fewer than a block of cells are computed in vain per row.
     const BLOCK: usize = LANES * Self::BITS;
 }
 
@@ -43,7 +44,8 @@ impl Lane for i32 {}
 impl Lane for i64 {}
 impl Lane for i128 {}
 
-/// Evaluates an expression with the narrowest lane type that holds the total value of the rows.
+/// Evaluates an expression with the narrowest lane type that holds the total value of the rows. No cell
+/// exceeds that total, so the additions of [`update_block`] do not overflow.
 macro_rules! with_lane {
     ($rows:expr, $lane:ident => $result:expr) => {{
         let total: i128 = $rows.iter().map(|row| i128::from(row.value)).sum();
@@ -77,6 +79,7 @@ pub(super) fn update_block<V: Lane>(best: &mut [V], before: &[V], value: V) -> [
             let with_row = before[lane] + value;
             let is_better = with_row > best[lane];
             best[lane] = if is_better { with_row } else { best[lane] };
+            // The word is a bit set, so a bit may move into the sign.
             kept[lane] = kept[lane] << 1 | V::from(is_better);
         }
     }
@@ -85,6 +88,7 @@ pub(super) fn update_block<V: Lane>(best: &mut [V], before: &[V], value: V) -> [
 
 /// Returns `true` if a cell of a block took the row.
 pub(super) fn is_kept<V: Lane>(kept: &[V], cell: usize) -> bool {
+    // Later cells pushed the bit of this one to the left: the first cell of a lane is in the highest bit.
     let bit = V::BITS - 1 - cell / LANES;
     kept[cell % LANES] >> bit & V::from(true) == V::from(true)
 }

@@ -5,13 +5,14 @@
 //! the lexicographically smallest optimum, scanning from the last item to the first.
 //!
 //! Every reduction here relies on one invariant: a constraint that the solution satisfies does not
-//! change the solution. It remains optimal and lexicographically smallest.
+//! change the solution. Fewer sets are left, the solution is one of them, and it is still the best and the
+//! lexicographically smallest of them.
 //!
 //! | file | reduction |
 //! |---|---|
-//! | `reduce` | dominance: removes candidates that cannot fit together with all that dominate them |
-//! | `search`, `bound` | variable fixing by Lagrangian bounds: in all optimal sets, or in none |
-//! | `window` | state pruning: only capacities that an optimal set can leave to a candidate |
+//! | `reduce` | dominance: removes a candidate that does not fit together with all candidates that dominate it; scaling: divides weights and values by their common divisors |
+//! | `search`, `bound` | variable fixing by Lagrangian bounds: decides candidates that are in all optimal sets, or in none |
+//! | `window` | state pruning: computes only the capacities that an optimal set can leave to a candidate |
 //!
 //! The dynamic program (`program`) solves the rest (`subproblem`), with SIMD lanes (`lane`) and one
 //! keep bit per cell (`table`).
@@ -19,10 +20,11 @@
 //! An example, with a capacity of 10 and the rows `weight:value` 6:7, 5:5, 5:5 and 4:4:
 //!
 //! ```text
-//! bound     6 fits, 5 does not: the break item is 5:5, its value per weight the multiplier 1
-//! reduce    cost = value - 1 * weight: 1, 0, 0, 0; no set has more than 1 * 10 + 1 = 11
-//! search    suppose the optimum is 11: a row with a cost above 11 - 11 = 0 is in it, so 6:7 is fixed
-//! program   of the others 4 must give 4: 4:4 does; {6:7, 4:4} has 11, which is optimal
+//! reduce    the second 5:5 is dominated by the first, but both fit together: all rows stay
+//! bound     by value per weight, 6:7 fits and 5:5 does not: 5:5 is the break item, the multiplier is 5 / 5 = 1
+//!           reduced cost = value - 1 * weight: 1, 0, 0, 0; no set has more than 1 * 10 + 1 = 11
+//! search    assume that the optimum is 11: a row with a reduced cost above 11 - 11 = 0 is in it, so 6:7 is fixed
+//! program   a capacity of 4 and a value of 4 remain: 4:4 reaches it; {6:7, 4:4} has 11, which is optimal
 //! ```
 
 mod bound;
@@ -91,7 +93,11 @@ enum Limit {
 }
 
 impl KnapsackSlice {
+    /// The specification's default (KNAP-1): a budget of 128,000 tokens has 1,280 buckets.
     const DEFAULT_BUCKET_SIZE: i64 = 100;
+
+    /// The specification's limit (KNAP-18). With the value, the error is the specification's
+    /// `TableTooLarge`; with a raised one it is [`CupelError::TableOverLimit`], which names the limit.
     const DEFAULT_CELL_LIMIT: u64 = 50_000_000;
 
     /// Creates a knapsack slicer with `bucket_size` tokens per bucket.
@@ -180,7 +186,8 @@ impl KnapsackSlice {
             .collect()
     }
 
-    /// Returns an error if the table exceeds the cell limit (KNAP-18).
+    /// Fails if the full table exceeds the cell limit (KNAP-18). The limit is that of the full table although
+    /// few of its cells are computed: whether a problem is refused depends on its size only.
     fn check_cells(&self, candidates: usize, capacity: i64) -> Result<(), CupelError> {
         let cells = cells(candidates, capacity);
         match self.limit {
@@ -203,7 +210,7 @@ impl KnapsackSlice {
         }
     }
 
-    /// Converts a memory error to the public error.
+    /// Converts a memory error to the public error. With a cell limit it means that the allocator failed.
     fn over_limit(&self, candidates: usize, capacity: i64, error: &TooLarge) -> CupelError {
         let bits = |bytes: usize| (bytes as u64).saturating_mul(8);
         match self.limit {
@@ -264,12 +271,14 @@ impl Slicer for KnapsackSlice {
         ranked: &[ScoredRef<'_>],
         budget: &ContextBudget,
     ) -> Result<Selection, CupelError> {
+        // Without a target not even items of zero tokens are selected (KNAP-14).
         if budget.target_tokens() <= 0 {
             return Ok(Selection::default());
         }
         let (free, candidates) = split(ranked);
         let capacity = budget.target_tokens() / self.bucket_size;
         let mut selection = Selection::keep(free);
+        // With a target below one bucket only they are (KNAP-7).
         if capacity > 0 {
             self.check_cells(candidates, capacity)?;
             let rows = self.rows(ranked, capacity);
@@ -290,9 +299,10 @@ impl Slicer for KnapsackSlice {
     }
 }
 
-/// A candidate: one row of the table.
+/// A candidate: one row of the table. Rows are in the order of their ranks, which decides ties.
 #[derive(Clone, Copy)]
 struct Row {
+    /// The index in the list that the slicer was given.
     rank: usize,
     /// In buckets; from 1 to the capacity.
     weight: i64,
@@ -319,7 +329,8 @@ fn size(count: i64) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX)
 }
 
-/// Returns the ranks of the items of zero tokens, and the number of items with more.
+/// Returns the ranks of the items of zero tokens, and the number of items with more. Items with negative
+/// tokens are ignored (KNAP-4).
 fn split(ranked: &[ScoredRef<'_>]) -> (Vec<usize>, usize) {
     let mut free = Vec::new();
     let mut candidates = 0;

@@ -17,18 +17,24 @@ use super::{Row, size};
 
 /// The best value of the rows so far, per capacity.
 ///
-/// A cell outside a row's window is not updated, so its value may be too low. The solution does not
-/// change. Every optimal set stays within the windows. In a cell on the path of an optimal set, the
-/// greater of the two values is also on the path of an optimal set, so it is exact. The other value
-/// is exact or too low, so it is not greater. If both are equal, both are exact, and the row
-/// is not taken (KNAP-9).
+/// A cell outside a row's window is not updated, so its value may be too low. It is never too high. The
+/// solution does not change, by induction on the rows:
+///
+/// - A set visits one cell per row: the capacity that it leaves to this row and the rows before it. All
+///   cells that an optimal set visits are within the windows, so they are computed.
+/// - The value of such a cell is the greater of two: without the row, `best[c]` of the rows before, and with
+///   it, `best[c - weight] + value`. The exact greater one belongs to an optimal set, which visits the cell
+///   that it was read from. So that cell is exact, by the induction.
+/// - The smaller one may be too low, which does not make it greater. If both are equal, both belong to
+///   optimal sets and are exact, and the row is not taken (KNAP-9).
 pub(super) struct Program<'a, V> {
     windows: &'a [Window],
     items: Vec<Item<V>>,
     /// An upper bound of all values, if available.
     max_value: Option<V>,
     best: Vec<V>,
-    /// The largest capacity with a stored value. Larger capacities have the same value.
+    /// The largest capacity with a stored value. Larger capacities are read as this one: all rows so far fit
+    /// there, or no optimal set leaves so much capacity to them.
     last_stored: usize,
     /// A copy of a block whose source and destination overlap.
     scratch: Vec<V>,
@@ -37,11 +43,13 @@ pub(super) struct Program<'a, V> {
 struct Item<V> {
     weight: usize,
     value: V,
-    /// The weight of this row and all rows before it. A larger capacity takes all of them.
+    /// The weight of this row and all rows before it. At any larger capacity all of them fit, so the cell of
+    /// this capacity stands for the larger ones.
     prefix_weight: usize,
 }
 
-/// The cells of a row to compute: whole blocks from `base` on. Cells after `to` are padding.
+/// The cells of a row to compute: whole blocks from `base` on. `base` is at least the weight of the row,
+/// because it does not fit below. Cells after `to` are padding.
 pub(super) struct Span {
     pub(super) base: usize,
     to: usize,
@@ -75,8 +83,8 @@ impl<'a, V: Lane> Program<'a, V> {
             }
         };
         let items = rows.iter().map(item).collect();
-        // Beyond the weight of all rows the value stays the same, so these cells are not stored. A block
-        // more, because the last one may reach beyond them.
+        // Beyond the weight of all rows the value stays the same, so these cells are not stored. The
+        // vector has one block more, because the last block may reach beyond the last cell.
         let cells = capacity.min(prefix_weight).saturating_add(1 + V::BLOCK);
         let mut best = try_with_capacity(cells, memory)?;
         best.push(V::default());
@@ -102,8 +110,8 @@ impl<'a, V: Lane> Program<'a, V> {
             .is_some_and(|max_value| self.best_at(capacity) >= max_value)
     }
 
-    /// Returns the cells that a traceback through the rows from any requested capacity can visit.
-    /// The later rows leave a row at least the requested capacity minus their total weight.
+    /// Returns the cells that a traceback from any requested capacity can visit. The later rows leave a row at
+    /// most the largest requested capacity, and at least the smallest one minus their total weight.
     pub(super) fn spans(&self, requested: Window) -> Vec<Span> {
         let mut suffix_weight = 0_usize;
         let span = |row: usize| {
@@ -136,8 +144,9 @@ impl<'a, V: Lane> Program<'a, V> {
         if span.blocks == 0 {
             return;
         }
-        // The padding of the row before holds values of capacities that do not exist. It is cut off and
-        // filled with the last real value, which is that of all larger capacities.
+        // Cells after the last stored one are padding. Some may be left from a row whose blocks reached
+        // further than those of the rows since, so their values lack these rows. They are cut off and filled
+        // with the last stored value, which stands for all larger capacities.
         let last_value = self.best[self.last_stored];
         self.best.truncate(self.last_stored + 1);
         let end = span.base + span.blocks * V::BLOCK;
@@ -147,9 +156,9 @@ impl<'a, V: Lane> Program<'a, V> {
         let blocks = kept.as_chunks_mut::<LANES>().0.iter_mut().enumerate();
         for (block, kept) in blocks.rev() {
             let at = span.base + block * V::BLOCK;
-            // From the largest capacity down, so that a cell reads values without the row (it could be
-            // taken twice otherwise). Within a block that holds only if the weight is at least a block;
-            // else the source overlaps the destination and is copied first.
+            // From the largest capacity down, so that a cell reads values without the row. Otherwise the row
+            // could be taken twice. A block is written as a whole, so if the weight is below the size of a
+            // block, the source overlaps the destination and is copied first.
             *kept = if weight >= V::BLOCK {
                 let (before, best) = self.best.split_at_mut(at);
                 update_block(
@@ -178,7 +187,7 @@ impl<'a, V: Lane> Program<'a, V> {
                 prefix_weight,
                 ..
             } = self.items[row];
-            // Larger capacities take all rows before, as the one of their weight does.
+            // Larger capacities have no cells: there all rows up to this one fit, as at their total weight.
             capacity = capacity.min(prefix_weight);
             if table.is_kept(row, capacity) {
                 take(row);

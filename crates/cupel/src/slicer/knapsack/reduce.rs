@@ -23,10 +23,10 @@ pub(super) struct Dominance {
     capacity: i64,
     /// A max-heap of the weights of the lightest earlier rows, as many as fit together.
     lightest: BinaryHeap<i64>,
-    /// The capacity without them.
+    /// The capacity minus the weights in `lightest`.
     remaining: i64,
     /// The largest weight that is admitted. All earlier rows up to it are in `lightest`. It never grows
-    /// while values fall: a heavier row has the same rows that dominate it, and more.
+    /// while values fall: every row that dominates a row also dominates a later and heavier one.
     max_weight: i64,
     last_value: i64,
 }
@@ -43,7 +43,7 @@ impl Dominance {
     }
 
     /// Returns `true` if the solution may contain the next row. Considers the earlier rows since the
-    /// value last increased: all of them in the order of the Sort stage.
+    /// value last increased. In the order of the Sort stage it never increases, so these are all of them.
     pub(super) fn admits(&mut self, row: &Row) -> bool {
         // Rows before a greater value do not dominate it. The list is sorted by score, so this happens
         // only in lists that callers of `slice` made.
@@ -58,8 +58,9 @@ impl Dominance {
         }
         self.lightest.push(row.weight);
         self.remaining -= row.weight;
-        // Keep as many of the lightest as fit together. The first that does not is a weight that no later
-        // row may have: with all the lighter rows, which dominate that one, it would not fit either.
+        // Keep as many of the lightest as fit together. A later row as heavy as the first that does not fit is
+        // dominated by all rows in `lightest` and does not fit beside them. One `pop` is enough: the
+        // heaviest is at least the weight that was just pushed.
         while self.remaining < 0
             && let Some(heaviest) = self.lightest.pop()
         {
@@ -70,11 +71,18 @@ impl Dominance {
     }
 }
 
-/// Divides weights and values by their greatest common divisor. Lowers the top value if it exceeds the
-/// sum of all smaller ones, as that of an infinite score does.
+/// Divides weights and values by their greatest common divisors. Lowers the top value if it exceeds the
+/// sum of all smaller ones.
 ///
-/// The order of sets by value and the sets that fit do not change. Sums fit narrower lanes, and
-/// rounding a bound down to a multiple of the divisor tightens it.
+/// The order of sets by value and the sets that fit do not change. Sums then fit narrower lanes, and a
+/// bound that is rounded down to an integer is tighter. With a capacity of 100:
+///
+/// ```text
+/// weight:value   20:9000  30:6000  40:i64::MAX     an infinite score has the largest value
+/// weights        divided by 10: 2, 3, 4; the capacity becomes 10
+/// values         the smaller ones divided by 3000: 3, 2
+/// top value      any value above 3 + 2 ranks sets in the same way: 6
+/// ```
 pub(super) fn scale(rows: &mut [Row], capacity: &mut i64) {
     let weight_step = gcd(rows.iter().map(|row| row.weight));
     let top = rows.iter().map(|row| row.value).max().unwrap_or(1);
@@ -83,6 +91,7 @@ pub(super) fn scale(rows: &mut [Row], capacity: &mut i64) {
             .map(|row| row.value)
             .filter(|&value| value < top)
     };
+    // Only the smaller values need the divisor: the top value is chosen anew if it exceeds their sum.
     let mut value_step = gcd(smaller());
     let top_steps = match i64::try_from(smaller().map(i128::from).sum::<i128>()) {
         Ok(total) if total < top => total / value_step + 1,

@@ -1,14 +1,18 @@
-//! Solves the 0/1 knapsack with an expanding core (Balas and Zemel 1980): rows with a large reduced cost are fixed, the
-//! dynamic program decides the others.
+//! Solves the 0/1 knapsack with an expanding core (Balas and Zemel 1980): rows with a large reduced cost are
+//! fixed, the dynamic program decides the others.
+//!
+//! The core are the rows whose reduced cost is at most the gap between the upper bound and a value that the
+//! optimum is assumed to have at least. An example with an upper bound of 20 and 8 rows, whose reduced costs
+//! are 9, 4, 2, 1, 0, -1, -3 and -8. The first core has about 8 / 4 = 2 rows:
 //!
 //! ```text
-//! bound 20, costs 9 4 2 1 0 -1 -3 -8, first core of 4 rows
-//! suppose the optimum is at least 18    the gap is 2: 9 and 4 are in, -3 and -8 are out, 4 rows remain
-//! the program finds 17 at best          wrong: a set with 17 exists, so the gap is 3 at most
-//! suppose it is at least 17             -3 joins the core; the program finds 17, which is the optimum
+//! |cost| in ascending order        0 1 1 2 3 4 8 9; the one at index 2 is 1
+//! assume an optimum of 20 - 1      the gap is 1: 9, 4 and 2 are in, -3 and -8 are out, 3 rows remain
+//! the program finds 17 at best     wrong: but a set with 17 exists, so the gap is at most 3
+//! assume an optimum of 17          9 and 4 are in, -8 is out, 5 rows remain; 17 is the optimum
 //! ```
 //!
-//! A wrong supposition costs a small program; most first ones hold.
+//! A wrong assumption costs one small program. Most first ones hold.
 
 use super::bound::Multiplier;
 use super::subproblem::{Outcome, Subproblem};
@@ -73,16 +77,17 @@ struct Core {
 }
 
 impl<'a> CoreSearch<'a> {
-    /// The maximum size of the first core. Enough for most problems: unless scores are correlated to
+    /// The maximum size of the first core. Enough for most problems: unless scores are correlated with
     /// the tokens, a few rows around the break item decide (Pisinger 1999).
     const FIRST_CORE: usize = 32;
 
-    /// The number of rows that the first prefix has beyond the shortest that may reach the bound. That
-    /// one reaches it only if it is taken as a whole; sixteen more leave some choice.
+    /// The number of rows that the first prefix has beyond the shortest that may reach the bound. The
+    /// shortest reaches it only if all of its rows are taken. Sixteen more leave some choice.
     const FIRST_EXTRA: usize = 16;
 
-    /// The growth factor of the core and of the extra rows of a prefix. The program's cost grows with
-    /// the square of the core, so all failed attempts together cost less than the last one.
+    /// The growth factor of the core and of the extra rows of a prefix. The cost of the program grows
+    /// about with the square of the core, so the failed attempts together (`1/16 + 1/256 + ...`) cost less
+    /// than the last one.
     const GROWTH: usize = 4;
 
     fn new(rows: &'a [Row], capacity: i64, multiplier: Multiplier, memory: usize) -> Self {
@@ -98,7 +103,8 @@ impl<'a> CoreSearch<'a> {
     }
 
     /// Assumes a minimum value of the optimum that leaves a small core. Lowers it, which expands the
-    /// core, until a set reaches it.
+    /// core, until a set reaches it. This ends, because the minimum is lowered each time: at 0 the empty set
+    /// reaches it.
     fn run(&self) -> Result<Vec<usize>, TooLarge> {
         let costs = self
             .rows
@@ -109,6 +115,7 @@ impl<'a> CoreSearch<'a> {
         let mut min_value = self.max_value + 1;
         let mut incumbent_value = 0;
         loop {
+            // With the minimum `bound - cost`, the gap is this cost, and the core has the rows up to it.
             let assumed = if core_size < costs.len() {
                 let (_, cost, _) = costs.select_nth_unstable(core_size);
                 self.multiplier.ceil(self.bound - *cost)
@@ -164,11 +171,13 @@ impl<'a> CoreSearch<'a> {
     /// Solves the core if some set has at least `min_value`. Otherwise returns the value of a set
     /// below it.
     fn solve_core(&self, core: &Core, min_value: i64) -> Result<Outcome, TooLarge> {
+        // The fixed rows do not fit, so the assumption is wrong. Only the empty set is known.
         if core.capacity < 0 {
             return Ok(Outcome::BelowMinimum(0));
         }
         let min_value = min_value - core.fixed_value;
         let max_value = self.max_value - core.fixed_value;
+        // Without windows no set has the minimum. The fixed rows fit, so they are a set.
         let Some(windows) = windows(&core.rows, core.capacity, self.multiplier, min_value) else {
             return Ok(Outcome::BelowMinimum(core.fixed_value));
         };
@@ -194,6 +203,8 @@ impl<'a> CoreSearch<'a> {
     ) -> Result<Option<Vec<usize>>, TooLarge> {
         let Core { rows, capacity, .. } = core;
         let mut value = 0;
+        // A set without later rows leaves the whole capacity to the prefix, so the window of its last row
+        // must contain the whole capacity.
         let may_reach = |(row, window): (&Row, &Window)| {
             value += row.value;
             value >= max_value && window.to >= size(*capacity)

@@ -1,8 +1,12 @@
 //! Solutions for all targets of a range, from one keep table.
 //!
-//! The reductions of a single solution (core, windows) hold for one capacity. Here all are asked for, so
-//! the table is full, as large as the cell limit allows: rows times capacities bits. The traceback of
-//! one capacity costs one step per row.
+//! The core and the windows of a single solution hold for one capacity. Here all capacities are requested,
+//! so the table is full: one bit per row and capacity, up to the cell limit. The traceback of one capacity
+//! costs one step per row.
+//!
+//! With buckets of 10 tokens and the targets `25..=47`, the capacities are 2, 3 and 4. Capacity 2 holds for
+//! the targets `25..=29`, capacity 3 for `30..=39` and capacity 4 for `40..=47`. The visitor is told at 25, 30
+//! and 40 which rows enter or leave.
 
 use std::ops::{ControlFlow, RangeInclusive};
 
@@ -33,6 +37,7 @@ impl KnapsackSlice {
         let (free, candidates) = split(ranked);
         let highest = last.max(0) / self.bucket_size;
         let allowed = self.largest_capacity(candidates).min(highest);
+        // Larger capacities have a table above the limit: the sweep ends in the error of the first one.
         let failure = if allowed < highest {
             // The first target of the smallest capacity whose table is too large.
             let from = first.max((allowed + 1) * self.bucket_size);
@@ -42,7 +47,10 @@ impl KnapsackSlice {
         };
         let end = failure.as_ref().map_or(i64::MAX, |(target, _)| *target);
 
+        // The ranks that change at the target `at`. They are reported when the first target with other
+        // changes is known, because a target is reported once.
         let mut changes: Vec<usize> = Vec::new();
+        // Nothing is selected below a target of 1. From there on items of zero tokens are (KNAP-14).
         let mut at = first.max(1);
         if last > 0 {
             changes.extend(free);
@@ -56,6 +64,7 @@ impl KnapsackSlice {
                 report(visitor, &mut changes, at, end)?;
                 at = from;
             }
+            // Both lists are from the last row to the first.
             let mut chosen = chosen.iter().peekable();
             for (row, is_included) in is_included.iter_mut().enumerate().rev() {
                 let is_chosen = chosen.next_if_eq(&&row).is_some();
@@ -102,7 +111,7 @@ fn report(
 }
 
 /// Calls `visit` with each capacity and its solution, last row first. Skips capacities above the total
-/// weight, where the solution stays the same. An error is returned before the first call.
+/// weight, where the solution stays the same. Fails before the first call of `visit`, or not at all.
 fn visit_solutions(
     rows: &[Row],
     capacities: RangeInclusive<i64>,

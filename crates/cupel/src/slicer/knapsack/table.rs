@@ -1,7 +1,8 @@
 //! The keep table of the dynamic program, one bit per cell, and its memory limit.
 //!
-//! Values are needed for one row only, the last; which rows were taken is needed for all of them, by the
-//! traceback. So a cell of the table is a bit, and 10^9 cells take 125 MB instead of 8 GB.
+//! The values are needed for the last row only, because each row is computed from the one before. The
+//! traceback needs to know of every row where it was taken. So a cell of the table is one bit, and 10^9 cells
+//! take 125 MB, where values of 8 bytes would take 8 GB.
 
 use super::lane::{LANES, Lane, is_kept};
 use super::program::Span;
@@ -13,15 +14,19 @@ pub(super) struct TooLarge {
     pub(super) missing: usize,
 }
 
-/// One bit per row and capacity, set if the row is taken there, for the rows from the first on.
+/// One bit per row and capacity, set if the row is taken there. Rows are appended from the first to the last.
 pub(super) struct KeepTable<V> {
     rows: Vec<KeptRow>,
+    /// The bits of all rows, one row after the other, [`LANES`] words per block. All of it is reserved at the
+    /// start, within the memory limit, so appending a row never allocates.
     words: Vec<V>,
 }
 
-/// The first capacity of a row and the position of its bits.
+/// Where the bits of a row are.
 struct KeptRow {
+    /// The first capacity of the row's span. The row is not taken below it.
     base: usize,
+    /// The index of its first word.
     first_word: usize,
 }
 
@@ -50,6 +55,8 @@ impl<V: Lane> KeepTable<V> {
         self.rows.len()
     }
 
+    /// Returns `true` if a row is taken at a capacity, which must not be above the row's span: the words there
+    /// are those of the next row.
     pub(super) fn is_kept(&self, row: usize, capacity: usize) -> bool {
         let KeptRow { base, first_word } = self.rows[row];
         capacity.checked_sub(base).is_some_and(|cell| {
@@ -67,6 +74,7 @@ pub(super) fn try_with_capacity<T>(length: usize, memory: usize) -> Result<Vec<T
         Some(missing) if missing > 0 => Err(TooLarge { missing }),
         _ => match vec.try_reserve_exact(length) {
             Ok(()) => Ok(vec),
+            // The allocator does not say how much it has.
             Err(_) => Err(TooLarge { missing: needed }),
         },
     }

@@ -1,10 +1,20 @@
 //! Prunes dynamic programming states by bounds (Morin and Marsten 1976).
 //!
-//! A capacity of 100, rows whose ratios fall from 2 to 0.5, and a known set with almost the value of the
-//! bound: then the first half of the rows, which have the better ratios, is taken almost as a whole and
-//! leaves little to choose. If all of it weighs 60, a set that leaves it only 20 has lost too much
-//! value there, and one that leaves it 100 has given the worse rows nothing. The window is what lies
-//! between, often some dozen of the 101 capacities.
+//! Most capacities cannot remain for the first rows in a good solution: with too little, the first rows
+//! lose more than the others can gain, and with too much the others do. An example with a capacity of 10, the
+//! rows `weight:value` 3:6, 3:6, 4:4 and 4:4: which capacities `c` can sets with a value of at least 15 leave
+//! to the first two rows?
+//!
+//! ```text
+//! prefix 3:6 3:6, λ = 2      reduced costs 0, 0        it has at most 2c
+//! suffix 4:4 4:4, λ = 1      reduced costs 0, 0        it has at most 10 - c
+//!                            2c + 10 - c >= 15         c >= 5
+//! prefix 3:6 3:6, λ = 1/2    reduced costs 4.5, 4.5    it has at most c/2 + 9
+//! suffix 4:4 4:4, λ = 1                                it has at most 10 - c
+//!                            c/2 + 9 + 10 - c >= 15    c <= 8
+//! ```
+//!
+//! The window is `5..=8`, 4 of 11 capacities.
 
 use super::bound::Multiplier;
 use super::{Row, size};
@@ -48,6 +58,8 @@ pub(super) fn windows(
     let min_value = multiplier.to_fixed(min_value);
     let gap = multiplier.bound(rows, capacity) - min_value;
     let multipliers = multipliers(multiplier, capacity, gap);
+    // Per multiplier, the sum of the positive reduced costs of the prefix, and that of the suffix plus
+    // `λ * capacity`. Each row moves from the suffix to the prefix.
     let mut prefix: Vec<i64> = vec![0; multipliers.len()];
     let mut suffix: Vec<i64> = multipliers
         .iter()
@@ -61,6 +73,8 @@ pub(super) fn windows(
             suffix[index] -= positive;
         }
         let (mut from, mut to) = (0, capacity);
+        // `(λ_prefix - λ_suffix) * c >= missing`, divided by the difference, which may be negative. A lower
+        // end is rounded up and an upper end down.
         let mut narrow = |of_prefix: usize, of_suffix: usize| {
             let missing = min_value - prefix[of_prefix] - suffix[of_suffix];
             match multipliers[of_prefix].per_unit - multipliers[of_suffix].per_unit {
@@ -89,14 +103,16 @@ pub(super) fn windows(
 
 /// Returns a multiplier, followed by pairs of a larger and a smaller one.
 ///
-/// A step of `gap / width` gives windows of about `width` capacities. The best width of a row is
-/// unknown, so widths double from 64 on.
+/// With multipliers that differ by a step, each unit of capacity on the wrong side costs a step of the gap.
+/// So a step of `gap / width` gives windows of about `width` capacities. A larger step also loosens the
+/// bounds, by an amount that differs from row to row, so the best step depends on the row. Widths double from
+/// 64 on, and each row gets the intersection of all windows.
 fn multipliers(multiplier: Multiplier, capacity: i64, gap: i64) -> Vec<Multiplier> {
-    // Cells are computed in whole blocks of 128 (`i16`) or fewer: a narrower window saves next to nothing.
+    // Cells are computed in whole blocks of 128 (`i16`) or more: a narrower window saves next to nothing.
     const MIN_WIDTH: i64 = 64;
     let mut multipliers = vec![multiplier];
     let mut width = MIN_WIDTH;
-    // A window of a quarter of the capacity saves little, and a step below 1 is none.
+    // A window of a quarter of the capacity saves little. Beyond the gap, the step would be 0.
     while width < capacity / 4 && width <= gap {
         let step = gap / width;
         multipliers.extend([multiplier.offset(step), multiplier.offset(-step)]);
