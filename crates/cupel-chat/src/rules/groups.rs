@@ -1,7 +1,8 @@
 //! Whole groups of messages, chosen by any slicer, that start on a user turn if the format does.
 //!
-//! The slicer knows nothing of user turns. It chooses first, and if its window starts elsewhere,
-//! the start moves and it chooses again from what is left. With a budget of 45, newest first:
+//! The slicer knows nothing of user turns. It selects first. If its window does not start on a user turn, a
+//! user turn is chosen as the start, and the slicer selects again from the messages after it. With a budget
+//! of 45, newest first:
 //!
 //! ```text
 //! message   0 user   1 assistant   2 user   3 assistant
@@ -11,7 +12,7 @@
 //! again                            kept     kept          25 left for the messages after 2
 //! ```
 //!
-//! A user turn before the window is preferred to one inside, which drops the messages before it.
+//! A user turn before the window is preferred. A start inside of the window drops the kept messages before it.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -37,8 +38,8 @@ pub(super) struct ChatSlice {
 /// The properties of the messages that the rules depend on, by position.
 pub(super) struct Rules {
     messages: Vec<MessageRules>,
-    /// The first mandatory message that is not a system message. Mandatory messages are pinned, so
-    /// they are not among the ranked ones, and yet the window may start with this one.
+    /// The first mandatory message that is not a system message. Mandatory messages are pinned, so the
+    /// slicer is not given them, but the window may start with this one.
     first_mandatory: Option<usize>,
     /// Whether the selection must start on a user turn.
     starts_on_user: bool,
@@ -48,17 +49,18 @@ pub(super) struct Rules {
 struct MessageRules {
     /// The first message of its group.
     group: usize,
-    /// The reason if it is invalid.
+    /// Why the message is invalid; `None` if it is valid.
     defect: Option<&'static str>,
     /// Whether a valid chat can start with it.
     opens: bool,
-    /// Whether it is also valid and the first of its group, so that a selection can start on it.
+    /// Whether a selection can start on it: it opens, is valid, and is the first of its group. A start in the
+    /// middle of a group would drop a part of the group.
     can_start: bool,
     is_mandatory: bool,
 }
 
 impl Rules {
-    /// Returns `None` if groups are the only rule.
+    /// Returns the rules, or `None` if groups are the only rule: then [`GroupSlice`] alone is enough.
     pub(super) fn of(chat: &Chat, mandatory: BTreeSet<usize>, is_strict: bool) -> Option<Self> {
         let message = |index: usize| MessageRules {
             group: chat.groups.group(index),
@@ -127,7 +129,8 @@ impl ChatSlice {
             .map_or(0, |message| message.group)
     }
 
-    /// Returns the tokens of each group, at the position of its first message.
+    /// Returns the tokens of each group, at the position of its first message. The sums are `i128`, so that a
+    /// group beyond the 64-bit range never seems to fit.
     fn group_tokens(&self, part: &Part<'_>) -> Vec<i128> {
         let mut tokens = vec![0; self.rules.messages.len()];
         for scored in &part.items {
@@ -138,13 +141,13 @@ impl ChatSlice {
         tokens
     }
 
-    /// Returns the first message of a selection, by the position of its first kept message.
+    /// Returns the first message of a window: the first that the slicer kept, or an earlier mandatory one.
     pub(super) fn first(&self, kept: Option<usize>) -> Option<usize> {
         kept.into_iter().chain(self.rules.first_mandatory).min()
     }
 
-    /// Returns the message to start on, if a selection must start on a user turn and `first` is not one:
-    /// the last one before `first` that fits, otherwise the first one after it.
+    /// Returns the user turn to start on, if a window that starts with `first` has to be moved: the last one
+    /// before `first` that fits, otherwise the first one after it. `None` if the window can stay.
     pub(super) fn start(
         &self,
         first: Option<usize>,
@@ -165,12 +168,13 @@ impl ChatSlice {
         before.or_else(|| (first..messages.len()).find(may_start))
     }
 
-    /// Sweeps the groups, and where the start changes sweeps the messages after it again.
+    /// Sweeps the selection of [`select`](Slicer::select), in two passes.
     ///
-    /// The first sweep finds segments of targets with the same start ([`StartFinder`]). Within a
-    /// segment the selection is the start's group and a sweep of the messages after it, whose
-    /// targets are lower by the tokens of that group. `None` if that would take too long or the
-    /// inner slicer has no sweep.
+    /// The first pass finds segments of targets with the same start ([`StartFinder`]). The second pass sweeps
+    /// each segment: its selection is the group of the start, and what the slicer selects from the messages
+    /// after it with the tokens of that group taken off the target. In the example above, whose message 2
+    /// needs 20 tokens, the targets `30..=49` are a segment with the start 2, and the messages after it are
+    /// swept for `10..=29`. Returns `None` if that would take too long or the inner slicer has no sweep.
     fn sweep_parts(
         &self,
         ranked: &[ScoredRef<'_>],
@@ -204,6 +208,8 @@ impl ChatSlice {
         let mut changes = Changes::default();
         let ends = segments.iter().skip(1).map(|(from, _)| from - 1);
         for (&(from, start), to) in segments.iter().zip(ends.chain([*targets.end()])) {
+            // Each segment begins from nothing. What it has in common with the one before cancels out in
+            // `Changes::replay`.
             changes.clear(from);
             let rest = start.map(|start| self.split_at_start(ranked, &complete, start));
             let (part, taken) = match &rest {
@@ -219,6 +225,7 @@ impl ChatSlice {
                 changes: &mut changes,
                 failed: false,
             };
+            // As in `select`, a target below 0 is 0.
             let range = (from - taken).max(0)..=(to - taken).max(0);
             let flow = self.groups.sweep(&part.items, range, &mut shifted)?;
             if flow.is_break() || shifted.failed {
@@ -228,6 +235,7 @@ impl ChatSlice {
         Some(changes)
     }
 
+    /// Splits valid messages at the group of a start.
     fn split_at_start<'a>(
         &self,
         ranked: &[ScoredRef<'a>],
@@ -313,6 +321,9 @@ impl Slicer for ChatSlice {
             let budget = ContextBudget::with_target(target, target).ok()?;
             self.select_whole(ranked, &budget).ok().flatten()
         };
+        // The special case of all messages starts at their tokens. It needs no sweep of its own if it is never
+        // reached, or if the policy refuses some messages although all fit (a quota). Both ends
+        // of the targets at which all fit are checked, because a quota may be a share of the target.
         let last = *targets.end();
         if last < tokens || keeps_whole(tokens).is_none() || keeps_whole(last).is_none() {
             self.rules.whole.check_part(tokens, last).ok()?;

@@ -1,10 +1,16 @@
 //! A ladder over the valid messages of a chat.
 //!
-//! The ladder itself is in the library ([`LadderSlice`]). This adds what it cannot know: which
-//! messages are invalid, which an earlier window dropped, and how coarse a cut is. With
-//! `step = 200`, a chat of 1,050 tokens and a target of 1,000 is cut to 850: the excess of 50 is
-//! rounded up to 200. The next 150 tokens then need no cut, so that the beginning of the window
-//! stays the same for several turns.
+//! The ladder itself is in the library ([`LadderSlice`]). This slicer adds what the ladder does not know:
+//! which messages are invalid, which an earlier window dropped, and how coarse a cut is.
+//!
+//! With `step = 200`, a chat of 1,050 tokens and a target of 1,000 is cut to 850: the excess of 50 is
+//! rounded up to 200. The next 150 tokens then need no cut, so the beginning of the window stays the same for
+//! several turns and the provider's prompt cache is hit.
+//!
+//! Dropped messages are replaced by a marker, which needs tokens. The ladder reserves `marker_tokens` when it
+//! drops messages itself. Two gaps are unknown to it: that of an earlier window (`gap_tokens`), and messages
+//! dropped by a slicer around the ladder. For these, `select` takes the marker's tokens off the budget
+//! beforehand and lets the ladder reserve nothing.
 
 use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
@@ -17,18 +23,19 @@ use cupel::{
 
 use super::{Filter, MappedRanks, Part, Whole, sweep_below_whole, tokens_of};
 
-/// A ladder, and what the policy has around it, over the messages that are valid in a window.
+/// Selects with a ladder, and the slicers around it, from the messages that are valid in a window.
 #[derive(Debug, Clone)]
 pub(super) struct ChatLadder {
+    /// The ladder of the policy, with the steps that the chat allows and the tokens of its markers.
     pub(super) ladder: LadderSlice,
     /// The slicer of the policy with this ladder: the ladder itself, or a slicer that wraps it.
     pub(super) slicer: Arc<dyn Slicer>,
-    /// By position, the filter that drops a message.
+    /// By position, the filter that keeps a message from the slicer.
     pub(super) refused: Vec<Option<Filter>>,
     pub(super) whole: Whole,
     /// The tokens of the messages that an earlier window of the session dropped.
     pub(super) gap_tokens: i64,
-    /// The granularity of a cut.
+    /// The granularity of a cut in tokens; `None` cuts exactly to the target.
     pub(super) step: Option<i64>,
 }
 
@@ -37,8 +44,8 @@ impl ChatLadder {
         self.refused.get(scored.position).copied().flatten()
     }
 
-    /// Returns whether another slicer is around the ladder. It may drop messages that the ladder keeps,
-    /// even if all fit.
+    /// Returns whether another slicer is around the ladder. Such a slicer may drop messages that the ladder
+    /// would keep, even if all fit: `NearDuplicateSlice` drops copies.
     fn is_wrapped(&self) -> bool {
         self.slicer.inner().is_some()
     }
@@ -54,6 +61,7 @@ impl ChatLadder {
         if self.whole == Whole::IfValid {
             return Ok(None);
         }
+        // Invalid messages stay in a chat that fits. Those that an earlier window dropped do not.
         let is_before = |scored: &ScoredRef<'_>| {
             let filter = self.refusal(scored);
             filter.filter(|filter| *filter == Filter::DroppedBefore)
@@ -64,6 +72,7 @@ impl ChatLadder {
             self.whole.check_part(tokens, budget.target_tokens())?;
             return Ok(None);
         }
+        // No part of this chat is a valid window, so no slicer may drop anything from it.
         let chosen = if self.whole == Whole::OrNothing {
             Selection::keep((0..whole.items.len()).collect())
         } else {
@@ -77,7 +86,8 @@ impl ChatLadder {
         Ok(Some(selection))
     }
 
-    /// Selects within a budget, of which the markers of earlier windows are not part.
+    /// Selects within a budget, from which [`select`](Slicer::select) has already taken the tokens of markers
+    /// that the ladder does not reserve.
     fn select_within(
         &self,
         slicer: &dyn Slicer,
@@ -90,7 +100,7 @@ impl ChatLadder {
         let (mut selection, valid) = self.valid(ranked);
         let target = self.quantized(budget.target_tokens(), &valid);
         let quantized = ContextBudget::with_target(budget.max_tokens(), target)?;
-        // A coarse cut may ask for more than the mandatory messages allow.
+        // A coarse cut may leave less than the mandatory messages need. Then the cut is exact.
         let chosen = slicer.select(&valid.items, &quantized);
         let chosen = match (chosen, self.step) {
             (Err(CupelError::MandatoryExceedsBudget { .. }), Some(_)) => {
@@ -108,7 +118,7 @@ impl ChatLadder {
         Part::filter(ranked, |scored| self.refusal(scored).map(Filter::name))
     }
 
-    /// Returns the slicer with a ladder that reserves nothing for markers, and the budget without them.
+    /// Returns the slicer with a ladder that reserves nothing for markers, and the budget minus their tokens.
     fn with_marker_reserved(
         &self,
         budget: &ContextBudget,
@@ -122,9 +132,10 @@ impl ChatLadder {
         Ok((slicer.unwrap_or_else(|| self.slicer.clone()), budget))
     }
 
-    /// Returns whether a selection leaves room for the markers in the place of what is dropped.
+    /// Returns whether the markers of the dropped messages fit beside a selection.
     ///
-    /// A ladder reserves them for what it drops itself. What a slicer around it drops, it does not see.
+    /// They do if their tokens fit into the target, or if the dropped messages had, even as their shortest
+    /// views, no more tokens than a marker: then no marker is written.
     fn has_room_for_markers(
         &self,
         selection: &Selection,
@@ -155,7 +166,7 @@ impl ChatLadder {
             || least.fold(0, i64::saturating_add) <= self.ladder.marker_tokens()
     }
 
-    /// Returns the target that removes a multiple of the step.
+    /// Returns the target with which a multiple of the step is cut.
     fn quantized(&self, target: i64, part: &Part<'_>) -> i64 {
         let total = tokens_of(&part.items);
         match self.step {
@@ -183,7 +194,8 @@ impl Slicer for ChatLadder {
         ranked: &[ScoredRef<'_>],
         budget: &ContextBudget,
     ) -> Result<Selection, CupelError> {
-        // An earlier window of the session left a gap, whose marker stands in any case.
+        // The gap of an earlier window has a marker whatever is selected now. A gap no larger than the marker
+        // has none.
         if self.gap_tokens > self.ladder.marker_tokens() {
             let (slicer, budget) = self.with_marker_reserved(budget)?;
             return self.select_within(&slicer, ranked, &budget);
@@ -202,8 +214,8 @@ impl Slicer for ChatLadder {
         targets: RangeInclusive<i64>,
         visitor: &mut dyn SweepVisitor,
     ) -> Option<ControlFlow<()>> {
-        // The sweep of the ladder knows neither steps nor gaps. The caller then runs at each
-        // target.
+        // The sweep of the ladder does not handle steps and gaps. Without a sweep, the caller runs at single
+        // targets.
         if self.step.is_some() || self.gap_tokens > 0 {
             return None;
         }
@@ -218,7 +230,8 @@ impl Slicer for ChatLadder {
         {
             return below(targets, visitor);
         }
-        // One token below the whole chat, all valid messages fit.
+        // Here some message is refused, so the others fit one token below the whole chat. They are what is
+        // selected last.
         sweep_below_whole(self.whole, ranked, targets, visitor, |targets, visitor| {
             Some((below(targets, visitor)?, valid.ranks.clone()))
         })

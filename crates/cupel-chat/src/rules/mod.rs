@@ -2,16 +2,16 @@
 //!
 //! | file | slicer |
 //! |---|---|
-//! | `ladder.rs` | drops invalid messages before a ladder |
-//! | `groups.rs` | keeps whole groups of any other policy, and starts on a user turn |
-//! | `starts.rs` | the sweep of the latter |
+//! | `ladder.rs` | `ChatLadder`: drops invalid messages, then lets a ladder choose from the others |
+//! | `groups.rs` | `ChatSlice`: keeps whole groups with any other slicer, and starts on a user turn |
+//! | `starts.rs` | the sweep of `ChatSlice` |
 //!
-//! A rule that the window was checked against afterwards would be seen by `fit` only: a sweep and
-//! an explanation would describe windows that are never written. So each rule is part of the
-//! selection. The rules, in the order in which they apply:
+//! Each rule is part of the selection. If `fit` repaired the window after the selection instead, sweeps and
+//! explanations would not see the repair, and would describe windows that are never written. The rules, in
+//! the order in which they apply:
 //!
-//! 1. A chat that fits stays as it is, even if it is invalid: trimming must not change what it need
-//!    not. [`Whole`] says when.
+//! 1. A chat that fits stays as it is, even if it is invalid: nothing has to be trimmed. [`Whole`] lists the
+//!    exceptions.
 //! 2. Messages that no provider accepts in a trimmed chat are dropped first, with their group.
 //! 3. The slicer chooses among the others, whole groups at a time.
 //! 4. If the format starts on a user turn, the window does: messages before that turn are dropped,
@@ -45,7 +45,7 @@ const DROPPED_BEFORE: &str = "dropped by an earlier window";
 impl Chat {
     /// Returns a policy without a ladder that follows the rules of this chat: it selects from its
     /// [`candidates`](Self::candidates) what [`fit`](Self::fit) selects. Use it for sweeps and explanations.
-    /// [`policy_over`](Self::policy_over) is for any policy.
+    /// For a policy that may have a ladder, use [`policy_over`](Self::policy_over).
     ///
     /// It keeps or drops groups as a whole, does not deduplicate, and fails on overflow. If the chat does not
     /// fit, it drops invalid messages first, and starts on a user turn if the format does.
@@ -83,8 +83,8 @@ impl Chat {
         })
     }
 
-    /// Returns a policy that follows the rules of this chat over the candidates that were made
-    /// [for it](Self::candidates_for).
+    /// Returns a policy that follows the rules of this chat over the candidates that
+    /// [`candidates_for`](Self::candidates_for) made for the same policy.
     pub fn policy_over(&self, policy: &Policy, candidates: &Candidates) -> Policy {
         let Some(ladder) = candidates.ladder.clone() else {
             let is_pinned = |index: &usize| candidates[*index].pinned();
@@ -110,20 +110,23 @@ impl Chat {
         question.map_or_else(|| policy.clone(), |question| policy.with_query(question))
     }
 
-    /// Returns by position the filter that drops a message before the ladder, if one does.
+    /// Returns, by position, the filter that keeps a message from the ladder, if there is one.
     fn refused_by_ladder(&self, candidates: &Candidates) -> Vec<Option<Filter>> {
         (0..self.len())
             .map(self.ladder_filter(candidates))
             .collect()
     }
 
-    /// Returns a function for the filter that drops the message at a position before the ladder, if one does.
+    /// Returns a function from a position to the filter that keeps this message from the ladder, if there is
+    /// one.
     pub(crate) fn ladder_filter<'a>(
         &'a self,
         candidates: &'a Candidates,
     ) -> impl Fn(usize) -> Option<Filter> + 'a {
         let start = self.earliest_start();
         move |index| {
+            // Items have no rules of a provider. A message that an earlier window dropped stays dropped, and
+            // that reason is stated first, because it holds whether the message is valid or not.
             if !self.shape.is_chat() {
                 None
             } else if candidates.is_dropped_before(index) {
@@ -138,16 +141,19 @@ impl Chat {
         }
     }
 
-    /// Returns the first message that a window can contain: in a format that starts on a user turn, the
-    /// first one.
+    /// Returns the first message that a window can contain. In a format that starts on a user turn, that is
+    /// the first message on which a window [can start](Self::can_start); otherwise it is message 0.
     pub(crate) fn earliest_start(&self) -> usize {
         let start = (0..self.len()).find(|&index| self.can_start(index));
         start.filter(|_| self.shape.starts_on_user()).unwrap_or(0)
     }
 }
 
-/// Returns a policy with another slicer that treats messages as a chat needs it: copies stay, and an
-/// overflow is an error.
+/// Returns a policy with a wrapped slicer, and with two settings that a chat needs:
+///
+/// - No deduplication. Messages with the same text, such as two results "ok", answer different calls. A
+///   call without its result is invalid.
+/// - An overflow is an error. Truncation would cut single messages from groups.
 fn with_slicer(policy: &Policy, wrap: impl FnOnce(Arc<dyn Slicer>) -> Arc<dyn Slicer>) -> Policy {
     let builder = policy
         .to_builder()
@@ -158,12 +164,13 @@ fn with_slicer(policy: &Policy, wrap: impl FnOnce(Arc<dyn Slicer>) -> Arc<dyn Sl
     builder.build().unwrap_or_else(|_| policy.clone())
 }
 
-/// Why a message is not offered to a ladder.
+/// Why a message does not reach a ladder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Filter {
-    /// A trimmed chat with it is invalid. It stays only if the whole chat does.
+    /// A trimmed chat with this message is invalid. It is kept only if the whole chat is.
     Invalid(&'static str),
-    /// An earlier window of the session dropped it.
+    /// An earlier window of the session dropped it. It is not kept even if there is space again, so that
+    /// the beginning of the window stays the same from turn to turn.
     DroppedBefore,
 }
 
@@ -178,15 +185,16 @@ impl Filter {
 
 /// When a chat that fits is kept as it is.
 ///
-/// An invalid chat that fits may be one that its provider accepts all the same, or one that the
-/// caller is about to complete. Only `strict` asks for more.
+/// An invalid chat that fits may be accepted by its provider all the same, or the caller may be about to
+/// complete it. Only with `strict` its invalid messages are dropped although it fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Whole {
-    /// Whether it is valid or not.
+    /// Always. The usual case.
     IfItFits,
-    /// Whether it is valid or not. If it does not fit, the run fails: no part of it is a valid window.
+    /// Always. If it does not fit, the run fails: a mandatory message is invalid, or no message can be the
+    /// first, so no part of the chat is a valid window.
     OrNothing,
-    /// If it is valid.
+    /// Only if it is valid (`strict`).
     IfValid,
 }
 
@@ -201,7 +209,7 @@ impl Whole {
         }
     }
 
-    /// Fails if only the whole chat, which needs `tokens`, is a window.
+    /// Fails with [`Whole::OrNothing`], where the only window is the whole chat of these tokens.
     fn check_part(self, tokens: i64, target: i64) -> Result<(), CupelError> {
         if self == Self::OrNothing {
             return Err(CupelError::MandatoryExceedsBudget {
@@ -213,15 +221,17 @@ impl Whole {
     }
 }
 
-/// Returns the tokens of ranked items.
+/// Returns the total tokens of ranked items.
 fn tokens_of(ranked: &[ScoredRef<'_>]) -> i64 {
     let tokens = ranked.iter().map(|scored| scored.item.tokens());
     tokens.fold(0, i64::saturating_add)
 }
 
-/// Some items of a ranked list, and their ranks in it. A slicer that is given the items answers
-/// with ranks of this part; `ranks[rank]` is the rank in the list. Both are in the order of the
-/// list.
+/// Some items of a ranked list, and their ranks in it, both in the order of the list.
+///
+/// A slicer that selects from `items` returns indices of `items`; `ranks[index]` is the rank in the list. Of
+/// the list `a b c d`, the part with `b` and `d` has the ranks `[1, 3]`, and if the slicer selects 1 of it,
+/// that is rank 3, `d`.
 struct Part<'a> {
     ranks: Vec<usize>,
     items: Vec<ScoredRef<'a>>,
@@ -256,8 +266,16 @@ fn filtered(filter: &str) -> Refusal {
     })
 }
 
-/// Sweeps the targets below the tokens of all candidates with `below`, which returns the ranks that it chose
-/// last, and keeps all candidates from there on.
+/// Sweeps a selection that keeps all candidates from the target on at which they fit.
+///
+/// `below` sweeps the targets under it and returns the ranks that are selected at the last of these. At the
+/// tokens of all candidates, the ranks that are missing enter:
+///
+/// ```text
+/// 3 candidates of 100 tokens, targets 200..=400
+/// below(200..=299)    visits its changes, returns [0, 1]
+/// target 300          rank 2 enters
+/// ```
 fn sweep_below_whole(
     whole: Whole,
     ranked: &[ScoredRef<'_>],
@@ -282,8 +300,7 @@ fn sweep_below_whole(
             chosen = ranks;
         }
     }
-    // A sweep reports changes, so at the tokens of the whole chat exactly those appear that are not
-    // in the window one token below.
+    // A sweep reports changes: ranks that are selected one token below stay and are not reported.
     let mut is_missing = vec![true; ranked.len()];
     for rank in chosen {
         is_missing[rank] = false;
@@ -296,7 +313,7 @@ fn sweep_below_whole(
     Some(visitor.change(from.max(tokens), &missing, &[]))
 }
 
-/// Maps the ranks of a part of a list to ranks of the list.
+/// Visits a sweep over a [`Part`] with the ranks of the whole list.
 struct MappedRanks<'v> {
     ranks: &'v [usize],
     visitor: &'v mut dyn SweepVisitor,

@@ -1,4 +1,7 @@
 //! The sweep of a selection that starts on a user turn: the start depends on the budget.
+//!
+//! A larger budget may move the start in two ways: other messages are kept, so the first of them is another
+//! one, or another user turn fits. Between these targets the start is the same.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -9,16 +12,15 @@ use cupel::slicer::{SweepVisitor, ViewChange};
 use super::Part;
 use super::groups::ChatSlice;
 
-/// The limit of starts times messages of a sweep, about a second of work: 700 starts at 6,000
-/// messages. Beyond it the caller samples budgets. Each start sweeps all messages after it, so the
-/// work is their product.
+/// The limit of segments times messages of a sweep, such as 700 segments of a chat with 6,000 messages. It
+/// is meant as about a second of work. Each segment sweeps all messages after its start, so the work is the
+/// product. Beyond the limit there is no sweep, and the caller runs at single budgets.
 pub(super) const MAX_WORK: usize = 1 << 22;
 
 /// Finds the targets at which the start of the selection changes.
 ///
-/// It listens to the sweep of the groups and keeps the set of kept messages. Between two changes of
-/// that set the start depends on the target only through the user turns that fit, so it is computed
-/// at the targets in `fits_from` and nowhere else.
+/// It visits the sweep of the groups and keeps track of the kept messages. Between two changes of these, the
+/// start only changes when another user turn fits, so it is computed at the targets in `fits_from`.
 pub(super) struct StartFinder<'a> {
     pub(super) slicer: &'a ChatSlice,
     pub(super) part: &'a Part<'a>,
@@ -31,7 +33,7 @@ pub(super) struct StartFinder<'a> {
     pub(super) at: i64,
     /// The first target of each segment, and the start of the selection in it.
     pub(super) segments: Vec<(i64, Option<usize>)>,
-    /// The segments that may still be added: a limit of work.
+    /// The segments that may still be added ([`MAX_WORK`]). At 0 the sweep is given up.
     pub(super) work_left: usize,
 }
 
@@ -94,6 +96,7 @@ impl Changes {
         }
     }
 
+    /// Unselects everything from a target on.
     pub(super) fn clear(&mut self, target: i64) {
         for rank in self.chosen.clone() {
             self.toggle(target, rank);
@@ -117,11 +120,16 @@ impl Changes {
     }
 }
 
-/// Records the sweep of the messages after a start as changes of the whole list.
+/// Records the sweep of the messages after a start as changes of the whole list, at the targets of the whole
+/// window.
 pub(super) struct Shifted<'a> {
+    /// The ranks of the messages in the whole list.
     pub(super) ranks: &'a [usize],
+    /// The tokens of the group of the start. Targets are higher by them.
     pub(super) taken: i64,
     pub(super) changes: &'a mut Changes,
+    /// Whether the sweep failed or reported views, which `Changes` cannot hold. Groups have no views, so only
+    /// an unusual slicer reports any.
     pub(super) failed: bool,
 }
 
