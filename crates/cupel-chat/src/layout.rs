@@ -12,8 +12,19 @@
 //!
 //! the elements are `A`, ` B` and `  C`: each with the white space before it, without the comma.
 //! Keeping A and C copies the text up to `head`, `A`, a comma, `  C`, and the text from `tail`:
-//! `{"model": "m", "messages": [A,  C], "n": 1}`. With one value per line the line break belongs to
-//! the element instead, and there is no separator.
+//! `{"model": "m", "messages": [A,  C], "n": 1}`.
+//!
+//! With one value per line there is no separator. An element is a whole line with its line break:
+//!
+//! ```text
+//! {"role": "user", "content": "a"}     element 0
+//! (a blank line)                       part of no element: always copied
+//! {"role": "user", "content": "b"}     element 1
+//! ```
+//!
+//! A transcript is such a text whose lines are the records of a program, such as Claude Code. Its values are
+//! the messages inside of records: `{"uuid": "u1", "message": A}` is one element with the value `A`. Records
+//! without a message are copied like blank lines. Records are linked ([`Changes`]).
 //!
 //! Two properties of the crate rest on this file: a chat that is kept whole is the input byte for
 //! byte, and everything outside of the list of messages stays as it is.
@@ -44,7 +55,7 @@ pub(crate) struct Layout {
     pub(crate) at: String,
     /// The format of a transcript, whose records hold the values.
     pub(crate) transcript: Option<Shape>,
-    /// Whether a string takes the place of the list.
+    /// Whether a string takes the place of the list, such as `"input": "Hello"` of OpenAI Responses.
     pub(crate) is_text: bool,
     /// The other fields of the request: those beside the list, or those that the records of a
     /// transcript state. They cost tokens (tools) and name the model.
@@ -64,13 +75,14 @@ pub(crate) struct Layout {
 /// Fields of a request.
 pub(crate) type RequestFields = Vec<(String, Value)>;
 
-/// One value of a text that is written.
+/// One value in the output of [`Layout::write`].
 pub(crate) enum Piece<'p> {
     /// A value as it was read.
     Original(usize),
-    /// Another value in the place of the one at an index.
+    /// Another value in the place of the one at an index, such as a shortened message.
     Replaced(usize, &'p str),
-    /// A new value before the one at an index, with the same white space.
+    /// A new value before the one at an index, with the same white space: a marker. The value at the index
+    /// itself may be dropped.
     Before(usize, &'p str),
 }
 
@@ -154,6 +166,7 @@ impl Layout {
         }
         let whole: &RawValue = match parse(text, body) {
             Ok(whole) => whole,
+            // The text may be of another kind, such as a log. That is a better error than the parser's.
             Err(error) => return Err(foreign(text, &Value::from(body)).unwrap_or(error)),
         };
         let found = pointer::resolve(text, Found::whole(whole), at)?;
@@ -199,9 +212,8 @@ impl Layout {
             keys = list_keys();
         }
         keys.retain(|key| has(key));
-        // A request may have two of the keys, such as `input` beside `messages` as metadata. The
-        // one that holds a list is meant. If none does, both stay, and the error says what is
-        // missing.
+        // A request may have two of the keys, such as `messages` and, as metadata, `input`. The one with a
+        // list is used. If neither has one, both stay for the error below.
         let is_list = |key: &&str| {
             let mut values = entries.iter().filter(|(name, _)| name == key);
             values.any(|(_, value)| is_list(key, value.get()))
@@ -251,8 +263,8 @@ impl Layout {
         let mut elements = Vec::with_capacity(list.len());
         for raw in list {
             let from = offset(text, raw);
-            // Between two values of valid JSON is white space and one comma, so the first comma is
-            // the separator. White space before it is dropped when the list changes.
+            // Between two values of valid JSON are white space and one comma, so the first comma is the
+            // separator. White space before it belongs to no element, so `write` drops it if the list changes.
             let lead = text[at..from].find(',').map_or(at, |comma| at + comma + 1);
             at = from + raw.get().len();
             elements.push(Element {
@@ -290,8 +302,8 @@ impl Layout {
                 continue;
             }
             let from = lead + line.find(value).unwrap_or(0);
-            // Each line is checked here: an error in line 900 must name line 900, whether or not
-            // that message is kept.
+            // All lines are checked here, so that an invalid line 900 is an error at line 900 even if that
+            // message would be dropped.
             let raw: &RawValue = serde_json::from_str(value).map_err(|error| {
                 let place = from + error.column().saturating_sub(1);
                 ChatError::new(text, place, described(&error))
@@ -304,8 +316,8 @@ impl Layout {
             });
         }
         let json = |element: &Element| &text[element.value.clone()];
-        // The first record with evidence decides: the first lines of a transcript are often
-        // metadata that any format may have.
+        // The first record that has fields of one format only decides. The first lines of a transcript often
+        // have none: metadata that any format may have.
         let transcript = match shape {
             Some(shape) => shape.format().transcript.map(|_| shape),
             None => elements.iter().find_map(|line| transcript_of(json(line))),
@@ -363,7 +375,8 @@ impl Layout {
         }
     }
 
-    /// Returns an element as a value. Fails for what a value cannot hold, at its place.
+    /// Returns an element as a value. Fails at what a value cannot hold: an unpaired surrogate and a number out
+    /// of range, which are valid in JSON (RFC 8259, sections 6 and 8.2).
     pub(crate) fn value(&self, index: usize) -> Result<Value, ChatError> {
         let (json, start) = (self.json(index), self.elements[index].value.start);
         let error = match serde_json::from_str(json) {
@@ -379,7 +392,8 @@ impl Layout {
                 ChatError::new(&self.text, start + escape.start, message)
             }
             None if error.to_string().starts_with("number out of range") => {
-                // The parser is at the last character of the number.
+                // The parser reports the end of the number. Its start is the first of the number's characters
+                // before that.
                 let end = syntax(&self.text, start, json, &error).place.offset;
                 let is_number = |byte: &&u8| b"+-.eE0123456789".contains(byte);
                 let before = self.text.as_bytes()[..end].iter().rev();
@@ -394,6 +408,7 @@ impl Layout {
 
     /// Returns an error at a field of the request, by its path from there.
     pub(crate) fn field_fault(&self, field: &str, message: String) -> ChatError {
+        // The request is the object that has the list.
         let parent = self.list_pointer.rsplit_once('/').map_or("", |(it, _)| it);
         let pointer = format!("{parent}/{}", field.replace('.', "/"));
         let body = self.text.strip_prefix('\u{feff}').unwrap_or(&self.text);
@@ -402,7 +417,7 @@ impl Layout {
             let found = pointer::resolve(&self.text, Found::whole(raw), &pointer).ok()?;
             Some((offset(&self.text, found.raw), found.path))
         });
-        // The fields of a transcript are in its records.
+        // The fields of a transcript are in its records, so no pointer leads there.
         let (place, path) = found.unwrap_or_else(|| (0, field.to_owned()));
         ChatError::new(&self.text, place, message)
             .at(path)
@@ -423,7 +438,7 @@ impl Layout {
         Place::of(&self.text, self.elements[index].value.start)
     }
 
-    /// Returns another field of the request.
+    /// Returns a field of the request beside the list.
     pub(crate) fn field(&self, key: &str) -> Option<&serde_json::Value> {
         // Records of a transcript may state a field repeatedly, such as the model. The last counts.
         let mut found = self.envelope.iter().filter(|(name, _)| name == key);
@@ -450,7 +465,7 @@ impl Layout {
         for (index, element) in self.elements.iter().enumerate() {
             let is_line = self.separator.is_empty();
             if is_line {
-                // Other records and blank lines stay.
+                // What lies between two elements stays: records without a message, and blank lines.
                 text.push_str(&self.text[end..element.lead]);
             }
             end = element.end;
@@ -483,7 +498,7 @@ impl Layout {
                 text.push_str(json);
                 text.push_str(&self.text[element.value.end..element.end]);
             }
-            // Later records may name a dropped one as their parent.
+            // Later records may name this one as their parent, which has to be repaired.
             if !is_kept && let Some((id, parent)) = self.parent_keys() {
                 let mut record = self.record(index);
                 if let Some(Value::String(id)) = record.remove(id) {
@@ -499,7 +514,8 @@ impl Layout {
         }
     }
 
-    /// Returns the record that holds a value in a transcript.
+    /// Returns the record that holds a value in a transcript. `records` has parsed it before, so the default
+    /// is never returned.
     pub(crate) fn record(&self, index: usize) -> Map<String, Value> {
         let Element { lead, end, .. } = self.elements[index];
         tolerant(&self.text[lead..end]).unwrap_or_default()
@@ -509,7 +525,8 @@ impl Layout {
         self.transcript?.format().transcript?.parent
     }
 
-    /// Returns the line of a marker before a record of a transcript.
+    /// Returns the record of a marker before a record of a transcript, and notes its link. `None` outside of
+    /// transcripts: there the marker itself is the value.
     fn marker_record(&self, index: usize, json: &str, changes: &mut Changes) -> Option<String> {
         let transcript = self.transcript?.format().transcript?;
         let next = self.record(index);
@@ -586,7 +603,7 @@ impl Changes {
     }
 }
 
-/// Returns the format of the transcript that a line is a record of.
+/// Returns the transcript format of a record, if the line has fields of one format only.
 fn transcript_of(json: &str) -> Option<Shape> {
     Shape::ALL.into_iter().find(|shape| {
         let format = shape.format();
@@ -600,9 +617,9 @@ fn transcript_of(json: &str) -> Option<Shape> {
 /// Returns the values in the records of a transcript, and the fields of the request that records
 /// state.
 ///
-/// A transcript is a log, not a request. Of its records, those count that the next request would
-/// contain: everything since the last compaction. Records of side chains (subagents) count only if
-/// there are no others, which is the transcript of a subagent.
+/// A transcript is a log, not a request. The values are the messages that the next request would contain:
+/// everything since the last compaction. Messages of side chains (subagents) are used only if there are no
+/// others: then it is the transcript of a subagent.
 fn records(
     text: &str,
     lines: Vec<Element>,
@@ -647,7 +664,7 @@ fn records(
     Ok((if main.is_empty() { side } else { main }, envelope))
 }
 
-/// Returns the keys that the list has in a request of any format.
+/// Returns the keys of the list in the requests of all formats, such as `messages`, without duplicates.
 fn list_keys() -> Vec<&'static str> {
     let mut keys: Vec<&str> = Vec::new();
     for shape in Shape::ALL {
@@ -668,7 +685,8 @@ fn is_list(key: &str, json: &str) -> bool {
     json.starts_with('[') || json.starts_with('"') && Shape::ALL.iter().any(accepts_string)
 }
 
-/// Returns the error for an object without a list: what it looks like, and where else a list is.
+/// Returns the error for an object without a list. It names the format if the object is of a known one that
+/// is not read, otherwise its keys, and where else in the text a list is.
 fn no_list(text: &str, found: &Found<'_>) -> ChatError {
     if let Some(error) = foreign(text, &parsed(found.raw)) {
         return error;
@@ -709,10 +727,11 @@ fn needs_list(text: &str, found: &Found<'_>, message: &str) -> ChatError {
     ChatError::new(text, offset(text, found.raw), message).at(&*found.path)
 }
 
-/// Returns whether the first line is an object, and more lines follow or it is a message.
+/// Returns whether a text has one value per line: its first line is an object by itself, and it has more
+/// lines or that object is a message.
 ///
 /// One line alone is ambiguous: `{"role": "user", ...}` is a chat of one message, and
-/// `{"messages": [...]}` a request. A message has a key of messages and no key of lists.
+/// `{"messages": [...]}` a request. A message has a key such as `role` and no key of a list.
 pub(crate) fn is_one_per_line(body: &str) -> bool {
     let mut lines = body.lines().filter(|line| !line.trim().is_empty());
     let first = lines.next().unwrap_or_default();
@@ -742,7 +761,7 @@ pub(crate) fn is_request(json: &str, at: &str) -> bool {
     layout.is_ok_and(|layout| !layout.path.is_empty() && layout.key() != "items" && !is_message())
 }
 
-/// Returns the value of JSON that was read before.
+/// Returns the value of JSON that was parsed before, so that it is valid.
 fn parsed(raw: &RawValue) -> Value {
     parsed_str(raw.get())
 }
