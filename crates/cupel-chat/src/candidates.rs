@@ -1,6 +1,7 @@
 //! [`Candidates`]: the messages of a chat as items, with shorter views for a ladder.
 //!
-//! A policy knows items; what a chat needs is told by their metadata, pins and views:
+//! A policy selects items. What the chat requires of a message is in the metadata, the pin and the views of its
+//! item:
 //!
 //! ```text
 //! message                          item
@@ -13,7 +14,7 @@
 //! ```
 //!
 //! Views are made by shortening and counting texts, which takes most of the time of a fit. With a
-//! budget, only those are made that the ladder looks at before it finds a state that fits.
+//! budget, only the views of states up to the first one that fits are made.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Deref;
@@ -31,8 +32,8 @@ use crate::message::{ParsedMessage, Required, Role};
 use crate::tokens::TokenCounter;
 use crate::views::{MessageShortener, Replacement};
 
-/// Everything in a request that costs tokens, as a policy wants it: one item per message, then the
-/// request overhead; see [`Chat::candidates_for`]. Dereferences to the items.
+/// Everything in a request that costs tokens, as items for a policy: one item per message, then the request
+/// overhead; see [`Chat::candidates_for`]. Dereferences to the items.
 #[derive(Debug, Clone)]
 pub struct Candidates {
     pub(crate) items: Vec<ContextItem>,
@@ -40,12 +41,13 @@ pub struct Candidates {
     pub(crate) originals: Vec<ContextItem>,
     /// The text replacements of each message.
     pub(crate) replacements: Vec<Replacements>,
-    /// The ladder of the policy, as this chat needs it. Other slicers may be around it.
+    /// The ladder of the policy, with the steps that its settings allow and the tokens of markers. Other slicers
+    /// may be around it.
     pub(crate) ladder: Option<LadderSlice>,
     /// The tokens of all messages as they were read.
     pub(crate) tokens_before: i64,
     pub(crate) markers: Markers,
-    /// Whether a chat that fits loses what the provider rejects.
+    /// Whether invalid messages are dropped even from a chat that fits.
     pub(crate) is_strict: bool,
     /// Why each message is never dropped.
     kept_because: Vec<Option<String>>,
@@ -202,7 +204,7 @@ const BOUND: &str = "part of a mandatory group";
 const THINKING: &str = "current turn with thinking";
 
 impl Chat {
-    /// Returns everything in the request that costs tokens, as a policy wants it.
+    /// Returns everything in the request that costs tokens, as items for a policy.
     ///
     /// As [`candidates`](Self::candidates), with the pins of the policy and its limit for tool results.
     /// For a policy with a [`LadderSlice`] the task, the last user turn and the newest step are
@@ -296,7 +298,7 @@ impl Chat {
         {
             candidates.edit(question, |item| item.mark(|marks| marks.is_query = true))?;
         }
-        // A step asks for more than the budget needs.
+        // With `step`, a cut is deeper than the budget needs, so all views are made.
         let budget = budget.filter(|_| settings.step.is_none());
         candidates.offer_views(self, &marks, &repeated, budget, counter)?;
         Ok(candidates)
@@ -319,7 +321,7 @@ impl Chat {
             !message.calls.is_empty() || is_call() || is_open()
         };
         let newest = (0..self.len()).rfind(|index| has_calls(index) && is_valid(index));
-        // The beginning of the answer that is asked for, or the last answer of a log.
+        // The beginning of the requested answer (a prefill), or the last answer of a log.
         let end = self.len().checked_sub(1).filter(|&end| {
             Some(end) > last && self.messages[end].is_from_model() && is_valid(&end)
         });
@@ -346,12 +348,12 @@ impl Chat {
                 if member == index || reason == NEWEST_STEP {
                     marks[member] = Some(mark);
                 } else if marks[member].is_none() {
-                    // It stays with the turn, and is shortened like others.
+                    // It is kept with its group, but shortened like messages that are not mandatory.
                     marks[member] = Some((Retention::Kept, reason));
                 }
             }
         }
-        // These are pinned.
+        // These are pinned instead, so the ladder does not shorten them.
         for index in always {
             marks[index] = None;
         }
@@ -428,9 +430,11 @@ impl Chat {
         (self.compaction().unwrap_or(0)..self.len()).find(is_task)
     }
 
-    /// Returns the user turn that each message is dropped with. A window without the task must start on a
-    /// user turn in some formats, so its turns are dropped as a whole there. With the task these are the turns
-    /// before a compaction.
+    /// Returns, by position, the user turn whose turn a message is dropped with; `None` if the message is not
+    /// tied to a turn.
+    ///
+    /// In some formats a window must start on a user turn. If the task is kept, it is that start, and only
+    /// the turns before a compaction have to be dropped as a whole. Otherwise all turns before the last one do.
     fn turns(&self, keep_task: bool) -> Vec<Option<usize>> {
         let last = self.last_user_turn();
         let end = match self.compaction() {
@@ -512,7 +516,8 @@ impl Candidates {
         Ok(())
     }
 
-    /// Marks the mandatory messages, which are no longer pinned so that a ladder may shorten them.
+    /// Marks the mandatory messages. They are marked instead of pinned, because a ladder does not shorten a pinned
+    /// item.
     fn mark(
         &mut self,
         chat: &Chat,
@@ -552,7 +557,7 @@ impl Candidates {
     ///
     /// The levels are tried in the order of the ladder, until a state before the first drop fits. The
     /// window is the same with a budget as without, because the ladder finds the same states up to that
-    /// one: this loop and the ladder agree on who is capped and on the form of each message at each cap.
+    /// one: this loop and the ladder agree on which messages a step caps, and on the form of each at each cap.
     fn offer_views(
         &mut self,
         chat: &Chat,
@@ -571,7 +576,7 @@ impl Candidates {
         }
         let last = chat.last_user_turn();
         let filter = chat.ladder_filter(self);
-        // The ladder chooses from these; pinned messages are outside of it.
+        // The messages that the ladder chooses from. It is not given pinned and invalid ones.
         let is_open: Vec<bool> = (0..chat.len())
             .map(|index| !self.items[index].pinned() && filter(index).is_none())
             .collect();
@@ -679,20 +684,20 @@ impl Candidates {
         messages.iter().map(is_kept).collect()
     }
 
-    /// Returns the tokens of the whole request up to which a ladder keeps all messages as they are, and those
-    /// at which it is certain to stop shortening.
+    /// Returns two limits on the tokens of the whole request: up to the first, the ladder keeps all messages as
+    /// they are; at the second or below, a state certainly fits, so no further views are needed.
     fn ladder_limits(&self, ladder: &LadderSlice, budget: &ContextBudget) -> (i64, i64) {
         let pinned = total_tokens(self.items.iter().filter(|item| item.pinned()));
         let target = budget.effective(pinned).target_tokens();
         let marker = ladder.marker_tokens();
-        // An earlier window of the session left a gap, whose marker stands already.
+        // The gap of an earlier window has a marker in any case.
         let gap = if self.gap_tokens() > marker {
             marker
         } else {
             0
         };
         let whole = target.saturating_sub(gap).max(0);
-        // Certain: as if a marker stood in any case, and by the lower of both marks.
+        // The second limit assumes a marker, and the lower of both low-water marks.
         let (shorten_to, drop_to) = ladder.marks();
         let target = target.saturating_sub(marker).max(0);
         #[expect(
@@ -704,17 +709,18 @@ impl Candidates {
     }
 }
 
-/// The views of a message, as far as they were made.
+/// A message that the ladder may shorten, with the views that were made so far.
 struct Offer<'c> {
     shortener: MessageShortener<'c>,
     is_mandatory: bool,
     is_kept: bool,
-    /// The tokens of the last view, and the lowest level that was tried.
+    /// The tokens of the last view, or of the message without views.
     tokens: i64,
+    /// The lowest level that was tried. Levels from there on are not tried again.
     level: i64,
-    /// The lowest level.
+    /// The lowest level that may be tried.
     least: i64,
-    /// The lowest level that the message as it is was tried at, if there was no shorter one.
+    /// The lowest level at which the message cannot be shortened, if it has no view above that level.
     own_level: Option<i64>,
     views: Vec<ContextView>,
 }

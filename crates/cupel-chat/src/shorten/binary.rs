@@ -7,15 +7,15 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// The bytes from which on a run is data. Longer than hashes, keys and most access tokens, which a
-/// later call may have to repeat.
+/// The minimum bytes of a run in one line that is data. Longer than hashes, keys and most access tokens, which
+/// a later call may have to repeat.
 const LONG: usize = 256;
 
 /// The characters of a line of wrapped base64: 64 (PEM, RFC 7468) and 76 (MIME, RFC 2045).
 const WRAPPED: std::ops::RangeInclusive<usize> = 60..=80;
 
-/// Control characters are binary data if there are at least so many, with gaps of at most so many
-/// bytes. Terminal output has a few; the escape character of colors is not counted at all.
+/// The minimum number of control characters in binary data, and the maximum bytes from one to the next.
+/// Terminal output has a few; the escape character of colors is not counted at all.
 const CONTROLS: usize = 16;
 
 /// Replaces base64, hexadecimal and binary data by placeholders such as
@@ -29,6 +29,7 @@ pub(super) fn replace(text: &str) -> Cow<'_, str> {
     found.sort_unstable_by_key(|(range, _)| range.start);
     let (mut output, mut copied) = (String::new(), 0);
     for (range, label) in found {
+        // Of two overlapping finds the first one counts.
         if copied <= range.start {
             output.push_str(&text[copied..range.start]);
             let characters = thousands(text[range.clone()].chars().count());
@@ -56,9 +57,9 @@ pub(super) fn thousands(number: usize) -> String {
 /// Data and its label.
 type Found = (Range<usize>, &'static str);
 
-/// Finds base64 and hexadecimal data. As in the search of Boyer and Moore (1977) most bytes are not
-/// read: probes that are 60 bytes apart, the shortest line of `WRAPPED`, cannot miss a run of 60.
-/// In prose a probe finds a space, or the word around it.
+/// Finds base64 and hexadecimal data. As in the search of Boyer and Moore (1977), most bytes are not read:
+/// probes that are 60 bytes apart, the shortest line of `WRAPPED`, cannot miss a run of 60. In prose, a probe
+/// finds a space, or a short word whose ends are near.
 fn find_encoded(bytes: &[u8]) -> Vec<Found> {
     let stride = *WRAPPED.start();
     let mut found = Vec::new();
@@ -117,6 +118,7 @@ fn encoded(bytes: &[u8], start: usize) -> (usize, Option<&'static str>) {
             break;
         }
     }
+    // Four lines of at least 60 bytes have nearly as many bytes as `LONG`.
     let is_long = lines > 3 || width >= LONG;
     (end, is_long.then(|| label(&bytes[start..end])).flatten())
 }
@@ -161,6 +163,7 @@ fn label(run: &[u8]) -> Option<&'static str> {
 /// Finds binary data: many control characters.
 fn find_binary(text: &str, found: &mut Vec<Found>) {
     let bytes = text.as_bytes();
+    // 0xef is the first byte of the replacement character, which invalid UTF-8 was decoded to.
     let is_suspicious = |byte: &&u8| match **byte {
         b'\t' | b'\n' | b'\r' => false,
         byte => byte < b' ' || byte == 0x7f || byte == 0xef,
@@ -176,6 +179,7 @@ fn find_binary(text: &str, found: &mut Vec<Found>) {
             at = escape(bytes, at);
             continue;
         }
+        // Goes on while the next control character is near, but not beyond the end of a JSON string.
         let (start, mut end, mut controls) = (at, at, 0);
         while at < bytes.len() && at < end + CONTROLS && bytes[at] != b'"' {
             match control(bytes, at) {

@@ -141,6 +141,7 @@ impl Document {
 /// Fills the tables from the tokens of a valid text.
 struct Scan<'t, 'd> {
     document: &'d mut Document,
+    /// The containers around the current token, the innermost last.
     open: Vec<Open>,
     /// The field whose value comes next.
     field: Option<Field<'t>>,
@@ -195,7 +196,7 @@ impl<'t> Scan<'t, '_> {
         }
     }
 
-    /// Returns the number of a key.
+    /// Returns the number of a key, which is its index in `keys`.
     fn number(&mut self, name: &'t str) -> usize {
         let keys = &mut self.document.keys;
         let mut key = self.following[self.last_key];
@@ -211,6 +212,7 @@ impl<'t> Scan<'t, '_> {
         key
     }
 
+    /// Adds a node for an object or array, and lists its key if that is an identifier.
     fn start_container(&mut self, is_object: bool, here: usize) {
         let node = self.add_node(is_object, here);
         let around = self.open.last();
@@ -229,6 +231,8 @@ impl<'t> Scan<'t, '_> {
         }
     }
 
+    /// Adds a node for a value that is no container. An element of an array is listed under the key of the
+    /// array.
     fn add_scalar(&mut self, token: &'t str, here: usize) {
         self.add_node(false, here);
         let span = here..here + token.len();

@@ -12,7 +12,7 @@ use std::ops::Range;
 /// many; longer ones are data. A UUID has 36 and a SHA-256 digest 64.
 const LENGTH: std::ops::RangeInclusive<usize> = 4..=80;
 
-/// Identifiers of at most so many characters come after the longer ones: they are mostly amounts,
+/// The most characters of a short identifier. Short ones come after the longer ones: they are mostly amounts,
 /// times and years.
 pub(super) const SHORT: usize = 5;
 

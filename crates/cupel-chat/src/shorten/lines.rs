@@ -35,8 +35,8 @@ const HEAD: usize = 60;
 /// log of nothing but errors still keeps its beginning and its end.
 const ERRORS: usize = 30;
 
-/// The search ends at so many times the bytes that the level usually has: a text whose tokens are
-/// eight times as long as estimated is one of repeated characters, and a bound keeps the renderings
+/// The longest text that a search tries, in multiples of the bytes that the level usually has. Only texts of
+/// repeated characters have tokens that are eight times as long as estimated, and a bound keeps the renderings
 /// of the search small.
 const LONG_TOKENS: usize = 8;
 
@@ -44,8 +44,8 @@ const LONG_TOKENS: usize = 8;
 /// many counts it takes, not what it finds.
 const NAME: usize = 16;
 
-/// A cut moves back to white space if there is some within so many bytes. Words are shorter; a
-/// longer run without white space is cut where the room ends.
+/// The most bytes by which a cut moves back to white space. Words are shorter; a longer run without white space
+/// is cut where the room ends.
 const WORD: usize = 40;
 
 /// What the room is used for, in percent.

@@ -5,9 +5,9 @@
 //! megabyte of one letter is one pre-token, and merging it with a heap takes O(n log n) steps that
 //! miss the cache: 3 microseconds per byte at 20 MB.
 //!
-//! The windows rest on one property: a token sequence is the encoding of its text if every two
-//! adjacent tokens are the encoding of theirs. A merge across a token boundary would have to be the
-//! next one for these two tokens alone, too. So two windows that share a token can be joined at
+//! The windows rest on one property: a token sequence is the encoding of its text if every two adjacent
+//! tokens are the encoding of their own text. If a merge crossed the boundary between two tokens in the whole
+//! text, it would also do so in the text of these two alone. So two windows that share a token can be joined at
 //! its start: each adjacent pair occurs in one of the two encodings.
 //!
 //! ```text
@@ -30,12 +30,13 @@ use super::Encoding;
 /// token is not merged. Larger windows are slower: 4,096 bytes take twice the time per byte.
 const WINDOW: usize = 512;
 
-/// The bytes of a run that is worth windows, and in which a window can end well inside: the end of
-/// a window must be in the run with at least a window on either side.
+/// The minimum bytes of a run that is encoded in windows. A window ends in the run, with at least `WINDOW`
+/// bytes of the run before and after its end, and shorter runs gain nothing.
 const LONG: usize = 4 * WINDOW;
 
-/// The tokens at the end of a window that the next window encodes again. The end of a run
-/// influences the last few tokens only; where it reaches further, the window grows.
+/// The tokens at the end of a window that the next window encodes again. The cut at the end of a window
+/// usually changes the last few tokens only. If it changes more, the window is encoded again at twice the
+/// length.
 const OVERLAP: usize = 16;
 
 /// Counts the tokens of `text`, which are those of the encoding without windows.
@@ -44,7 +45,8 @@ pub(super) fn count(bpe: &CoreBpe, encoding: Encoding, text: &str) -> usize {
     if runs.is_empty() {
         return bpe.count(text);
     }
-    // Windows end inside a long run or with the text.
+    // Returns the end of a window at `wanted` or later: inside of a long run, or the end of the text. A cut
+    // between runs could move a boundary of a pre-token.
     let end_from = |wanted: usize| {
         let run = runs.iter().find(|run| wanted + WINDOW < run.end);
         let end = run.map_or(text.len(), |run| wanted.max(run.start + WINDOW));
@@ -127,14 +129,16 @@ impl Class {
     fn is_cut_safely(self, before: Option<char>, after: Option<char>) -> bool {
         match self {
             Self::Lower | Self::Caseless | Self::Punctuation => true,
-            // A letter without case goes with capitals only if a small letter follows them.
+            // In `o200k_base`, a letter without case is in the pre-token of the capitals after it only if a small
+            // letter follows them, and a cut would take that letter away.
             Self::Upper => before.is_none_or(|c| c.is_ascii()),
-            // Punctuation takes the line breaks after it.
+            // A pre-token of punctuation includes the line breaks after it, and white space is one with the line
+            // breaks in it.
             Self::Whitespace('\n') => {
                 before.is_none_or(|c| c.is_ascii_alphanumeric())
                     && after.is_none_or(|c| !c.is_whitespace())
             }
-            // A line break takes the white space before it.
+            // A pre-token that ends on a line break includes the white space before it.
             Self::Whitespace(_) => ![before, after].iter().flatten().any(|c| c.is_whitespace()),
         }
     }

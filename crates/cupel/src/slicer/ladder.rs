@@ -14,8 +14,8 @@
 //! 4                                 50        50    the new result
 //! ```
 //!
-//! A target of 300 takes state 2. Only the changes are stored, so a state costs as much as it
-//! changes, and a sweep walks from state to state ([`Cursor`]).
+//! A target of 300 takes state 2. Only the changes are stored, so the cost of a state is the number of its
+//! changes, and a sweep goes from state to state ([`Cursor`]).
 //!
 //! A later state can have more tokens than an earlier one: a view may be longer than the item, and
 //! a drop can add a marker. The first state that fits is found by binary search over running minima
@@ -168,9 +168,9 @@ impl LadderSlice {
     /// shorten. Its value has no meaning.
     pub const KEEP: &str = key::KEEP;
 
-    /// The metadata key of the level of an item in full: caps from there on leave it as it is. For an item that
-    /// the caller shortened already, or whose text is within a level though the whole item is not. The level
-    /// of other items is their token count.
+    /// The metadata key of the level of an item in full: caps from there on leave it as it is. Set it for an item
+    /// that the caller has already shortened, or whose text is within a level although the item with
+    /// everything around the text is not. Defaults to the token count of the item.
     pub const LEVEL: &str = key::LEVEL;
 
     /// Creates a slicer from its steps, in order.
@@ -272,9 +272,10 @@ impl LadderSlice {
     fn choose(&self, states: &States, target: i64) -> Result<usize, CupelError> {
         let last = states.tokens.len() - 1;
         let chosen = if target <= 0 {
-            // Only the state that keeps least, so that nothing but mandatory items is kept (SLICER-4).
+            // Only the last state: everything that may be dropped is dropped (SLICER-4).
             (states.tokens[last] <= 0).then_some(last)
         } else {
+            // The five rules of `with_marks`, in order.
             let (shorten, drop) = (mark(self.shorten_to, target), mark(self.drop_to, target));
             states
                 .first
@@ -293,8 +294,8 @@ impl LadderSlice {
 
 /// Returns the least target up to `last` whose share is at least `tokens`, or `last` or more if there is none.
 ///
-/// By bisection over `mark`, not by division: the quotient would have to undo the rounding of the
-/// product exactly.
+/// By bisection over `mark`, not by division: a quotient is rounded, too, and could be off by one from the
+/// rounded product.
 fn least_with_mark(share: f64, tokens: i64, last: i64) -> i64 {
     let (mut low, mut high) = (tokens.max(0), last);
     while low < high {
@@ -366,8 +367,9 @@ struct Change {
 /// The sequence of states. Each is the one before with some changes; state 0 keeps everything in
 /// full.
 ///
-/// The ranges below split the states by what the low-water marks ask of them, so that each rule of
-/// `choose` is one search in one range.
+/// The five ranges hold the states that one rule of `choose` each searches, so that a rule is one search in
+/// one range. In the example above: `first` is state 0, `shortened` 1 and 2, `last_before_drop` 2, `dropped` 3
+/// and 4.
 struct States {
     /// The tokens of each state, with the marker. 128 bits, because the sum of tokens may exceed
     /// 64.
@@ -375,9 +377,9 @@ struct States {
     /// The number of changes up to each state: state `s` is state 0 with `changes[..ends[s]]`
     /// applied.
     ends: Vec<usize>,
-    /// Each with its form before, so that the walk goes in both directions.
+    /// The changes of all states in order. Each has the form before, so that it can be undone.
     changes: Vec<Change>,
-    /// Which candidates are dropped together.
+    /// The candidates that are dropped together, as ranks. The best group is first.
     groups: Vec<Vec<usize>>,
     first: StateRange,
     /// The other states without a dropped candidate.
@@ -390,9 +392,9 @@ struct States {
 
 /// A range of states with the running minimum of their tokens.
 ///
-/// The running minimum falls where the tokens may rise, so it can be searched by bisection, and it
-/// first falls to a limit at the very state that first fits the limit: for tokens 9, 5, 7, 3 the
-/// minima are 9, 5, 5, 3, and a limit of 6 leads to the second state in both.
+/// The tokens may rise from one state to the next; the running minimum never does, so it can be searched by
+/// bisection. It first reaches a limit at the first state that fits the limit: for tokens 9, 5, 7, 3 the minima
+/// are 9, 5, 5, 3, and a limit of 6 is first met by the second state in both.
 #[derive(Default)]
 struct StateRange {
     start: usize,
@@ -504,7 +506,7 @@ impl States {
     }
 }
 
-/// Tells a visitor how one state differs from another.
+/// The current state of a sweep. Reports to the visitor what changes when it goes to another state.
 struct Cursor<'s> {
     states: &'s States,
     /// The forms in the current state.
@@ -546,7 +548,7 @@ impl<'s> Cursor<'s> {
         let before = self.go_to(state);
         let changed: Vec<(usize, Form)> = match self.last_reported {
             Some(_) => before.into_iter().collect(),
-            // Nothing was chosen.
+            // Nothing was chosen: everything that the state keeps enters.
             None => (0..self.forms.len())
                 .map(|rank| (rank, Form::Dropped))
                 .collect(),
@@ -561,6 +563,7 @@ impl<'s> Cursor<'s> {
             }
             match after {
                 Form::View(view) => views.push((rank, Some(view))),
+                // An item that enters is in full unless a view is listed; one that was a view needs an entry.
                 Form::Full if before != Form::Dropped => views.push((rank, None)),
                 Form::Full | Form::Dropped => {}
             }
@@ -615,6 +618,7 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
         let groups = ranks_by_group(ranked);
         let retained = ranked.iter().map(|scored| scored.item.retention());
         let retained: Vec<Retention> = retained.collect();
+        // `Retention` is ordered: a mandatory candidate is kept, too.
         let at_least = |least: Retention| retained.iter().map(|it| *it >= least).collect();
         let is_mandatory: Vec<bool> = at_least(Retention::Mandatory);
         let mut is_kept: Vec<bool> = at_least(Retention::Kept);
@@ -644,7 +648,9 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
         }
     }
 
+    /// Adds the states of [`LadderStep::Shorten`].
     fn shorten(&mut self, kind: &ContextKind, mandatory: bool, levels: &[i64]) {
+        // Candidates that are kept but not mandatory are capped by both variants of the step.
         let is_capped = |&rank: &usize| {
             let has_role = if mandatory {
                 self.is_kept[rank]
@@ -670,6 +676,7 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
         }
     }
 
+    /// Adds the states of [`LadderStep::Supersede`].
     fn supersede(&mut self, levels: &[i64]) {
         let newest = newest_results(self.ranked, |_| true);
         for &level in levels {
@@ -683,8 +690,10 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
         }
     }
 
+    /// Adds the states of [`LadderStep::Drop`], the lowest group first.
     fn drop_groups(&mut self) {
         for group in (0..self.groups.len()).rev() {
+            // If one member is kept, all are.
             if self.is_kept[self.groups[group][0]] {
                 continue;
             }
@@ -701,6 +710,7 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
         self.forms[rank].tokens(self.ranked[rank].item)
     }
 
+    /// Gives a candidate another form in the state that is being built.
     fn change(&mut self, rank: usize, after: Form) {
         let before = self.forms[rank];
         if before != after {

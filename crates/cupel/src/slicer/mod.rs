@@ -176,8 +176,8 @@ pub trait Slicer: Send + Sync {
     /// that [`select`](Self::select) keeps of the list sorted by score, ties by position, in any
     /// order. The pipeline then sorts only them.
     ///
-    /// Defaults to `None`: the pipeline sorts the list and calls `select`. So must a slicer answer
-    /// that may fail, keep views or give reasons.
+    /// Defaults to `None`: the pipeline sorts the list and calls `select`. A slicer that may fail, keep views or
+    /// give reasons must return `None`.
     fn select_unsorted(
         &self,
         candidates: &[ScoredRef<'_>],
@@ -190,7 +190,7 @@ pub trait Slicer: Send + Sync {
     /// Returns all ranks in the order in which the slicer fills the budget, if that is all it does:
     /// it takes every item that still fits, and skips the others.
     ///
-    /// Defaults to `None`. A slicer that answers gets [`sweep`](Self::sweep) and
+    /// Defaults to `None`. A slicer that returns an order gets [`sweep`](Self::sweep) and
     /// [`least_targets`](Self::least_targets) from it.
     ///
     /// ```
@@ -263,7 +263,7 @@ pub trait Slicer: Send + Sync {
     }
 
     /// Returns for every rank the least target from 1 to `last` at which the item is kept, or `None`
-    /// if the slicer knows no faster way than a [`sweep`](Self::sweep).
+    /// if the slicer has no faster way than a [`sweep`](Self::sweep).
     ///
     /// Defaults to the least targets of the [`fill_order`](Self::fill_order).
     fn least_targets(&self, ranked: &[ScoredRef<'_>], last: i64) -> Option<Vec<Option<i64>>> {
@@ -314,9 +314,8 @@ pub trait Slicer: Send + Sync {
 
     /// Returns the ladder that shortens and drops the items, this slicer itself or one that it wraps.
     ///
-    /// A caller that prepares the items, such as the crate for chats, asks for it: only a ladder keeps
-    /// items that are marked as mandatory, and only its steps tell which views it can use. Defaults to
-    /// the inner slicer's answer.
+    /// It is for a caller that prepares the items, such as the crate for chats: only a ladder keeps items that are
+    /// marked as mandatory, and its steps say which views it can use. Defaults to the inner slicer's answer.
     fn ladder(&self) -> Option<&LadderSlice> {
         self.inner().and_then(Slicer::ladder)
     }
@@ -324,9 +323,8 @@ pub trait Slicer: Send + Sync {
     /// Returns this slicer with another [`ladder`](Self::ladder) in the place of its own, or nothing
     /// if it has none.
     ///
-    /// A decorator rebuilds itself around what its inner slicer returns. Defaults to nothing, so a
-    /// decorator without this method has a ladder that nobody can adapt; who needs to adapt it reports
-    /// that.
+    /// A decorator rebuilds itself around what its inner slicer returns. Defaults to nothing: the ladder inside of
+    /// a decorator without this method cannot be adapted, and a caller that has to adapt it fails.
     fn with_ladder(&self, ladder: LadderSlice) -> Option<Arc<dyn Slicer>> {
         let _ = ladder;
         None
