@@ -52,17 +52,17 @@ pub(crate) fn counted<T>(work: impl FnOnce() -> T) -> (T, Usage) {
     (result, usage)
 }
 
-/// Records `asked` allocated bytes and `returned` freed bytes.
-fn record(asked: usize, returned: usize) {
+/// Records `allocated` bytes and `returned` bytes.
+fn record(allocated: usize, returned: usize) {
     if !IS_ON.load(Relaxed) {
         return;
     }
     let signed = |bytes: usize| i64::try_from(bytes).unwrap_or(i64::MAX);
-    if asked > 0 {
+    if allocated > 0 {
         ALLOCATIONS.fetch_add(1, Relaxed);
-        BYTES.fetch_add(asked as u64, Relaxed);
+        BYTES.fetch_add(allocated as u64, Relaxed);
     }
-    let change = signed(asked) - signed(returned);
+    let change = signed(allocated) - signed(returned);
     let held = HELD.fetch_add(change, Relaxed) + change;
     PEAK.fetch_max(held, Relaxed);
 }

@@ -277,11 +277,11 @@ fn copies(reach: Reach) -> Row {
     };
     let longer = content(&long) - content(&plain);
     let copied = |side| {
-        let asked = |population| {
+        let requested = |population| {
             let (_, usage) = usage(side, population, Scoring::Composite, Entry::Run);
             usage.bytes as f64
         };
-        (asked(&long) - asked(&plain)).max(0.0)
+        (requested(&long) - requested(&plain)).max(0.0)
     };
     let peer = reach.peer().map(|peer| copied(peer) / longer);
     let ours = copied(Side::Ours);

@@ -28,17 +28,17 @@ const NUMBER: usize = 10_000;
 
 /// The instances of bar 30. The times of the first two are compared; the others are to be solved within
 /// the limit, which the peer exceeds.
-const INSTANCES: [(Class, i64, Asked); 4] = [
-    (Class::Recency, 128_000, Asked::Ratio),
-    (Class::Recency, 1_000_000, Asked::Ratio),
-    (Class::Kind, 128_000, Asked::End),
-    (Class::Strong, 128_000, Asked::End),
+const INSTANCES: [(Class, i64, Goal); 4] = [
+    (Class::Recency, 128_000, Goal::Ratio),
+    (Class::Recency, 1_000_000, Goal::Ratio),
+    (Class::Kind, 128_000, Goal::Finish),
+    (Class::Strong, 128_000, Goal::Finish),
 ];
 
 #[derive(Clone, Copy)]
-enum Asked {
+enum Goal {
     Ratio,
-    End,
+    Finish,
 }
 
 pub(crate) fn all(session: Session) -> Vec<Row> {
@@ -63,22 +63,22 @@ pub(crate) fn all(session: Session) -> Vec<Row> {
 
 fn blank_rows() -> Vec<Row> {
     let mut rows: Vec<Row> = INSTANCES
-        .map(|(class, target, asked)| knapsack_row(class, target, asked))
+        .map(|(class, target, goal)| knapsack_row(class, target, goal))
         .into();
     rows.extend(PEERS.map(|(bar, name, _)| window_row(bar, name)));
     rows
 }
 
-fn knapsack_row(class: Class, target: i64, asked: Asked) -> Row {
+fn knapsack_row(class: Class, target: i64, goal: Goal) -> Row {
     let target = crate::counts::short(usize::try_from(target).unwrap_or(0));
     let what = format!(
         "OR-tools branch & bound, {}, n=10k, C={target}",
         class.name()
     );
     let row = Row::new(30, what).checked("same optimum");
-    match asked {
-        Asked::Ratio => row.goal(at_least(50.0, 200.0)),
-        Asked::End => {
+    match goal {
+        Goal::Ratio => row.goal(at_least(50.0, 200.0)),
+        Goal::Finish => {
             let limit = f64::from(LIMIT);
             row.goal(at_most(limit, limit)).unit(Unit::Seconds)
         }
@@ -87,8 +87,8 @@ fn knapsack_row(class: Class, target: i64, asked: Asked) -> Row {
 
 fn knapsack_rows(session: Session, answers: &Value) -> Vec<Row> {
     INSTANCES
-        .map(|(class, target, asked)| {
-            let row = knapsack_row(class, target, asked);
+        .map(|(class, target, goal)| {
+            let row = knapsack_row(class, target, goal);
             let instance = class.instance(NUMBER);
             let (list, budget) = (ours::scored(&instance), ours::budget(target));
             let slicer = ours::knapsack(1);
@@ -112,10 +112,10 @@ fn knapsack_rows(session: Session, answers: &Value) -> Vec<Row> {
             } else {
                 Figure::Words(format!("did not finish in {LIMIT} s"))
             });
-            match asked {
-                Asked::End => row.measured(timing.seconds, Unit::Seconds),
-                Asked::Ratio if is_finished => row.measured(seconds / timing.seconds, Unit::Times),
-                Asked::Ratio => row.not_measured("the peer did not finish"),
+            match goal {
+                Goal::Finish => row.measured(timing.seconds, Unit::Seconds),
+                Goal::Ratio if is_finished => row.measured(seconds / timing.seconds, Unit::Times),
+                Goal::Ratio => row.not_measured("the peer did not finish"),
             }
         })
         .into()

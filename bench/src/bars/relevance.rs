@@ -48,8 +48,8 @@ pub(crate) fn rows(session: Session) -> Vec<Row> {
 }
 
 fn ask(scorer: &ConversationScorer, query: &str) -> Arc<dyn Scorer> {
-    let asked = scorer.with_query(&Query::from(query));
-    asked.unwrap_or_else(|| Arc::new(scorer.clone()))
+    let with_query = scorer.with_query(&Query::from(query));
+    with_query.unwrap_or_else(|| Arc::new(scorer.clone()))
 }
 
 /// Builds the index: the word of the query is in no item, so the query itself costs next to nothing.

@@ -254,7 +254,8 @@ impl BudgetOptions {
             Err(_) => return Err(Fault::NoModelBudget(None).into()),
         };
         let window = implied.window;
-        // A stated window is the caller's own word for what the model takes.
+        // The model's input limit counts only if it is below the window: a request may state a smaller window
+        // (`num_ctx` of Ollama).
         let limit = implied.model.and_then(|model| model.input_limit);
         let limit = limit.filter(|limit| *limit < window);
         let (reserve, reserved) = match (&self.reserve, implied.reserve_field) {

@@ -22,7 +22,7 @@ pub struct Error {
     pub place: Option<Place>,
 }
 
-/// Whose turn it is after an error.
+/// What can be done about an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ErrorClass {
     /// What must stay is over the budget. A larger budget helps.
@@ -48,7 +48,7 @@ pub struct Place {
     pub source: Option<String>,
 }
 
-/// Something that a message sums up.
+/// A part of the total that an error states, such as one mandatory message.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Detail {
     /// Its tokens.
@@ -218,7 +218,7 @@ pub enum Fault {
     Fit(FitError),
     /// A run failed.
     Run(CupelError),
-    /// A bug.
+    /// An error of the program itself, which the input did not cause.
     Internal(String),
 }
 
@@ -573,7 +573,7 @@ fn of_run(error: &CupelError) -> ErrorClass {
         CupelError::PinnedExceedsBudget { .. }
         | CupelError::MandatoryExceedsBudget { .. }
         | CupelError::Overflow { .. } => ErrorClass::OverBudget,
-        // A strategy returned what was not offered.
+        // A strategy returned a candidate that it was not given.
         CupelError::Contract { .. } => ErrorClass::Internal,
         _ => ErrorClass::InvalidInput,
     }

@@ -15,7 +15,7 @@ pub struct ExplainAnswer {
     pub policy: String,
     /// The limits.
     pub budget: ContextBudget,
-    /// The tokens of the request around the messages: tools and parameters.
+    /// The request overhead: the tokens of tools and parameters.
     pub overhead: i64,
     /// The tokens of the window, with its markers.
     pub tokens_used: i64,

@@ -50,7 +50,7 @@ pub struct FitAnswer {
     /// Whether the token counts are estimates.
     pub estimated: bool,
     /// The input with the window in its place, byte for byte where nothing changed; several lines are an array.
-    /// `None` if it was not asked for.
+    /// `None` unless it was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chat: Option<Box<RawValue>>,
 }

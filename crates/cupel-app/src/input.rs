@@ -119,6 +119,7 @@ impl Classified {
             && let Ok(keys) = serde_json::from_str::<BTreeMap<String, &RawValue>>(first.get())
         {
             let has = |key: &&&'static str| keys.contains_key(**key);
+            // A list of messages or of items decides; the order of the formats decides between two of them.
             let list = |shape: Shape| Some((shape, shape.lists().iter().find(has)?));
             if let Some((shape, key)) = Shape::ALL.into_iter().find_map(list) {
                 return new(of_shape(shape), Evidence::Key(key));
@@ -133,7 +134,7 @@ impl Classified {
                 None if element.get("role").is_some() => {
                     new(Class::Chat, Evidence::Element("`role`".to_owned()))
                 }
-                // The chat reader names the fields of what it does not know.
+                // The error of the chat reader names the unknown fields.
                 None => new(Class::Chat, Evidence::UnknownKeys),
             },
             _ => undecided(),
@@ -219,6 +220,7 @@ impl Input {
             count(content)
         };
         let request = match form {
+            // A list of requests, one per line, is for `batch`.
             Form::Lines if classified.evidence == Evidence::Key("items") => {
                 let place = source.whole_file();
                 return Err(Error::new(Fault::RequestLines).at(place));
@@ -260,7 +262,11 @@ fn lines(source: &Source, count: &dyn Fn(&str) -> i64) -> Result<RequestConfig, 
     })
 }
 
-/// Says why items cannot be read: messages among them, a chat that is not JSON, or a fault in `part`.
+/// Returns the error of items that cannot be read. `part` is the line with the fault, or all of `source`.
+///
+/// A text is often of another kind than the caller believes, so the likely mistakes come first: a policy, a chat
+/// of an unknown format, items with messages among them, plain text, and a chat in YAML or TOML. Otherwise the
+/// reader's error is returned.
 fn unreadable(source: &Source, part: &Source, error: ConfigError) -> Error {
     let text = source.text.trim_start();
     if is_policy(source) {

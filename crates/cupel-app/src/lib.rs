@@ -1,7 +1,8 @@
 //! Typed questions about chats and context items, and typed answers: the layer between the libraries
 //! [`cupel`] and [`cupel_chat`] and their doors, the command, the Python package and servers.
 //!
-//! A door makes a [`Source`] and [`Options`] from what its caller gave, asks a question, and shows the answer:
+//! A door makes a [`Source`] and [`Options`] from the arguments of its caller, asks a question by calling a method,
+//! and shows the answer:
 //!
 //! | question | answer |
 //! |---|---|
@@ -15,7 +16,7 @@
 //! | [`count`] | [`CountAnswer`]: tokens |
 //! | [`models`] | [`ModelAnswer`]: the known models |
 //!
-//! Every question about a window is asked of a [`Prepared`], so that all of them show the same window. The
+//! Every question about a window is a method of a [`Prepared`], so that all of them show the same window. The
 //! crate does no IO, reads no clock and has no global state.
 //!
 //! ```

@@ -102,7 +102,7 @@ impl ChatOptions {
         chat.max_result = self.max_result.or(chat.max_result);
         chat.shorten = self.shorten.unwrap_or(chat.shorten);
         if let Some(marker) = &self.marker {
-            // An empty marker is none.
+            // In a policy, the empty text turns markers off.
             let is_off = marker == MARKER_OFF;
             chat.marker = Some(if is_off {
                 String::new()

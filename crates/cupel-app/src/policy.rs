@@ -8,7 +8,7 @@ use crate::error::{Error, Fault};
 use crate::notice::Notice;
 use crate::source::Source;
 
-/// The presets for chats, chats with a state, and items without a policy.
+/// The presets that are used without a policy: for chats, for chats with a state, and for items.
 const CHATS_POLICY: &str = "agent";
 const SESSIONS_POLICY: &str = "session";
 const ITEMS_POLICY: &str = "chat";
@@ -91,8 +91,8 @@ impl NamedPolicy {
         })
     }
 
-    /// Returns the policy for a query. Items have no other query, so a policy that needs one and has none
-    /// is an error.
+    /// Returns the policy for a query. Without a query, a chat has its last user turn as the query. Items have none,
+    /// so a policy that needs one is an error.
     pub(crate) fn with_query(mut self, query: Option<&str>, is_chat: bool) -> Result<Self, Error> {
         match query {
             Some(query) => self.policy = self.policy.with_query(query),

@@ -22,17 +22,19 @@ use crate::source::Source;
 use crate::times::missing_times;
 use crate::windows::for_each_window;
 
-/// Which budgets a question uses. The budget of items is given by the input or by the options; that of a chat
-/// defaults to the context window of its model.
+/// Which budgets a question uses. It decides which views of messages are made, and what the default budget is.
+///
+/// Items have no default budget, except for [`AnyBudget`](Self::AnyBudget); that of a chat is the context window of
+/// its model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// One, and no other.
+    /// One budget. Only the views of messages that it needs are made, which is less work.
     OneBudget,
-    /// One, and others beside it.
+    /// One budget, and others beside it, such as the least one that keeps a message.
     Budget,
-    /// Many; the default is the tokens of all candidates.
+    /// A range of budgets, such as a sweep. Defaults to the tokens of all candidates.
     AnyBudget,
-    /// One, for policies that are named later: see [`Prepared::compare`].
+    /// One budget, for policies that are named later ([`Prepared::compare`]), so the query is not checked yet.
     OtherPolicies,
 }
 
@@ -67,7 +69,7 @@ impl Setting {
         self.notices.iter().cloned().chain(unknown).collect()
     }
 
-    /// Returns how tokens are known: `counted by o200k_base`.
+    /// Returns where token counts are from: `counted by o200k_base`.
     pub fn counted_by(&self) -> String {
         match self.counter.as_deref() {
             None => "tokens as given".to_owned(),
@@ -648,7 +650,7 @@ impl Prepared {
         self.candidates()?.kept_because(index)
     }
 
-    /// Returns why a message or an item is in the window or not, the fact first: in a table the end is cut.
+    /// Returns why a message or an item is in the window or not. The fact comes first, because a table cuts the end.
     pub fn why(&self, decisions: &Decisions<'_>, index: usize) -> String {
         let is_by_time =
             self.setting.ranks_by_time() && matches!(self.content, Content::Chat { .. });
@@ -726,9 +728,9 @@ impl Prepared {
     /// Returns the number of budgets to try for a slicer that has to be tried at each: as many as take
     /// about one second, or the library's own number. A wrapped slicer visits the candidates again.
     fn samples(&self) -> usize {
-        /// What a core visits in about one second.
+        /// The candidates that a core visits in about one second.
         const VISITS: usize = 20_000_000;
-        /// More samples than this tell nobody more.
+        /// More samples than this show no more in a table or a chart, and each one takes memory.
         const MOST: usize = 1 << 17;
         let (candidates, pipeline) = (self.items().len(), self.pipeline());
         let outermost = Some(pipeline.policy().slicer());

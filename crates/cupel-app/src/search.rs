@@ -117,7 +117,7 @@ pub fn search(
     })
 }
 
-/// The scorer without another one.
+/// The scorer that is used unless the options name one.
 const DEFAULT_SCORER: &str = "conversation";
 
 /// Returns a policy with the scorer of that name, for [`search`].
@@ -194,7 +194,7 @@ fn matched_words(
         collect_terms(part, &mut terms);
         texts.extend(words(items[*index].content()));
     }
-    // A word matches if it has a score as a text of its own.
+    // A word matches if it scores above 0 as a text of its own: stemming is then that of the scorer.
     let texts: Vec<ContextItem> = texts
         .into_iter()
         .filter_map(|word| ContextItem::builder(word, 1).build().ok())

@@ -26,7 +26,7 @@ pub struct MinBudgetAnswer {
     pub exact: bool,
     /// The largest budget that was to be tried.
     pub ceiling: i64,
-    /// One entry per message or item, or the one that was asked for.
+    /// One entry per message or item, or only the requested one.
     pub items: Vec<MinBudget>,
     /// The last budget that was tried, if the observer stopped the search.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -172,7 +172,7 @@ impl Evaluation {
                 shares: shares.collect::<Result<_, _>>()?,
             })
         };
-        // One transcript per thread: its questions run in parallel too.
+        // A chunk has one transcript per thread only, because the questions of a transcript run in parallel, too.
         let sums = parallel::map_observed(dataset.transcripts(), 1, observe, sums)?;
         Ok(Self {
             samples: Resamples::new(sums.len()),
@@ -358,8 +358,8 @@ impl Run<'_> {
         let questions = &transcript.questions;
         let by_question: Vec<Vec<f64>> = if policy.needs_query() {
             let by_question = parallel::map(questions, |question| {
-                let asked = policy.with_query(question.query());
-                Ok(shares(question, &windows(&asked)?))
+                let with_query = policy.with_query(question.query());
+                Ok(shares(question, &windows(&with_query)?))
             });
             by_question.into_iter().collect::<Result<_, CupelError>>()?
         } else {

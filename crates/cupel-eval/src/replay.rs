@@ -186,7 +186,8 @@ pub fn replay(
     })
 }
 
-/// Runs differ much in length, so that one run per thread would leave threads idle.
+/// The runs per thread in a chunk. Runs differ in length, so with one run per thread most threads would wait for
+/// the longest run.
 const RUNS_PER_THREAD: usize = 4;
 
 /// A method and its budget.
@@ -400,7 +401,7 @@ fn answers(run: &Chat) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// The history before an answer and what the answer takes from it.
+/// The history before an answer, and the values that the answer repeats from it.
 struct Step {
     history: History,
     /// The argument values of the answer's tool calls that occur in the history.

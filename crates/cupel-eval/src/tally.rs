@@ -14,9 +14,10 @@ pub enum ReplayMeasure {
     Grounding,
     /// Supported recall: the share of the evidence in the same place as in the history.
     Supported,
-    /// The tokens of the window before that the window starts with, system messages aside.
+    /// The share of the previous window's tokens in its longest common prefix with this window, without system
+    /// messages.
     BodyReuse,
-    /// The tokens of the request before that the request starts with.
+    /// The share of the previous request's tokens in its longest common prefix with this request.
     RequestReuse,
     /// The price of the requests over their price without trimming.
     Cost,
