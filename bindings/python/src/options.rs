@@ -151,7 +151,7 @@ fn number(value: &Bound<'_, PyAny>, name: &str) -> PyResult<f64> {
     }
 }
 
-/// Returns whether a value is an integer, also one of `NumPy`. A boolean is none.
+/// Returns whether a value is an integer, also one of `NumPy`. A boolean is not, although `bool` is a subclass of `int`.
 fn is_integer(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     let is_integer = value.hasattr(intern!(value.py(), "__index__"))?;
     Ok(is_integer && !value.is_instance_of::<PyBool>())

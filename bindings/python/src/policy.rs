@@ -81,7 +81,7 @@ fn read_file(path: &Path) -> Result<Source, Fault> {
         Ok(bytes) => Ok(Source::from_bytes(name, bytes)?),
         Err(error) => {
             let problem = error.to_string();
-            // The number of the system's error helps nobody.
+            // The number of the system's error means nothing to a reader.
             let problem = problem.split(" (os error").next().unwrap_or_default();
             let message = format!("cannot read {name}: {}", problem.to_lowercase());
             let fault = Fault::new("policy", message);

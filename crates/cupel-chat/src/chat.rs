@@ -298,7 +298,7 @@ impl Chat {
         self.counted_items(counter, &Memory::default())
     }
 
-    /// Returns the items, with what a session knows of them.
+    /// Returns the items. Tokens and items that a session remembers are not computed again.
     fn counted_items(&self, counter: &dyn TokenCounter, memory: &Memory) -> Vec<ContextItem> {
         if !self.shape.is_chat() {
             let counted = |(index, (known, counted)): (usize, &(ContextItem, bool))| {
@@ -373,7 +373,7 @@ impl Chat {
         self.counted_candidates(counter, &Memory::default())
     }
 
-    /// Returns the candidates, with what a session knows of them.
+    /// Returns the candidates. Tokens and items that a session remembers are not computed again.
     pub(crate) fn counted_candidates(
         &self,
         counter: &dyn TokenCounter,

@@ -282,7 +282,7 @@ impl Chat {
     /// the current turn with [thinking](Self::thinking_turn), the last user turn, and, in a format that starts
     /// on a user turn, one before all of them.
     ///
-    /// Fails if no window is valid but, maybe, the whole chat.
+    /// Fails if no part of the chat is a valid window. The whole chat may still be one.
     pub(crate) fn mandatory(&self) -> Result<BTreeSet<usize>, FitError> {
         let mut mandatory = self.always_kept();
         if !self.shape.is_chat() {
@@ -613,7 +613,7 @@ impl Chat {
     }
 
     /// Returns an error that lists the mandatory messages, shortened as far as possible, if they exceed the
-    /// budget, together with the markers for the others if asked to.
+    /// budget, together with the markers for the others if requested.
     fn too_large(
         &self,
         candidates: &Candidates,

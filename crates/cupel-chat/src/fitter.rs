@@ -437,7 +437,7 @@ impl Reuse {
 /// version, and fast enough to read a whole history every turn.
 ///
 /// The lanes are independent, so that their multiplications overlap in the processor. The length is
-/// hashed too, or the zeros that pad the last word could not be told from zeros of the text. It
+/// hashed, too. Without it, the zeros that pad the last word would equal zeros of the text. It
 /// detects edits and damage; it does not resist an attacker.
 fn hash(seed: u64, bytes: &[u8]) -> u64 {
     // 2^64 divided by the golden ratio, odd (Fibonacci hashing; Knuth, TAOCP volume 3, section

@@ -1,4 +1,4 @@
-//! Where the command writes: standard output for what was asked, standard error for the rest.
+//! Where the command writes: standard output for the answer, standard error for the rest.
 //!
 //! Data, such as a chat, is written byte for byte. Text for people is escaped: what comes from the input must not
 //! control the terminal.

@@ -253,7 +253,7 @@ impl Drop for Temporary {
     }
 }
 
-/// Lets nobody else read the file before it has the mode of the old one.
+/// Lets only the owner read the file until it has the mode of the old one.
 #[cfg(unix)]
 fn make_private(options: &mut OpenOptions) {
     use std::os::unix::fs::OpenOptionsExt as _;

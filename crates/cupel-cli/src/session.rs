@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::replace::write_file;
 use crate::trimming::at_least_one;
 
-/// What is remembered of a growing chat, and who summarizes it.
+/// What is remembered of a growing chat, and the program that summarizes it.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Sessions")]
 pub(crate) struct SessionArgs {

@@ -99,7 +99,7 @@ enum Choice<'a> {
     All,
     /// Mutants with this text in their name.
     Only(&'a str),
-    /// So many at random, of those that need no build of their own.
+    /// This number at random, of those that need no build of their own.
     Sample(usize),
     /// Those that need a build of their own, or those that need none.
     Alone(bool),

@@ -170,7 +170,7 @@ mod tests {
 
     use super::*;
 
-    /// Counts words, and how often it is asked.
+    /// Counts words, and the number of its calls.
     struct Words(AtomicUsize);
 
     impl TokenCounter for Words {

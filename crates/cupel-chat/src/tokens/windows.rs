@@ -132,8 +132,7 @@ impl Class {
             // In `o200k_base`, a letter without case is in the pre-token of the capitals after it only if a small
             // letter follows them, and a cut would take that letter away.
             Self::Upper => before.is_none_or(|c| c.is_ascii()),
-            // A pre-token of punctuation includes the line breaks after it, and white space is one with the line
-            // breaks in it.
+            // A pre-token of punctuation, and one of white space, includes the line breaks after it.
             Self::Whitespace('\n') => {
                 before.is_none_or(|c| c.is_ascii_alphanumeric())
                     && after.is_none_or(|c| !c.is_whitespace())

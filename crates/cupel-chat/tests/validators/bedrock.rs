@@ -12,7 +12,7 @@ pub(super) fn is_user_turn(message: &Value) -> bool {
 }
 
 pub(super) fn objection(messages: &[Value]) -> Option<String> {
-    let mut asked: Vec<String> = Vec::new();
+    let mut expected_calls: Vec<String> = Vec::new();
     for (index, message) in messages.iter().enumerate() {
         let expected = if index % 2 == 0 { "user" } else { "assistant" };
         if message["role"] != expected {
@@ -22,9 +22,9 @@ pub(super) fn objection(messages: &[Value]) -> Option<String> {
         }
         let uses = sorted(&with(&message["content"], "toolUse"), "toolUseId");
         let results = with(&message["content"], "toolResult");
-        if sorted(&results, "toolUseId") != asked {
+        if sorted(&results, "toolUseId") != expected_calls {
             return Some(format!(
-                "message {index}: expected toolResult blocks for {asked:?}"
+                "message {index}: expected toolResult blocks for {expected_calls:?}"
             ));
         }
         if expected == "user" && !uses.is_empty() {
@@ -40,7 +40,7 @@ pub(super) fn objection(messages: &[Value]) -> Option<String> {
                 return Some(format!("message {index}: json must be an object"));
             }
         }
-        asked = uses;
+        expected_calls = uses;
     }
-    (!asked.is_empty()).then(|| format!("no toolResult blocks for {asked:?}"))
+    (!expected_calls.is_empty()).then(|| format!("no toolResult blocks for {expected_calls:?}"))
 }

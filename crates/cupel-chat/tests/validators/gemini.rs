@@ -19,7 +19,8 @@ pub(super) fn objection(contents: &[Value]) -> Option<String> {
     for (index, content) in contents.iter().enumerate() {
         let calls = with(&content["parts"], "functionCall");
         let responses = with(&content["parts"], "functionResponse");
-        let asked = before.map_or_else(Vec::new, |before| with(&before["parts"], "functionCall"));
+        let expected_calls =
+            before.map_or_else(Vec::new, |before| with(&before["parts"], "functionCall"));
         if before.is_none() && !is_user_turn(content) {
             return Some("the first content is not a user turn".to_owned());
         }
@@ -31,20 +32,20 @@ pub(super) fn objection(contents: &[Value]) -> Option<String> {
                 "content {index}: a function call turn must come immediately after a user turn or after a function response turn"
             ));
         }
-        if asked.is_empty() && !responses.is_empty() {
+        if expected_calls.is_empty() && !responses.is_empty() {
             return Some(format!(
                 "content {index}: a function response turn must come immediately after a function call turn"
             ));
         }
-        if asked.len() != responses.len() {
+        if expected_calls.len() != responses.len() {
             return Some(format!(
                 "content {index}: the number of function response parts must be equal to the number of function call parts"
             ));
         }
-        if sorted(&asked, "name") != sorted(&responses, "name") {
+        if sorted(&expected_calls, "name") != sorted(&responses, "name") {
             return Some(format!("content {index}: responses to other functions"));
         }
-        if sorted(&asked, "id") != sorted(&responses, "id") {
+        if sorted(&expected_calls, "id") != sorted(&responses, "id") {
             return Some(format!("content {index}: responses with other ids"));
         }
         if let Some(response) = responses.iter().find(|it| !it["response"].is_object()) {

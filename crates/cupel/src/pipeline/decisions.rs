@@ -15,7 +15,7 @@ use crate::{
 /// [`Pipeline::decide`](crate::Pipeline::decide).
 ///
 /// This is the record of a run. [`SelectionReport`] and [`Explanation`](crate::Explanation) are
-/// views of it. It borrows the items, and texts are built when they are asked for. A position that
+/// views of it. It borrows the items, and texts are built when they are requested. A position that
 /// is out of range has no decision: methods return `None`, or 0.0 as the score.
 ///
 /// ```

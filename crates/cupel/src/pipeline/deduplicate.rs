@@ -28,8 +28,8 @@ pub(super) fn deduplicate(ledger: &mut Ledger<'_>, scoreable: &Positions) -> usi
     let mut survivors: Vec<usize> = Vec::with_capacity(capacity);
     let mut duplicates = 0;
     for candidate in candidates.iter() {
-        // The hash is seeded per process, so nobody can prepare contents that share one; where two do by
-        // chance, the texts tell them apart.
+        // The hash is seeded per process, so an attacker cannot prepare contents that collide. If two contents
+        // collide by chance, their texts are compared.
         let is_same =
             |number: usize| items[survivors[number - 1]].content() == items[candidate].content();
         let index = interner.intern([hash(candidate), 0], is_same) - 1;

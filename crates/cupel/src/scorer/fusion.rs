@@ -12,7 +12,7 @@ use crate::{ContextItem, CupelError, Query};
 ///
 /// A [`CompositeScorer`](crate::CompositeScorer) averages the scores as they are; a fusion first makes
 /// them comparable, by one of three [methods](FusionMethod). Scores are in `[0, 1]`. A score of a child
-/// that is not above zero, or NaN, counts as no opinion: it adds nothing, has no rank and takes no share.
+/// that is not above zero, or NaN, counts as no score: it adds nothing, has no rank and takes no share.
 ///
 /// Scores are compared as they are: two scores that differ in the last bit are not equal. The order of items
 /// whose scores are nearly equal therefore depends on the order of the operations, which is this, in binary64
@@ -47,7 +47,7 @@ pub enum FusionMethod {
     /// The weighted average of the children's scores, each divided by the child's greatest score.
     ///
     /// The comparable score is `score / greatest`, and exactly 1 for a score that equals the greatest, also
-    /// if that is infinite. It is 0 without an opinion.
+    /// if that is infinite. It is 0 without a score.
     #[default]
     Sum,
     /// The weighted average of `(k + 1) / (k + rank)`: reciprocal rank fusion (Cormack, Clarke and
@@ -55,7 +55,7 @@ pub enum FusionMethod {
     /// scores share a rank.
     ///
     /// The rank is 1 plus the number of items with a greater score. The comparable score is
-    /// `(k + 1) / (k + rank)`, and 0 without an opinion.
+    /// `(k + 1) / (k + rank)`, and 0 without a score.
     ReciprocalRank,
     /// An order of the items in which each child ranks its share of the tokens, in every prefix: stride
     /// scheduling (Waldspurger and Weihl 1995), where the clients are the children and the resource is
@@ -65,7 +65,7 @@ pub enum FusionMethod {
     /// tokens divided by its weight are fewest, the first child on a tie. The item at place `i` of `n`
     /// scores `(n - i) / n`, counted from 0. An item that no child scores gets 0.
     ///
-    /// A child takes part as long as it has an opinion of an item that is not taken. The tokens of the items
+    /// A child takes part as long as it scores an item that is not taken. The tokens of the items
     /// that it took are summed as integers, negative ones as 0, and divided by its weight in binary64; two
     /// quotients tie only if they are equal. `n` is the number of items that take part in scoring.
     ///
@@ -163,7 +163,7 @@ impl FusionScorer {
         }
         let max = column.iter().fold(0.0, |max, &score| f64::max(max, score));
         let relative = |&score: &f64| match score {
-            _ if !has_opinion(score) => (0.0, Basis::None),
+            _ if !has_score(score) => (0.0, Basis::None),
             // An infinite maximum divided by itself is NaN.
             _ if score == max => (1.0, Basis::Max(max)),
             _ => (score / max, Basis::Max(max)),
@@ -244,14 +244,14 @@ fn score_of_turn(turn: Option<Turn>, count: usize) -> f64 {
     turn.map_or(0.0, |turn| (count - turn.place) as f64 / count as f64)
 }
 
-fn has_opinion(score: f64) -> bool {
+fn has_score(score: f64) -> bool {
     score > 0.0
 }
 
 /// Returns the indices of the scores above zero, highest first, ties by index.
 fn ranking(column: &[f64]) -> Vec<usize> {
     let scored = column.iter().enumerate();
-    let scored = scored.filter(|(_, score)| has_opinion(**score));
+    let scored = scored.filter(|(_, score)| has_score(**score));
     let mut ranked: Vec<Ranked> = scored.map(|(at, score)| Ranked::new(*score, at)).collect();
     parallel::sort(&mut ranked);
     ranked.into_iter().map(Ranked::position).collect()

@@ -410,13 +410,13 @@ fn as_children(scorers: &[Arc<dyn Scorer>]) -> Vec<&dyn Scorer> {
 
 /// Returns `children` with a query, or nothing if none of them needs one.
 fn with_query_in(children: &[Arc<dyn Scorer>], query: &Query) -> Option<Vec<Arc<dyn Scorer>>> {
-    let asked: Vec<_> = children.iter().map(|it| it.with_query(query)).collect();
-    if asked.iter().all(Option::is_none) {
+    let with_query: Vec<_> = children.iter().map(|it| it.with_query(query)).collect();
+    if with_query.iter().all(Option::is_none) {
         return None;
     }
-    let each = asked.into_iter().zip(children);
+    let each = with_query.into_iter().zip(children);
     Some(
-        each.map(|(asked, child)| asked.unwrap_or_else(|| child.clone()))
+        each.map(|(with_query, child)| with_query.unwrap_or_else(|| child.clone()))
             .collect(),
     )
 }
@@ -584,7 +584,7 @@ mod tests {
         }
     }
 
-    /// Items with the fields that the built-in scorers read, and one content or one time for all if asked to.
+    /// Items with the fields that the built-in scorers read, and one content or one time for all if requested.
     fn items(content: Option<&str>, at: Option<i64>) -> Vec<ContextItem> {
         let item = |index: i64| {
             let own = format!("Ada: {index} 7 12 20");

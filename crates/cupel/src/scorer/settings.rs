@@ -158,7 +158,7 @@ macro_rules! languages {
         /// The language of the texts: how words are stemmed, and which lists of words apply.
         ///
         /// Stemmers are those of Snowball (Porter 2001). Lists of stop words and question words exist for
-        /// English only; other languages do without.
+        /// English only.
         #[non_exhaustive]
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
         pub enum Language {

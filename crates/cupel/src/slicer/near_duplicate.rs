@@ -69,7 +69,7 @@ use crate::{ContextBudget, ContextKind, CupelError, Retention, ScoredRef};
 ///    - Then a candidate of `K` is added to `better` if it has no twin, or if its group has several members.
 /// 3. A group that is not removed and whose members all have a twin is removed. If there is one, all of them are
 ///    removed, and the procedure goes on at 1.
-/// 4. A removed group of which some member has no twin now is offered again, each group once at most. If there
+/// 4. A removed group with a member that has no twin now is offered again, each group once at most. If there
 ///    is one, all of them are, and the procedure goes on at 1.
 /// 5. `K` is the choice. The members of removed groups have their twins as reasons.
 ///

@@ -94,8 +94,8 @@ impl Question {
         }
         if let Some(lists) = lists {
             self.is_broad |= words.iter().any(|word| lists.is_broad(word));
-            let asked = Answer::ALL.iter().filter(|&&it| lists.asks_for(it, &words));
-            self.answers |= asked.fold(0, |set, answer| set | answer.bit());
+            let expected = Answer::ALL.iter().filter(|&&it| lists.asks_for(it, &words));
+            self.answers |= expected.fold(0, |set, answer| set | answer.bit());
         }
     }
 }

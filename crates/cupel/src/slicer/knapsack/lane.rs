@@ -35,7 +35,7 @@ pub(super) trait Lane:
     const BITS: usize = 8 * size_of::<Self>();
 
     /// The number of cells whose keep bits fill one word per lane: 128 for `i16`, 1,024 for `i128`. Whole
-    /// blocks are computed, so fewer than a block of cells are computed in vain per row.
+    /// blocks are computed, so fewer than a block of cells per row are computed without need.
     const BLOCK: usize = LANES * Self::BITS;
 }
 
