@@ -160,6 +160,7 @@ impl BudgetOptions {
         default: DefaultBudget<'_>,
         model: Option<&str>,
     ) -> Result<RunBudget, Error> {
+        // Precedence: the caller, then the document, then the default of the question.
         let window = self.window(model)?;
         let both = |tokens: i64| (tokens, tokens);
         let mut origin = None;
@@ -186,6 +187,7 @@ impl BudgetOptions {
             builder = builder
                 .output_reserve(document.output_reserve())
                 .safety_margin_percent(document.estimation_safety_margin_percent());
+            // In the order of the kinds, because a hash map has no fixed order.
             for (kind, tokens) in document.reserved_slots().iter().collect::<BTreeMap<_, _>>() {
                 builder = builder.reserved_slot(kind.clone(), *tokens);
             }
@@ -200,6 +202,7 @@ impl BudgetOptions {
         for (kind, tokens) in &self.slots {
             builder = builder.reserved_slot(kind.clone(), *tokens);
         }
+        // The builder reports one of the limits. The error names the argument that exceeds the budget.
         let budget = builder.build().map_err(|error| {
             let reserve = reserve.unwrap_or(0);
             if target > max {
@@ -284,6 +287,7 @@ impl BudgetOptions {
 
     /// Reads the amounts before there is an input. A percentage needs the window of its model later.
     pub(crate) fn check(&self) -> Result<(), Error> {
+        // Any window large enough that a valid percentage of it is a valid amount.
         const ANY_WINDOW: Option<i64> = Some(1_000_000);
         if let Some(amount) = &self.budget {
             amount

@@ -88,6 +88,7 @@ impl Prepared {
                 tokens: self.tokens_with(variant, decisions),
             }
         });
+        // Forms are compared by tokens and text, because the same view has another index in another policy.
         let differs = |index: &usize| {
             let mut forms = decided.iter().map(|decisions| form(decisions, *index));
             let first = forms.next();

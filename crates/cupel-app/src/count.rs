@@ -55,6 +55,7 @@ pub fn count(
     counters: &[Arc<dyn TokenCounter>],
 ) -> Result<CountAnswer, Error> {
     let classified = Classified::of(source, options);
+    // Contents are counted below, by every counter, so reading needs no counts.
     Ok(match Input::read(source, &classified, options, &|_| 0)? {
         Input::Chat(chat) => CountAnswer::of_chat(&chat, counters),
         Input::Items { request, .. } => CountAnswer::of_items(&request.items, counters),
@@ -109,7 +110,7 @@ impl CountAnswer {
         }
     }
 
-    /// Counts the contents; the tokens that items state are counts by someone else.
+    /// Counts the contents. The tokens that items state are not used: the counter that they are from is unknown.
     fn of_items(items: &[ContextItem], counters: &[Arc<dyn TokenCounter>]) -> Self {
         let rows = items.iter().map(|item| {
             let tokens = counters.iter().map(|counter| counter.count(item.content()));

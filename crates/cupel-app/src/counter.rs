@@ -123,10 +123,10 @@ impl CounterOptions {
     }
 }
 
-/// The encoding for an unknown model and for none: that of OpenAI's newest models.
+/// The encoding for an unknown model, and for a chat or items without a model: that of OpenAI's newest models.
 const DEFAULT: Encoding = Encoding::O200k;
 
-/// The encoding of another model, as an estimate.
+/// Counts by the encoding of another model, and says that it is an estimate.
 struct Guess(Encoding);
 
 impl TokenCounter for Guess {

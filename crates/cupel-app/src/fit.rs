@@ -226,8 +226,8 @@ impl FitAnswer {
     }
 }
 
-/// Returns a text with one or more JSON values as one value: several are an array. The bytes of each value stay, so
-/// that the caller's numbers and keys are not read and written again.
+/// Returns a text with one or more JSON values as one value: several are an array. The bytes of each value stay:
+/// parsing would change large numbers and the order of keys.
 fn raw(text: &str) -> Result<Box<RawValue>, Error> {
     let values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
     let values: Vec<&RawValue> = values.collect::<Result<_, _>>().map_err(Error::internal)?;
@@ -346,6 +346,7 @@ impl PreparedSession {
     pub fn fit(&self, session: &mut Session) -> Result<SessionWindow<'_>, Error> {
         let state = &session.state;
         let policy = &self.setting.policy.policy;
+        // Kept from call to call: it has the last window's items, so that unchanged messages are not counted again.
         let fitter = session
             .fitter
             .get_or_insert_with(|| Fitter::resume(policy.clone(), state.clone()));

@@ -42,6 +42,7 @@ pub(crate) fn unused_kinds(
     let mut notices: Vec<Notice> = slots
         .map(|(kind, tokens)| notice(kind, Some(*tokens)))
         .collect();
+    // Known kinds are left out: a preset has quotas for kinds that one input need not have.
     let quotas: BTreeSet<ContextKind> = policy.slicer().kinds().into_iter().collect();
     for kind in quotas {
         let is_known = KNOWN

@@ -165,6 +165,7 @@ impl PreparedSession {
     /// What is wrong with the input or the options.
     pub fn new(source: Source, options: &Options, has_state: bool) -> Result<Self, Error> {
         let classified = Classified::of(&source, &options.read);
+        // Only items are counted while they are read, and items are an error here.
         let chat = match Input::read(&source, &classified, &options.read, &|_| 0)? {
             Input::Chat(chat) => chat,
             Input::Items { request, .. } => {
@@ -219,6 +220,7 @@ impl Prepared {
     pub fn new(source: Source, options: &Options, scope: Scope) -> Result<Self, Error> {
         let classified = Classified::of(&source, &options.read);
         let model = options.budget.model.as_deref();
+        // For items without tokens. A chat has a counter of its own, chosen by its model and its format.
         let counter = options.counter.counter(model, None)?;
         let count = |text: &str| counter.count(text);
         let input = Input::read(&source, &classified, &options.read, &count)?;
@@ -230,6 +232,7 @@ impl Prepared {
                 request,
                 counted,
             } => {
+                // Options that have no effect are an error, so that a caller does not rely on them.
                 if let Some(argument) = options.chat.given() {
                     let fault = Fault::ForChats(argument);
                     return Err(Error::new(fault).at(source.whole()));
@@ -317,6 +320,8 @@ impl Prepared {
             let budget = options.budget.over(None, default, model);
             budget.map_err(|error| at_cause(error, &source))
         };
+        // With one budget, candidates have only the views that it needs. For a range, the budget follows from the
+        // candidates.
         let (budget, candidates) = match scope {
             Scope::OneBudget => {
                 let budget = over(DefaultBudget::OfChat(&chat))?;
@@ -337,6 +342,7 @@ impl Prepared {
         notices.extend(unread);
         Ok(Self {
             query: options.query.clone(),
+            // A chat states no policy.
             has_own_policy: false,
             trimming: options.chat.clone(),
             has_given_query: options.query.is_some(),
@@ -587,6 +593,8 @@ impl Prepared {
     }
 
     /// Runs a policy over its candidates; those of items are the items.
+    ///
+    /// The one place where a chat's policy is run, so that all questions show the same window and the same errors.
     fn run_over<'v, T>(
         &'v self,
         policy: &Policy,
@@ -599,6 +607,7 @@ impl Prepared {
             return run.map_err(|error| Error::from(error).or_at(|| self.setting.source.whole()));
         };
         let fit_error = |error| self.setting.fit_error(error);
+        // Mandatory messages that do not fit are named before the run, whose error has no messages.
         chat.check(candidates, budget).map_err(fit_error)?;
         run(&chat.policy_over(policy, candidates), candidates, budget)
             .map_err(|error| fit_error(chat.run_error(candidates, budget, error)))
@@ -802,6 +811,7 @@ impl Prepared {
         match &self.content {
             Content::Chat { chat, .. } => Ok(chat.write(kept)),
             Content::Items { form, .. } => {
+                // The layout of a chat writes JSON items byte for byte, too.
                 match Chat::parse(&self.setting.source.text, Some(Shape::Items)) {
                     Ok(items) => Ok(items.write(kept)),
                     Err(_) => {
@@ -821,6 +831,7 @@ impl Prepared {
             .into_iter()
             .map(|policy| self.trimming.apply(policy));
         let mut policies = policies.collect::<Result<Vec<_>, _>>()?;
+        // A request with a policy and one argument: the argument is compared with the request's own policy.
         if policies.len() == 1 && self.has_own_policy {
             policies.insert(0, self.setting.policy.clone());
         }
@@ -849,6 +860,7 @@ fn with_query(
     is_chat: bool,
     scope: Scope,
 ) -> Result<(NamedPolicy, Option<Notice>), Error> {
+    // The policies that are compared get the query later, in `variant`.
     if scope == Scope::OtherPolicies {
         return Ok((policy, None));
     }

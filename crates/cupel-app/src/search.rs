@@ -177,7 +177,8 @@ impl Passages {
     }
 }
 
-/// Returns the word of the question in the name of a part, and where it matches.
+/// Splits the name of a part, such as `term "keys", 2 items before`, into the word of the question and the rest,
+/// which says where it matches. `None` for a part that is not about a word.
 pub fn term(name: &str) -> Option<(&str, &str)> {
     name.strip_prefix("term \"")?.rsplit_once('"')
 }

@@ -215,7 +215,7 @@ impl Dataset {
             .filter(|line| !line.text.trim().is_empty())
             .collect();
         let transcripts = parallel::map(&lines, |line| transcript(line, counter));
-        // The first error in the order of the lines, whatever thread found one first.
+        // The first error in the order of the lines, not the one that a thread found first.
         let transcripts: Result<Vec<_>, _> = transcripts.into_iter().collect();
         let dataset = Self::new(name, transcripts?);
         if dataset.questions() == 0 {
@@ -412,7 +412,7 @@ fn without_session(item: &str) -> (Cow<'_, str>, Option<Value>) {
     } else if let Some(before) = item[..start].trim_end().strip_suffix(',') {
         start = before.len();
     }
-    // The columns are characters, so that one space takes the place of each.
+    // Columns count characters, so each character becomes one space.
     let blank = " ".repeat(item[start..end].chars().count());
     let text = [&item[..start], &blank, &item[end..]].concat();
     (Cow::Owned(text), serde_json::from_str(value.get()).ok())
@@ -447,7 +447,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
     }
 }
 
-/// A key, borrowed from the text unless it has escapes.
+/// A key, borrowed from the text unless it has escapes. Only a borrowed key has a place in the text.
 #[derive(Deserialize)]
 struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 

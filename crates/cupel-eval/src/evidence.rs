@@ -137,9 +137,9 @@ impl Evaluation {
         Self::run_each(dataset, names, &policy, budgets, observe)
     }
 
-    /// As [`run`](Self::run), with policies that every transcript builds for itself. A scorer that indexes items
-    /// remembers the last lists, so that thousands of policies that live as long as the evaluation would hold
-    /// thousands of indexes.
+    /// As [`run`](Self::run), with policies that are built anew for every transcript. A scorer that indexes items
+    /// keeps its last indexes. Thousands of policies that live as long as the evaluation would keep thousands of
+    /// them.
     pub(crate) fn run_each(
         dataset: &Dataset,
         names: Vec<String>,
@@ -386,11 +386,12 @@ impl Windows {
         let kept = budgets.iter().zip(decisions).map(|(budget, decisions)| {
             let mut is_kept = vec![false; decisions.items().len()];
             for &item in decisions.window() {
+                // A shortened item may lack the evidence, so only items in full count.
                 is_kept[item] = decisions.view(item).is_none();
             }
             (budget.target_tokens(), is_kept)
         });
-        // The ranking does not depend on the budget, so that the first one is that of all.
+        // The ranking does not depend on the budget, so the first one holds for all.
         let first = &decisions[0];
         let pinned = (0..first.items().len()).filter(|&item| first.items()[item].pinned());
         let mut ranks = vec![None; first.items().len()];

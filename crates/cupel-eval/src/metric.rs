@@ -11,8 +11,8 @@ use serde_json::Value;
 /// chance in almost every history, so that every window would contain them.
 const MIN_VALUE: usize = 4;
 
-/// The characters before a value that identify its place in a text: as many as the key in `"user_id": "mia_3668"`
-/// has, and few enough to be left after a cut before them.
+/// The characters before a value that identify its place in a text. The key of `"user_id": "mia_3668"` with its
+/// quotes and the colon has as many, and a cut a little before the value leaves so few.
 const CONTEXT: usize = 12;
 
 /// A message of a request.
@@ -147,6 +147,7 @@ fn keys(value: &str, text: &str) -> BTreeSet<String> {
     };
     match serde_json::from_str(text) {
         Ok(document) => visit_leaves_and_keys("", &document, &mut visit),
+        // One JSON document per line, as many tools print. Lines of other text have no keys.
         Err(_) => {
             for document in text.lines().flat_map(serde_json::from_str) {
                 visit_leaves_and_keys("", &document, &mut visit);
@@ -260,6 +261,7 @@ pub fn has_hole(history: &[Message], window: &Window<'_>) -> bool {
         .with_origins()
         .filter(|(message, _)| !message.is_system());
     let kept: Vec<usize> = body.filter_map(|(_, origin)| origin).collect();
+    // Trimming drops what is after the task or around the last user turn by design, so these gaps do not count.
     let has_inner = kept.windows(2).any(|pair| {
         let touches = pair.iter().any(|&kept| turns.contains(&Some(kept)));
         !touches && is_gap(pair[0], pair[1])
@@ -289,6 +291,7 @@ impl Part {
 
     /// Returns whether chat templates that check the roles accept the other part next.
     fn accepts(self, next: Self) -> bool {
+        // After an answer comes a user turn; after a user turn or a call comes the assistant.
         (self == Self::Answer) == (next == Self::User)
     }
 }
@@ -302,6 +305,7 @@ pub fn breaks_alternation(history: &[Message], window: &Window<'_>) -> bool {
         let Some(part) = Part::of(message) else {
             continue;
         };
+        // A break is not the trimming's fault if the two messages follow each other in the history, too.
         let is_new = match (previous, origin) {
             (None, Some(origin)) => !follows(history, None, origin),
             (Some((_, Some(before))), Some(origin)) => !follows(history, Some(before), origin),

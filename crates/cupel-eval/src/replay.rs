@@ -254,6 +254,16 @@ impl Trimmed {
 }
 
 /// Returns the system messages and the longest suffix that fits and does not split a group.
+///
+/// Goes backward and remembers the earliest group that began. A suffix may start at a message if no message after
+/// it belongs to a group that starts earlier:
+///
+/// ```text
+/// message          0 user   1 call a   2 result a   3 call b   4 result b
+/// first of group   0        1          1            3          3
+/// earliest         0        1          1            3          3     of this message and those after it
+/// may start        yes      yes        no           yes        no
+/// ```
 fn suffix(history: &History, budget: i64) -> Vec<usize> {
     let messages = &history.request.messages;
     let body = budget.saturating_sub(history.request.fixed_tokens());
@@ -361,6 +371,7 @@ fn replay_run(
     settings: &[Setting<'_>],
     counter: &dyn TokenCounter,
 ) -> Result<Replayed, ChatError> {
+    // One session per setting, so that each history is parsed and counted once for all settings.
     let counter = Memo::new(counter);
     let mut sessions: Vec<Session<'_>> = settings.iter().map(Session::new).collect();
     let (mut requests, mut cached) = (0, 0);
@@ -385,6 +396,7 @@ fn replay_run(
         for session in &mut sessions {
             session.request(&step, &counter)?;
         }
+        // Without trimming, a request is a prefix of the next one, so all of it is cached.
         cached = step.history.request.tokens();
     }
     let tallies = sessions.into_iter().map(|session| session.tally).collect();
@@ -432,6 +444,8 @@ impl<'a> Session<'a> {
     /// Trims the history, and measures the window if the history exceeds the budget.
     fn request(&mut self, step: &Step, counter: &dyn TokenCounter) -> Result<(), ChatError> {
         let History { chat, request, .. } = &step.history;
+        // A request within the budget is not measured, but it is sent: a session decides from it, and the next
+        // request may reuse its prefix.
         let is_trimmed = request.body_tokens() > self.budget;
         let budget = self.budget.saturating_add(request.fixed_tokens());
         let trimmed = self.trimmer.trim(&step.history, budget, counter);
@@ -439,6 +453,7 @@ impl<'a> Session<'a> {
             self.tally.trimmed += 1;
             self.tally.count(ReplayMeasure::Failed, trimmed.is_err());
         }
+        // A request that cannot be trimmed is not sent. Its recall is 0, and the measures of a window do not apply.
         let Ok(Trimmed { text, origins }) = trimmed else {
             self.add_recall(step, is_trimmed, 0.0, 0.0);
             return Ok(());
@@ -449,6 +464,7 @@ impl<'a> Session<'a> {
                 messages: Vec::new(),
                 overhead: request.overhead,
             },
+            // The window is measured as it is written, not as it was planned.
             _ => History::parse(&text, chat, counter)?.request,
         };
         debug_assert_eq!(origins.len(), sent.messages.len());
@@ -487,6 +503,7 @@ impl<'a> Session<'a> {
         if let Some(previous) = &self.previous {
             let body = metric::shared_body(&previous.messages, &sent.messages);
             let prefix = metric::shared_prefix(&previous.messages, &sent.messages);
+            // Tools and parameters are the same in all requests of a run, and come first in a provider's cache.
             cached = previous.overhead.saturating_add(prefix);
             for (measure, shared, all) in [
                 (ReplayMeasure::BodyReuse, body, previous.body_tokens()),

@@ -322,7 +322,7 @@ impl Tuning<'_> {
             chosen: trials[best].setting.clone(),
             grid: trials,
             report: reported.report(),
-            // Another policy than the one that has this name and description.
+            // The name and the description are those of the policy before its numbers were changed.
             policy: PolicyConfig {
                 name: None,
                 version: None,
@@ -385,7 +385,8 @@ fn element<'v>(elements: &'v mut [Value], position: &str) -> Option<&'v mut Valu
     elements.get_mut(position.parse::<usize>().ok()?)
 }
 
-/// Returns the texts of a transcript: with other questions it is still the same transcript.
+/// Returns the texts of a transcript, by which transcripts are compared: with other questions it is still the same
+/// transcript.
 fn contents(transcript: &Transcript) -> Vec<&str> {
     transcript.items.iter().map(ContextItem::content).collect()
 }

@@ -128,8 +128,8 @@ pub(super) struct Shifted<'a> {
     /// The tokens of the group of the start. Targets are higher by them.
     pub(super) taken: i64,
     pub(super) changes: &'a mut Changes,
-    /// Whether the sweep failed or reported views, which `Changes` cannot hold. Groups have no views, so only
-    /// an unusual slicer reports any.
+    /// Whether the sweep failed or reported views, which `Changes` cannot hold. A chat makes views for ladders
+    /// only, and a ladder does not come here, so usually there are none.
     pub(super) failed: bool,
 }
 

@@ -145,6 +145,8 @@ impl GroupSlice {
         let Some(groups) = Groups::find(self.score, ranked) else {
             return self.inner.select_in(kind, ranked, budget);
         };
+        // A ladder keeps the groups together itself. Groups too large for a sum of tokens come last: the ladder
+        // may shorten their members.
         let groups = groups.offered.iter().chain(&groups.too_large);
         let ranks: Vec<usize> = groups.flat_map(|group| group.members.clone()).collect();
         let members: Vec<_> = ranks.iter().map(|&rank| ranked[rank]).collect();
@@ -215,6 +217,8 @@ impl Slicer for GroupSlice {
         let Some(groups) = Groups::find(self.score, ranked) else {
             return self.inner.sweep(ranked, targets, visitor);
         };
+        // A ladder is given the members in another order (`select_members`). Its sweep is not mapped back, so the
+        // caller runs at single targets.
         if self.inner.ladder().is_some() {
             return None;
         }
@@ -262,6 +266,7 @@ impl SweepVisitor for Expand<'_> {
         self.members
             .extend(ranks.iter().flat_map(|&group| members(group)));
         self.views.clear();
+        // A view is one of a candidate that is a group by itself.
         let single = |&(group, view): &ViewChange| (members(group)[0], view);
         self.views.extend(views.iter().map(single));
         self.visitor.change(target, &self.members, &self.views)
@@ -294,6 +299,7 @@ pub(super) fn select_groups(
 pub(super) fn ranks_by_group(ranked: &[ScoredRef<'_>]) -> Vec<Vec<usize>> {
     let mut by_name: HashMap<&str, usize> = HashMap::new();
     let mut groups: Vec<Vec<usize>> = Vec::new();
+    // The first member of a group is its best one, so groups are found in the order of their best members.
     for (rank, scored) in ranked.iter().enumerate() {
         let group = match scored.item.group() {
             Some(name) => *by_name.entry(name).or_insert(groups.len()),
@@ -336,6 +342,7 @@ impl Groups {
             .map(|members| Group::new(score, members, ranked));
         let (mut offered, too_large): (Vec<_>, Vec<_>) =
             groups.partition(|group| group.tokens <= i128::from(i64::MAX));
+        // A stable sort: groups with equal scores stay in the order of their best members.
         offered.sort_by(|a, b| descending(a.score, b.score));
         Some(Self { offered, too_large })
     }
