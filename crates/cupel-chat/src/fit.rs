@@ -554,7 +554,8 @@ impl Chat {
         }
     }
 
-    /// Returns a message as a window has it, if that is not as it was read.
+    /// Returns the changed form of a message in a window, shortened or with a merged marker; `None` if the window has
+    /// it as it was read.
     pub(crate) fn shortened(
         &self,
         candidates: &Candidates,
@@ -595,7 +596,8 @@ impl Chat {
         }
     }
 
-    /// Returns the error of a run; if it found no window, what is missing or the mandatory messages.
+    /// Returns the error of a run as an error of the chat: if no window fits, it names the mandatory messages or
+    /// what is missing.
     pub fn run_error(
         &self,
         candidates: &Candidates,

@@ -69,7 +69,7 @@ pub struct SessionWindow<'a> {
     pub fitted: Fitted<'a>,
     /// What the window shares with the one before it; `None` for the first.
     pub reuse: Option<Reuse>,
-    /// What of the state was not used, if anything.
+    /// Why decisions of the state were discarded; `None` if all of them were followed.
     pub rebuilt: Option<Rebuilt>,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Groups are the connected components of a graph with an edge for each rule of the provider: from
 //! a call to its result, from reasoning to the item after it, between neighbors that a format
-//! binds. They are found by union and find in one pass over the messages.
+//! binds. They are found by union-find in one pass over the messages.
 //!
 //! ```text
 //! 0 user        "compare a and b"

@@ -200,8 +200,8 @@ impl Chat {
         self.markers(candidates, kept, &shortened, room, counter)
     }
 
-    /// Returns the tokens that the ladder reserves for markers in a window: none in place of
-    /// messages that cost no more.
+    /// Returns the tokens that the ladder reserves for markers in a window: 0 if the dropped messages have no more
+    /// tokens than the markers.
     pub(crate) fn marker_room(
         &self,
         candidates: &Candidates,

@@ -123,8 +123,8 @@ impl Cli {
     }
 }
 
-/// Adds the nearest subcommand to an error about an unknown one. The similarity of clap (Jaro) finds none for names as
-/// short as `fit`, two letters of which changed places.
+/// Adds the nearest subcommand to an error about an unknown one. Clap's similarity (Jaro) finds none for a
+/// transposition of two letters in a name as short as `fit`.
 fn with_suggestion(
     mut error: clap::Error,
     command: &clap::Command,

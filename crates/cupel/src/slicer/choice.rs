@@ -119,7 +119,7 @@ fn units(value: f64) -> i64 {
     ((value * 1e9) as i64).max(0)
 }
 
-/// An item that is kept, and the kept items after it.
+/// An item that is kept, and the kept items after it: a linked list whose tails are shared by many pairs.
 struct Node {
     rank: usize,
     view: Option<usize>,
@@ -145,6 +145,16 @@ impl Front {
     /// Goes from the last rank to the first. Of equal pairs the first is kept, so a pair has the preferred
     /// form of its first rank, and with it the preferred choice of the others. A choice whose suffix
     /// is dominated is dominated itself, so no solution is lost.
+    ///
+    /// A capacity of 4, and two items `tokens:value`: `a` is 3:4 in full and 1:2 as its view, `b` is 2:3.
+    ///
+    /// ```text
+    /// no item   0:0
+    /// b         0:0, 2:3
+    /// a, b      0:0, 1:2 (view), 2:3 (b), 3:5 (view and b); 3:4 (a) is dominated by 3:5; a and b need 5
+    /// ```
+    ///
+    /// The last pair is the solution for the capacity, the others are those for smaller ones.
     fn new(ranked: &[ScoredRef<'_>], capacity: i64, limit: u64) -> Result<Self, CupelError> {
         struct Extended {
             point: Point,
@@ -175,6 +185,7 @@ impl Front {
                     is_kept: true,
                 }));
             }
+            // Not keeping the item comes last, because it is the least preferred of equal pairs.
             extended.extend(points.drain(..).map(|point| Extended {
                 point,
                 view: None,
@@ -189,6 +200,8 @@ impl Front {
                 let Point { tokens, value, .. } = extended.point;
                 (tokens, Reverse(value))
             });
+            // In this order a pair is dominated if an earlier one has as much value. The first pair has none before
+            // it, so that it is kept even with a value of 0.
             let mut best = -1;
             for Extended {
                 mut point,

@@ -393,6 +393,7 @@ impl Counts {
         }
         let rest: Vec<usize> = (0..ranked.len()).filter(|&rank| !committed[rank]).collect();
         let part: Vec<_> = rest.iter().map(|&rank| ranked[rank]).collect();
+        // Required items are committed even beyond the target; then nothing is left for the others.
         let left = saturate((i128::from(budget.target_tokens()) - committed_tokens).max(0));
         let part_budget = ContextBudget::limits(budget.max_tokens(), left.min(budget.max_tokens()));
         let mut chosen = inner.select_in(kind, &part, &part_budget)?;
@@ -407,9 +408,11 @@ impl Counts {
             .collect();
         for rank in chosen {
             let kind = ranked[rank].item.kind();
+            // Committed items count toward the cap of their kind.
             let count = counts.entry(kind).or_default();
             match caps.get(kind) {
                 Some(&cap) if *count >= cap => {
+                    // The inner slicer may have kept it as a view, which is not kept now.
                     selection.refuse(rank, Refusal::CountCap { cap, count: *count });
                     selection.forget_view(rank);
                 }
@@ -434,6 +437,7 @@ impl Counts {
         let mut counts = HashMap::new();
         for entry in required(&self.entries, kind) {
             let mut best = candidates.remove(&entry.kind).unwrap_or_default();
+            // A caller of `slice` may pass a list that is not sorted. Of equal scores the first is kept.
             best.sort_by(|&a, &b| descending(ranked[a].score, ranked[b].score));
             best.truncate(entry.require_count);
             counts.insert(&entry.kind, best.len());

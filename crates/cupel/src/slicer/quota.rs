@@ -188,6 +188,15 @@ impl QuotaSlice {
     }
 
     /// Returns the budget of every kind: its share as target, its cap as maximum.
+    ///
+    /// Each kind gets what it requires. The rest of the target is divided in proportion to the tokens of the
+    /// candidates of each kind. A target of 1,000, and tool outputs with 20 to 60 percent:
+    ///
+    /// ```text
+    /// kind          candidates   required   of the other 800    cap     budget
+    /// Message       3,000          0        600 (3/4)           1,000   600
+    /// ToolOutput    1,000        200        200 (1/4)             600   400
+    /// ```
     fn distribute(&self, masses: &[(&ContextKind, i128)], target: i64) -> Vec<(i64, i64)> {
         let share = |percent: f64| floor_tokens(percent / 100.0 * target as f64);
         let shares: HashMap<&ContextKind, (i64, i64)> = self
@@ -197,8 +206,10 @@ impl QuotaSlice {
             .collect();
         let limits = |kind: &ContextKind| shares.get(kind).copied().unwrap_or((0, target));
 
+        // Also of kinds without candidates: what they require stays free.
         let required: i128 = shares.values().map(|share| i128::from(share.0)).sum();
         let unassigned = (i128::from(target) - required).max(0);
+        // A kind whose cap is what it requires takes no part in the division.
         let shared_mass: i128 = masses
             .iter()
             .filter(|(kind, _)| {
