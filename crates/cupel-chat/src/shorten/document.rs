@@ -303,7 +303,8 @@ pub(super) fn unquoted(token: &str) -> &str {
         .unwrap_or(token)
 }
 
-/// Returns the class of a scalar, if it is worth listing.
+/// Returns the class of a scalar, if it is worth listing. `true`, `false`, `null`, empty strings and long texts are
+/// not: a later call does not look them up.
 fn classify(token: &str) -> Option<Class> {
     let text = unquoted(token);
     if text.len() < token.len() {

@@ -155,6 +155,7 @@ impl<'t> Text<'t> {
         }
         // If all identifiers fit into the room beside the text, one search over the length of the
         // text is enough, and the text may use what the names leave.
+        // Each name has `, ` before it.
         let names: usize = self.identifiers.iter().map(|name| name.len() + 2).sum();
         if names <= limit.bytes() - part.bytes() {
             let found = limit.largest(max, limit.bytes() - names, 0, |bytes| {
@@ -175,6 +176,7 @@ impl<'t> Text<'t> {
         let omitted = self.omitted(&kept, limit);
         let guess = (limit.bytes() - part.bytes()) / NAME;
         let found = limit.largest(omitted.len(), guess, part.level, |count| {
+            // Chosen by usefulness, written in the order of the text.
             let mut named = omitted[..count].to_vec();
             named.sort_unstable_by_key(|name| name.start);
             finish(&self.render(&kept, &named))

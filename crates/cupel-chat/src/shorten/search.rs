@@ -47,10 +47,13 @@ impl<'c> Limit<'c> {
             counter,
             density: DENSITY,
         };
+        // The first prefix is a little longer than the estimate, so that one count is usually enough.
         let mut length = limit.bytes() + 256;
         while length < text.len() {
             let prefix = &text[..boundary(text, length)];
             let tokens = counter.count(prefix);
+            // Far enough above the level that the whole text is above it, too. The prefix is the best estimate of
+            // the density so far.
             if tokens > level.saturating_add(TORN) {
                 let tokens = usize::try_from(tokens.max(1)).unwrap_or(usize::MAX);
                 limit.density = prefix.len().saturating_mul(100) / tokens;
@@ -77,6 +80,7 @@ impl<'c> Limit<'c> {
 
     /// Returns the estimated length of a text with this number of tokens.
     pub(super) fn bytes(self) -> usize {
+        // `level * density / 100`, in two parts that do not overflow. Bounded, so that callers may multiply it.
         let level = usize::try_from(self.level).unwrap_or(0);
         (level / 100)
             .saturating_mul(self.density)
