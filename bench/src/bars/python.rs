@@ -28,15 +28,15 @@ const NUMBER: usize = 10_000;
 
 /// The instances of bar 30. The times of the first two are compared; the others are to be solved within
 /// the limit, which the peer exceeds.
-const INSTANCES: [(Class, i64, Goal); 4] = [
-    (Class::Recency, 128_000, Goal::Ratio),
-    (Class::Recency, 1_000_000, Goal::Ratio),
-    (Class::Kind, 128_000, Goal::Finish),
-    (Class::Strong, 128_000, Goal::Finish),
+const INSTANCES: [(Class, i64, Criterion); 4] = [
+    (Class::Recency, 128_000, Criterion::Ratio),
+    (Class::Recency, 1_000_000, Criterion::Ratio),
+    (Class::Kind, 128_000, Criterion::Finish),
+    (Class::Strong, 128_000, Criterion::Finish),
 ];
 
 #[derive(Clone, Copy)]
-enum Goal {
+enum Criterion {
     Ratio,
     Finish,
 }
@@ -63,22 +63,22 @@ pub(crate) fn all(session: Session) -> Vec<Row> {
 
 fn blank_rows() -> Vec<Row> {
     let mut rows: Vec<Row> = INSTANCES
-        .map(|(class, target, goal)| knapsack_row(class, target, goal))
+        .map(|(class, target, criterion)| knapsack_row(class, target, criterion))
         .into();
     rows.extend(PEERS.map(|(bar, name, _)| window_row(bar, name)));
     rows
 }
 
-fn knapsack_row(class: Class, target: i64, goal: Goal) -> Row {
+fn knapsack_row(class: Class, target: i64, criterion: Criterion) -> Row {
     let target = crate::counts::short(usize::try_from(target).unwrap_or(0));
     let what = format!(
         "OR-tools branch & bound, {}, n=10k, C={target}",
         class.name()
     );
     let row = Row::new(30, what).checked("same optimum");
-    match goal {
-        Goal::Ratio => row.goal(at_least(50.0, 200.0)),
-        Goal::Finish => {
+    match criterion {
+        Criterion::Ratio => row.goal(at_least(50.0, 200.0)),
+        Criterion::Finish => {
             let limit = f64::from(LIMIT);
             row.goal(at_most(limit, limit)).unit(Unit::Seconds)
         }
@@ -87,8 +87,8 @@ fn knapsack_row(class: Class, target: i64, goal: Goal) -> Row {
 
 fn knapsack_rows(session: Session, answers: &Value) -> Vec<Row> {
     INSTANCES
-        .map(|(class, target, goal)| {
-            let row = knapsack_row(class, target, goal);
+        .map(|(class, target, criterion)| {
+            let row = knapsack_row(class, target, criterion);
             let instance = class.instance(NUMBER);
             let (list, budget) = (ours::scored(&instance), ours::budget(target));
             let slicer = ours::knapsack(1);
@@ -112,10 +112,12 @@ fn knapsack_rows(session: Session, answers: &Value) -> Vec<Row> {
             } else {
                 Figure::Words(format!("did not finish in {LIMIT} s"))
             });
-            match goal {
-                Goal::Finish => row.measured(timing.seconds, Unit::Seconds),
-                Goal::Ratio if is_finished => row.measured(seconds / timing.seconds, Unit::Times),
-                Goal::Ratio => row.not_measured("the peer did not finish"),
+            match criterion {
+                Criterion::Finish => row.measured(timing.seconds, Unit::Seconds),
+                Criterion::Ratio if is_finished => {
+                    row.measured(seconds / timing.seconds, Unit::Times)
+                }
+                Criterion::Ratio => row.not_measured("the peer did not finish"),
             }
         })
         .into()
