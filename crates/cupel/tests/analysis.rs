@@ -1171,6 +1171,20 @@ fn an_explanation_shows_two_neighbors_on_each_side() {
 }
 
 #[test]
+fn a_mandatory_item_is_not_in_instead_of_another() {
+    let task = ContextItem::builder("task", 5)
+        .future_relevance_hint(0.1)
+        .mark(|marks| marks.retention = Retention::Mandatory)
+        .build()
+        .unwrap();
+    let items = [item("large", 100, 1.0), task, item("small", 5, 0.5)];
+    let why = pipeline(GreedySlice)
+        .explain(&items, &budget(10), 0)
+        .unwrap();
+    assert_eq!(why.displaced_by, [2]);
+}
+
+#[test]
 fn an_explanation_names_the_items_that_are_in_instead() {
     // Nine dense items and a free one are behind the large item.
     let mut items = vec![item("large", 100, 1.0)];

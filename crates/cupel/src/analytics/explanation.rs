@@ -5,7 +5,9 @@ use std::fmt;
 use super::sweep::least_growth;
 use crate::diagnostics::{Blocker, Excerpt, Grouped};
 use crate::pipeline::PreparedRun;
-use crate::{ContextBudget, ContextItem, CupelError, Decision, Decisions, Pipeline, ScorePart};
+use crate::{
+    ContextBudget, ContextItem, CupelError, Decision, Decisions, Pipeline, Retention, ScorePart,
+};
 
 /// What a run decided about one candidate, and why; see [`Pipeline::explain`].
 ///
@@ -39,8 +41,8 @@ pub struct Explanation {
     /// The budget of the run.
     pub budget: ContextBudget,
     /// The candidates in the window instead of this one: the duplicate that stayed, the similar or newer
-    /// item, the pinned items,
-    /// the items of its kind that fill the count limit, or the selected items of lower rank.
+    /// item, the pinned items, the items of its kind that fill the count limit, or the selected items of lower rank
+    /// that are [droppable](Retention::Droppable).
     pub displaced_by: Vec<usize>,
     /// The least number of tokens by which both limits of the budget must grow for the candidate to
     /// be selected; `None` if the budget is not the cause, or if more than 131,072 tokens are needed,
@@ -210,7 +212,12 @@ fn displaced_by(decisions: &Decisions<'_>, index: usize) -> Vec<usize> {
         }
         Blocker::LowerRanks => {
             let behind = ranked.skip_while(|candidate| *candidate != index);
-            behind.filter(takes_tokens).collect()
+            // A mandatory item is in every window. It took the place of nothing, whatever its rank.
+            let is_droppable = |candidate: &usize| {
+                let retention = items[*candidate].retention();
+                retention == Retention::Droppable
+            };
+            behind.filter(takes_tokens).filter(is_droppable).collect()
         }
     }
 }
