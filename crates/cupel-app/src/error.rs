@@ -8,7 +8,7 @@ use cupel_chat::{BudgetError, ChatError, FitError, Shape};
 
 use crate::argument::{Argument, Dialect, Plain, Question};
 use crate::input::Evidence;
-use crate::text::grouped;
+use crate::text::{grouped, tokens};
 
 /// Why a question has no answer: the fault with its values, and its place.
 ///
@@ -544,8 +544,8 @@ impl Error {
                 needed,
                 ..
             }) => format!(
-                "raise the budget by {} tokens, or shorten these {}s",
-                grouped(needed.saturating_sub(*available)),
+                "raise the budget by {}, or shorten these {}s",
+                tokens(needed.saturating_sub(*available)),
                 shape.unit()
             ),
             Fault::Fit(FitError::Policy(error)) | Fault::Run(error) => return run_help(error),
@@ -585,22 +585,22 @@ fn run_help(error: &CupelError) -> Option<String> {
             pinned_tokens,
             available,
         } => format!(
-            "raise the budget by {} tokens or unpin items",
-            grouped(pinned_tokens.saturating_sub(*available))
+            "raise the budget by {} or unpin items",
+            tokens(pinned_tokens.saturating_sub(*available))
         ),
         CupelError::Overflow {
             merged_tokens,
             target_tokens,
         } => format!(
-            "raise the target by {} tokens, or set \"overflow_strategy\" to \"truncate\" or \"proceed\"",
-            grouped(merged_tokens.saturating_sub(*target_tokens))
+            "raise the target by {}, or set \"overflow_strategy\" to \"truncate\" or \"proceed\"",
+            tokens(merged_tokens.saturating_sub(*target_tokens))
         ),
         CupelError::MandatoryExceedsBudget {
             needed_tokens,
             available,
         } => format!(
-            "raise the budget by {} tokens or mark fewer items as mandatory",
-            grouped(needed_tokens.saturating_sub(*available))
+            "raise the budget by {} or mark fewer items as mandatory",
+            tokens(needed_tokens.saturating_sub(*available))
         ),
         CupelError::TableTooLarge { .. } | CupelError::TableOverLimit { .. } => {
             "raise \"bucket_size\" of the knapsack, or use the greedy slicer".to_owned()

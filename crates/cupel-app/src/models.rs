@@ -10,6 +10,8 @@ pub struct ModelAnswer {
     pub name: &'static str,
     /// The context window in tokens.
     pub window: i64,
+    /// The most tokens of a request, if the model accepts fewer than its window; `None` otherwise.
+    pub input_limit: Option<i64>,
     /// The encoding; `None` if it is not public.
     pub encoding: Option<String>,
     /// Whether token counts are estimates.
@@ -25,6 +27,7 @@ impl From<&Model> for ModelAnswer {
         Self {
             name: model.name,
             window: model.window,
+            input_limit: model.input_limit,
             encoding: model.encoding.map(|encoding| encoding.name().to_owned()),
             estimated: model.encoding.is_none(),
             source: model.source,

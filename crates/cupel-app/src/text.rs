@@ -13,6 +13,12 @@ pub fn grouped(number: i64) -> String {
     text
 }
 
+/// Returns a number of tokens: `1 token`, `1,234 tokens`.
+pub(crate) fn tokens(number: i64) -> String {
+    let s = if number == 1 { "" } else { "s" };
+    format!("{} token{s}", grouped(number))
+}
+
 /// Returns a count as [`grouped`] does.
 pub fn grouped_count(count: usize) -> String {
     grouped(i64::try_from(count).unwrap_or(i64::MAX))

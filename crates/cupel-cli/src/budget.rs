@@ -14,7 +14,7 @@ pub(crate) struct BudgetArgs {
     /// Token limit: 8000, 8k, or 70% of the model's window
     ///
     /// Default: the budget of the request document; for a chat the context window of its model, less the
-    /// tokens that the request reserves for the answer (`max_tokens` and the like).
+    /// tokens for the answer (--reserve), at most the input that the model accepts.
     #[arg(long, value_name = "TOKENS", allow_hyphen_values = true)]
     budget: Option<String>,
 
@@ -28,6 +28,9 @@ pub(crate) struct BudgetArgs {
     target: Option<String>,
 
     /// Tokens reserved for the model's answer
+    ///
+    /// Default: with --budget none; otherwise what the request allows the answer (`max_tokens` and the like), or
+    /// 4,096 if it has no limit, at most a quarter of the window.
     #[arg(long, value_name = "TOKENS", allow_hyphen_values = true)]
     reserve: Option<String>,
 

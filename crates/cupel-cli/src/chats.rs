@@ -149,6 +149,8 @@ pub(crate) fn fit_all<T: Send>(
     output: &mut Output,
     answer: impl Fn(&Fit<'_>) -> Result<T, Failure> + Sync,
 ) -> Result<(Vec<Result<T, Problem>>, Exit), Failure> {
+    // A wrong argument is one error of the command line, not one per chat.
+    options.check()?;
     let chats: Vec<(usize, &str)> = chats.iter().collect();
     let fitted: Vec<Result<(T, Sizes), Failure>> = chats
         .par_iter()
@@ -183,12 +185,13 @@ pub(crate) fn fit_all<T: Send>(
     }
     errors.finish(output);
     if !output.is_json() {
-        let fitted = counted(answers.len() - failed, "chat");
-        output.note(format_args!(
-            "{fitted} fitted, {} failed: {}",
-            grouped_count(failed),
-            total.describe()
-        ));
+        let fitted = answers.len() - failed;
+        let sizes = match fitted {
+            0 => String::new(),
+            _ => format!(": {}", total.describe()),
+        };
+        let (fitted, failed) = (counted(fitted, "chat"), grouped_count(failed));
+        output.note(format_args!("{fitted} fitted, {failed} failed{sizes}"));
     }
     Ok((answers, exit))
 }

@@ -65,6 +65,27 @@ pub(crate) fn read(path: &Path) -> Result<Source, Failure> {
     Ok(Source::from_bytes(name(path), bytes)?)
 }
 
+/// Fails if an option other than `-o` names the input as the file that it writes. The input is the only copy of the
+/// chat, and nothing of it would be left: a state or a page has another content. `-o` may name it.
+pub(crate) fn check_output(
+    input: &Path,
+    option: &str,
+    output: Option<&Path>,
+) -> Result<(), Failure> {
+    let Some(output) = output else {
+        return Ok(());
+    };
+    match (input.canonicalize(), output.canonicalize()) {
+        (Ok(read), Ok(written)) if read == written => Err(Failure::input(format!(
+            "{option} names the input, which it would replace"
+        ))
+        .in_file(&name(output))
+        .help("name another file")),
+        // A file that does not exist yet is not the input.
+        _ => Ok(()),
+    }
+}
+
 /// Returns the display name of a file.
 pub(crate) fn name(path: &Path) -> String {
     if path == Path::new("-") {

@@ -13,6 +13,7 @@ use cupel_chat::{Chat, FitError, FitState, Fitted, SessionWindow, TokenCounter};
 use sha2::{Digest as _, Sha256};
 
 use crate::failure::Failure;
+use crate::input::check_output;
 use crate::replace::write_file;
 use crate::trimming::at_least_one;
 
@@ -48,6 +49,11 @@ impl SessionArgs {
     /// Returns whether a session is asked for.
     pub(crate) fn is_given(&self) -> bool {
         self.state.is_some() || self.summarize.is_some()
+    }
+
+    /// Fails if `--state` names the input.
+    pub(crate) fn check(&self, input: &Path) -> Result<(), Failure> {
+        check_output(input, "--state", self.state.as_deref())
     }
 
     pub(crate) fn has_state(&self) -> bool {
@@ -117,8 +123,11 @@ impl SessionArgs {
         let Some(text) = read_if_exists(path)? else {
             return Ok(FitState::default());
         };
-        FitState::from_json(&text)
-            .map_err(|error| Failure::input(error.to_string()).in_file(&path.display().to_string()))
+        FitState::from_json(&text).map_err(|error| {
+            Failure::input(error.to_string())
+                .in_file(&path.display().to_string())
+                .help("--restart replaces it")
+        })
     }
 
     /// Returns the file of the summaries, next to the state.

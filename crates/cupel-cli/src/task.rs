@@ -11,7 +11,7 @@ use crate::budget::BudgetArgs;
 use crate::counting::ChatArgs;
 use crate::dialect::CommandLine;
 use crate::failure::Failure;
-use crate::input::{self, ReadArgs};
+use crate::input::{self, ReadArgs, check_output};
 use crate::output::Output;
 use crate::replace::write_file;
 use crate::trimming::TrimmingArgs;
@@ -90,6 +90,11 @@ impl ReportArg {
         self.report.is_some()
     }
 
+    /// Fails if `--report` names the input.
+    pub(crate) fn check(&self, input: &Path) -> Result<(), Failure> {
+        check_output(input, "--report", self.report.as_deref())
+    }
+
     /// Writes the report if `--report` asks for it.
     pub(crate) fn write(&self, report: &SelectionReport) -> Result<(), Failure> {
         let Some(path) = &self.report else {
@@ -106,6 +111,11 @@ impl TaskArgs {
     pub(crate) fn load(&self, scope: Scope) -> Result<Prepared, Failure> {
         let source = self.source()?;
         Ok(Prepared::new(source, &self.options()?, scope)?)
+    }
+
+    /// Returns the file of the input.
+    pub(crate) fn file(&self) -> &Path {
+        &self.input.file
     }
 
     /// Reads the text of the input.
@@ -125,6 +135,11 @@ impl TaskArgs {
 }
 
 impl ItemsArgs {
+    /// Returns the file of the input.
+    pub(crate) fn file(&self) -> &Path {
+        &self.input.file
+    }
+
     /// Reads the input.
     pub(crate) fn load(&self) -> Result<Prepared, Failure> {
         let source = input::read(&self.input.file)?;

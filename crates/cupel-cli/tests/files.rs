@@ -310,31 +310,33 @@ fn large_chat() -> String {
 fn a_full_disk_leaves_the_old_file() {
     let chat = large_chat();
     for line in [
-        "fit chat.json --encoding heuristic --budget 200k -o chat.json",
-        "fit chat.json --encoding heuristic --budget 200k -q --report chat.json",
-        "explain chat.json --encoding heuristic --budget 200k --html chat.json",
-        "batch requests.jsonl chat.json --encoding heuristic --budget 200k",
+        "fit old.json --encoding heuristic --budget 200k -o old.json",
+        "fit chat.json --encoding heuristic --budget 200k -q --report old.json",
+        "explain chat.json --encoding heuristic --budget 200k --html old.json",
+        "batch requests.jsonl old.json --encoding heuristic --budget 200k",
     ] {
         let sandbox = Sandbox::with(&[
             ("chat.json", chat.as_bytes()),
+            ("old.json", chat.as_bytes()),
             ("requests.jsonl", chat.as_bytes()),
         ]);
         let ran = run_limited(&sandbox, line);
         let told = String::from_utf8_lossy(&ran.stderr);
         assert_eq!(ran.status.code(), Some(2), "{line}: {told}");
         assert!(
-            told.contains("cannot write chat.json: file too large"),
+            told.contains("cannot write old.json: file too large"),
             "{line}: {told}"
         );
         assert!(
             told.contains("help: the file is unchanged"),
             "{line}: {told}"
         );
-        assert!(
-            sandbox.read("chat.json") == chat,
-            "{line}: the chat is lost"
+        assert!(sandbox.read("old.json") == chat, "{line}: the chat is lost");
+        assert_eq!(
+            names(&sandbox),
+            ["chat.json", "old.json", "requests.jsonl"],
+            "{line}"
         );
-        assert_eq!(names(&sandbox), ["chat.json", "requests.jsonl"], "{line}");
     }
     // A state is small: the limit is smaller.
     let sandbox = Sandbox::new();

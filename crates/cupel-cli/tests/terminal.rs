@@ -1114,3 +1114,36 @@ fn an_error_of_many_chats_is_reported_once() {
         assert_eq!(failed.count(), 42, "{args:?}");
     }
 }
+
+/// A fault of the command line is no fault of the chats.
+#[test]
+fn a_wrong_budget_of_many_chats_is_an_error_of_the_command_line() {
+    let line = "{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}]}\n";
+    let chats = line.repeat(40);
+    let sandbox = Sandbox::with(&[("chats.jsonl", chats.as_bytes()), ("old.jsonl", b"old")]);
+    for command in ["fit", "batch"] {
+        let args = [command, "chats.jsonl", "--budget", "0", "-o", "old.jsonl"];
+        let ran = sandbox.run_in_columns(&args, Some(100));
+        assert_eq!(
+            (ran.exit, ran.err.matches("error").count()),
+            (2, 1),
+            "{}",
+            ran.err
+        );
+        assert!(!ran.err.contains("chats.jsonl"), "{}", ran.err);
+        assert_eq!(sandbox.read("old.jsonl"), "old");
+    }
+}
+
+#[test]
+fn one_token_is_not_several() {
+    let chat = br#"[{"role": "user", "content": "hi"}]"#;
+    let sandbox = Sandbox::with(&[("chat.json", chat)]);
+    let ran = sandbox.run(&["fit", "chat.json", "--budget", "7"]);
+    assert_eq!(ran.exit, 1);
+    assert!(
+        ran.err.contains("raise the budget by 1 token, "),
+        "{}",
+        ran.err
+    );
+}

@@ -70,6 +70,8 @@ const CHUNK_BYTES: usize = 1 << 20;
 impl Batch {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
         let options = self.settings.options(&self.policy, &self.trimming)?;
+        // A wrong argument is one error of the command line, not one per request.
+        options.check()?;
         let mut input = Input::open(&self.input)?;
         let answers = output.take_file().or(self.answers);
         let mut meter = Meter::new(output);

@@ -8,6 +8,7 @@ use cupel_app::{ExplainOneAnswer, Prepared, Scope};
 
 use crate::budget::limits;
 use crate::failure::{Exit, Failure};
+use crate::input::check_output;
 use crate::output::{Output, columns, style};
 use crate::page::{self, Date};
 use crate::replace::write_file;
@@ -51,6 +52,7 @@ Examples:
 
 impl Explain {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
+        check_output(self.task.file(), "--html", self.html.as_deref())?;
         let task = self.task.load(Scope::Budget)?;
         if let Some(index) = self.item {
             return one(&task, index, output);

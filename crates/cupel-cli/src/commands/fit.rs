@@ -62,6 +62,8 @@ Exit status: 1 if the mandatory messages do not fit.";
 
 impl Fit {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
+        self.session.check(self.task.file())?;
+        self.report.check(self.task.file())?;
         let source = self.task.source()?;
         if source.had_byte_order_mark {
             output.warn("removed the byte order mark at the start of the input");

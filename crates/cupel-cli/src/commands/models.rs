@@ -1,8 +1,8 @@
 //! `cupel models`
 
 use clap::Args;
-use cupel_chat::{Encoding, MODELS, MODELS_AS_OF, Model, TokenCounter as _};
-use serde_json::{Value, json};
+use cupel_app::ModelAnswer;
+use cupel_chat::{Encoding, MODELS, MODELS_AS_OF, Model};
 
 use crate::failure::{Exit, Failure};
 use crate::output::{Output, columns, style};
@@ -10,7 +10,8 @@ use crate::text::{Table, grouped, left, right};
 
 /// List the known models with their context windows
 ///
-/// Each has its encoding, and the documentation that its figures are from.
+/// Each has its encoding, and the documentation that its figures are from. `input` is the most that a request may
+/// have, if that is less than the window.
 ///
 /// Names with a date, a variant or a provider (`openai/gpt-4o-mini-2024-07-18`) are found too.
 #[derive(Debug, Args)]
@@ -33,7 +34,7 @@ impl Models {
         let found = found.map_err(|error| Failure::input(error.to_string()))?;
         let models = found.map_or(MODELS, std::slice::from_ref);
         if output.is_json() {
-            output.json(&models.iter().map(document).collect::<Vec<_>>())?;
+            output.json(&models.iter().map(ModelAnswer::from).collect::<Vec<_>>())?;
             return Ok(Exit::Success);
         }
         for of_source in models.chunk_by(|a, b| a.source == b.source) {
@@ -59,30 +60,20 @@ impl Models {
 }
 
 fn table(models: &[Model]) -> Table {
-    let mut table = Table::new(
-        [left("model"), right("window"), left("tokens counted")],
-        &[],
-    );
+    // Most providers accept a request of the whole window; their tables have no column for it.
+    let has_limits = models.iter().any(|model| model.input_limit.is_some());
+    let mut columns = vec![left("model"), right("window")];
+    columns.extend(has_limits.then(|| right("input")));
+    columns.push(left("tokens counted"));
+    let mut table = Table::new(columns, &[]);
     for model in models {
-        table.row(vec![
-            model.name.to_owned(),
-            grouped(model.window),
-            match model.encoding {
-                Some(encoding) => format!("exactly, {encoding}"),
-                None => "estimated".to_owned(),
-            },
-        ]);
+        let mut row = vec![model.name.to_owned(), grouped(model.window)];
+        row.extend(has_limits.then(|| model.input_limit.map(grouped).unwrap_or_default()));
+        row.push(match model.encoding {
+            Some(encoding) => format!("exactly, {encoding}"),
+            None => "estimated".to_owned(),
+        });
+        table.row(row);
     }
     table
-}
-
-fn document(model: &Model) -> Value {
-    json!({
-        "name": model.name,
-        "window": model.window,
-        "encoding": model.encoding.map(|encoding| encoding.name().to_owned()),
-        "estimated": model.encoding.is_none(),
-        "source": model.source,
-        "as_of": MODELS_AS_OF,
-    })
 }

@@ -37,6 +37,7 @@ Only `content` is required; missing `tokens` are counted. All fields:
 
 impl Select {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
+        self.report.check(self.task.file())?;
         let task = self.task.load()?;
         let form = task.form()?;
         let run = task.run()?;
