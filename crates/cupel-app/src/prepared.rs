@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cupel::config::RequestConfig;
 use cupel::{
     BudgetSweep, ContextBudget, ContextItem, CupelError, Decisions, ExclusionReason,
-    InclusionReason, Pipeline, Policy, SweepProgress, total_tokens,
+    InclusionReason, LadderSlice, Pipeline, Policy, SweepProgress, total_tokens,
 };
 use cupel_chat::{Candidates, Chat, FitError, Fitted, Shape, TokenCounter, UnknownModel, Warning};
 
@@ -19,6 +19,7 @@ use crate::options::{ChatOptions, Options};
 use crate::policy::{NamedPolicy, unread_query};
 use crate::run::Run;
 use crate::source::Source;
+use crate::text::grouped;
 use crate::times::missing_times;
 use crate::windows::for_each_window;
 
@@ -78,17 +79,44 @@ impl Setting {
         }
     }
 
-    /// Returns why a candidate was dropped, in few words. A policy that ranks by time drops the oldest, so the
-    /// reason is its age, not a rank.
-    pub fn dropped_because(&self, reason: &ExclusionReason) -> String {
+    /// Returns why a candidate was dropped, in few words, without the numbers that differ from one to the next.
+    /// `free` are the tokens of the budget that the window does not use.
+    pub fn dropped_because(&self, reason: &ExclusionReason, free: i64) -> String {
+        let words = self.words(reason, free);
+        words.unwrap_or_else(|| reason.summary())
+    }
+
+    /// Returns the words for a reason that says more about the policy than the reason itself does.
+    fn words(&self, reason: &ExclusionReason, free: i64) -> Option<String> {
         match reason {
-            ExclusionReason::RankedBelow { .. } if self.ranks_by_time() => OLDER.to_owned(),
-            reason => reason.summary(),
+            // A policy that ranks by time drops the oldest, so the reason is its age, not a rank.
+            ExclusionReason::RankedBelow { .. } if self.ranks_by_time() => Some(OLDER.to_owned()),
+            // The names of the rules of a chat say what is wrong: "tool call without a result".
+            ExclusionReason::Filtered { filter_name } => Some(filter_name.clone()),
+            reason => {
+                let Refused { tokens, .. } = Refused::of(reason)?;
+                // A ladder may cut more than it must, so that the next turns need no cut: the newest of what it
+                // dropped fits, and is as old as the rest.
+                let is_spared = tokens <= free && self.leaves_slack() && self.ranks_by_time();
+                is_spared.then(|| OLDER.to_owned())
+            }
         }
     }
 
     fn ranks_by_time(&self) -> bool {
         self.policy.policy.scorer().ranks_by_time()
+    }
+
+    /// Returns whether the policy has a ladder.
+    fn has_ladder(&self) -> bool {
+        self.policy.policy.slicer().ladder().is_some()
+    }
+
+    /// Returns whether the policy has a ladder that cuts below the budget.
+    fn leaves_slack(&self) -> bool {
+        let policy = &self.policy.policy;
+        let marks = policy.slicer().ladder().map(LadderSlice::marks);
+        marks.is_some_and(|marks| marks != (1.0, 1.0) || policy.chat().step.is_some())
     }
 
     /// Returns the error of a fit, at the input.
@@ -100,6 +128,35 @@ impl Setting {
 /// Why a policy that ranks by time keeps and drops messages.
 const NEWER: &str = "newer than the cut";
 const OLDER: &str = "older than the cut";
+/// Why it keeps a message of a chat that has no cut.
+const FITS: &str = "fits";
+
+/// The tokens that a candidate or its group needed, and those that were left for it.
+struct Refused {
+    tokens: i64,
+    left: i64,
+}
+
+impl Refused {
+    fn of(reason: &ExclusionReason) -> Option<Self> {
+        let (tokens, left) = match reason {
+            ExclusionReason::BudgetExceeded {
+                item_tokens,
+                available_tokens,
+            } => (item_tokens, available_tokens),
+            ExclusionReason::GroupExcluded {
+                group_tokens,
+                available_tokens,
+                ..
+            } => (group_tokens, available_tokens),
+            _ => return None,
+        };
+        Some(Self {
+            tokens: *tokens,
+            left: *left,
+        })
+    }
+}
 
 /// A chat or items, with the policy, the budget and the counter that belong to it.
 ///
@@ -664,17 +721,51 @@ impl Prepared {
         let is_by_time =
             self.setting.ranks_by_time() && matches!(self.content, Content::Chat { .. });
         match (decisions.inclusion(index), self.kept_because(index)) {
-            (None, _) => match decisions.exclusion(index) {
-                Some(ExclusionReason::RankedBelow { .. }) if is_by_time => OLDER.to_owned(),
-                _ => decisions.phrase(index).unwrap_or_default(),
-            },
-            (Some(InclusionReason::Scored), None) if is_by_time => NEWER.to_owned(),
+            (None, _) => {
+                let words = decisions.exclusion(index);
+                let words = words.and_then(|reason| self.why_out(decisions, &reason));
+                words.unwrap_or_else(|| decisions.phrase(index).unwrap_or_default())
+            }
+            (Some(InclusionReason::Scored), None) if is_by_time => {
+                // The request overhead is a candidate of every window, too.
+                let is_whole = decisions.window().len() == decisions.items().len();
+                if is_whole { FITS } else { NEWER }.to_owned()
+            }
             (Some(reason), None) => reason.phrase(),
             (Some(reason @ InclusionReason::Shortened { .. }), Some(kept)) => {
                 format!("{}; {kept}", reason.phrase())
             }
             (Some(_), Some(kept)) => format!("always kept: {kept}"),
         }
+    }
+
+    /// Returns why a message is out, in words that fit to the numbers of the window; `None` if the reason does.
+    fn why_out(&self, decisions: &Decisions<'_>, reason: &ExclusionReason) -> Option<String> {
+        let refused = Refused::of(reason).filter(|_| self.setting.has_ladder());
+        let Some(Refused { tokens, left }) = refused else {
+            // The tokens of the window, which take a while, do not matter.
+            return self.setting.words(reason, 0);
+        };
+        // A ladder drops from the oldest on, so one message or group has such a reason, and this runs once.
+        let limit = self.setting.budget.window_limit();
+        let free = limit.saturating_sub(self.tokens_of(decisions));
+        let words = self.setting.words(reason, free);
+        if words.is_some() || free == left {
+            return words;
+        }
+        // The ladder reserves a marker for what it drops. Where the window needs none yet, the reserve is free; with
+        // this message it would need one.
+        let marker = (free - left).max(0);
+        let has_marker = marker > 0 && !self.setting.leaves_slack();
+        let needed = if has_marker { tokens + marker } else { tokens };
+        let (needed, free) = (grouped(needed), grouped(free));
+        let with = if has_marker { " with marker" } else { "" };
+        Some(match reason {
+            ExclusionReason::GroupExcluded { group_size, .. } => {
+                format!("group of {group_size} too large: needs {needed}{with}, {free} left")
+            }
+            _ => format!("no room: needs {needed}{with}, {free} left"),
+        })
     }
 
     fn candidates(&self) -> Option<&Candidates> {

@@ -176,7 +176,7 @@ fn messages_before_the_first_user_turn_are_dropped_with_a_reason() {
         let reason = dropped.reason.to_string();
         (dropped.index, dropped.role.as_str(), dropped.tokens, reason)
     });
-    let reason = "Filtered: dropped by filter 'starts on a user turn'";
+    let reason = "Filtered: dropped by filter 'before the first user turn'";
     let before = [
         (0, "user", 26),
         (1, "assistant", 26),

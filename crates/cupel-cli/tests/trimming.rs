@@ -169,6 +169,65 @@ fn a_state_keeps_the_prefix_from_turn_to_turn() {
     );
 }
 
+/// 300 short turns, after which a session leaves room for more.
+fn short_turns(turns: usize) -> Vec<u8> {
+    let turn = |number| serde_json::json!({"role": "user", "content": format!("hi {number}")});
+    let messages: Vec<Value> = (0..turns).map(turn).collect();
+    Value::from(messages).to_string().into_bytes()
+}
+
+#[test]
+fn a_session_says_what_is_older_than_its_cut() {
+    let sandbox = Sandbox::new();
+    let fit = |turns| {
+        let args = [
+            "fit", "-", "--budget", "900", "--state", "s.state", "-o", "out.json",
+        ];
+        let ran = sandbox.run_with_input(&args, &short_turns(turns));
+        ran.ok();
+        let reasons = ran
+            .err
+            .lines()
+            .filter(|line| line.starts_with("  dropped "));
+        let reasons: Vec<String> = reasons.map(str::to_owned).collect();
+        reasons
+    };
+    // The newest of the dropped messages would fit: the cut is below the budget.
+    let first = fit(300);
+    assert!(
+        first.len() == 1 && first[0].contains("older than the cut: 1-"),
+        "{first:?}"
+    );
+    let next = fit(301);
+    let reason = "dropped by an earlier window: 1-";
+    assert!(next.len() == 1 && next[0].contains(reason), "{next:?}");
+}
+
+#[test]
+fn no_option_but_the_one_for_the_answer_replaces_the_input() {
+    let text = short_turns(3);
+    let sandbox = Sandbox::with(&[("chat.json", &text)]);
+    let budget = ["--budget", "900"];
+    for (command, option) in [
+        ("fit", "--state=./chat.json"),
+        ("fit", "--report=chat.json"),
+        ("explain", "--html=chat.json"),
+    ] {
+        let restart: &[&str] = if option.starts_with("--state") {
+            &["--restart"]
+        } else {
+            &[]
+        };
+        let ran = sandbox.run(&[&[command, "chat.json", option], &budget[..], restart].concat());
+        assert_eq!(ran.exit, 2, "{option}");
+        assert!(ran.err.contains("names the input"), "{option}: {}", ran.err);
+        assert_eq!(sandbox.read("chat.json").as_bytes(), text, "{option}");
+    }
+    sandbox
+        .run(&[&["fit", "chat.json", "-o", "chat.json"], &budget[..]].concat())
+        .ok();
+}
+
 #[test]
 fn an_edited_history_is_reported() {
     let sandbox = Sandbox::new();

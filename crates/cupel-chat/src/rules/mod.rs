@@ -37,7 +37,7 @@ use crate::candidates::Candidates;
 use crate::chat::Chat;
 
 /// The filter name of messages dropped before the user turn on which the chat starts.
-const BEFORE_USER: &str = "starts on a user turn";
+const BEFORE_USER: &str = "before the first user turn";
 
 /// The filter name of messages that an earlier window of the session dropped.
 const DROPPED_BEFORE: &str = "dropped by an earlier window";

@@ -356,7 +356,10 @@ impl<'a> Item<'a> {
                 Some(_) => position.map(|_| index),
                 None => position,
             },
-            reason: decisions.phrase(index),
+            reason: match subject.prepared {
+                Some(prepared) if position.is_none() => Some(prepared.why(decisions, index)),
+                _ => decisions.phrase(index),
+            },
             always: is_before_slice || (is_filtered && swept.intervals.is_empty()),
             shortened: decisions.view(index).map(form),
             intervals: intervals.map(|&(from, to)| (Int(from), Int(to))).collect(),

@@ -44,6 +44,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) pipeline: &'a Pipeline,
     /// `None` for items.
     pub(crate) chat: Option<ChatPart<'a>>,
+    /// Words the reasons as `explain` does in the terminal.
+    pub(crate) prepared: Option<&'a Prepared>,
     pub(crate) about: About,
 }
 
@@ -86,6 +88,7 @@ impl<'a> Subject<'a> {
                 }
                 _ => None,
             },
+            prepared: Some(prepared),
             about: About {
                 policy: setting.policy.name.clone(),
                 model: setting.model.clone(),

@@ -269,6 +269,7 @@ impl Case {
         let title = format!("{}.json", self.name);
         let chat = self.chat.as_ref();
         let subject = Subject {
+            prepared: None,
             title: &title,
             items: &self.items,
             budget: &self.budget,
@@ -631,6 +632,7 @@ fn reasons_are_the_phrases_of_the_run() {
 
 fn page_of(items: &[ContextItem], budget: &ContextBudget, pipeline: &Pipeline) -> String {
     let subject = Subject {
+        prepared: None,
         title: "items.json",
         items,
         budget,
