@@ -180,7 +180,7 @@ impl FitState {
     ///
     /// # Errors
     ///
-    /// [`InvalidState`] if the text is not a state, is incomplete, was changed, or has a newer version.
+    /// [`InvalidState`] if the text is not a state, is incomplete, was changed, or has another version.
     pub fn from_json(text: &str) -> Result<Self, InvalidState> {
         #[derive(Deserialize)]
         struct Version {

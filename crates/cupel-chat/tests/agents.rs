@@ -913,6 +913,20 @@ fn a_state_of_another_conversation_is_an_error_until_a_restart() {
 }
 
 #[test]
+fn a_state_of_any_other_version_is_refused() {
+    let state = FitState::default().to_json();
+    assert!(state.contains("\"cupel_state\":1,"), "{state}");
+    for version in [0, 2] {
+        let other = state.replacen(":1,", &format!(":{version},"), 1);
+        let error = FitState::from_json(&other).unwrap_err().to_string();
+        assert!(
+            error.contains(&format!("has version {version},")),
+            "{error}"
+        );
+    }
+}
+
+#[test]
 fn a_state_of_another_counter_starts_again() {
     let chat = chat_of(&agent_loop(30, 6));
     let mut fitter = Fitter::new(session_policy());
