@@ -100,10 +100,10 @@ mod vector;
 mod wire;
 
 pub use analytics::{
-    BudgetSweep, Explanation, ItemIntervals, ItemStatus, KindQuotaUtilization, MinBudgets,
-    Neighbor, PolicySensitivityDiffEntry, PolicySensitivityReport, SweepProgress, SweepStep,
-    ViewInterval, budget_utilization, kind_diversity, policy_sensitivity,
-    policy_sensitivity_from_pipelines, quota_utilization, timestamp_coverage,
+    BudgetSweep, Explanation, ItemIntervals, ItemStatus, KindQuotaUtilization, Neighbor,
+    PolicySensitivityDiffEntry, PolicySensitivityReport, SweepProgress, SweepStep, ViewInterval,
+    budget_utilization, kind_diversity, policy_sensitivity, policy_sensitivity_from_pipelines,
+    quota_utilization, timestamp_coverage,
 };
 pub use diagnostics::{
     CountRequirementShortfall, DiagnosticTraceCollector, ExcludedItem, ExclusionReason,

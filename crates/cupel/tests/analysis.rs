@@ -391,9 +391,13 @@ fn the_search_among_many_equals_the_written_bisection() {
     let pipeline = pipeline(GreedySlice);
     for (index, item) in items.iter().enumerate() {
         for ceiling in [200, 4_000] {
-            let found = pipeline.min_budget_for(&items, &budget(1), item, ceiling);
-            let expected = written_search(&pipeline, &items, index, ceiling);
-            assert_eq!(found, expected, "item {index} up to {ceiling}");
+            let found = pipeline.find_min_budget_for(&items, &budget(1), item, ceiling);
+            let expected = written_search(&pipeline, &items, index, ceiling.into());
+            assert_eq!(
+                found.map(|least| least.map(i64::from)),
+                expected,
+                "item {index} up to {ceiling}"
+            );
         }
     }
 }
@@ -622,7 +626,7 @@ fn a_slack_is_zero_or_more_and_leaves_a_budget() {
         .unwrap_err();
     assert_eq!(error.code(), "InvalidBudget");
     let wide = pipeline
-        .marginal_items(&items, &budget(10), i64::MAX)
+        .get_marginal_items(&items, &budget(10), i32::MAX)
         .unwrap_err();
     assert_eq!(wide.code(), "InvalidBudget");
 }
@@ -665,7 +669,7 @@ fn the_library_has_no_sweep_budget() {
 }
 
 #[test]
-fn min_budget_and_sweep_honor_reserve_slots_and_margin() {
+fn a_sweep_honors_reserve_slots_and_margin() {
     let items = [item("a", 40, 0.9)];
     let budget = ContextBudget::builder(500)
         .output_reserve(30)
@@ -674,12 +678,8 @@ fn min_budget_and_sweep_honor_reserve_slots_and_margin() {
         .build()
         .unwrap();
     let pipeline = pipeline(GreedySlice);
-    let least = pipeline
-        .min_budget_for(&items, &budget, &items[0], 1_000)
-        .unwrap();
-    assert_eq!(least, Some(130)); // (130 - 30 - 20) / 2 = 40
     let sweep = pipeline.sweep(&items, &budget, 0..=1_000).unwrap();
-    assert_eq!(sweep.min_budget(0), Some(130));
+    assert_eq!(sweep.min_budget(0), Some(130)); // (130 - 30 - 20) / 2 = 40
     assert_eq!(sweep.steps[0].error, Some("InvalidBudget")); // the reserve is larger
 }
 
@@ -1034,8 +1034,8 @@ fn an_explanation_says_how_the_limit_follows_from_the_budget() {
 #[test]
 fn the_search_ceiling_may_be_the_tokens_of_the_item() {
     let items = [item("a", 10, 1.0)];
-    let search =
-        |ceiling| pipeline(GreedySlice).min_budget_for(&items, &budget(50), &items[0], ceiling);
+    let pipeline = pipeline(GreedySlice);
+    let search = |ceiling| pipeline.find_min_budget_for(&items, &budget(50), &items[0], ceiling);
     assert_eq!(search(10), Ok(Some(10)));
     assert!(search(9).is_err());
 }

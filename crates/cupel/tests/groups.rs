@@ -286,9 +286,10 @@ fn a_search_among_groups_equals_the_written_bisection() {
         let items: Vec<ContextItem> = case.grouped().iter().map(|s| s.item.clone()).collect();
         for pipeline in pipelines() {
             for (index, item) in items.iter().enumerate() {
-                let ceiling = item.tokens() + 200;
-                let found = pipeline.min_budget_for(&items, &budget(1), item, ceiling);
-                let expected = written_search(&pipeline, &items, index, ceiling);
+                let ceiling = i32::try_from(item.tokens() + 200).unwrap();
+                let found = pipeline.find_min_budget_for(&items, &budget(1), item, ceiling);
+                let expected = written_search(&pipeline, &items, index, ceiling.into());
+                let found = found.map(|least| least.map(i64::from));
                 prop_assert_eq!(found, expected, "item {}", index);
             }
         }

@@ -158,7 +158,7 @@ struct Adds {
         expect(dead_code, reason = "read with the feature serde")
     )]
     is_data: bool,
-    /// `sweep` and `min_budgets` keep the inner slicer's shortcuts.
+    /// `sweep` keeps the inner slicer's shortcuts.
     keeps_shortcuts: bool,
 }
 
@@ -260,9 +260,6 @@ fn pipeline(slicer: Box<dyn Slicer>) -> Pipeline {
 #[test]
 fn no_decorator_loses_what_the_wrapped_slicer_says_and_can() {
     let items = candidates(false);
-    let ranked: Vec<ScoredRef<'_>> = (0..items.len())
-        .map(|position| ScoredRef::new(&items[position], 0.5, position))
-        .collect();
     for (builtin, build) in BUILTINS {
         for (index, (wrap, adds)) in decorators().into_iter().enumerate() {
             let plain = build();
@@ -316,9 +313,6 @@ fn no_decorator_loses_what_the_wrapped_slicer_says_and_can() {
             #[cfg(feature = "serde")]
             assert_eq!(wrapped.to_config().is_ok(), adds.is_data, "{context}");
 
-            let least = |slicer: &dyn Slicer| slicer.least_targets(&ranked, 3_000);
-            let expected = least(&plain).filter(|_| adds.keeps_shortcuts);
-            assert_eq!(least(&wrapped), expected, "{context}");
             let (plain, wrapped) = (pipeline(plain), pipeline(wrapped));
             let sweep = |pipeline: &Pipeline| {
                 let sweep = pipeline.sweep_sampled(&items, &budget(100), 0..=600, 2);
@@ -360,32 +354,6 @@ fn groups_stay_whole_through_every_decorator() {
 }
 
 #[test]
-fn the_least_budgets_are_those_of_the_sweep() {
-    let pinned = ContextItem::builder("pinned", 40).pinned(true);
-    let pinned = pinned.build().unwrap();
-    for grouped in [false, true] {
-        let mut items = candidates(grouped);
-        items.push(pinned.clone());
-        items.push(items[3].clone());
-        for (builtin, build) in BUILTINS {
-            let pipeline = pipeline(Box::new(GroupSlice::new(build())));
-            let budget = ContextBudget::builder(900)
-                .target_tokens(800)
-                .output_reserve(150);
-            let budget = budget.reserved_slot(kind(), 20).build().unwrap();
-            for ceiling in [0, 150, 700] {
-                let sweep = pipeline.sweep(&items, &budget, 0..=ceiling).unwrap();
-                let least = pipeline.min_budgets(&items, &budget, ceiling).unwrap();
-                assert!(sweep.exact && least.exact, "{builtin}");
-                let positions = 0..items.len();
-                let expected: Vec<_> = positions.map(|index| sweep.min_budget(index)).collect();
-                assert_eq!(least.budgets, expected, "{builtin} up to {ceiling}");
-            }
-        }
-    }
-}
-
-#[test]
 fn a_sweep_with_many_steps_can_be_watched() {
     let items: Vec<ContextItem> = (0..5_000)
         .map(|number| ContextItem::builder(number.to_string(), 1).build().unwrap())
@@ -400,24 +368,6 @@ fn a_sweep_with_many_steps_can_be_watched() {
     assert_eq!(sweep.unwrap().steps.len(), 5_001);
     // The first 4,095 budgets are complete when the next step begins.
     assert_eq!(seen, [4_094]);
-}
-
-#[test]
-fn a_search_for_many_least_budgets_can_be_watched() {
-    let items: Vec<ContextItem> = (0..5_000)
-        .map(|number| ContextItem::builder(number.to_string(), 1).build().unwrap())
-        .collect();
-    let pipeline = pipeline(Box::new(LadderSlice::new(vec![LadderStep::Drop])));
-    let mut seen = Vec::new();
-    let least = pipeline.min_budgets_observed(&items, &budget(100), 5_000, 40, |progress| {
-        seen.push((progress.reached, progress.one_by_one));
-        std::ops::ControlFlow::Continue(())
-    });
-    let mut budgets = least.unwrap().budgets;
-    budgets.sort_unstable();
-    assert_eq!(budgets, (1..=5_000).map(Some).collect::<Vec<_>>());
-    // Once in 4,096 changes: one at a budget of 0, and one per budget from there on.
-    assert_eq!(seen, [(4_095, false)]);
 }
 
 #[test]

@@ -377,11 +377,11 @@ fn a_smaller_budget_that_shortens_an_item_does_not_lose_it() {
     let slicer = LadderOfOne;
     let items = [item("a", 100, &[("a, shortened", 30)]), item("b", 20, &[])];
     let lost = pipeline(slicer)
-        .marginal_items(&items, &budget(120), 70)
+        .get_marginal_items(&items, &budget(120), 70)
         .unwrap();
     assert!(lost.is_empty(), "{lost:?}");
     let lost = pipeline(slicer)
-        .marginal_items(&items, &budget(50), 30)
+        .get_marginal_items(&items, &budget(50), 30)
         .unwrap();
     assert_eq!(lost, [items[0].as_view(0).unwrap()]);
 }

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use super::sweep::least_growth;
+use super::sweep::intervals_above;
 use crate::diagnostics::{Blocker, Excerpt, Grouped};
-use crate::pipeline::PreparedRun;
+use crate::pipeline::{Choice, PreparedRun};
 use crate::{
     ContextBudget, ContextItem, CupelError, Decision, Decisions, Pipeline, Retention, ScorePart,
 };
@@ -79,7 +79,8 @@ pub struct Neighbor {
     pub included: bool,
 }
 
-/// How far above the least sufficient target an explanation searches.
+/// How far above a target an explanation searches. Farther than a model's whole window the answer would
+/// help nobody.
 const SEARCHED: i64 = 1 << 17;
 
 impl Pipeline {
@@ -121,35 +122,57 @@ impl Pipeline {
         let decisions = prepared.decide(budget)?;
         let mut explanation = Explanation::new(&decisions, budget, index)?;
         let reason = decisions.exclusion(index);
-        if reason.is_some_and(|reason| reason.is_for_lack_of_tokens()) {
-            explanation.extra_tokens = least_growth(&prepared, budget, index, false);
+        if reason.is_some_and(|reason| reason.is_for_lack_of_tokens())
+            && let Some(extra) = least_growth(&prepared, budget, index, false)
+        {
+            let first = budget.target_tokens() + extra;
+            let swept = budget.grown_by(extra);
+            let swept = swept.and_then(|it| intervals_above(&prepared, &it, index, SEARCHED));
+            explanation.extra_tokens = Some(extra);
+            explanation.included_at = swept.map_or(vec![(first, first)], |it| it.intervals);
         }
         if decisions.view(index).is_some() {
             let growth = least_growth(&prepared, budget, index, true);
             explanation.in_full_at = growth.map(|growth| budget.target_tokens() + growth);
         }
-        if let Some(extra) = explanation.extra_tokens {
-            let first = budget.target_tokens() + extra;
-            explanation.included_at = self.included_at(items, budget, index, first);
-        }
         Ok(explanation)
     }
+}
 
-    /// Returns the ranges of targets from `first`, at which the candidate is included.
-    fn included_at(
-        &self,
-        items: &[ContextItem],
-        budget: &ContextBudget,
-        index: usize,
-        first: i64,
-    ) -> Vec<(i64, i64)> {
-        // With one sample a slicer that has to try budgets one by one does not search.
-        let targets = first..=first.saturating_add(SEARCHED);
-        match self.sweep_sampled(items, budget, targets, 1) {
-            Ok(mut sweep) if sweep.exact => sweep.items.swap_remove(index).intervals,
-            _ => vec![(first, first)],
+/// Returns the least growth of both limits of `budget` at which `candidate` is selected, in any form or
+/// in full; `None` if it is more than [`SEARCHED`] tokens, or more than 2,048 for a slicer that has to
+/// be tried at each budget.
+fn least_growth(
+    prepared: &PreparedRun<'_>,
+    budget: &ContextBudget,
+    candidate: usize,
+    in_full: bool,
+) -> Option<i64> {
+    // One run per budget is slower by orders of magnitude than a sweep, and 2,048 of them are about
+    // what someone waits for.
+    const FARTHEST_ONE_BY_ONE: i64 = 1 << 11;
+    // A knapsack's table grows with the span, so small spans are tried first. All of them together
+    // cost at most twice the last one.
+    let mut span: i64 = 1 << 10;
+    while span <= SEARCHED {
+        let Some(swept) = intervals_above(prepared, budget, candidate, span) else {
+            return (0..=FARTHEST_ONE_BY_ONE).find(|&growth| {
+                let budget = budget.grown_by(growth);
+                let choice = budget.and_then(|budget| prepared.select(&budget).ok());
+                choice.is_some_and(|Choice { kept, shortened }| {
+                    let is_wanted_form = !in_full || shortened.view(candidate).is_none();
+                    is_wanted_form && kept.contains(&candidate)
+                })
+            });
+        };
+        let forms = swept.forms().into_iter();
+        let mut wanted = forms.filter(|(_, _, view)| !in_full || view.is_none());
+        if let Some((first, _, _)) = wanted.next() {
+            return Some(first - budget.target_tokens());
         }
+        span *= 2;
     }
+    None
 }
 
 impl Explanation {

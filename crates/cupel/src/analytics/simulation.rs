@@ -26,15 +26,15 @@ impl Pipeline {
     ///     ContextItem::builder("large", 80).future_relevance_hint(0.5).build()?,
     /// ];
     /// let budget = ContextBudget::with_target(100, 100)?;
-    /// let lost = pipeline.marginal_items(&items, &budget, 10)?;
+    /// let lost = pipeline.get_marginal_items(&items, &budget, 10)?;
     /// assert_eq!(lost[0].content(), "large");
     /// # Ok::<(), CupelError>(())
     /// ```
-    pub fn marginal_items(
+    pub fn get_marginal_items(
         &self,
         items: &[ContextItem],
         budget: &ContextBudget,
-        slack_tokens: i64,
+        slack_tokens: i32,
     ) -> Result<Vec<ContextItem>, CupelError> {
         if self.slicer().is_quota() {
             return Err(CupelError::PipelineConfig(
@@ -50,6 +50,7 @@ impl Pipeline {
         if slack_tokens == 0 {
             return Ok(Vec::new());
         }
+        let slack_tokens = i64::from(slack_tokens);
         let prepared = PreparedRun::new(self, items)?;
         let window = prepared.window(budget)?;
         let reduced = budget.with_limits(
@@ -65,71 +66,20 @@ impl Pipeline {
         Ok(lost.collect())
     }
 
-    /// Returns the items that a smaller budget would lose, for compatibility with 1.2. New code should
-    /// use [`marginal_items`](Self::marginal_items), which takes the slack as an `i64`.
-    ///
-    /// # Errors
-    ///
-    /// Same as [`marginal_items`](Self::marginal_items).
-    pub fn get_marginal_items(
-        &self,
-        items: &[ContextItem],
-        budget: &ContextBudget,
-        slack_tokens: i32,
-    ) -> Result<Vec<ContextItem>, CupelError> {
-        self.marginal_items(items, budget, slack_tokens.into())
-    }
-
     /// Returns a budget, up to `search_ceiling`, at which `target` is selected, by binary search.
     ///
-    /// Use this method rather than [`find_min_budget_for`](Self::find_min_budget_for): it keeps the
-    /// reserve, slots and margin of `budget`. Both limits of a probe are equal. A probe counts as not
-    /// selecting the target if its budget is invalid, the pinned items do not fit or the run
-    /// overflows.
+    /// Ignores `budget`, as 1.2 does: probes have no reserve, slots or margin. At the returned budget
+    /// `target` may therefore not be selected once a reserve is set. A slicer may also drop an item at
+    /// a larger budget, so a smaller budget that selects the target may exist.
+    /// [`sweep`](Self::sweep) has neither limit.
     ///
-    /// A slicer may drop an item at a larger budget, so a smaller budget that also selects the target
-    /// may exist. [`sweep`](Self::sweep) finds all of them.
+    /// A probe counts as not selecting the target if the pinned items do not fit or the run overflows.
     ///
     /// # Errors
     ///
     /// [`CupelError::PipelineConfig`] if the slicer, or one that it wraps, is a percentage or count
     /// quota; use [`sweep`](Self::sweep), which supports quotas. [`CupelError::InvalidBudget`] if
     /// `target` is not in `items` or `search_ceiling` is below its tokens. Any other error of a probe.
-    ///
-    /// ```
-    /// use cupel::*;
-    ///
-    /// let pipeline = Pipeline::new(ReflexiveScorer, GreedySlice, ChronologicalPlacer);
-    /// let items = [
-    ///     ContextItem::builder("first", 30).future_relevance_hint(0.9).build()?,
-    ///     ContextItem::builder("second", 50).future_relevance_hint(0.5).build()?,
-    /// ];
-    /// let budget = ContextBudget::builder(100).output_reserve(10).build()?;
-    /// let least = pipeline.min_budget_for(&items, &budget, &items[1], 200)?;
-    /// assert_eq!(least, Some(90)); // 30 + 50, and the reserve
-    /// # Ok::<(), CupelError>(())
-    /// ```
-    pub fn min_budget_for(
-        &self,
-        items: &[ContextItem],
-        budget: &ContextBudget,
-        target: &ContextItem,
-        search_ceiling: i64,
-    ) -> Result<Option<i64>, CupelError> {
-        self.binary_search(items, target, search_ceiling, |tokens| {
-            budget.with_limits(tokens, tokens).ok()
-        })
-    }
-
-    /// Returns a budget, up to `search_ceiling`, at which `target` is selected, for compatibility
-    /// with 1.2. New code should use [`min_budget_for`](Self::min_budget_for).
-    ///
-    /// Ignores `budget`: probes have no reserve, slots or margin. At the returned budget,
-    /// `target` may therefore not be selected once a reserve is set.
-    ///
-    /// # Errors
-    ///
-    /// Same as [`min_budget_for`](Self::min_budget_for).
     pub fn find_min_budget_for(
         &self,
         items: &[ContextItem],
@@ -137,21 +87,6 @@ impl Pipeline {
         target: &ContextItem,
         search_ceiling: i32,
     ) -> Result<Option<i32>, CupelError> {
-        let found = self.binary_search(items, target, search_ceiling.into(), |tokens| {
-            ContextBudget::with_target(tokens, tokens).ok()
-        })?;
-        // The result is at most the ceiling, so the conversion is lossless.
-        Ok(found.and_then(|tokens| i32::try_from(tokens).ok()))
-    }
-
-    /// Implements the binary search with a function from tokens to the budget of a probe.
-    fn binary_search(
-        &self,
-        items: &[ContextItem],
-        target: &ContextItem,
-        search_ceiling: i64,
-        budget: impl Fn(i64) -> Option<ContextBudget>,
-    ) -> Result<Option<i64>, CupelError> {
         let slicer = self.slicer();
         if slicer.is_quota() || slicer.is_count_quota() {
             return Err(CupelError::PipelineConfig(
@@ -162,7 +97,8 @@ impl Pipeline {
         let wanted = position(items, target)?;
         let views = target.views().iter().map(ContextView::tokens);
         let least_tokens = views.min().unwrap_or(target.tokens());
-        if search_ceiling < least_tokens {
+        let ceiling = i64::from(search_ceiling);
+        if ceiling < least_tokens {
             return Err(CupelError::InvalidBudget(format!(
                 "search_ceiling ({search_ceiling}) must be >= target.tokens() ({least_tokens})"
             )));
@@ -172,9 +108,8 @@ impl Pipeline {
         }
         let prepared = PreparedRun::new(self, items)?;
         let selects = |tokens: i64| -> Result<bool, CupelError> {
-            let Some(budget) = budget(tokens) else {
-                return Ok(false);
-            };
+            // An item with a negative token count does not get here, so the budget is valid.
+            let budget = ContextBudget::with_target(tokens, tokens)?;
             match prepared.select(&budget) {
                 Err(
                     CupelError::PinnedExceedsBudget { .. }
@@ -184,7 +119,7 @@ impl Pipeline {
                 selected => Ok(selected?.kept.contains(&wanted)),
             }
         };
-        let (mut low, mut high) = (least_tokens, search_ceiling);
+        let (mut low, mut high) = (least_tokens, ceiling);
         while high - low > 1 {
             let middle = low + (high - low) / 2;
             if selects(middle)? {
@@ -195,7 +130,8 @@ impl Pipeline {
         }
         for tokens in [low, high] {
             if selects(tokens)? {
-                return Ok(Some(tokens));
+                // At most the ceiling, so the conversion is lossless.
+                return Ok(i32::try_from(tokens).ok());
             }
         }
         Ok(None)

@@ -128,6 +128,13 @@ impl ContextBudget {
         )
     }
 
+    /// Returns this budget with both limits larger by `tokens`; `None` beyond 64 bits.
+    pub(crate) fn grown_by(&self, tokens: i64) -> Option<Self> {
+        let target_tokens = self.target_tokens.checked_add(tokens)?;
+        let max_tokens = self.max_tokens.checked_add(tokens)?;
+        self.with_limits(max_tokens, target_tokens).ok()
+    }
+
     /// Returns the hard limit.
     pub fn max_tokens(&self) -> i64 {
         self.max_tokens

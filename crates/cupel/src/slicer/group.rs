@@ -232,20 +232,6 @@ impl Slicer for GroupSlice {
         self.inner.sweep(&candidates, targets, &mut expand)
     }
 
-    fn least_targets(&self, ranked: &[ScoredRef<'_>], last: i64) -> Option<Vec<Option<i64>>> {
-        let Some(groups) = Groups::find(self.score, ranked) else {
-            return self.inner.least_targets(ranked, last);
-        };
-        let targets = self.inner.least_targets(&groups.candidates(ranked), last)?;
-        let mut least = vec![None; ranked.len()];
-        for (group, target) in groups.offered.iter().zip(targets) {
-            for &rank in &group.members {
-                least[rank] = target;
-            }
-        }
-        Some(least)
-    }
-
     fn group_score(&self) -> Option<GroupScore> {
         Some(self.score)
     }

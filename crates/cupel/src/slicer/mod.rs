@@ -190,8 +190,7 @@ pub trait Slicer: Send + Sync {
     /// Returns all ranks in the order in which the slicer fills the budget, if that is all it does:
     /// it takes every item that still fits, and skips the others.
     ///
-    /// Defaults to `None`. A slicer that returns an order gets [`sweep`](Self::sweep) and
-    /// [`least_targets`](Self::least_targets) from it.
+    /// Defaults to `None`. A slicer that returns an order gets [`sweep`](Self::sweep) from it.
     ///
     /// ```
     /// use cupel::slicer::slice_by_selection;
@@ -260,14 +259,6 @@ pub trait Slicer: Send + Sync {
         visitor: &mut dyn SweepVisitor,
     ) -> Option<ControlFlow<()>> {
         fill::sweep(self.fill_order(ranked)?, ranked, targets, visitor)
-    }
-
-    /// Returns for every rank the least target from 1 to `last` at which the item is kept, or `None`
-    /// if the slicer has no faster way than a [`sweep`](Self::sweep).
-    ///
-    /// Defaults to the least targets of the [`fill_order`](Self::fill_order).
-    fn least_targets(&self, ranked: &[ScoredRef<'_>], last: i64) -> Option<Vec<Option<i64>>> {
-        fill::least_targets(self.fill_order(ranked)?, ranked, last)
     }
 
     /// Returns how a group is scored, if the slicer keeps or drops groups as a whole, as
@@ -419,14 +410,6 @@ macro_rules! forward {
                 visitor: &mut dyn SweepVisitor,
             ) -> Option<ControlFlow<()>> {
                 (**self).sweep(ranked, targets, visitor)
-            }
-
-            fn least_targets(
-                &self,
-                ranked: &[ScoredRef<'_>],
-                last: i64,
-            ) -> Option<Vec<Option<i64>>> {
-                (**self).least_targets(ranked, last)
             }
 
             fn group_score(&self) -> Option<GroupScore> {

@@ -2,15 +2,12 @@
 
 mod axis;
 mod builder;
-mod least;
 
 use std::fmt::Write as _;
 use std::ops::{ControlFlow, RangeInclusive};
 
 use self::axis::Axis;
 use self::builder::SweepBuilder;
-pub use self::least::MinBudgets;
-pub(super) use self::least::least_growth;
 use crate::pipeline::PreparedRun;
 use crate::slicer::chain;
 use crate::{ContextBudget, ContextItem, CupelError, Pipeline};
@@ -277,8 +274,8 @@ impl Pipeline {
         })
     }
 
-    /// Sweeps as [`sweep_sampled`](Self::sweep_sampled) and tells `observer` of the progress: after each
-    /// budget that was tried, or after some thousands of steps. The observer can stop the sweep; its
+    /// Sweeps as [`sweep`](Self::sweep), with a given number of budgets to try one by one, and tells
+    /// `observer` of the progress: after each budget that was tried, or after some thousands of steps. The observer can stop the sweep; its
     /// steps then end at the budget that was reached.
     ///
     /// # Errors
@@ -311,19 +308,44 @@ impl Pipeline {
     ) -> Result<BudgetSweep, CupelError> {
         let axis = Axis::new(budget, &targets)?;
         let prepared = PreparedRun::new(self, items)?;
-        let axis = axis.with_pinned(prepared.pinned_tokens());
-        let mut sweep = SweepBuilder::new(&prepared, &axis, &mut observer);
-        sweep.start();
-        let slicer = self.slicer();
-        let swept = slicer.sweep(&prepared.scored(), axis.effective_targets(), &mut sweep);
-        if swept.is_some() && !sweep.is_too_long() {
-            return Ok(sweep.finish(true));
-        }
-        // The slicer has no steps, or too many to record: start again, with budgets one by one.
-        sweep = SweepBuilder::new(&prepared, &axis, &mut observer);
-        let exact = sweep.sample(samples.max(1));
-        Ok(sweep.finish(exact))
+        Ok(sweep_prepared(&prepared, axis, samples, &mut observer))
     }
+}
+
+/// Sweeps the budgets of an axis, over candidates that are scored already.
+fn sweep_prepared(
+    prepared: &PreparedRun<'_>,
+    axis: Axis<'_>,
+    samples: usize,
+    observer: Observer<'_>,
+) -> BudgetSweep {
+    let axis = axis.with_pinned(prepared.pinned_tokens());
+    let mut sweep = SweepBuilder::new(prepared, &axis, observer);
+    sweep.start();
+    let slicer = prepared.policy().slicer();
+    let swept = slicer.sweep(&prepared.scored(), axis.effective_targets(), &mut sweep);
+    if swept.is_some() && !sweep.is_too_long() {
+        return sweep.finish(true);
+    }
+    // The slicer has no steps, or too many to record: start again, with budgets one by one.
+    sweep = SweepBuilder::new(prepared, &axis, observer);
+    let exact = sweep.sample(samples.max(1));
+    sweep.finish(exact)
+}
+
+/// Returns the budgets from the target of `budget` on, at most `span` tokens above it, at which a
+/// candidate is in the window; `None` if the slicer has to try budgets one by one.
+pub(super) fn intervals_above(
+    prepared: &PreparedRun<'_>,
+    budget: &ContextBudget,
+    candidate: usize,
+    span: i64,
+) -> Option<ItemIntervals> {
+    let now = budget.target_tokens();
+    let axis = Axis::new(budget, &(now..=now.checked_add(span)?)).ok()?;
+    let mut observer = |_| ControlFlow::Continue(());
+    let mut sweep = sweep_prepared(prepared, axis, 1, &mut observer);
+    sweep.exact.then(|| sweep.items.swap_remove(candidate))
 }
 
 #[cfg(test)]

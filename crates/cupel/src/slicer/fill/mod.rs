@@ -15,9 +15,7 @@
 //! |---|---|
 //! | `unsorted` | one budget without sorting the list |
 //! | `sweep` | all budgets of a range |
-//! | `least` | the least budget of every item |
 
-mod least;
 mod sweep;
 #[cfg(test)]
 mod tests;
@@ -78,24 +76,6 @@ pub(super) fn sweep(
         return Some(ControlFlow::Continue(()));
     }
     Some(sweep::sweep(ordered, first..end, visitor))
-}
-
-/// Returns the least targets, as [`Slicer::least_targets`](super::Slicer::least_targets).
-pub(super) fn least_targets(
-    order: Vec<usize>,
-    ranked: &[ScoredRef<'_>],
-    last: i64,
-) -> Option<Vec<Option<i64>>> {
-    let ordered = Ordered::new(order, ranked)?;
-    let mut least = vec![None; ranked.len()];
-    for &rank in ordered.free.iter().filter(|_| last > 0) {
-        least[rank] = Some(1);
-    }
-    let targets = least::least_targets(&ordered.tokens, last);
-    for (&rank, target) in ordered.ranks.iter().zip(targets) {
-        least[rank] = target;
-    }
-    Some(least)
 }
 
 /// The items in the order in which they are taken, free ones apart: these are kept at every target
