@@ -10,7 +10,7 @@ mod report;
 pub mod trace_collector;
 
 pub use event::{OverflowEvent, PipelineStage, StageTraceSnapshot, TraceEvent, UnknownName};
-pub(crate) use reason::{Blocker, BudgetExceededMessages, Excerpt, Grouped};
+pub(crate) use reason::{Blocker, Excerpt, Grouped};
 pub use reason::{ExclusionReason, InclusionReason, RawValue, UnknownReason};
 #[cfg(feature = "serde")]
 pub(crate) use report::totals;

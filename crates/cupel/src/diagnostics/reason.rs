@@ -544,64 +544,6 @@ impl fmt::Display for Excerpt<'_> {
     }
 }
 
-/// Writes the messages of many `BudgetExceeded` events of one stage.
-///
-/// A report has up to one per candidate, and they differ in the item's tokens only, so the text
-/// around the tokens is formatted once.
-pub(crate) struct BudgetExceededMessages {
-    before_tokens: String,
-    after_tokens: String,
-}
-
-impl BudgetExceededMessages {
-    pub(crate) fn new(available_tokens: i64) -> Self {
-        let reason = ExclusionReason::BudgetExceeded {
-            item_tokens: 0,
-            available_tokens,
-        };
-        let text = reason.to_string();
-        let (before, after) = text.split_once('0').unwrap_or((&text, ""));
-        Self {
-            before_tokens: before.to_owned(),
-            after_tokens: after.to_owned(),
-        }
-    }
-
-    pub(crate) fn message(&self, item_tokens: i64) -> String {
-        let mut digits = Digits::default();
-        [
-            &self.before_tokens,
-            digits.of(item_tokens),
-            &self.after_tokens,
-        ]
-        .concat()
-    }
-}
-
-/// A buffer for the decimal digits of a number.
-#[derive(Default)]
-struct Digits([u8; 20]);
-
-impl Digits {
-    fn of(&mut self, number: i64) -> &str {
-        let mut start = self.0.len();
-        let mut left = number.unsigned_abs();
-        loop {
-            start -= 1;
-            self.0[start] = b"0123456789"[(left % 10) as usize];
-            left /= 10;
-            if left == 0 {
-                break;
-            }
-        }
-        if number < 0 {
-            start -= 1;
-            self.0[start] = b'-';
-        }
-        str::from_utf8(&self.0[start..]).unwrap_or_default()
-    }
-}
-
 /// The type of a reason's field.
 trait FieldType: Sized {
     fn to_raw(&self) -> RawValue;
@@ -803,18 +745,6 @@ mod tests {
         ExclusionReason::BudgetExceeded {
             item_tokens,
             available_tokens,
-        }
-    }
-
-    #[test]
-    fn messages_equal_the_reason_written_out() {
-        let numbers = [0, 7, -7, 10, 99, 100, 1_234_567, i64::MAX, i64::MIN];
-        for available in numbers {
-            let messages = BudgetExceededMessages::new(available);
-            for tokens in numbers {
-                let reason = no_room(tokens, available);
-                assert_eq!(messages.message(tokens), reason.to_string());
-            }
         }
     }
 

@@ -103,12 +103,6 @@ pub trait TraceCollector {
         true
     }
 
-    /// Returns whether the run builds entries for [`record_included`](Self::record_included),
-    /// [`record_excluded`](Self::record_excluded) and the stage snapshots. Defaults to `true`.
-    fn wants_entries(&self) -> bool {
-        true
-    }
-
     /// Called when a run starts.
     fn on_run_started(&mut self, _budget: &ContextBudget) {}
 
@@ -345,10 +339,6 @@ macro_rules! forward {
                 (**self).wants_report()
             }
 
-            fn wants_entries(&self) -> bool {
-                (**self).wants_entries()
-            }
-
             fn on_run_started(&mut self, budget: &ContextBudget) {
                 (**self).on_run_started(budget);
             }
@@ -447,11 +437,6 @@ impl<A: TraceCollector, B: TraceCollector> TraceCollector for (A, B) {
 
     fn wants_report(&self) -> bool {
         self.0.is_enabled() && self.0.wants_report() || self.1.is_enabled() && self.1.wants_report()
-    }
-
-    fn wants_entries(&self) -> bool {
-        self.0.is_enabled() && self.0.wants_entries()
-            || self.1.is_enabled() && self.1.wants_entries()
     }
 
     fn on_run_started(&mut self, budget: &ContextBudget) {

@@ -7,7 +7,7 @@
 //! | `hash.rs` | folded multiplication, keyed `SipHash` | contents, long tags |
 //! | `interner.rs` | interning in an open-addressed hash table | deduplication, tags, tag sets |
 //! | `parallel.rs` | data parallelism (feature `rayon`) | scoring, sorting, many requests |
-//! | `prefetch.rs` | software prefetching | tags, cloned items |
+//! | `prefetch.rs` | software prefetching | tags |
 //! | `radix.rs` | MSD radix sort | every sort of packed keys |
 //! | `tag_key.rs` | short strings held inline | tag comparison |
 //!

@@ -258,11 +258,6 @@ impl ContextItem {
         }
     }
 
-    /// Returns the counter that [`clone`](Clone::clone) increments, for a prefetch.
-    pub(crate) fn reference_count(&self) -> u64 {
-        Arc::strong_count(&self.fields) as u64
-    }
-
     /// Returns the hash of the content, keyed per process.
     pub(crate) fn content_hash(&self) -> u64 {
         self.inline.content_hash

@@ -35,7 +35,7 @@ pub(crate) use prepared::{Choice, PreparedRun};
 
 use self::ledger::Ledger;
 use self::prepared::Prepared;
-use self::stages::{EventLog, Trace};
+use self::stages::Trace;
 use crate::{ContextBudget, ContextItem, CupelError, OverflowEvent, PipelineStage, TraceCollector};
 
 /// The name of [`Policy`] for running it: a pipeline is a policy. It keeps no state between runs and

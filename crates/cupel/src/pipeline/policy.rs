@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use super::chat::ChatSettings;
 use super::prepared::Prepared;
-use super::{Decisions, EventLog, Recording, execute};
-use crate::fast::prefetch;
+use super::{Decisions, Recording, execute};
 use crate::{
-    ContextBudget, ContextItem, CupelError, NullTraceCollector, OverflowEvent, OverflowStrategy,
-    Placer, Query, Scorer, SelectionReport, Slicer, TraceCollector,
+    ContextBudget, ContextItem, CupelError, DiagnosticTraceCollector, NullTraceCollector,
+    OverflowEvent, OverflowStrategy, Placer, Query, Scorer, SelectionReport, Slicer,
+    TraceCollector, TraceDetailLevel,
 };
 
 /// Selects and orders the items of a context window within a budget: scorer, slicer and placer,
@@ -41,10 +41,27 @@ pub struct Policy {
     scorer: Arc<dyn Scorer>,
     slicer: Arc<dyn Slicer>,
     placer: Arc<dyn Placer>,
+    settings: Settings,
+}
+
+/// What a policy has beside its strategies.
+#[derive(Clone)]
+struct Settings {
     deduplication: bool,
     overflow_strategy: OverflowStrategy,
     overflow_observer: Option<OverflowObserver>,
     chat: ChatSettings,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            deduplication: true,
+            overflow_strategy: OverflowStrategy::default(),
+            overflow_observer: None,
+            chat: ChatSettings::default(),
+        }
+    }
 }
 
 /// Called with each accepted overflow.
@@ -61,10 +78,7 @@ impl Policy {
             scorer: Arc::new(scorer),
             slicer: Arc::new(slicer),
             placer: Arc::new(placer),
-            deduplication: true,
-            overflow_strategy: OverflowStrategy::default(),
-            overflow_observer: None,
-            chat: ChatSettings::default(),
+            settings: Settings::default(),
         }
     }
 
@@ -88,10 +102,7 @@ impl Policy {
             scorer: Some(self.scorer.clone()),
             slicer: Some(self.slicer.clone()),
             placer: Some(self.placer.clone()),
-            deduplication: self.deduplication,
-            overflow_strategy: self.overflow_strategy,
-            overflow_observer: self.overflow_observer.clone(),
-            chat: self.chat.clone(),
+            settings: self.settings.clone(),
         }
     }
 
@@ -126,22 +137,23 @@ impl Policy {
 
     /// Returns whether duplicates are dropped.
     pub fn deduplication(&self) -> bool {
-        self.deduplication
+        self.settings.deduplication
     }
 
     /// Returns what happens if the selection exceeds the target.
     pub fn overflow_strategy(&self) -> OverflowStrategy {
-        self.overflow_strategy
+        self.settings.overflow_strategy
     }
 
     /// Returns how a chat is treated.
     pub fn chat(&self) -> &ChatSettings {
-        &self.chat
+        &self.settings.chat
     }
 
     /// Returns the function that is called with each accepted overflow.
     pub(super) fn overflow_observer(&self) -> Option<&dyn Fn(&OverflowEvent)> {
-        self.overflow_observer
+        self.settings
+            .overflow_observer
             .as_ref()
             .map(|observer| &**observer as &dyn Fn(&OverflowEvent))
     }
@@ -223,11 +235,8 @@ impl Policy {
         collector: &mut C,
     ) -> Result<Vec<ContextItem>, CupelError> {
         let ledger = execute(self, items, budget, collector, Recording::WindowOnly)?;
-        Ok(prefetch::map(
-            ledger.window(),
-            |&candidate| items[candidate].reference_count(),
-            |&candidate| ledger.item(candidate).clone(),
-        ))
+        let window = ledger.window().iter();
+        Ok(window.map(|&it| ledger.item(it).clone()).collect())
     }
 
     /// Runs the policy and returns the decision about every candidate: window, scores and reasons
@@ -331,9 +340,15 @@ impl Policy {
         items: &[ContextItem],
         budget: &ContextBudget,
     ) -> Result<SelectionReport, CupelError> {
-        let mut log = EventLog::default();
-        let ledger = execute(self, items, budget, &mut log, Recording::EveryCandidate)?;
-        Ok(ledger.report(log.into_events()))
+        let mut collector = DiagnosticTraceCollector::new(TraceDetailLevel::Item);
+        execute(
+            self,
+            items,
+            budget,
+            &mut collector,
+            Recording::EveryCandidate,
+        )?;
+        Ok(collector.into_report())
     }
 
     /// Runs another policy and returns the report, for compatibility with 1.2. This policy is not used.
@@ -351,10 +366,6 @@ impl Policy {
     }
 }
 
-#[expect(
-    clippy::missing_fields_in_debug,
-    reason = "the overflow observer is a closure, which has no `Debug`"
-)]
 impl fmt::Debug for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut fields = f.debug_struct("Policy");
@@ -362,12 +373,7 @@ impl fmt::Debug for Policy {
             .field("scorer", &self.scorer)
             .field("slicer", &self.slicer)
             .field("placer", &self.placer);
-        print_settings(
-            &mut fields,
-            self.deduplication,
-            self.overflow_strategy,
-            &self.chat,
-        )
+        self.settings.print(&mut fields)
     }
 }
 
@@ -383,29 +389,18 @@ impl fmt::Debug for Policy {
 ///     .unwrap_err();
 /// assert_eq!(error.to_string(), "invalid pipeline configuration: placer is required");
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct PolicyBuilder {
     scorer: Option<Arc<dyn Scorer>>,
     slicer: Option<Arc<dyn Slicer>>,
     placer: Option<Arc<dyn Placer>>,
-    deduplication: bool,
-    overflow_strategy: OverflowStrategy,
-    overflow_observer: Option<OverflowObserver>,
-    chat: ChatSettings,
+    settings: Settings,
 }
 
 impl PolicyBuilder {
     /// Creates a builder without strategies. Deduplication is on, and an overflow is an error.
     pub fn new() -> Self {
-        Self {
-            scorer: None,
-            slicer: None,
-            placer: None,
-            deduplication: true,
-            overflow_strategy: OverflowStrategy::default(),
-            overflow_observer: None,
-            chat: ChatSettings::default(),
-        }
+        Self::default()
     }
 
     /// Sets the scorer.
@@ -439,14 +434,14 @@ impl PolicyBuilder {
 
     /// Sets whether duplicates are dropped. Defaults to `true`.
     pub fn deduplication(mut self, enabled: bool) -> Self {
-        self.deduplication = enabled;
+        self.settings.deduplication = enabled;
         self
     }
 
     /// Sets what happens if the selection exceeds the target. Defaults to
     /// [`OverflowStrategy::Throw`].
     pub fn overflow_strategy(mut self, strategy: OverflowStrategy) -> Self {
-        self.overflow_strategy = strategy;
+        self.settings.overflow_strategy = strategy;
         self
     }
 
@@ -473,13 +468,13 @@ impl PolicyBuilder {
         mut self,
         observer: impl Fn(&OverflowEvent) + Send + Sync + 'static,
     ) -> Self {
-        self.overflow_observer = Some(Arc::new(observer));
+        self.settings.overflow_observer = Some(Arc::new(observer));
         self
     }
 
     /// Sets how a chat is treated.
     pub fn chat(mut self, chat: ChatSettings) -> Self {
-        self.chat = chat;
+        self.settings.chat = chat;
         self
     }
 
@@ -494,45 +489,30 @@ impl PolicyBuilder {
             scorer: self.scorer.ok_or_else(|| missing("scorer"))?,
             slicer: self.slicer.ok_or_else(|| missing("slicer"))?,
             placer: self.placer.ok_or_else(|| missing("placer"))?,
-            deduplication: self.deduplication,
-            overflow_strategy: self.overflow_strategy,
-            overflow_observer: self.overflow_observer,
-            chat: self.chat,
+            settings: self.settings,
         })
     }
 }
 
-/// Prints the settings after the strategies; those of a chat only if they are not the defaults.
-fn print_settings(
-    fields: &mut fmt::DebugStruct<'_, '_>,
-    deduplication: bool,
-    overflow_strategy: OverflowStrategy,
-    chat: &ChatSettings,
-) -> fmt::Result {
-    fields
-        .field("deduplication", &deduplication)
-        .field("overflow_strategy", &overflow_strategy);
-    if *chat != ChatSettings::default() {
-        fields.field("chat", chat);
+impl Settings {
+    /// Prints the settings after the strategies; those of a chat only if they are not the defaults, and no
+    /// overflow observer, which is a closure.
+    fn print(&self, fields: &mut fmt::DebugStruct<'_, '_>) -> fmt::Result {
+        fields
+            .field("deduplication", &self.deduplication)
+            .field("overflow_strategy", &self.overflow_strategy);
+        if self.chat != ChatSettings::default() {
+            fields.field("chat", &self.chat);
+        }
+        fields.finish()
     }
-    fields.finish()
 }
 
 fn or_false<T: fmt::Debug>(strategy: Option<&T>) -> &dyn fmt::Debug {
     strategy.map_or(&false, |strategy| strategy as &dyn fmt::Debug)
 }
 
-impl Default for PolicyBuilder {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 /// Shows the name of each strategy, or `false` if it is not set.
-#[expect(
-    clippy::missing_fields_in_debug,
-    reason = "the overflow observer is a closure, which has no `Debug`"
-)]
 impl fmt::Debug for PolicyBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut fields = f.debug_struct("PolicyBuilder");
@@ -540,11 +520,6 @@ impl fmt::Debug for PolicyBuilder {
             .field("scorer", or_false(self.scorer.as_ref()))
             .field("slicer", or_false(self.slicer.as_ref()))
             .field("placer", or_false(self.placer.as_ref()));
-        print_settings(
-            &mut fields,
-            self.deduplication,
-            self.overflow_strategy,
-            &self.chat,
-        )
+        self.settings.print(&mut fields)
     }
 }

@@ -43,15 +43,6 @@ impl Positions {
         self.0.iter().map(|&position| position as usize)
     }
 
-    /// Returns the list in blocks of `length` positions.
-    pub(super) fn blocks(
-        &self,
-        length: usize,
-    ) -> impl Iterator<Item = impl ExactSizeIterator<Item = usize> + Clone + '_> + '_ {
-        let blocks = self.0.chunks(length);
-        blocks.map(|block| block.iter().map(|&position| position as usize))
-    }
-
     /// Keeps the positions for which `keep` holds.
     pub(super) fn retain(&mut self, keep: impl Fn(usize) -> bool) {
         self.0.retain(|&position| keep(position as usize));

@@ -3,8 +3,6 @@
 use std::time::Instant;
 
 use super::ledger::Ledger;
-use super::positions::Positions;
-use crate::fast::prefetch;
 use crate::total_tokens;
 use crate::{
     ContextBudget, ContextItem, CupelError, OverflowEvent, PipelineStage, SelectionReport,
@@ -17,7 +15,6 @@ pub(super) struct Trace<'c, C: ?Sized> {
     collector: &'c mut C,
     enabled: bool,
     item_events: bool,
-    wants_entries: bool,
     /// The arguments of the completion hook, if the collector wants them.
     completion: Option<Completion>,
     overflow_observer: Option<&'c dyn Fn(&OverflowEvent)>,
@@ -62,7 +59,6 @@ impl<'c, C: TraceCollector + ?Sized> Trace<'c, C> {
         Self {
             enabled,
             item_events: enabled && collector.detail_level() >= TraceDetailLevel::Item,
-            wants_entries: enabled && collector.wants_entries(),
             completion: (enabled && collector.wants_report()).then(Completion::default),
             overflow_observer,
             collector,
@@ -74,7 +70,6 @@ impl<'c, C: TraceCollector + ?Sized> Trace<'c, C> {
         Self {
             enabled: false,
             item_events: false,
-            wants_entries: false,
             completion: None,
             overflow_observer: None,
             collector,
@@ -108,30 +103,17 @@ impl<'c, C: TraceCollector + ?Sized> Trace<'c, C> {
         }
         let duration_ms = since.map_or(0.0, |since| since.elapsed().as_secs_f64() * 1e3);
         let mut snapshot = StageTraceSnapshot::new(stage, considered.len(), passed, duration_ms);
-        let messages = ledger.messages(stage);
-        let excluded = considered.filter(|&candidate| ledger.is_excluded(candidate));
-        let excluded: Positions = match snapshot.item_count_in - passed {
-            0 => Positions::default(),
-            _ => excluded.collect(),
-        };
-        for block in excluded.blocks(prefetch::BLOCK) {
-            if self.wants_entries {
-                let items = block.clone().map(|candidate| &ledger.items()[candidate]);
-                prefetch::prefetch(items.map(ContextItem::reference_count));
+        for candidate in considered.filter(|&candidate| ledger.is_excluded(candidate)) {
+            if self.item_events {
+                let event = TraceEvent::item(stage, ledger.message(candidate));
+                self.record(event, C::record_item_event);
             }
-            for candidate in block {
-                if self.item_events {
-                    let event = TraceEvent::item(stage, messages(candidate));
-                    self.record(event, C::record_item_event);
+            if let Some(excluded) = ledger.excluded(candidate) {
+                if self.completion.is_some() {
+                    snapshot.excluded.push(excluded.clone());
                 }
-                let wanted = self.wants_entries.then(|| ledger.excluded(candidate));
-                if let Some(excluded) = wanted.flatten() {
-                    if self.completion.is_some() {
-                        snapshot.excluded.push(excluded.clone());
-                    }
-                    self.collector
-                        .record_excluded(excluded.item, excluded.score, excluded.reason);
-                }
+                self.collector
+                    .record_excluded(excluded.item, excluded.score, excluded.reason);
             }
         }
         let event = TraceEvent::stage(stage, duration_ms, passed);
@@ -171,12 +153,10 @@ impl<'c, C: TraceCollector + ?Sized> Trace<'c, C> {
             Ok(ledger) => ledger,
             Err(error) => return self.collector.on_run_failed(error),
         };
-        if self.wants_entries {
-            for &candidate in ledger.window() {
-                let included = ledger.included(candidate);
-                self.collector
-                    .record_included(included.item, included.score, included.reason);
-            }
+        for &candidate in ledger.window() {
+            let included = ledger.included(candidate);
+            self.collector
+                .record_included(included.item, included.score, included.reason);
         }
         if let Some(completion) = self.completion.take() {
             let report: SelectionReport = ledger.report(completion.events);
@@ -193,46 +173,6 @@ impl<'c, C: TraceCollector + ?Sized> Trace<'c, C> {
     }
 }
 
-/// Collects the events of a run only; a dry run takes the rest from the ledger.
-#[derive(Default)]
-pub(super) struct EventLog {
-    events: Vec<TraceEvent>,
-}
-
-impl EventLog {
-    pub(super) fn into_events(mut self) -> Vec<TraceEvent> {
-        self.events.shrink_to_fit();
-        self.events
-    }
-}
-
-impl TraceCollector for EventLog {
-    fn is_enabled(&self) -> bool {
-        true
-    }
-
-    /// Reserves for the worst case: every candidate has an event.
-    fn set_candidates(&mut self, total: usize, _total_tokens: i64) {
-        self.events.reserve_exact(total + PipelineStage::ALL.len());
-    }
-
-    fn record_stage_event(&mut self, event: TraceEvent) {
-        self.events.push(event);
-    }
-
-    fn record_item_event(&mut self, event: TraceEvent) {
-        self.events.push(event);
-    }
-
-    fn wants_report(&self) -> bool {
-        false
-    }
-
-    fn wants_entries(&self) -> bool {
-        false
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -244,7 +184,6 @@ mod tests {
     #[derive(Default)]
     struct Declining {
         detail_level: TraceDetailLevel,
-        wants_entries: bool,
         wants_report: bool,
         item_events: usize,
         entries: usize,
@@ -291,10 +230,6 @@ mod tests {
         fn wants_report(&self) -> bool {
             self.wants_report
         }
-
-        fn wants_entries(&self) -> bool {
-            self.wants_entries
-        }
     }
 
     // proves: TRACE-7
@@ -304,15 +239,14 @@ mod tests {
         let items = [item("short", 5), item("long", 90), item("longer", 99)];
         let budget = ContextBudget::with_target(20, 20).unwrap();
         let pipeline = Pipeline::new(RecencyScorer, GreedySlice, ChronologicalPlacer);
-        for choice in 0..8 {
-            let [is_item, wants_entries, wants_report] = [1, 2, 4].map(|bit| choice & bit != 0);
+        for choice in 0..4 {
+            let [is_item, wants_report] = [1, 2].map(|bit| choice & bit != 0);
             let mut collector = Declining {
                 detail_level: if is_item {
                     TraceDetailLevel::Item
                 } else {
                     TraceDetailLevel::Stage
                 },
-                wants_entries,
                 wants_report,
                 ..Declining::default()
             };
@@ -321,9 +255,9 @@ mod tests {
                 .unwrap();
             let if_true = |wanted: bool, calls: usize| if wanted { calls } else { 0 };
             assert_eq!(collector.item_events, if_true(is_item, 2), "{choice}");
-            assert_eq!(collector.entries, if_true(wants_entries, 3), "{choice}");
+            assert_eq!(collector.entries, 3, "{choice}");
             assert_eq!(collector.reports, if_true(wants_report, 1), "{choice}");
-            let in_snapshots = if_true(wants_entries && wants_report, 2);
+            let in_snapshots = if_true(wants_report, 2);
             assert_eq!(collector.entries_in_snapshots, in_snapshots, "{choice}");
         }
     }
