@@ -10,7 +10,7 @@
 //!
 //! | file | reduction |
 //! |---|---|
-//! | `reduce` | dominance: removes a candidate that does not fit together with all candidates that dominate it; scaling: divides weights and values by their common divisors |
+//! | `scale` | scaling: divides weights and values by their common divisors |
 //! | `search`, `bound` | variable fixing by Lagrangian bounds: decides candidates that are in all optimal sets, or in none |
 //! | `window` | state pruning: computes only the capacities that an optimal set can leave to a candidate |
 //!
@@ -20,7 +20,6 @@
 //! An example, with a capacity of 10 and the rows `weight:value` 6:7, 5:5, 5:5 and 4:4:
 //!
 //! ```text
-//! reduce    the second 5:5 is dominated by the first, but both fit together: all rows stay
 //! bound     by value per weight, 6:7 fits and 5:5 does not: 5:5 is the break item, the multiplier is 5 / 5 = 1
 //!           reduced cost = value - 1 * weight: 1, 0, 0, 0; no set has more than 1 * 10 + 1 = 11
 //! search    assume that the optimum is 11: a row with a reduced cost above 11 - 11 = 0 is in it, so 6:7 is fixed
@@ -30,7 +29,7 @@
 mod bound;
 mod lane;
 mod program;
-mod reduce;
+mod scale;
 mod search;
 mod subproblem;
 mod sweep;
@@ -41,7 +40,6 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::ops::{ControlFlow, RangeInclusive};
 
-use self::reduce::Dominance;
 use self::table::TooLarge;
 use super::{Selection, Slicer, SweepVisitor, slice_by_select};
 use crate::{ContextBudget, CupelError, ScoredRef};
@@ -173,16 +171,14 @@ impl KnapsackSlice {
     }
 
     /// Returns the rows that the solution can contain. Omits candidates without value or larger than the
-    /// capacity, which cannot strictly improve any cell, and dominated ones.
+    /// capacity, which cannot strictly improve any cell.
     fn rows(&self, ranked: &[ScoredRef<'_>], capacity: i64) -> Vec<Row> {
-        let mut dominance = Dominance::new(capacity);
         let rows = ranked.iter().enumerate().map(|(rank, scored)| Row {
             rank,
             weight: buckets(scored.item.tokens(), self.bucket_size),
             value: value(scored.score),
         });
         rows.filter(|row| (1..=capacity).contains(&row.weight) && row.value > 0)
-            .filter(|row| dominance.admits(row))
             .collect()
     }
 

@@ -15,10 +15,11 @@
 //! A wrong assumption costs one small program. Most first ones hold.
 
 use super::bound::Multiplier;
+use super::scale::scale;
 use super::subproblem::{Outcome, Subproblem};
 use super::table::TooLarge;
 use super::window::{Window, windows};
-use super::{Row, reduce, size};
+use super::{Row, size};
 
 /// Returns the ranks of the rows in the solution, last row first.
 pub(super) fn solve(
@@ -30,7 +31,7 @@ pub(super) fn solve(
     if weight <= i128::from(capacity) {
         return Ok(rows.iter().rev().map(|row| row.rank).collect());
     }
-    reduce::scale(&mut rows, &mut capacity);
+    scale(&mut rows, &mut capacity);
     match Multiplier::with_least_bound(&rows, capacity) {
         // Fixed point leaves room for all sums; otherwise there is no bound, and the table is full.
         Some(multiplier) => CoreSearch::new(&rows, capacity, multiplier, memory).run(),
@@ -81,13 +82,8 @@ impl<'a> CoreSearch<'a> {
     /// the tokens, a few rows around the break item decide (Pisinger 1999).
     const FIRST_CORE: usize = 32;
 
-    /// The number of rows that the first prefix has beyond the shortest that may reach the bound. The
-    /// shortest reaches it only if all of its rows are taken. Sixteen more leave some choice.
-    const FIRST_EXTRA: usize = 16;
-
-    /// The growth factor of the core and of the extra rows of a prefix. The cost of the program grows
-    /// about with the square of the core, so the failed attempts together (`1/16 + 1/256 + ...`) cost less
-    /// than the last one.
+    /// The growth factor of the core. The cost of the program grows about with the square of the core, so
+    /// the failed attempts together (`1/16 + 1/256 + ...`) cost less than the last one.
     const GROWTH: usize = 4;
 
     fn new(rows: &'a [Row], capacity: i64, multiplier: Multiplier, memory: usize) -> Self {
@@ -181,66 +177,17 @@ impl<'a> CoreSearch<'a> {
         let Some(windows) = windows(&core.rows, core.capacity, self.multiplier, min_value) else {
             return Ok(Outcome::BelowMinimum(core.fixed_value));
         };
-        if min_value == max_value
-            && let Some(chosen) = self.solve_prefix(core, &windows, max_value)?
-        {
-            return Ok(Outcome::Solved(chosen));
-        }
-        let subproblem = self.subproblem(&core.rows, &windows, core.capacity, min_value, max_value);
+        let subproblem = Subproblem {
+            rows: &core.rows,
+            windows: &windows,
+            capacity: size(core.capacity),
+            min_value,
+            max_value: Some(max_value),
+            memory: self.memory,
+        };
         Ok(match subproblem.solve()? {
             Outcome::BelowMinimum(value) => Outcome::BelowMinimum(core.fixed_value + value),
             solved @ Outcome::Solved(_) => solved,
         })
-    }
-
-    /// Tries to reach `max_value` with a prefix of the core. If a prefix reaches it, the
-    /// lexicographically smallest optimum has no later row. A prefix also has narrower windows.
-    fn solve_prefix(
-        &self,
-        core: &Core,
-        windows: &[Window],
-        max_value: i64,
-    ) -> Result<Option<Vec<usize>>, TooLarge> {
-        let Core { rows, capacity, .. } = core;
-        let mut value = 0;
-        // A set without later rows leaves the whole capacity to the prefix, so the window of its last row
-        // must contain the whole capacity.
-        let may_reach = |(row, window): (&Row, &Window)| {
-            value += row.value;
-            value >= max_value && window.to >= size(*capacity)
-        };
-        let first = rows.iter().zip(windows).position(may_reach);
-        let first = first.unwrap_or(rows.len());
-        let mut extra = Self::FIRST_EXTRA;
-        // A prefix of three quarters or more saves little.
-        while first + extra < rows.len() / 4 * 3 {
-            let prefix = &rows[..first + extra];
-            if let Some(windows) = self::windows(prefix, *capacity, self.multiplier, max_value) {
-                let subproblem = self.subproblem(prefix, &windows, *capacity, max_value, max_value);
-                if let Outcome::Solved(chosen) = subproblem.solve()? {
-                    return Ok(Some(chosen));
-                }
-            }
-            extra *= Self::GROWTH;
-        }
-        Ok(None)
-    }
-
-    fn subproblem<'t>(
-        &self,
-        rows: &'t [Row],
-        windows: &'t [Window],
-        capacity: i64,
-        min_value: i64,
-        max_value: i64,
-    ) -> Subproblem<'t> {
-        Subproblem {
-            rows,
-            windows,
-            capacity: size(capacity),
-            min_value,
-            max_value: Some(max_value),
-            memory: self.memory,
-        }
     }
 }
