@@ -223,10 +223,8 @@ impl Read<'_> for String {
     const WHAT: &'static str = "a string";
 
     fn read(node: &Node<'_>) -> Result<Self, VectorError> {
-        match node.value {
-            Value::String(text) => Ok(text.clone()),
-            _ => Err(node.wrong_type::<Self>()),
-        }
+        let text = node.value.as_str().map(str::to_owned);
+        text.ok_or_else(|| node.wrong_type::<Self>())
     }
 }
 
@@ -234,10 +232,8 @@ impl Read<'_> for i64 {
     const WHAT: &'static str = "an integer";
 
     fn read(node: &Node<'_>) -> Result<Self, VectorError> {
-        match node.value {
-            Value::Integer(number) => Ok(*number),
-            _ => Err(node.wrong_type::<Self>()),
-        }
+        let number = node.value.as_integer();
+        number.ok_or_else(|| node.wrong_type::<Self>())
     }
 }
 
@@ -245,12 +241,9 @@ impl Read<'_> for usize {
     const WHAT: &'static str = "a count of zero or more";
 
     fn read(node: &Node<'_>) -> Result<Self, VectorError> {
-        match node.value {
-            Value::Integer(number) => {
-                Self::try_from(*number).map_err(|_| node.out_of_range::<Self>())
-            }
-            _ => Err(node.wrong_type::<Self>()),
-        }
+        let number = node.value.as_integer();
+        let number = number.ok_or_else(|| node.wrong_type::<Self>())?;
+        Self::try_from(number).map_err(|_| node.out_of_range::<Self>())
     }
 }
 
@@ -258,11 +251,9 @@ impl Read<'_> for f64 {
     const WHAT: &'static str = "a number";
 
     fn read(node: &Node<'_>) -> Result<Self, VectorError> {
-        match node.value {
-            Value::Float(number) => Ok(*number),
-            Value::Integer(number) => Ok(*number as Self),
-            _ => Err(node.wrong_type::<Self>()),
-        }
+        let integer = || Some(node.value.as_integer()? as Self);
+        let number = node.value.as_float().or_else(integer);
+        number.ok_or_else(|| node.wrong_type::<Self>())
     }
 }
 
@@ -270,10 +261,8 @@ impl Read<'_> for bool {
     const WHAT: &'static str = "a boolean";
 
     fn read(node: &Node<'_>) -> Result<Self, VectorError> {
-        match node.value {
-            Value::Boolean(truth) => Ok(*truth),
-            _ => Err(node.wrong_type::<Self>()),
-        }
+        let truth = node.value.as_bool();
+        truth.ok_or_else(|| node.wrong_type::<Self>())
     }
 }
 

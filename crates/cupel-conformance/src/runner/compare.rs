@@ -10,9 +10,7 @@ use super::{
     words::{describe, labels, overflow, plain, reason, wanted},
 };
 use crate::{
-    model::{
-        Channel, Excluded, Failure, Field, Included, Observation, Report, Run, Selected, Task,
-    },
+    model::{Channel, Failure, Field, Observation, Report, Run, Selected, Task},
     vector::{
         Expected, ExpectedEntry, ExpectedError, ExpectedOverflow, ExpectedRun, ExpectedScore,
         ExpectedSelection, Vector,
@@ -213,12 +211,22 @@ impl Comparer<'_> {
     fn report(&mut self, expected: &ExpectedRun, report: &Report) {
         self.channel = Channel::Report;
         if let Some(wanted) = &expected.included {
-            let got: Vec<_> = report.included.iter().map(Line::from).collect();
-            self.lines("included", wanted, &got);
+            let lines = report.included.iter().map(|line| Line {
+                index: line.index,
+                score: line.score,
+                reason: &line.reason,
+                fields: None,
+            });
+            self.lines("included", wanted, &lines.collect::<Vec<_>>());
         }
         if let Some(wanted) = &expected.excluded {
-            let got: Vec<_> = report.excluded.iter().map(Line::from).collect();
-            self.lines("excluded", wanted, &got);
+            let lines = report.excluded.iter().map(|line| Line {
+                index: line.index,
+                score: line.score,
+                reason: &line.reason,
+                fields: Some(&line.fields),
+            });
+            self.lines("excluded", wanted, &lines.collect::<Vec<_>>());
         }
         if let Some(wanted) = &expected.total_candidates {
             self.equal("total_candidates", wanted, &report.total_candidates);
@@ -282,7 +290,7 @@ impl Comparer<'_> {
                 || got.reason.to_owned(),
             );
             for (name, wanted) in &wanted.fields {
-                let got = got.field(name);
+                let got = got.fields.and_then(|fields| fields.get(name));
                 self.that(
                     got == Some(wanted),
                     &format!("{line}.{name}"),
@@ -353,38 +361,11 @@ fn score_matches(expected: f64, got: f64, epsilon: f64) -> bool {
     }
 }
 
-/// A line of a report, included or excluded.
+/// A line of a report.
 struct Line<'a> {
     index: usize,
     score: f64,
     reason: &'a str,
-    excluded: Option<&'a Excluded>,
-}
-
-impl<'a> Line<'a> {
-    fn field(&self, name: &str) -> Option<&'a Field> {
-        self.excluded?.fields.get(name)
-    }
-}
-
-impl<'a> From<&'a Included> for Line<'a> {
-    fn from(line: &'a Included) -> Self {
-        Self {
-            index: line.index,
-            score: line.score,
-            reason: &line.reason,
-            excluded: None,
-        }
-    }
-}
-
-impl<'a> From<&'a Excluded> for Line<'a> {
-    fn from(line: &'a Excluded) -> Self {
-        Self {
-            index: line.index,
-            score: line.score,
-            reason: &line.reason,
-            excluded: Some(line),
-        }
-    }
+    /// The fields of the reason; `None` for an included item.
+    fields: Option<&'a BTreeMap<String, Field>>,
 }

@@ -166,20 +166,12 @@ impl Summary {
 
     /// Returns the number of passed cases in which an adapter's answer was compared on a channel.
     pub fn compared(&self, adapter: &str, channel: Channel) -> usize {
-        self.channels
-            .iter()
-            .find(|(name, _)| name == adapter)
-            .and_then(|(_, counts)| counts.get(&channel).copied())
-            .unwrap_or_default()
+        count(&self.channels, adapter, &channel)
     }
 
     /// Returns the counts of one adapter at one level; zero if no case ran.
     pub fn tally(&self, adapter: &str, level: Level) -> Tally {
-        self.tallies
-            .iter()
-            .find(|(name, _)| name == adapter)
-            .and_then(|(_, levels)| levels.get(&level).copied())
-            .unwrap_or_default()
+        count(&self.tallies, adapter, &level)
     }
 
     /// Returns whether no case failed, the list of known failures is exact, and at least one case
@@ -214,6 +206,17 @@ impl Summary {
             }
         })
     }
+}
+
+/// Returns what one adapter has under a key; nothing has no entry.
+fn count<K: Ord, V: Copy + Default>(
+    counts: &[(String, BTreeMap<K, V>)],
+    adapter: &str,
+    key: &K,
+) -> V {
+    let mut own = counts.iter().filter(|(name, _)| name == adapter);
+    let count = own.next().and_then(|(_, counts)| counts.get(key).copied());
+    count.unwrap_or_default()
 }
 
 impl fmt::Display for Summary {
