@@ -58,12 +58,11 @@ impl Session {
 /// Checks the options of `fit` before there is a chat.
 #[pyfunction]
 pub(crate) fn check_fit(
-    budget: Option<&Bound<'_, PyAny>>,
-    policy: Option<&Bound<'_, PyAny>>,
+    parameters: &Bound<'_, PyDict>,
     others: &Bound<'_, PyDict>,
 ) -> PyResult<()> {
-    let options = options::read(budget, policy, others)?;
-    options.check().map_err(error::raise)
+    let asked = options::read(parameters, others)?;
+    asked.options.check().map_err(error::raise)
 }
 
 /// Returns the format of messages, such as `openai`.
@@ -104,16 +103,15 @@ struct Window {
 /// Fits a chat or items. Each message of the window is a position, a position with new texts by path, or a new
 /// message.
 #[pyfunction]
-#[pyo3(signature = (chat, budget, policy, others, session=None))]
+#[pyo3(signature = (chat, parameters, others, session=None))]
 pub(crate) fn fit<'py>(
     py: Python<'py>,
     chat: &Bound<'py, PyAny>,
-    budget: Option<&Bound<'py, PyAny>>,
-    policy: Option<&Bound<'py, PyAny>>,
+    parameters: &Bound<'py, PyDict>,
     others: &Bound<'py, PyDict>,
     session: Option<&Bound<'py, Session>>,
 ) -> PyResult<Fitted<'py>> {
-    let options = options::read(budget, policy, others)?;
+    let options = options::read(parameters, others)?.options;
     let source = Source::new("messages", to_json(chat, "messages", NotFinite::Refuse)?);
     let window = match session {
         Some(session) => {

@@ -47,9 +47,7 @@ mod _cupel {
     #[pymodule_export]
     use super::policy::{PyPolicy, preset_names, restore_policy};
     #[pymodule_export]
-    use super::questions::{
-        compare, count, count_texts, explain, min_budget, models, search, sweep,
-    };
+    use super::questions::{ask, count, count_texts, models};
     #[pymodule_export]
     use super::selection::{Report, Selection, select, select_index};
     #[pymodule_export]

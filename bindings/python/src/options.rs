@@ -1,9 +1,11 @@
-//! Keyword arguments as [`Options`]: one row per option in [`ROWS`], and the conversions of values.
+//! Keyword arguments as [`Options`]: one row per option in [`ROWS`], those of [`CHAT_SETTINGS`], and the conversions
+//! of values.
 
 use std::sync::Arc;
 
+use cupel::config::{CHAT_SETTINGS, ChatValue};
 use cupel::{ContextKind, Shorten};
-use cupel_app::{Amount, Argument, CounterName, Options};
+use cupel_app::{Amount, Argument, Arguments, CounterName, Options};
 use cupel_chat::{BudgetProblem, Shape, parse_budget};
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
@@ -15,103 +17,138 @@ use crate::error::Fault;
 use crate::json::{described, text};
 use crate::{budget, callback, policy};
 
-/// Reads the value of an option into its field. The name is that of errors.
-type Read = fn(&mut Options, &Bound<'_, PyAny>, &str) -> PyResult<()>;
+/// What a call asks for.
+#[derive(Default)]
+pub(crate) struct Asked {
+    pub(crate) options: Options,
+    pub(crate) arguments: Arguments,
+}
 
-/// The options. A later row takes precedence over an earlier one, such as `reserve=` over that of a budget.
+/// Reads a value into its field. The name is that of errors.
+type Read = fn(&mut Asked, &Bound<'_, PyAny>, &str) -> PyResult<()>;
+
+/// The arguments but the settings of chats. A later row takes precedence over an earlier one, such as `reserve=` over
+/// that of a budget.
 const ROWS: &[(Argument, Read)] = &[
     (Argument::Budget, |it, value, _| {
-        it.budget = budget::limits(value)?;
+        it.options.budget = budget::limits(value)?;
         Ok(())
     }),
     (Argument::Target, |it, value, name| {
-        set(&mut it.budget.target, amount(value, name))
+        set(&mut it.options.budget.target, amount(value, name))
     }),
     (Argument::Reserve, |it, value, name| {
-        set(&mut it.budget.reserve, amount(value, name))
+        set(&mut it.options.budget.reserve, amount(value, name))
     }),
     (Argument::Margin, |it, value, name| {
-        set(&mut it.budget.margin, number(value, name))
+        set(&mut it.options.budget.margin, number(value, name))
     }),
     (Argument::Slot, |it, value, name| {
-        it.budget.slots = slots(value, name)?;
+        it.options.budget.slots = slots(value, name)?;
         Ok(())
     }),
     (Argument::Model, |it, value, name| {
-        set(&mut it.budget.model, string(value, name))
+        set(&mut it.options.budget.model, string(value, name))
     }),
     (Argument::Policy, |it, value, _| {
-        set(&mut it.policy, policy::read(value))
+        set(&mut it.options.policy, policy::read(value))
     }),
     (Argument::Query, |it, value, name| {
-        set(&mut it.query, string(value, name))
+        set(&mut it.options.query, string(value, name))
     }),
     (Argument::Shape, |it, value, name| {
-        set(&mut it.read.shape, shape(value, name))
+        set(&mut it.options.read.shape, shape(value, name))
     }),
     (Argument::At, |it, value, name| {
-        set(&mut it.read.at, string(value, name))
+        set(&mut it.options.read.at, string(value, name))
     }),
     (Argument::Encoding, |it, value, name| {
         let counter = counter_name(value, name).map(CounterName::counter);
-        set(&mut it.counter.counter, counter)
+        set(&mut it.options.counter.counter, counter)
     }),
     (Argument::Factor, |it, value, name| {
-        set(&mut it.counter.factor, number(value, name))
+        set(&mut it.options.counter.factor, number(value, name))
     }),
-    (Argument::Pin, |it, value, name| {
-        it.chat.pin = pins(value, name)?;
-        Ok(())
+    (Argument::Item, |it, value, name| {
+        set(&mut it.arguments.item, whole_number(value, name))
     }),
-    (Argument::KeepTask, |it, value, name| {
-        set(&mut it.chat.keep_task, boolean(value, name))
+    (Argument::From, |it, value, name| {
+        set(&mut it.arguments.from, tokens(value, name))
     }),
-    (Argument::MaxResult, |it, value, name| {
-        set(&mut it.chat.max_result, at_least_one(value, name))
+    (Argument::To, |it, value, name| {
+        set(&mut it.arguments.to, tokens(value, name))
     }),
-    (Argument::Shorten, |it, value, name| {
-        set(&mut it.chat.shorten, shorten(value, name))
+    (Argument::Ceiling, |it, value, name| {
+        set(&mut it.arguments.ceiling, tokens(value, name))
     }),
-    (Argument::Marker, |it, value, name| {
-        set(&mut it.chat.marker, string(value, name))
+    (Argument::Top, |it, value, name| {
+        set(&mut it.arguments.top, whole_number(value, name))
     }),
-    (Argument::Step, |it, value, name| {
-        set(&mut it.chat.step, at_least_one(value, name))
+    (Argument::Scorer, |it, value, name| {
+        set(&mut it.arguments.scorer, string(value, name))
     }),
-    (Argument::Strict, |it, value, name| {
-        it.chat.strict = boolean(value, name)?;
+    (Argument::Policies, |it, value, _| {
+        it.arguments.policies = policy::read_several(value)?;
         Ok(())
     }),
 ];
 
-/// Reads the options of a call. `budget` and `policy` are arguments of their own, as not every function has them;
-/// the others are keyword arguments. `None` is an option that is not given.
-pub(crate) fn read(
-    budget: Option<&Bound<'_, PyAny>>,
-    policy: Option<&Bound<'_, PyAny>>,
-    others: &Bound<'_, PyDict>,
-) -> PyResult<Options> {
-    let is_own = |argument| matches!(argument, Argument::Budget | Argument::Policy);
-    for name in others.keys() {
+/// The rows that are options: a function with options takes each of them as a keyword argument. The other rows are
+/// parameters of single functions.
+fn is_option(argument: Argument) -> bool {
+    !matches!(
+        argument,
+        Argument::Budget
+            | Argument::Policy
+            | Argument::Item
+            | Argument::From
+            | Argument::To
+            | Argument::Ceiling
+            | Argument::Top
+            | Argument::Scorer
+            | Argument::Policies
+    )
+}
+
+/// Reads the parameters of a function and the options that it passes on. `None` is one that is not given.
+pub(crate) fn read(parameters: &Bound<'_, PyDict>, options: &Bound<'_, PyDict>) -> PyResult<Asked> {
+    for name in options.keys() {
+        let is = |keyword: &str| name.eq(keyword).unwrap_or(false);
         let mut known = ROWS.iter().map(|(argument, _)| *argument);
-        if !known.any(|argument| !is_own(argument) && name.eq(keyword(argument)).unwrap_or(false)) {
+        let is_known = known.any(|argument| is_option(argument) && is(keyword(argument)));
+        if !is_known && !CHAT_SETTINGS.iter().any(|setting| is(setting.name())) {
             let message = format!("unexpected keyword argument {}", name.repr()?);
             return Err(PyTypeError::new_err(message));
         }
     }
-    let mut options = Options::default();
+    let given = |name: &str| -> PyResult<Option<Bound<'_, PyAny>>> {
+        let value = match parameters.get_item(name)? {
+            Some(value) => Some(value),
+            None => options.get_item(name)?,
+        };
+        Ok(value.filter(|value| !value.is_none()))
+    };
+    let mut asked = Asked::default();
     for &(argument, read) in ROWS {
         let name = keyword(argument);
-        let value = match argument {
-            Argument::Budget => budget.cloned(),
-            Argument::Policy => policy.cloned(),
-            _ => others.get_item(name)?,
-        };
-        if let Some(value) = value.filter(|value| !value.is_none()) {
-            read(&mut options, &value, name)?;
+        if let Some(value) = given(name)? {
+            read(&mut asked, &value, name)?;
         }
     }
-    Ok(options)
+    for setting in &CHAT_SETTINGS {
+        let name = setting.name();
+        let Some(given) = given(name)? else {
+            continue;
+        };
+        match asked.options.chat.value(setting) {
+            ChatValue::Switch(value) => *value = boolean(&given, name)?,
+            ChatValue::Tokens(value) => *value = Some(at_least_one(&given, name)?),
+            ChatValue::Text(value) => *value = Some(string(&given, name)?),
+            ChatValue::Messages(value) => *value = pins(&given, name)?,
+            ChatValue::Shorten(value) => *value = shorten(&given, name)?,
+        }
+    }
+    Ok(asked)
 }
 
 fn set<T>(field: &mut Option<T>, value: PyResult<T>) -> PyResult<()> {
@@ -177,7 +214,7 @@ pub(crate) fn amount(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Amount> {
 }
 
 /// Reads a number of tokens, such as `8000` or `8k`; 0 is valid.
-pub(crate) fn tokens(value: &Bound<'_, PyAny>, name: &str) -> PyResult<i64> {
+fn tokens(value: &Bound<'_, PyAny>, name: &str) -> PyResult<i64> {
     let text = number_or_text(value, name)?;
     let problem = match parse_budget(&text, None) {
         Ok(tokens) => return Ok(tokens),
@@ -203,7 +240,7 @@ fn at_least_one(value: &Bound<'_, PyAny>, name: &str) -> PyResult<i64> {
 }
 
 /// Reads a position or a count.
-pub(crate) fn whole_number(value: &Bound<'_, PyAny>, name: &str) -> PyResult<usize> {
+fn whole_number(value: &Bound<'_, PyAny>, name: &str) -> PyResult<usize> {
     match value.extract() {
         Ok(number) if is_integer(value)? => Ok(number),
         _ => {
@@ -239,14 +276,11 @@ pub(crate) fn counter_name(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Cou
 }
 
 fn shorten(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Shorten> {
-    Ok(match &*string(value, name)? {
-        "off" => Shorten::Off,
-        "old" => Shorten::Old,
-        "all" => Shorten::All,
-        other => {
-            let message = format!("unknown name `{other}`; expected one of off, old, all");
-            return Err(Fault::new(name, message).into());
-        }
+    let given = string(value, name)?;
+    Shorten::find(&given).ok_or_else(|| {
+        let names = Shorten::NAMES.join(", ");
+        let message = format!("unknown name `{given}`; expected one of {names}");
+        Fault::new(name, message).into()
     })
 }
 

@@ -1,18 +1,12 @@
 //! The questions of `_commands.py`: values in, the answers of `cupel-app` out.
 
-use cupel_app::{
-    Error, ExplainOneAnswer, Notice, Options, Prepared, ReadOptions, Scope, Source, count_text,
-    scorer_named,
-};
+use cupel_app::{ReadOptions, Source, count_text};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use serde::Serialize;
-use serde_json::Value;
 
-use crate::error::{self, Fault};
-use crate::json::{self, NotFinite, text, to_json, to_python, to_value};
-use crate::options::{self, counter, string, tokens, whole_number};
-use crate::policy::read_several;
+use crate::error;
+use crate::json::{self, NotFinite, text, to_json, to_python};
+use crate::options::{self, Asked, counter, string};
 use crate::signals::Signals;
 use crate::strategy::take_raised;
 
@@ -21,151 +15,32 @@ fn source(data: &Bound<'_, PyAny>) -> PyResult<Source> {
     Ok(Source::new("data", to_json(data, "data", NotFinite::Text)?))
 }
 
-/// Runs a question without the GIL, warns of its notices and returns its answer.
-fn answered<A: Serialize + Send>(
-    py: Python<'_>,
-    question: impl Send + FnOnce() -> Result<(A, Vec<Notice>), Error>,
-) -> PyResult<Bound<'_, PyAny>> {
-    let answer = py.detach(|| {
-        let (answer, notices) = question()?;
-        Ok::<(Value, Vec<Notice>), Error>((to_value(&answer)?, notices))
+/// Answers the question of that name. `arguments` has what the function takes by name, `others` the options that it
+/// passes on.
+#[pyfunction]
+pub(crate) fn ask<'py>(
+    question: &str,
+    data: &Bound<'py, PyAny>,
+    arguments: &Bound<'py, PyDict>,
+    others: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = data.py();
+    let Asked { options, arguments } = options::read(arguments, others)?;
+    let source = source(data)?;
+    let answered = py.detach(|| {
+        let mut signals = Signals::new();
+        let mut observer = |_| signals.check();
+        cupel_app::ask(question, source, &options, arguments, &mut observer)
     });
-    let (answer, notices) = answer.map_err(error::raise)?;
+    let answered = answered.map_err(error::raise)?;
     // A signal handler raised and ended the search.
     if let Some(raised) = take_raised() {
         return Err(raised);
     }
-    for notice in notices {
-        error::warn(py, &notice)?;
+    for notice in &answered.notices {
+        error::warn(py, notice)?;
     }
-    to_python(py, &answer)
-}
-
-/// Prepares an input and asks a question about its windows.
-fn ask<'py, A: Serialize + Send>(
-    data: &Bound<'py, PyAny>,
-    options: &Options,
-    scope: Scope,
-    question: impl Send + FnOnce(&Prepared) -> Result<A, Error>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let source = source(data)?;
-    answered(data.py(), || {
-        let prepared = Prepared::new(source, options, scope)?;
-        let answer = question(&prepared)?;
-        Ok((answer, prepared.setting.all_notices()))
-    })
-}
-
-/// Explains why each message or item is in or out, or everything about one.
-#[pyfunction]
-pub(crate) fn explain<'py>(
-    data: &Bound<'py, PyAny>,
-    budget: Option<&Bound<'py, PyAny>>,
-    policy: Option<&Bound<'py, PyAny>>,
-    item: Option<&Bound<'py, PyAny>>,
-    others: &Bound<'py, PyDict>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let options = options::read(budget, policy, others)?;
-    let item = item.map(|item| whole_number(item, "item")).transpose()?;
-    ask(data, &options, Scope::Budget, |prepared| match item {
-        Some(item) => to_value(&ExplainOneAnswer::from(prepared.explain_item(item)?)),
-        None => to_value(&prepared.explain()?),
-    })
-}
-
-/// Returns the window at every budget of a range.
-#[pyfunction]
-pub(crate) fn sweep<'py>(
-    data: &Bound<'py, PyAny>,
-    start: Option<&Bound<'py, PyAny>>,
-    stop: Option<&Bound<'py, PyAny>>,
-    policy: Option<&Bound<'py, PyAny>>,
-    others: &Bound<'py, PyDict>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let options = options::read(None, policy, others)?;
-    let start = start.map(|start| tokens(start, "start")).transpose()?;
-    let stop = stop.map(|stop| tokens(stop, "stop")).transpose()?;
-    ask(data, &options, Scope::AnyBudget, |prepared| {
-        let mut signals = Signals::new();
-        prepared.sweep(start.unwrap_or(0), stop, &mut |_| signals.check())
-    })
-}
-
-/// Returns the smallest budgets from which on messages or items stay.
-#[pyfunction]
-pub(crate) fn min_budget<'py>(
-    data: &Bound<'py, PyAny>,
-    item: Option<&Bound<'py, PyAny>>,
-    ceiling: Option<&Bound<'py, PyAny>>,
-    policy: Option<&Bound<'py, PyAny>>,
-    others: &Bound<'py, PyDict>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let options = options::read(None, policy, others)?;
-    let item = item.map(|item| whole_number(item, "item")).transpose()?;
-    let ceiling = ceiling.map(|it| tokens(it, "ceiling")).transpose()?;
-    ask(data, &options, Scope::AnyBudget, |prepared| {
-        let mut signals = Signals::new();
-        prepared.min_budget(item, ceiling, &mut |_| signals.check())
-    })
-}
-
-/// Compares the windows of policies.
-#[pyfunction]
-pub(crate) fn compare<'py>(
-    data: &Bound<'py, PyAny>,
-    budget: Option<&Bound<'py, PyAny>>,
-    policies: &Bound<'py, PyAny>,
-    others: &Bound<'py, PyDict>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let options = options::read(budget, None, others)?;
-    let policies = read_several(policies)?;
-    let source = source(data)?;
-    answered(data.py(), || {
-        let prepared = Prepared::new(source, &options, Scope::OtherPolicies)?;
-        let answer = prepared.compare(policies)?;
-        let mut notices = prepared.setting.all_notices();
-        notices.extend(answer.notices.iter().cloned());
-        Ok((answer, notices))
-    })
-}
-
-/// Finds the messages or items that match a question.
-#[pyfunction]
-pub(crate) fn search<'py>(
-    data: &Bound<'py, PyAny>,
-    query: &Bound<'py, PyAny>,
-    top: &Bound<'py, PyAny>,
-    scorer: Option<&Bound<'py, PyAny>>,
-    policy: Option<&Bound<'py, PyAny>>,
-    others: &Bound<'py, PyDict>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let query = match query.cast::<PyString>() {
-        Ok(query) if !query.is_empty()? => text(query, "query")?.to_owned(),
-        found => {
-            let got = match found {
-                Ok(empty) => empty.repr()?.to_string(),
-                Err(_) => json::described(query),
-            };
-            let message = format!("expected a text to search for, got {got}");
-            return Err(Fault::new("query", message).into());
-        }
-    };
-    let mut options = options::read(None, policy, others)?;
-    let top = whole_number(top, "top")?;
-    if let Some(scorer) = scorer {
-        let name = string(scorer, "scorer")?;
-        if options.policy.is_some() {
-            let message = "scorer and policy exclude each other; remove one";
-            return Err(Fault::new("scorer", message).into());
-        }
-        options.policy = Some(scorer_named(&name).map_err(error::raise)?);
-    }
-    let source = source(data)?;
-    answered(data.py(), || {
-        let answer = cupel_app::search(&source, &query, top, &options)?;
-        let notices = answer.notices.clone();
-        Ok((answer, notices))
-    })
+    to_python(py, &answered.answer)
 }
 
 /// Counts the tokens of a text, a chat or items.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use cupel::config::CHAT_SETTINGS;
+
 /// Declares the arguments, each with the name that a table or a JSON object has for it.
 macro_rules! arguments {
     ($($(#[$doc:meta])* $variant:ident $name:literal,)*) => {
@@ -11,16 +13,23 @@ macro_rules! arguments {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Argument {
             $($(#[$doc])* $variant,)*
+            /// A setting of the table `chat` of a policy, by its name in
+            /// [`CHAT_SETTINGS`](cupel::config::CHAT_SETTINGS).
+            Chat(&'static str),
         }
 
         impl Argument {
-            /// All arguments.
-            pub const ALL: &[Self] = &[$(Self::$variant),*];
+            /// Returns all arguments.
+            pub fn all() -> impl Iterator<Item = Self> {
+                let settings = CHAT_SETTINGS.iter().map(|it| Self::Chat(it.name()));
+                [$(Self::$variant),*].into_iter().chain(settings)
+            }
 
             /// Returns the name, such as `max_result`.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)*
+                    Self::Chat(name) => name,
                 }
             }
         }
@@ -54,20 +63,6 @@ arguments! {
     Encoding "encoding",
     /// The factor for counted tokens.
     Factor "factor",
-    /// The messages that always stay.
-    Pin "pin",
-    /// Whether the first user turn always stays.
-    KeepTask "keep_task",
-    /// The most tokens of a tool result.
-    MaxResult "max_result",
-    /// Which texts may be shortened.
-    Shorten "shorten",
-    /// The text in the place of dropped messages.
-    Marker "marker",
-    /// The tokens that a cut removes at least.
-    Step "step",
-    /// Whether messages are dropped that the provider rejects.
-    Strict "strict",
     /// The decisions of earlier requests.
     State "state",
     /// What summarizes dropped messages.
@@ -84,6 +79,8 @@ arguments! {
     Slack "slack",
     /// The scorer of a search.
     Scorer "scorer",
+    /// How many passages a search returns.
+    Top "top",
 }
 
 /// Writes the name.

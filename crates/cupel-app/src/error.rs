@@ -466,7 +466,9 @@ impl Error {
                 let question = dialect.question(question);
                 format!("each line holds one request; {question} reads one {unit} per line")
             }
-            Fault::ForChats(Argument::Pin) => "pin an item with its field \"pinned\"".to_owned(),
+            Fault::ForChats(Argument::Chat("pin")) => {
+                "pin an item with its field \"pinned\"".to_owned()
+            }
             Fault::ForChats(argument) => format!("remove {}", dialect.argument(*argument)),
             Fault::NeedsLadder { .. } => {
                 let policy = dialect.with_value(Argument::Policy, "agent");

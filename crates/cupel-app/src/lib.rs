@@ -16,6 +16,8 @@
 //! | [`count`] | [`CountAnswer`]: tokens |
 //! | [`models`] | [`ModelAnswer`]: the known models |
 //!
+//! [`ask`] answers most of them by name, for doors with one path for all questions.
+//!
 //! Every question about a window is a method of a [`Prepared`], so that all of them show the same window. The
 //! crate does no IO, reads no clock and has no global state.
 //!
@@ -51,6 +53,7 @@ mod notice;
 mod options;
 mod policy;
 mod prepared;
+mod questions;
 mod run;
 mod search;
 mod source;
@@ -75,6 +78,7 @@ pub use notice::Notice;
 pub use options::{ChatOptions, Options, ReadOptions, check_ladder};
 pub use policy::{NamedPolicy, find_config};
 pub use prepared::{Content, Prepared, PreparedSession, Scope, Setting, Variant};
+pub use questions::{Answered, Arguments, ask};
 pub use run::{Overflow, Run, SelectAnswer};
 pub use search::{Passage, SearchAnswer, scorer_named, search, term, words};
 pub use source::Source;

@@ -1,6 +1,7 @@
 //! [`Options`]: everything that a caller can set about a question, each stated once.
 
-use cupel::{Policy, Shorten};
+use cupel::config::{CHAT_SETTINGS, ChatSetting, ChatValue};
+use cupel::{ChatSettings, Policy, Shorten};
 use cupel_chat::Shape;
 
 use crate::argument::Argument;
@@ -58,60 +59,60 @@ pub struct ReadOptions {
     pub at: Option<String>,
 }
 
-/// How a chat is trimmed: the table `chat` of a policy document. Each field takes precedence over the policy.
+/// How a chat is trimmed: values for some of the [`CHAT_SETTINGS`]. Each takes precedence over the policy.
+///
+/// ```
+/// use cupel_app::Options;
+///
+/// let mut options = Options::default();
+/// options.chat.give(&["max_result", "strict"]).max_result = Some(2_000);
+/// options.chat.settings.strict = true;
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChatOptions {
-    /// Messages that always stay: positions, ranges of positions and roles, such as `3`, `3-5` and `role:system`.
-    pub pin: Vec<String>,
-    /// Whether the task, the first user turn, always stays. Defaults to `true`.
-    pub keep_task: Option<bool>,
-    /// The most tokens of a tool result, at least 1, even if all fits. Defaults to no limit.
-    pub max_result: Option<i64>,
-    /// Which texts may be shortened. Defaults to [`Shorten::All`].
-    pub shorten: Option<Shorten>,
-    /// The text in the place of dropped messages; `{n}` becomes their number, and `off` means none. Defaults to a
-    /// note between two user turns only.
-    pub marker: Option<String>,
-    /// The tokens that a cut removes at least. Defaults to as many as needed.
-    pub step: Option<i64>,
-    /// Whether what the provider rejects is dropped, even if all fits. Defaults to `false`.
-    pub strict: bool,
+    /// The values. Those that are not given have no effect.
+    pub settings: ChatSettings,
+    /// The names of the settings that are given, each one of the [`CHAT_SETTINGS`].
+    given: Vec<&'static str>,
 }
 
-/// The marker that means none.
-pub(crate) const MARKER_OFF: &str = "off";
+/// The text that means none.
+const OFF: &str = "off";
 
 impl ChatOptions {
+    /// Gives the settings of these names, and returns all settings to set their values.
+    pub fn give(&mut self, names: &[&'static str]) -> &mut ChatSettings {
+        self.given.extend(names);
+        &mut self.settings
+    }
+
+    /// Gives a setting, and returns its value to set it. `off` means none for a text.
+    pub fn value(&mut self, setting: &ChatSetting) -> ChatValue<'_> {
+        (setting.value)(self.give(&[setting.name()]))
+    }
+
     /// Returns a policy with these options.
     ///
     /// # Errors
     ///
     /// [`Fault::NeedsLadder`] for an option that the policy would ignore.
     pub fn apply(&self, named: NamedPolicy) -> Result<NamedPolicy, Error> {
-        if let Some(argument) = self.needs_ladder() {
-            check_ladder(&named.policy, &named.name, argument)?;
-        }
-        if *self == Self::default() {
-            return Ok(named);
-        }
+        let mut given = self.settings.clone();
         let mut chat = named.policy.chat().clone();
-        if !self.pin.is_empty() {
-            chat.pin.clone_from(&self.pin);
-        }
-        chat.keep_task = self.keep_task.unwrap_or(chat.keep_task);
-        chat.max_result = self.max_result.or(chat.max_result);
-        chat.shorten = self.shorten.unwrap_or(chat.shorten);
-        if let Some(marker) = &self.marker {
+        for setting in self.given() {
+            let mut value = (setting.value)(&mut given);
             // In a policy, the empty text turns markers off.
-            let is_off = marker == MARKER_OFF;
-            chat.marker = Some(if is_off {
-                String::new()
-            } else {
-                marker.clone()
-            });
+            if let ChatValue::Text(Some(text)) = &mut value
+                && text == OFF
+            {
+                text.clear();
+            }
+            if setting.needs_ladder && !is_off(&value) {
+                let argument = Argument::Chat(setting.name());
+                check_ladder(&named.policy, &named.name, argument)?;
+            }
+            (setting.value)(&mut chat).copy_from(value);
         }
-        chat.step = self.step.or(chat.step);
-        chat.strict |= self.strict;
         let policy = named.policy.to_builder().chat(chat).build();
         Ok(NamedPolicy {
             name: named.name,
@@ -119,34 +120,23 @@ impl ChatOptions {
         })
     }
 
-    /// Returns the first option that only a policy with a ladder follows.
-    fn needs_ladder(&self) -> Option<Argument> {
-        let shortens = self.shorten.is_some_and(|shorten| shorten != Shorten::Off);
-        let marks = self.marker.as_ref().is_some_and(|it| it != MARKER_OFF);
-        first_given(&[
-            (Argument::KeepTask, self.keep_task == Some(true)),
-            (Argument::Shorten, shortens),
-            (Argument::Marker, marks),
-        ])
-    }
-
-    /// Returns the first option that is given.
-    pub(crate) fn given(&self) -> Option<Argument> {
-        first_given(&[
-            (Argument::Pin, !self.pin.is_empty()),
-            (Argument::KeepTask, self.keep_task.is_some()),
-            (Argument::MaxResult, self.max_result.is_some()),
-            (Argument::Shorten, self.shorten.is_some()),
-            (Argument::Marker, self.marker.is_some()),
-            (Argument::Step, self.step.is_some()),
-            (Argument::Strict, self.strict),
-        ])
+    /// Returns the settings that are given, in the order of the table. A list without messages is not given.
+    pub(crate) fn given(&self) -> impl Iterator<Item = &'static ChatSetting> {
+        let has_no_messages = self.settings.pin.is_empty();
+        let given = CHAT_SETTINGS.iter();
+        let given = given.filter(|it| self.given.contains(&it.name()));
+        given.filter(move |it| !(has_no_messages && it.name() == "pin"))
     }
 }
 
-fn first_given(options: &[(Argument, bool)]) -> Option<Argument> {
-    let given = options.iter().find(|(_, is_given)| *is_given);
-    given.map(|(argument, _)| *argument)
+/// Returns whether a value turns its setting off. A policy without a ladder does nothing with it either.
+fn is_off(value: &ChatValue<'_>) -> bool {
+    match value {
+        ChatValue::Switch(value) => !**value,
+        ChatValue::Text(value) => value.as_ref().is_none_or(String::is_empty),
+        ChatValue::Shorten(value) => **value == Shorten::Off,
+        _ => false,
+    }
 }
 
 /// Checks that a policy follows an option that only a ladder follows.

@@ -10,6 +10,7 @@ use cupel::{
 };
 use cupel_chat::{Candidates, Chat, FitError, Fitted, Shape, TokenCounter, UnknownModel, Warning};
 
+use crate::argument::Argument;
 use crate::budget::{BudgetOrigin, DefaultBudget, RunBudget};
 use crate::error::{Error, Fault, Unexpected};
 use crate::input::{Classified, Evidence, Form, Input, raw_items};
@@ -290,8 +291,8 @@ impl Prepared {
                 counted,
             } => {
                 // Options that have no effect are an error, so that a caller does not rely on them.
-                if let Some(argument) = options.chat.given() {
-                    let fault = Fault::ForChats(argument);
+                if let Some(setting) = options.chat.given().next() {
+                    let fault = Fault::ForChats(Argument::Chat(setting.name()));
                     return Err(Error::new(fault).at(source.whole()));
                 }
                 let counter = counted.then_some(counter);

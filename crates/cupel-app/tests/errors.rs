@@ -57,9 +57,10 @@ fn an_error_names_its_argument_in_the_words_of_the_door() {
 fn an_argument_for_chats_is_refused_for_items() {
     let error = error(ITEMS, |options| {
         options.budget.budget = Some(10.into());
-        options.chat.max_result = Some(5);
+        let settings = options.chat.give(&["max_result"]);
+        settings.max_result = Some(5);
     });
-    assert_eq!(error.argument(), Some(Argument::MaxResult));
+    assert_eq!(error.argument(), Some(Argument::Chat("max_result")));
     assert_eq!(error.help(&Shouting).as_deref(), Some("remove MAX_RESULT"));
 }
 
@@ -74,6 +75,6 @@ fn mandatory_messages_over_the_budget_are_listed_with_their_tokens() {
 
 #[test]
 fn every_argument_has_a_name_of_its_own() {
-    let names: std::collections::BTreeSet<_> = Argument::ALL.iter().map(|it| it.name()).collect();
-    assert_eq!(names.len(), Argument::ALL.len());
+    let names: std::collections::BTreeSet<_> = Argument::all().map(Argument::name).collect();
+    assert_eq!(names.len(), Argument::all().count());
 }

@@ -6,17 +6,11 @@ use std::path::PathBuf;
 
 use clap::builder::{StyledStr, Styles};
 use clap::error::{ContextKind, ContextValue};
-use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 use cupel::config::nearest_name;
 
-use crate::commands::{
-    batch::Batch, compare::Compare, completions::Completions, conform::Conform, count::Count,
-    eval::Eval, explain::Explain, fit::Fit, man::Man, marginal::Marginal,
-    min_budget::MinBudgetArgs, models::Models, policy::Policy, search::Search, select::Select,
-    sweep::Sweep,
-};
-use crate::failure::{Exit, Failure};
-use crate::output::{Color, Output, OutputOptions, columns};
+use crate::commands::{Command, GROUPS};
+use crate::output::{Color, OutputOptions, columns};
 use crate::text::wrap;
 
 /// Fits chats and items into a token budget, and explains why
@@ -81,27 +75,6 @@ const GLOBAL_OPTIONS: &str =
 
 /// The width of the help on a wide terminal.
 const MAX_HELP_COLUMNS: usize = 100;
-
-/// The subcommands of the main help, by heading.
-const GROUPS: &[(&str, &[&str])] = &[
-    (
-        "Everyday",
-        &["fit", "explain", "search", "count", "compare"],
-    ),
-    ("Items and many requests", &["select", "batch"]),
-    (
-        "Budgets and policies",
-        &[
-            "sweep",
-            "min-budget",
-            "marginal",
-            "models",
-            "policy",
-            "eval",
-        ],
-    ),
-    ("Conformance and setup", &["conform", "completions", "man"]),
-];
 
 impl Cli {
     /// Parses the command line.
@@ -188,50 +161,6 @@ fn help_template(command: &clap::Command, columns: usize) -> String {
     }
     let _ = write!(template, "\n{header}Options:{header:#}\n");
     template + "{options}{after-help}"
-}
-
-/// The subcommands.
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    Fit(Fit),
-    Select(Select),
-    Explain(Explain),
-    Search(Search),
-    Sweep(Sweep),
-    MinBudget(MinBudgetArgs),
-    Marginal(Marginal),
-    Compare(Compare),
-    Count(Count),
-    Policy(Policy),
-    Models(Models),
-    Batch(Batch),
-    Eval(Eval),
-    Conform(Conform),
-    Completions(Completions),
-    Man(Man),
-}
-
-impl Command {
-    pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
-        match self {
-            Self::Fit(command) => command.run(output),
-            Self::Select(command) => command.run(output),
-            Self::Explain(command) => command.run(output),
-            Self::Search(command) => command.run(output),
-            Self::Sweep(command) => command.run(output),
-            Self::MinBudget(command) => command.run(output),
-            Self::Marginal(command) => command.run(output),
-            Self::Compare(command) => command.run(output),
-            Self::Count(command) => command.run(output),
-            Self::Policy(command) => command.run(output),
-            Self::Models(command) => command.run(output),
-            Self::Batch(command) => command.run(output),
-            Self::Eval(command) => command.run(output),
-            Self::Conform(command) => command.run(output),
-            Self::Completions(command) => command.run(output),
-            Self::Man(command) => command.run(output),
-        }
-    }
 }
 
 #[cfg(test)]

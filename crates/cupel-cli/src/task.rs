@@ -172,7 +172,7 @@ impl SettingsArgs {
             query: self.query.clone(),
             read: self.chat.read.options(),
             counter: self.chat.counter(),
-            chat: trimming.options(),
+            chat: trimming.options.clone(),
         })
     }
 }

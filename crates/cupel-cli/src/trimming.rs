@@ -1,64 +1,18 @@
-//! How a chat is trimmed, on the command line: the table `chat` of a policy document as options.
+//! How a chat is trimmed, on the command line: one option per row of [`CHAT_SETTINGS`].
 
-use clap::{Args, ValueEnum};
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
 use cupel::Shorten;
+use cupel::config::registry::{Literal, Need};
+use cupel::config::{CHAT_SETTINGS, ChatSetting, ChatValue};
 use cupel_app::ChatOptions;
 
 use crate::budget::tokens;
 
 /// How a chat is trimmed. Each option takes precedence over the policy.
-#[derive(Debug, Default, Args)]
-#[command(next_help_heading = "Chats")]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct TrimmingArgs {
-    /// Messages that always stay: 0,3-5,role:system
-    ///
-    /// Positions, ranges of positions and roles.
-    #[arg(long, value_name = "MESSAGES", value_delimiter = ',')]
-    pin: Vec<String>,
-
-    /// Always keep the task, the first user turn
-    #[arg(long, overrides_with = "no_keep_task", hide_short_help = true)]
-    keep_task: bool,
-
-    /// Let the task be dropped like other messages
-    #[arg(long, overrides_with = "keep_task", hide_short_help = true)]
-    no_keep_task: bool,
-
-    /// Shorten every tool result to this, even if all fits
-    #[arg(long, value_name = "TOKENS", value_parser = at_least_one)]
-    max_result: Option<i64>,
-
-    /// Texts that may be shortened: off, old or all
-    ///
-    /// `off` none, `old` old tool results and answers, `all` also the task and the newest tool results as a
-    /// last resort.
-    #[arg(long, value_enum, value_name = "WHICH", hide_possible_values = true)]
-    shorten: Option<ShortenArg>,
-
-    /// Text in the place of dropped messages
-    ///
-    /// An n in braces becomes their number. `off` for none. Default: a note between two user turns only.
-    #[arg(long, hide_short_help = true, value_name = "TEXT|off")]
-    marker: Option<String>,
-
-    /// Cut in steps of this many tokens, so that the windows of a growing chat share a longer prefix
-    #[arg(long, hide_short_help = true, value_name = "TOKENS", value_parser = at_least_one)]
-    step: Option<i64>,
-
-    /// Drop what the provider rejects, even if all fits
-    ///
-    /// Such as a tool result without its call. Default: a chat that fits is not changed, and a warning
-    /// names such messages.
-    #[arg(long)]
-    strict: bool,
-}
-
-/// The values of `--shorten`.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum ShortenArg {
-    Off,
-    Old,
-    All,
+    pub(crate) options: ChatOptions,
 }
 
 /// Parses a token count of at least 1.
@@ -69,20 +23,103 @@ pub(crate) fn at_least_one(text: &str) -> Result<i64, String> {
     }
 }
 
-impl TrimmingArgs {
-    pub(crate) fn options(&self) -> ChatOptions {
-        ChatOptions {
-            pin: self.pin.clone(),
-            keep_task: (self.keep_task || self.no_keep_task).then_some(self.keep_task),
-            max_result: self.max_result,
-            shorten: self.shorten.map(|shorten| match shorten {
-                ShortenArg::Off => Shorten::Off,
-                ShortenArg::Old => Shorten::Old,
-                ShortenArg::All => Shorten::All,
-            }),
-            marker: self.marker.clone(),
-            step: self.step,
-            strict: self.strict,
+/// Returns the name of an option: `max-result`.
+fn name(setting: &ChatSetting) -> String {
+    setting.name().replace('_', "-")
+}
+
+/// Returns the option that turns a switch off, if it is on by default: `no-keep-task`.
+fn opposite(setting: &ChatSetting) -> Option<String> {
+    let is_on = setting.field.need == Need::Default(Literal::Bool(true));
+    is_on.then(|| format!("no-{}", name(setting)))
+}
+
+/// Adds what the options have in common.
+fn described(option: Arg, setting: &ChatSetting, help: &str) -> Arg {
+    option
+        .help(help.to_owned())
+        .help_heading("Chats")
+        .hide_short_help(!setting.is_common)
+}
+
+/// Returns the option of a setting, and the one that turns it off if it is on by default.
+fn options(setting: &ChatSetting) -> impl Iterator<Item = Arg> {
+    let option = Arg::new(name(setting)).long(name(setting));
+    let option = described(option, setting, setting.help);
+    // clap breaks the line at `{n}`.
+    let doc = setting.field.doc.replace("{n}", "an n in braces");
+    let option = option.long_help(format!("{}\n\n{doc}", setting.help));
+    let option = match (setting.value)(&mut ChatOptions::default().settings) {
+        ChatValue::Switch(_) => option.action(ArgAction::SetTrue),
+        ChatValue::Tokens(_) => option.value_name("TOKENS").value_parser(at_least_one),
+        ChatValue::Text(_) => option.value_name("TEXT|off"),
+        ChatValue::Messages(_) => option
+            .value_name("MESSAGES")
+            .value_delimiter(',')
+            .action(ArgAction::Append),
+        ChatValue::Shorten(_) => option
+            .value_name("WHICH")
+            .value_parser(PossibleValuesParser::new(Shorten::NAMES))
+            .hide_possible_values(true),
+    };
+    let off = opposite(setting).map(|off| {
+        let help = format!("Turn off --{}", name(setting));
+        let option = Arg::new(off.clone()).long(off).action(ArgAction::SetTrue);
+        described(option, setting, &help).overrides_with(name(setting))
+    });
+    let option = match opposite(setting) {
+        Some(off) => option.overrides_with(off),
+        None => option,
+    };
+    [option].into_iter().chain(off)
+}
+
+impl Args for TrimmingArgs {
+    fn augment_args(command: Command) -> Command {
+        command.args(CHAT_SETTINGS.iter().flat_map(options))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for TrimmingArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let mut args = Self::default();
+        args.update_from_arg_matches(matches)?;
+        Ok(args)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        for setting in &CHAT_SETTINGS {
+            let id = name(setting);
+            let is_off = opposite(setting).is_some_and(|off| matches.get_flag(&off));
+            let is_switch = matches!(
+                (setting.value)(&mut self.options.settings),
+                ChatValue::Switch(_)
+            );
+            let is_given = if is_switch {
+                is_off || matches.get_flag(&id)
+            } else {
+                matches.contains_id(&id)
+            };
+            if !is_given {
+                continue;
+            }
+            match self.options.value(setting) {
+                ChatValue::Switch(value) => *value = !is_off,
+                ChatValue::Tokens(value) => *value = matches.get_one(&id).copied(),
+                ChatValue::Text(value) => *value = matches.get_one(&id).cloned(),
+                ChatValue::Messages(value) => {
+                    *value = matches.get_many(&id).unwrap_or_default().cloned().collect();
+                }
+                ChatValue::Shorten(value) => {
+                    let name = matches.get_one::<String>(&id).map_or("", String::as_str);
+                    *value = Shorten::find(name).unwrap_or_default();
+                }
+            }
         }
+        Ok(())
     }
 }

@@ -6,16 +6,8 @@
 [0]
 """
 
-from cupel._commands import (
-    compare,
-    count,
-    evaluate,
-    explain,
-    min_budget,
-    models,
-    search,
-    sweep,
-)
+from cupel import _commands
+from cupel._commands import *  # noqa: F403
 from cupel._cupel import (
     Budget,
     Choice,
@@ -67,17 +59,10 @@ __all__ = [
     "Selection",
     "Slicer",
     "__version__",
-    "compare",
-    "count",
-    "evaluate",
-    "explain",
     "fit",
-    "min_budget",
-    "models",
     "presets",
-    "search",
     "select",
     "select_batches",
     "select_index",
-    "sweep",
 ]
+__all__ += _commands.__all__

@@ -10,6 +10,21 @@ from cupel._errors import InvalidInputError
 from cupel._messages import as_input
 from cupel._types import BudgetLike, CommandOptions, PolicyLike, SearchOptions
 
+__all__ = [
+    "compare",
+    "count",
+    "evaluate",
+    "explain",
+    "min_budget",
+    "models",
+    "search",
+    "sweep",
+]
+
+
+def _ask(question: str, data: Any, options: Mapping[str, Any], **parameters: Any) -> Any:
+    return _cupel.ask(question, as_input(data), parameters, options)
+
 
 def explain(
     data: Any,
@@ -30,7 +45,7 @@ def explain(
     >>> [(candidate["index"], candidate["included"]) for candidate in answer["candidates"]]
     [(1, True), (0, False)]
     """
-    return _cupel.explain(as_input(data), budget, policy, item, options)
+    return _ask("explain", data, options, budget=budget, policy=policy, item=item)
 
 
 def sweep(
@@ -49,7 +64,7 @@ def sweep(
     >>> [(step["from"], step["included"]) for step in answer["steps"]]
     [(0, 0), (10, 1), (30, 2)]
     """
-    return _cupel.sweep(as_input(data), start, stop, policy, options)
+    return _ask("sweep", data, options, start=start, stop=stop, policy=policy)
 
 
 def min_budget(
@@ -67,7 +82,7 @@ def min_budget(
     >>> cupel.min_budget(items, item=1, policy="chat")["items"][0]["min_budget"]
     30
     """
-    return _cupel.min_budget(as_input(data), item, ceiling, policy, options)
+    return _ask("min_budget", data, options, item=item, ceiling=ceiling, policy=policy)
 
 
 def compare(
@@ -85,7 +100,7 @@ def compare(
     >>> [variant["selected"] for variant in answer["variants"]]
     [[0, 1], [0, 1]]
     """
-    return _cupel.compare(as_input(data), budget, policies, options)
+    return _ask("compare", data, options, budget=budget, policies=policies)
 
 
 def search(
@@ -104,7 +119,13 @@ def search(
     >>> cupel.search(items, "Where are my keys?")["passages"][0]["index"]
     0
     """
-    return _cupel.search(as_input(data), query, top, scorer, policy, options)
+    if not isinstance(query, str) or not query:
+        got = repr(query) if query == "" else type(query).__name__
+        raise InvalidInputError(f"expected a text to search for, got {got}", path="query")
+    if scorer is not None and policy is not None:
+        message = "scorer and policy exclude each other; remove one"
+        raise InvalidInputError(message, path="scorer")
+    return _ask("search", data, options, query=query, top=top, scorer=scorer, policy=policy)
 
 
 def evaluate(

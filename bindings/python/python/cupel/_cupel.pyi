@@ -21,23 +21,19 @@ __all__ = [
     "Session",
     "Slicer",
     "_restore_policy",
+    "ask",
     "check_fit",
-    "compare",
     "count",
     "count_texts",
     "evaluate",
-    "explain",
     "fit",
     "main",
-    "min_budget",
     "models",
     "presets",
-    "search",
     "select",
     "select_batches",
     "select_index",
     "shape_of",
-    "sweep",
 ]
 
 _T = TypeVar("_T")
@@ -320,13 +316,10 @@ class Session:
     def __new__(cls, state: str | None = None) -> Session: ...
     def state(self) -> str: ...
 
-def check_fit(
-    budget: _BudgetLike | None, policy: _PolicyLike | None, others: Mapping[str, Any]
-) -> None: ...
+def check_fit(parameters: Mapping[str, Any], others: Mapping[str, Any]) -> None: ...
 def fit(
     chat: object,
-    budget: _BudgetLike | None,
-    policy: _PolicyLike | None,
+    parameters: Mapping[str, Any],
     others: Mapping[str, Any],
     session: Session | None = None,
 ) -> tuple[
@@ -336,41 +329,12 @@ def fit(
     Report,
 ]: ...
 def shape_of(messages: object) -> str: ...
-def explain(
+def ask(
+    question: str,
     data: object,
-    budget: _BudgetLike | None,
-    policy: _PolicyLike | None,
-    item: int | None,
+    arguments: Mapping[str, Any],
     others: Mapping[str, Any],
-) -> dict[str, Any]: ...
-def sweep(
-    data: object,
-    start: int | None,
-    stop: int | None,
-    policy: _PolicyLike | None,
-    others: Mapping[str, Any],
-) -> dict[str, Any]: ...
-def min_budget(
-    data: object,
-    item: int | None,
-    ceiling: int | None,
-    policy: _PolicyLike | None,
-    others: Mapping[str, Any],
-) -> dict[str, Any]: ...
-def compare(
-    data: object,
-    budget: _BudgetLike | None,
-    policies: Iterable[_PolicyLike],
-    others: Mapping[str, Any],
-) -> dict[str, Any]: ...
-def search(
-    data: object,
-    query: str,
-    top: int,
-    scorer: str | None,
-    policy: _PolicyLike | None,
-    others: Mapping[str, Any],
-) -> dict[str, Any]: ...
+) -> Any: ...
 def evaluate(
     transcripts: Sequence[Any],
     policies: Iterable[_PolicyLike],

@@ -102,7 +102,9 @@ def _fit(
         shape = shape or _cupel.shape_of(chat)
         chat = request_of(chat, tools=tools, system=system, shape=shape)
     others["shape"] = shape
-    document, window, pointer, report = _cupel.fit(chat, budget, policy, others, session)
+    document, window, pointer, report = _cupel.fit(
+        chat, {"budget": budget, "policy": policy}, others, session
+    )
     found = own if not isinstance(own, Mapping) else at(own, pointer or "")
     listed = [found] if isinstance(found, str) else found
     like = listed[0] if listed else None
@@ -183,19 +185,14 @@ def fit(
             ``session``.
         query: The question that the window is to answer, for policies that score by relevance.
             Default: the last user turn.
-        pin: Messages that always stay: ``3``, ``"0,3-5,role:system"``, ``[3, 4]``.
         state: A file that remembers the decisions, so that a prompt cache can reuse the prefix.
         tools: Tool definitions that are sent with the messages. They are counted.
         system: The system prompt, if the messages do not contain it. It is counted.
         reserve: Tokens for the answer. Default: the limit of the request if there is no budget.
         shape: The format of the chat, such as ``"anthropic"``. Detected by default.
         encoding: The token counter, such as ``"o200k"``. Default: the model's.
-        keep_task: Whether the first user turn always stays.
-        shorten: Texts that may be shortened: ``"off"``, ``"old"`` or ``"all"``.
-        marker: The text in the place of dropped messages; ``"off"`` for none.
-        max_result: The most tokens of every tool result, even if all fits.
-        step: Cut in steps of this many tokens.
-        strict: Drop what the provider rejects, even if all fits.
+        options: Also how a chat is trimmed, as the table ``chat`` of a policy says it:
+            ``pin=[3, 4]``, ``shorten="old"``, and the other fields of ``ChatSettings``.
 
     Raises:
         OverBudgetError: The mandatory messages do not fit.
@@ -247,7 +244,7 @@ class Fitter:
     ) -> None:
         """Starts a session, or continues one from the text of its ``state``."""
         policy, others = _split("Fitter", options)
-        _cupel.check_fit(budget, policy, others)
+        _cupel.check_fit({"budget": budget, "policy": policy}, others)
         self._session = _cupel.Session(state)
         self._budget = budget
         self._options = options

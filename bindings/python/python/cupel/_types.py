@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from typing import Any, Literal, TypeAlias, TypedDict
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
+from cupel._chat_settings import ChatSettings
 from cupel._cupel import Budget, Policy
 
 PolicyLike: TypeAlias = str | os.PathLike[str] | Mapping[str, Any] | Policy
@@ -13,20 +14,13 @@ PolicyLike: TypeAlias = str | os.PathLike[str] | Mapping[str, Any] | Policy
 BudgetLike: TypeAlias = int | str | Mapping[str, Any] | Budget
 
 
-class ChatOptions(TypedDict, total=False):
+class ChatOptions(ChatSettings, total=False):
     """How an input is read and counted, and how a chat is trimmed. None is the default."""
 
     encoding: str | None
-    keep_task: bool | None
-    marker: str | None
-    max_result: int | str | None
     model: str | None
-    pin: str | int | Iterable[str | int] | None
     reserve: int | str | None
     shape: str | None
-    shorten: Literal["off", "old", "all"] | None
-    step: int | str | None
-    strict: bool | None
 
 
 class FitOptions(ChatOptions, total=False):

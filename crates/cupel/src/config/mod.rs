@@ -46,6 +46,7 @@ mod strategies;
 mod suggest;
 mod tree;
 
+pub use crate::pipeline::{CHAT_SETTINGS, ChatSetting, ChatValue};
 use data::Data;
 #[cfg(feature = "documents")]
 pub use document::{Document, Format};

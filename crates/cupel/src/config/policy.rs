@@ -1,11 +1,12 @@
 //! [`PolicyConfig`]: a policy as data.
 
-use super::data::{Data, Fields, object};
+use super::data::{Data, Fields, as_str, object, unknown_choice};
 use super::error::ConfigError;
 use super::registry::{CHAT, POLICY, Shape};
 use super::strategies::{PlacerConfig, ScorerConfig, SlicerConfig};
 use super::tree::Node;
-use crate::{ChatSettings, OverflowStrategy, Policy, RawValue};
+use crate::pipeline::{CHAT_SETTINGS, ChatValue};
+use crate::{ChatSettings, OverflowStrategy, Policy, RawValue, Shorten};
 
 /// A policy as data.
 ///
@@ -164,44 +165,53 @@ impl Data for PolicyConfig {
 impl Data for ChatSettings {
     fn read(node: &Node<'_>, _: Shape) -> Result<Self, ConfigError> {
         let fields = Fields::of(node, &CHAT)?;
-        Ok(Self {
-            pin: fields.read("pin")?,
-            keep_task: fields.read("keep_task")?,
-            max_result: fields.read("max_result")?,
-            shorten: fields.read("shorten")?,
-            marker: fields.read("marker")?,
-            step: fields.read("step")?,
-            strict: fields.read("strict")?,
-        })
+        let mut settings = Self::default();
+        for setting in &CHAT_SETTINGS {
+            let name = setting.name();
+            match (setting.value)(&mut settings) {
+                ChatValue::Switch(value) => *value = fields.read(name)?,
+                ChatValue::Tokens(value) => *value = fields.read(name)?,
+                ChatValue::Text(value) => *value = fields.read(name)?,
+                ChatValue::Messages(value) => *value = fields.read(name)?,
+                ChatValue::Shorten(value) => *value = fields.read(name)?,
+            }
+        }
+        Ok(settings)
     }
 
     /// Writes the settings that differ from the defaults, and nothing if there are none.
     fn write(&self) -> RawValue {
-        let defaults = Self::default();
-        if *self == defaults {
-            return RawValue::Null;
+        let (mut settings, mut defaults) = (self.clone(), Self::default());
+        let mut members = Vec::new();
+        for setting in &CHAT_SETTINGS {
+            let value = (setting.value)(&mut settings);
+            if value == (setting.value)(&mut defaults) {
+                continue;
+            }
+            let written = match value {
+                ChatValue::Switch(value) => value.write(),
+                ChatValue::Tokens(value) => value.write(),
+                ChatValue::Text(value) => value.write(),
+                ChatValue::Messages(value) => value.write(),
+                ChatValue::Shorten(value) => value.write(),
+            };
+            members.push((setting.name().to_owned(), written));
         }
-        let unless = |is_default: bool, value: RawValue| {
-            if is_default { RawValue::Null } else { value }
-        };
-        object([
-            ("pin", unless(self.pin.is_empty(), self.pin.write())),
-            (
-                "keep_task",
-                unless(self.keep_task == defaults.keep_task, self.keep_task.write()),
-            ),
-            ("max_result", self.max_result.write()),
-            (
-                "shorten",
-                unless(self.shorten == defaults.shorten, self.shorten.write()),
-            ),
-            ("marker", self.marker.write()),
-            ("step", self.step.write()),
-            (
-                "strict",
-                unless(self.strict == defaults.strict, self.strict.write()),
-            ),
-        ])
+        match members.is_empty() {
+            true => RawValue::Null,
+            false => RawValue::Map(members),
+        }
+    }
+}
+
+impl Data for Shorten {
+    fn read(node: &Node<'_>, _: Shape) -> Result<Self, ConfigError> {
+        let name = as_str(node)?;
+        Self::find(name).ok_or_else(|| unknown_choice(name, Self::NAMES))
+    }
+
+    fn write(&self) -> RawValue {
+        RawValue::Text(self.name().to_owned())
     }
 }
 

@@ -13,10 +13,11 @@
 
 pub use super::query::QUERY_TEXT;
 pub use super::relevance::{NEAR, QUESTION, WIDE};
+use super::strategies::OVERFLOW;
 pub use super::strategies::{
     COUNT_ENTRY, CURVES, LADDER_STEPS, PLACERS, QUOTA, SCORER_ENTRY, SCORERS, SLICERS, STEP_WINDOW,
 };
-use super::strategies::{OVERFLOW, SHORTEN};
+use crate::pipeline::CHAT_SETTINGS;
 
 /// A set of object types, told apart by the member `type`.
 #[non_exhaustive]
@@ -213,6 +214,7 @@ pub(super) const UNIT: Shape = range(0.0, false, 1.0);
 pub(super) const SHARE: Shape = range(0.0, true, 1.0);
 pub(super) const PERCENT: Shape = range(0.0, false, 100.0);
 pub(super) const COUNT: Shape = Shape::Integer(0, i64::MAX);
+pub(crate) const TOKENS: Shape = Shape::Integer(1, i64::MAX);
 const INTEGER: Shape = Shape::Integer(i64::MIN, i64::MAX);
 pub(super) const ITEMS: Shape = Shape::Array(&EACH_ITEM, 0);
 const EACH_ITEM: Shape = Shape::Record(&ITEM);
@@ -220,7 +222,7 @@ const EACH_VIEW: Shape = Shape::Record(&VIEW);
 
 /// A field without its name and description.
 #[derive(Clone, Copy)]
-pub(super) struct Spec {
+pub(crate) struct Spec {
     shape: Shape,
     need: Need,
 }
@@ -230,18 +232,18 @@ pub(super) const fn required(shape: Shape) -> Spec {
     Spec { shape, need }
 }
 
-pub(super) const fn optional(shape: Shape) -> Spec {
+pub(crate) const fn optional(shape: Shape) -> Spec {
     let need = Need::Optional;
     Spec { shape, need }
 }
 
-pub(super) const fn default(shape: Shape, value: Literal) -> Spec {
+pub(crate) const fn default(shape: Shape, value: Literal) -> Spec {
     let need = Need::Default(value);
     Spec { shape, need }
 }
 
 impl Spec {
-    pub(super) const fn named(self, name: &'static str, doc: &'static str) -> Field {
+    pub(crate) const fn named(self, name: &'static str, doc: &'static str) -> Field {
         Field {
             name,
             alias: None,
@@ -300,40 +302,20 @@ pub static POLICY: Record = Record {
     nullable: false,
 };
 
-/// How a chat is treated.
+/// How a chat is treated. The fields are those of [`CHAT_SETTINGS`].
 pub static CHAT: Record = Record {
     name: "chat",
     doc: "How a chat is treated.",
-    fields: &[
-        default(Shape::Array(&Shape::Label, 0), Literal::EmptyArray).named(
-            "pin",
-            "Messages that are always kept: positions (\"3\"), ranges (\"3-5\") and roles (\"role:user\").",
-        ),
-        default(Shape::Bool, Literal::Bool(true)).named(
-            "keep_task",
-            "Whether a ladder always keeps the first user turn.",
-        ),
-        optional(Shape::Integer(1, i64::MAX)).named(
-            "max_result",
-            "The most tokens of a tool result; longer ones are shortened even if the chat fits.",
-        ),
-        default(Shape::Choice(SHORTEN), Literal::String("all")).named(
-            "shorten",
-            "Which texts a ladder may shorten: none, old ones, or also the task and the newest step's results.",
-        ),
-        optional(Shape::String).named(
-            "marker",
-            "The text in the place of dropped messages, where {n} is their number; empty for none. By default a marker stands only where a user turn would otherwise follow another one or a tool result.",
-        ),
-        optional(Shape::Integer(1, i64::MAX)).named(
-            "step",
-            "The granularity of a cut in tokens, so that the windows of a growing chat share a longer prefix.",
-        ),
-        default(Shape::Bool, Literal::Bool(false)).named(
-            "strict",
-            "Whether messages that the provider rejects are dropped even if the chat fits.",
-        ),
-    ],
+    fields: &{
+        let mut fields = [CHAT_SETTINGS[0].field; CHAT_SETTINGS.len()];
+        // A `for` loop is not possible in a constant.
+        let mut row = 0;
+        while row < fields.len() {
+            fields[row] = CHAT_SETTINGS[row].field;
+            row += 1;
+        }
+        fields
+    },
     nullable: false,
 };
 

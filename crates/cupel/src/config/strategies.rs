@@ -26,8 +26,8 @@ use crate::{
     GroupSlice, KindScorer, KnapsackSlice, LadderSlice, LadderStep, Language, MetadataKeyScorer,
     MetadataTrustScorer, NearDuplicateSlice, NearKernel, OverflowStrategy, Placer, PriorityScorer,
     ProductScorer, Query, QuestionRules, QuotaEntry, QuotaSlice, RankSlice, RawValue,
-    RecencyScorer, ReflexiveScorer, ScaledScorer, ScarcityBehavior, Scorer, Shorten, Similarity,
-    Slicer, TagScorer, UShapedPlacer, WideKernel,
+    RecencyScorer, ReflexiveScorer, ScaledScorer, ScarcityBehavior, Scorer, Similarity, Slicer,
+    TagScorer, UShapedPlacer, WideKernel,
 };
 #[cfg(feature = "relevance")]
 use crate::{ConversationScorer, NeighborScorer, RelevanceScorer};
@@ -54,10 +54,6 @@ choice!(ScarcityBehavior, SCARCITY_BEHAVIORS: "degrade" => Degrade, "throw" => T
 choice!(FusionMethod, FUSION_METHODS: "sum" => Sum, "reciprocal_rank" => ReciprocalRank, "shares" => Shares);
 choice!(Similarity, SIMILARITIES: "shingles" => Shingles, "vectors" => Vectors);
 choice!(GroupScore, GROUP_SCORES: "max" => Max, "mean" => Mean, "sum" => Sum);
-
-choice!(Shorten, SHORTEN_CHOICES: "off" => Off, "old" => Old, "all" => All);
-
-pub(super) const SHORTEN: &[&str] = SHORTEN_CHOICES;
 pub(super) const OVERFLOW: Shape = Shape::Choice(OVERFLOW_STRATEGIES);
 
 family! {

@@ -1,4 +1,7 @@
-//! [`ChatSettings`]: how a policy treats a chat.
+//! [`ChatSettings`]: how a policy treats a chat, and [`CHAT_SETTINGS`], the table of the settings.
+
+#[cfg(feature = "serde")]
+use crate::config::registry::{Field, Literal, Shape, TOKENS, default, optional};
 
 /// How a policy treats a chat. The crate `cupel-chat` reads it; a run over items ignores it.
 ///
@@ -50,6 +53,24 @@ pub enum Shorten {
     All,
 }
 
+impl Shorten {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Off, Self::Old, Self::All];
+    /// Their names, in the same order.
+    pub const NAMES: &[&str] = &["off", "old", "all"];
+
+    /// Returns the name.
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+
+    /// Returns the one of that name.
+    pub fn find(name: &str) -> Option<Self> {
+        let position = Self::NAMES.iter().position(|known| *known == name)?;
+        Some(Self::ALL[position])
+    }
+}
+
 impl Default for ChatSettings {
     fn default() -> Self {
         Self {
@@ -63,3 +84,144 @@ impl Default for ChatSettings {
         }
     }
 }
+
+/// A setting as the readers of policy documents, command lines and keyword arguments see it.
+///
+/// A setting is a field of [`ChatSettings`], its default there, and a row of [`CHAT_SETTINGS`]. The reader, the
+/// writer and the schema of the table `chat` of a policy document follow from the row, and so do the option of the
+/// command and the keyword argument of the Python package.
+#[cfg(feature = "serde")]
+#[non_exhaustive]
+#[derive(Debug, Clone, Copy)]
+pub struct ChatSetting {
+    /// The field of the table `chat`: name, values, default and description.
+    pub field: Field,
+    /// What a caller asks for with it, in one line: the help of an option.
+    pub help: &'static str,
+    /// Whether it is one of the few that most callers need. The short help of a command has these only.
+    pub is_common: bool,
+    /// Whether only a policy with a ladder follows it.
+    pub needs_ladder: bool,
+    /// Returns the value of the setting in settings, for reading and for writing.
+    pub value: fn(&mut ChatSettings) -> ChatValue<'_>,
+}
+
+/// The value of a setting, by its type.
+#[cfg(feature = "serde")]
+#[derive(Debug, PartialEq)]
+pub enum ChatValue<'a> {
+    /// Something that is done or not.
+    Switch(&'a mut bool),
+    /// A number of tokens, at least 1.
+    Tokens(&'a mut Option<i64>),
+    /// A text; the empty text turns off what is done without one.
+    Text(&'a mut Option<String>),
+    /// Messages: positions, ranges and roles.
+    Messages(&'a mut Vec<String>),
+    /// Which texts are shortened.
+    Shorten(&'a mut Shorten),
+}
+
+#[cfg(feature = "serde")]
+impl ChatSetting {
+    /// Returns the name.
+    pub fn name(&self) -> &'static str {
+        self.field.name
+    }
+
+    /// Returns the setting of that name.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        CHAT_SETTINGS.iter().find(|it| it.field.name == name)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl ChatValue<'_> {
+    /// Takes the value of the same setting in other settings.
+    pub fn copy_from(self, other: ChatValue<'_>) {
+        match (self, other) {
+            (Self::Switch(to), ChatValue::Switch(from)) => *to = *from,
+            (Self::Tokens(to), ChatValue::Tokens(from)) => *to = *from,
+            (Self::Text(to), ChatValue::Text(from)) => to.clone_from(from),
+            (Self::Messages(to), ChatValue::Messages(from)) => to.clone_from(from),
+            (Self::Shorten(to), ChatValue::Shorten(from)) => *to = *from,
+            // Values of two settings; one setting has one type.
+            _ => {}
+        }
+    }
+}
+
+/// The settings, in the order in which documents and helps list them.
+#[cfg(feature = "serde")]
+pub static CHAT_SETTINGS: [ChatSetting; 7] = [
+    ChatSetting {
+        field: default(Shape::Array(&Shape::Label, 0), Literal::EmptyArray).named(
+            "pin",
+            "Messages that are always kept: positions (\"3\"), ranges (\"3-5\") and roles (\"role:user\").",
+        ),
+        help: "Messages that always stay: 0,3-5,role:system",
+        is_common: true,
+        needs_ladder: false,
+        value: |chat| ChatValue::Messages(&mut chat.pin),
+    },
+    ChatSetting {
+        field: default(Shape::Bool, Literal::Bool(true)).named(
+            "keep_task",
+            "Whether a ladder always keeps the first user turn.",
+        ),
+        help: "Always keep the task, the first user turn",
+        is_common: false,
+        needs_ladder: true,
+        value: |chat| ChatValue::Switch(&mut chat.keep_task),
+    },
+    ChatSetting {
+        field: optional(TOKENS).named(
+            "max_result",
+            "The most tokens of a tool result; longer ones are shortened even if the chat fits.",
+        ),
+        help: "Shorten every tool result to this, even if all fits",
+        is_common: true,
+        needs_ladder: false,
+        value: |chat| ChatValue::Tokens(&mut chat.max_result),
+    },
+    ChatSetting {
+        field: default(Shape::Choice(Shorten::NAMES), Literal::String("all")).named(
+            "shorten",
+            "Which texts a ladder may shorten: none, old ones, or also the task and the newest step's results.",
+        ),
+        help: "Texts that may be shortened: off, old or all",
+        is_common: true,
+        needs_ladder: true,
+        value: |chat| ChatValue::Shorten(&mut chat.shorten),
+    },
+    ChatSetting {
+        field: optional(Shape::String).named(
+            "marker",
+            "The text in the place of dropped messages, where {n} is their number; empty for none. By default a marker stands only where a user turn would otherwise follow another one or a tool result.",
+        ),
+        help: "Text in the place of dropped messages; off for none",
+        is_common: false,
+        needs_ladder: true,
+        value: |chat| ChatValue::Text(&mut chat.marker),
+    },
+    ChatSetting {
+        field: optional(TOKENS).named(
+            "step",
+            "The granularity of a cut in tokens, so that the windows of a growing chat share a longer prefix.",
+        ),
+        help: "Cut in steps of this many tokens",
+        is_common: false,
+        needs_ladder: false,
+        value: |chat| ChatValue::Tokens(&mut chat.step),
+    },
+    ChatSetting {
+        field: default(Shape::Bool, Literal::Bool(false)).named(
+            "strict",
+            "Whether messages that the provider rejects are dropped even if the chat fits.",
+        ),
+        help: "Drop what the provider rejects, even if all fits",
+        is_common: true,
+        needs_ladder: false,
+        value: |chat| ChatValue::Switch(&mut chat.strict),
+    },
+];

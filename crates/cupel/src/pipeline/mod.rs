@@ -28,6 +28,8 @@ mod slice;
 mod sort;
 mod stages;
 
+#[cfg(feature = "serde")]
+pub use chat::{CHAT_SETTINGS, ChatSetting, ChatValue};
 pub use chat::{ChatSettings, Shorten};
 pub use decisions::{Decision, Decisions};
 pub use policy::{Policy, PolicyBuilder};

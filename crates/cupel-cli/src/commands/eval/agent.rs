@@ -90,7 +90,7 @@ impl Agent {
             Method::Fit
         };
         let method = |policy: NamedPolicy| {
-            let NamedPolicy { name, policy } = self.trimming.options().apply(policy)?;
+            let NamedPolicy { name, policy } = self.trimming.options.apply(policy)?;
             Ok(method(EvalPolicy::new(name, policy)))
         };
         if self.policy.is_empty() {

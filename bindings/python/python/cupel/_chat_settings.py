@@ -1,0 +1,31 @@
+"""The settings for chats. Written by `cargo xtask schema`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, TypedDict
+
+
+class ChatSettings(TypedDict, total=False):
+    """How a chat is trimmed; see docs/policies.md. None is the policy's setting."""
+
+    pin: str | int | Iterable[str | int] | None
+    """Messages that always stay: 0,3-5,role:system."""
+
+    keep_task: bool | None
+    """Always keep the task, the first user turn."""
+
+    max_result: int | str | None
+    """Shorten every tool result to this, even if all fits."""
+
+    shorten: Literal["off", "old", "all"] | None
+    """Texts that may be shortened: off, old or all."""
+
+    marker: str | None
+    """Text in the place of dropped messages; off for none."""
+
+    step: int | str | None
+    """Cut in steps of this many tokens."""
+
+    strict: bool | None
+    """Drop what the provider rejects, even if all fits."""
