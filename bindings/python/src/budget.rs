@@ -73,14 +73,10 @@ impl Budget {
 
     #[getter]
     fn reserved_slots(&self) -> BTreeMap<String, i64> {
-        let mut slots = BTreeMap::new();
-        let given = self.0.reserved_slots();
-        let mut kinds: Vec<&ContextKind> = given.keys().collect();
-        kinds.sort();
-        for kind in kinds {
-            slots.insert(kind.as_str().to_owned(), given[kind]);
-        }
+        let slots = self.0.reserved_slots().iter();
         slots
+            .map(|(kind, tokens)| (kind.as_str().to_owned(), *tokens))
+            .collect()
     }
 
     #[getter]

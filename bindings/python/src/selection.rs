@@ -6,8 +6,8 @@ use arrow_array::RecordBatch;
 use arrow_schema::Schema;
 use cupel::config::RequestConfig;
 use cupel::{
-    ContextBudget, ContextItem, CupelError, Decisions, DiagnosticTraceCollector, SelectionReport,
-    TraceDetailLevel,
+    ContextBudget, ContextItem, CupelError, Decisions, DiagnosticTraceCollector, ExclusionReason,
+    InclusionReason, SelectionReport, TraceDetailLevel,
 };
 use cupel_app::{
     FitAnswer, NamedPolicy, Options, Prepared, Scope, SelectAnswer, Source, missing_times,
@@ -17,7 +17,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList, PyString, PyType};
 use pyo3_arrow::PyTable;
 use self_cell::self_cell;
-use serde::Serialize;
 
 use crate::columns::{self, DecisionColumns};
 use crate::item::{Candidates, Item};
@@ -287,11 +286,25 @@ impl Report {
         }
     }
 
+    /// Returns what was decided about every candidate: the window in its order, then the others.
+    fn decided(&self) -> Vec<Row> {
+        match &self.0 {
+            Run::Select { owned, .. } => Row::of_run(owned.borrow_dependent()),
+            Run::Fit(fitted) => Row::of_fit(fitted),
+        }
+    }
+
     fn batch(&self) -> PyResult<RecordBatch> {
         let mut columns = DecisionColumns::with_capacity(self.rows());
-        match &self.0 {
-            Run::Select { owned, .. } => columns.append(owned.borrow_dependent()),
-            Run::Fit(fitted) => append_fit(fitted, &mut columns),
+        let mut rows = self.decided();
+        rows.sort_unstable_by_key(|row| row.index);
+        for row in &rows {
+            let (status, reason) = match &row.reason {
+                Reason::Included(reason) => ("included", reason.name()),
+                Reason::Excluded(reason) => ("excluded", reason.name()),
+            };
+            let place = (row.index, row.rank, row.score);
+            columns.append_row(place, status, reason, row.position, row.tokens);
         }
         let schema = Arc::new(Schema::new(columns::fields()));
         RecordBatch::try_new(schema, columns.finish())
@@ -299,58 +312,88 @@ impl Report {
     }
 }
 
-/// Appends the rows of a fitted chat, in the order of its messages.
-fn append_fit(fitted: &FittedChat, columns: &mut DecisionColumns) {
-    let answer = &fitted.answer;
-    let included = answer.kept.iter().zip(&fitted.report.included);
-    let mut included = included.enumerate().peekable();
-    let mut dropped = answer.dropped.iter();
-    for index in 0..fitted.scores.len() {
-        let (rank, score) = (fitted.ranks[index], fitted.scores[index]);
-        match included.next_if(|(_, (kept, _))| **kept == index) {
-            Some((position, (_, entry))) => columns.append_row(
-                (index, rank, score),
-                "included",
-                entry.reason.name(),
+/// What was decided about a candidate.
+struct Row {
+    index: usize,
+    rank: Option<usize>,
+    score: f64,
+    reason: Reason,
+    /// The place in the window; `None` if it is not in it.
+    position: Option<usize>,
+    tokens: i64,
+}
+
+enum Reason {
+    Included(InclusionReason),
+    Excluded(ExclusionReason),
+}
+
+impl Row {
+    /// Returns the rows of a run: the window in its order, then the others as a report lists them.
+    fn of_run(decisions: &Decisions<'_>) -> Vec<Self> {
+        let window = decisions.window().iter().copied();
+        let rows = window.chain(decisions.excluded()).filter_map(|index| {
+            let included = decisions.inclusion(index).map(Reason::Included);
+            Some(Self {
+                index,
+                rank: decisions.rank(index),
+                score: decisions.score(index),
+                reason: included.or_else(|| decisions.exclusion(index).map(Reason::Excluded))?,
+                position: decisions.position(index),
+                tokens: decisions.item(index).tokens(),
+            })
+        });
+        rows.collect()
+    }
+
+    /// Returns the rows of a fitted chat: the window, then the dropped messages.
+    fn of_fit(fitted: &FittedChat) -> Vec<Self> {
+        let row = |index: usize, score, reason, position, tokens| Self {
+            index,
+            rank: fitted.ranks[index],
+            score,
+            reason,
+            position,
+            tokens,
+        };
+        let kept = fitted.answer.kept.iter().zip(&fitted.report.included);
+        let kept = kept.enumerate().map(|(position, (&index, entry))| {
+            let reason = Reason::Included(entry.reason);
+            row(
+                index,
+                entry.score,
+                reason,
                 Some(position),
                 entry.item.tokens(),
-            ),
-            None => {
-                let Some(entry) = dropped.next() else {
-                    continue;
-                };
-                columns.append_row(
-                    (index, rank, score),
-                    "excluded",
-                    entry.reason.name(),
-                    None,
-                    entry.tokens,
-                );
-            }
-        }
+            )
+        });
+        let dropped = fitted.answer.dropped.iter().map(|entry| {
+            let reason = Reason::Excluded(entry.reason.clone());
+            row(
+                entry.index,
+                fitted.scores[entry.index],
+                reason,
+                None,
+                entry.tokens,
+            )
+        });
+        kept.chain(dropped).collect()
     }
 }
 
-/// An entry of a report.
-#[derive(Debug, Clone, Copy)]
-struct Entry<R> {
-    index: usize,
-    score: f64,
-    reason: R,
-}
-
-/// Returns entries of a report as dicts.
-fn listed<R: Serialize>(
-    py: Python<'_>,
-    entries: impl Iterator<Item = Entry<R>>,
-) -> PyResult<Bound<'_, PyList>> {
+/// Returns rows as dicts.
+fn listed<'py>(py: Python<'py>, rows: impl Iterator<Item = Row>) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
-    for entry in entries {
+    for row in rows {
         let fields = PyDict::new(py);
-        fields.set_item("index", entry.index)?;
+        fields.set_item("index", row.index)?;
         // A score that is not finite is a float here, and a string in JSON.
-        fields.set_item("score", entry.score)?;
-        fields.set_item("reason", answer(py, &entry.reason)?)?;
+        fields.set_item("score", row.score)?;
+        let reason = match &row.reason {
+            Reason::Included(reason) => answer(py, reason)?,
+            Reason::Excluded(reason) => answer(py, reason)?,
+        };
+        fields.set_item("reason", reason)?;
         list.append(fields)?;
     }
     Ok(list)
@@ -418,54 +461,23 @@ impl Report {
     /// The candidates in the window, in its order: position, score and reason.
     #[getter]
     fn included<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        match &self.0 {
-            Run::Select { owned, .. } => {
-                let decisions = owned.borrow_dependent();
-                let window = decisions.window().iter().copied();
-                let entries = window.map(|index| Entry {
-                    index,
-                    score: decisions.score(index),
-                    reason: decisions.inclusion(index),
-                });
-                listed(py, entries)
-            }
-            Run::Fit(fitted) => {
-                let kept = fitted.answer.kept.iter().copied();
-                let entries = kept.zip(&fitted.report.included);
-                let entries = entries.map(|(index, entry)| Entry {
-                    index,
-                    score: entry.score,
-                    reason: &entry.reason,
-                });
-                listed(py, entries)
-            }
-        }
+        listed(
+            py,
+            self.decided()
+                .into_iter()
+                .filter(|row| row.position.is_some()),
+        )
     }
 
     /// The other candidates: position, score and reason.
     #[getter]
     fn excluded<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        match &self.0 {
-            Run::Select { owned, .. } => {
-                let decisions = owned.borrow_dependent();
-                let excluded = decisions.excluded().into_iter();
-                let entries = excluded.map(|index| Entry {
-                    index,
-                    score: decisions.score(index),
-                    reason: decisions.exclusion(index),
-                });
-                listed(py, entries)
-            }
-            Run::Fit(fitted) => {
-                let dropped = fitted.answer.dropped.iter();
-                let entries = dropped.map(|entry| Entry {
-                    index: entry.index,
-                    score: fitted.scores[entry.index],
-                    reason: &entry.reason,
-                });
-                listed(py, entries)
-            }
-        }
+        listed(
+            py,
+            self.decided()
+                .into_iter()
+                .filter(|row| row.position.is_none()),
+        )
     }
 
     /// Returns a self-contained web page that explains the window at every budget.

@@ -6,7 +6,7 @@
 use std::{collections::BTreeMap, fmt, ops::Not, str::FromStr};
 
 use chrono::{DateTime, Utc};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::json;
 
 /// One candidate.
@@ -332,7 +332,7 @@ pub struct Selected {
 }
 
 /// A count requirement that could not be met.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Shortfall {
     /// The kind as configured.
     pub kind: String,
@@ -406,7 +406,7 @@ pub enum Field {
 }
 
 /// One trace event.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Event {
     /// The wire name of the stage.
     pub stage: String,
@@ -417,7 +417,7 @@ pub struct Event {
 }
 
 /// An accepted overflow.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Overflow {
     /// How far the merged items exceed the limit.
     pub tokens_over_budget: i64,
@@ -426,12 +426,14 @@ pub struct Overflow {
 }
 
 /// An error.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Failure {
     /// Whether building a strategy, budget or item failed, before anything ran.
+    #[serde(default)]
     pub at_construction: bool,
     /// The error's variant name: `ScorerConfig`, `TableTooLarge`, ...
     pub code: String,
     /// The rendered message.
+    #[serde(default)]
     pub message: String,
 }

@@ -1,6 +1,5 @@
 //! Runs the policy over the requests of a segment.
 
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -130,13 +129,6 @@ impl From<CellError> for Unnamed {
     }
 }
 
-/// Kinds and sources by name: a log has few of them, and each one is an allocation.
-#[derive(Default)]
-struct Labels<'a> {
-    kinds: HashMap<&'a str, ContextKind>,
-    sources: HashMap<&'a str, ContextSource>,
-}
-
 impl Settings {
     /// Runs the policy over some requests of a batch and returns their decisions as a batch.
     pub(super) fn run(
@@ -147,10 +139,9 @@ impl Settings {
     ) -> Result<RecordBatch, RequestError> {
         let mut columns = DecisionColumns::with_capacity(items);
         let mut ids = Vec::with_capacity(items);
-        let mut labels = Labels::default();
         for request in requests {
             let row = batch.row(request);
-            let rows = match self.select(batch, request, &mut labels, &mut columns) {
+            let rows = match self.select(batch, request, &mut columns) {
                 Ok(rows) => rows,
                 Err(error) => {
                     let request = named(batch.ids, row);
@@ -178,17 +169,15 @@ impl Settings {
     }
 
     /// Runs the policy over one request, appends its decisions and returns their number.
-    fn select<'a>(
+    fn select(
         &self,
-        batch: &Batch<'a>,
+        batch: &Batch<'_>,
         request: usize,
-        labels: &mut Labels<'a>,
         columns: &mut DecisionColumns,
     ) -> Result<usize, Unnamed> {
         let len = batch.len(request)?;
-        let items: Result<Vec<ContextItem>, CellError> = (0..len)
-            .map(|at| self.item(batch, request, at, labels))
-            .collect();
+        let items: Result<Vec<ContextItem>, CellError> =
+            (0..len).map(|at| self.item(batch, request, at)).collect();
         let items = items?;
         let budget = match (batch.budget(request)?, &self.budget) {
             (Some(tokens), Some(budget)) => &budget.with_limits(tokens, tokens)?,
@@ -208,13 +197,7 @@ impl Settings {
         Ok(len)
     }
 
-    fn item<'a>(
-        &self,
-        batch: &Batch<'a>,
-        request: usize,
-        at: usize,
-        labels: &mut Labels<'a>,
-    ) -> Result<ContextItem, CellError> {
+    fn item(&self, batch: &Batch<'_>, request: usize, at: usize) -> Result<ContextItem, CellError> {
         /// Returns the value of a column; `None` if it is null or the column is absent.
         macro_rules! value {
             ($column:ident) => {
@@ -254,43 +237,30 @@ impl Settings {
         };
         let mut item = ContextItem::builder(content, tokens);
         if let Some(kind) = value!(kind) {
-            let known = labels.kinds.get(kind).cloned();
-            let found = known.map_or_else(|| ContextKind::new(kind), Ok);
-            let found = found.map_err(|error| invalid("kind", error.to_string()))?;
-            labels.kinds.entry(kind).or_insert_with(|| found.clone());
-            item = item.kind(found);
+            let kind = ContextKind::new(kind);
+            item = item.kind(kind.map_err(|error| invalid("kind", error.to_string()))?);
         }
         if let Some(source) = value!(source) {
-            let known = labels.sources.get(source).cloned();
-            let found = known.map_or_else(|| ContextSource::new(source), Ok);
-            let found = found.map_err(|error| invalid("source", error.to_string()))?;
-            labels
-                .sources
-                .entry(source)
-                .or_insert_with(|| found.clone());
-            item = item.source(found);
+            let source = ContextSource::new(source);
+            item = item.source(source.map_err(|error| invalid("source", error.to_string()))?);
         }
-        if let Some(priority) = value!(priority) {
-            item = item.priority(priority);
+        /// Sets the fields of the item that have a value.
+        macro_rules! set {
+            ($($field:ident),*) => {
+                $(if let Some(value) = value!($field) {
+                    item = item.$field(value);
+                })*
+            };
         }
-        if let Some(tags) = value!(tags) {
-            item = item.tags(tags);
-        }
-        if let Some(metadata) = value!(metadata) {
-            item = item.metadata(metadata);
-        }
-        if let Some(timestamp) = value!(timestamp) {
-            item = item.timestamp(timestamp);
-        }
-        if let Some(hint) = value!(hint) {
-            item = item.future_relevance_hint(hint);
-        }
-        if let Some(pinned) = value!(pinned) {
-            item = item.pinned(pinned);
-        }
-        if let Some(tokens) = value!(original_tokens) {
-            item = item.original_tokens(tokens);
-        }
+        set!(
+            priority,
+            tags,
+            metadata,
+            timestamp,
+            future_relevance_hint,
+            pinned,
+            original_tokens
+        );
         for view in value!(views).into_iter().flatten() {
             let tokens = view
                 .tokens

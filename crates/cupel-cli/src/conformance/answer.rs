@@ -20,7 +20,7 @@ pub(super) fn parse(text: &str, task: &Task) -> Result<Observation, Unsupported>
         return Err(Unsupported(reason));
     }
     Ok(match (answer.error, task) {
-        (Some(error), _) => Observation::Failed(error.into()),
+        (Some(error), _) => Observation::Failed(error),
         (None, Task::Score { .. }) => match answer.scores {
             Some(scores) => Observation::Scores(scores.into_iter().map(|score| score.0).collect()),
             None => missing("scores"),
@@ -28,7 +28,7 @@ pub(super) fn parse(text: &str, task: &Task) -> Result<Observation, Unsupported>
         (None, Task::Slice { .. }) => match answer.kept {
             Some(kept) => Observation::Selected(Selected {
                 kept,
-                shortfalls: answer.shortfalls.map(shortfalls),
+                shortfalls: answer.shortfalls,
                 cap_rejected: answer.cap_rejected,
             }),
             None => missing("kept"),
@@ -43,10 +43,7 @@ pub(super) fn parse(text: &str, task: &Task) -> Result<Observation, Unsupported>
                 report: report(answer.included, answer.excluded, answer.report),
                 overflow: match answer.overflow {
                     AcceptedOverflow::Unobserved => None,
-                    AcceptedOverflow::Observed(over) => Some(over.map(|over| Overflow {
-                        tokens_over_budget: over.tokens_over_budget,
-                        items: over.items,
-                    })),
+                    AcceptedOverflow::Observed(over) => Some(over),
                 },
             }),
             None => missing("selected"),
@@ -71,10 +68,10 @@ fn missing(key: &str) -> Observation {
 #[derive(Deserialize)]
 struct Answer {
     unsupported: Option<String>,
-    error: Option<Error>,
+    error: Option<Failure>,
     scores: Option<Vec<Number>>,
     kept: Option<Vec<usize>>,
-    shortfalls: Option<Vec<ShortfallEntry>>,
+    shortfalls: Option<Vec<Shortfall>>,
     cap_rejected: Option<Vec<usize>>,
     order: Option<Vec<usize>>,
     selected: Option<Vec<Entry>>,
@@ -90,32 +87,13 @@ struct Answer {
 enum AcceptedOverflow {
     #[default]
     Unobserved,
-    Observed(Option<OverflowEntry>),
+    Observed(Option<Overflow>),
 }
 
 /// A key whose value is null is observed too.
 impl<'de> Deserialize<'de> for AcceptedOverflow {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Option::deserialize(deserializer).map(Self::Observed)
-    }
-}
-
-#[derive(Deserialize)]
-struct Error {
-    code: String,
-    #[serde(default)]
-    message: String,
-    #[serde(default)]
-    at_construction: bool,
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        Self {
-            at_construction: error.at_construction,
-            code: error.code,
-            message: error.message,
-        }
     }
 }
 
@@ -179,30 +157,9 @@ struct Totals {
     total_candidates: usize,
     total_tokens_considered: i64,
     #[serde(default)]
-    count_requirement_shortfalls: Vec<ShortfallEntry>,
+    count_requirement_shortfalls: Vec<Shortfall>,
     #[serde(default)]
-    events: Option<Vec<EventEntry>>,
-}
-
-#[derive(Deserialize)]
-struct EventEntry {
-    stage: String,
-    item_count: usize,
-    #[serde(default)]
-    message: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct ShortfallEntry {
-    kind: String,
-    required_count: usize,
-    satisfied_count: usize,
-}
-
-#[derive(Deserialize)]
-struct OverflowEntry {
-    tokens_over_budget: i64,
-    items: Vec<usize>,
+    events: Option<Vec<Event>>,
 }
 
 /// A number; one that is not finite is a string.
@@ -224,16 +181,6 @@ impl<'de> Deserialize<'de> for Number {
             serde::de::Error::custom("expected a number, or \"NaN\", \"inf\" or \"-inf\"")
         })
     }
-}
-
-fn shortfalls(shortfalls: Vec<ShortfallEntry>) -> Vec<Shortfall> {
-    let shortfalls = shortfalls.into_iter();
-    let shortfalls = shortfalls.map(|short| Shortfall {
-        kind: short.kind,
-        required_count: short.required_count,
-        satisfied_count: short.satisfied_count,
-    });
-    shortfalls.collect()
 }
 
 /// Returns the report if the answer has all its parts.
@@ -258,20 +205,12 @@ fn report(
             fields,
         }
     });
-    let events = totals.events.map(|events| {
-        let events = events.into_iter().map(|event| Event {
-            stage: event.stage,
-            item_count: event.item_count,
-            message: event.message,
-        });
-        events.collect()
-    });
     Some(Report {
         included: included.collect(),
         excluded: excluded.collect(),
         total_candidates: totals.total_candidates,
         total_tokens_considered: totals.total_tokens_considered,
-        shortfalls: shortfalls(totals.count_requirement_shortfalls),
-        events,
+        shortfalls: totals.count_requirement_shortfalls,
+        events: totals.events,
     })
 }
