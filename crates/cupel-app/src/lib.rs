@@ -78,7 +78,7 @@ pub use notice::Notice;
 pub use options::{ChatOptions, Options, ReadOptions, check_ladder};
 pub use policy::{NamedPolicy, find_config};
 pub use prepared::{Content, Prepared, PreparedSession, Scope, Setting, Variant};
-pub use questions::{Answered, Arguments, ask};
+pub use questions::*;
 pub use run::{Overflow, Run, SelectAnswer};
 pub use search::{Passage, SearchAnswer, scorer_named, search, term, words};
 pub use source::Source;

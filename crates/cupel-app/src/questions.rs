@@ -1,6 +1,7 @@
 //! The questions by name, for doors whose callers name what they ask: a function of a package, a path of a server.
 //!
-//! [`ask`] has one arm per question. A door with code per question calls the methods of [`Prepared`] instead.
+//! [`ask`] has one arm per question. A door with code per question calls the methods of [`Prepared`] instead. A
+//! question of a few lines is here as a whole, with its answer.
 
 use serde::Serialize;
 use serde_json::Value;

@@ -35,6 +35,28 @@ fn agrees(shown: &[String], lines: &[&str]) -> bool {
     }
 }
 
+/// The list is that of `cupel --help`; `INSTA_UPDATE=always`, as for snapshots, writes it.
+#[test]
+fn the_guide_lists_the_subcommands() {
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/documents/command.md");
+    let text = std::fs::read_to_string(&guide).expect("the document is there");
+    let help = crate::sandbox::Sandbox::new().run(&["--help"]).out;
+    let between = |text: &str, from: &str, to: &str| {
+        let start = text.find(from).expect("the list has a start");
+        let end = text[start..].find(to).expect("the list has an end");
+        text[start..start + end].trim_end().to_owned()
+    };
+    let (shown, listed) = (
+        between(&text, "Everyday:", "```"),
+        between(&help, "Everyday:", "Options:"),
+    );
+    if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
+        std::fs::write(guide, text.replace(&shown, &listed)).expect("the document is written");
+        return;
+    }
+    assert_eq!(shown, listed);
+}
+
 #[test]
 fn every_example_of_the_guide_prints_what_it_shows() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

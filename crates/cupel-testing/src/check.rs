@@ -10,6 +10,9 @@ use cupel::{
 
 use crate::SelectionReportAssertionError;
 
+/// What a check returns: itself, for the next one, or what failed.
+pub type Checked<T> = Result<T, SelectionReportAssertionError>;
+
 /// The assertions as checks that return a result instead of panicking.
 ///
 /// [`check`](crate::SelectionReportAssertions::check) makes one from a report. A check that passes
@@ -52,10 +55,7 @@ impl<'a> SelectionReportCheck<'a> {
     }
 
     /// Checks that an included item has the kind.
-    pub fn include_item_with_kind(
-        self,
-        kind: ContextKind,
-    ) -> Result<Self, SelectionReportAssertionError> {
+    pub fn include_item_with_kind(self, kind: ContextKind) -> Checked<Self> {
         self.result(self.included_kinds().any(|other| *other == kind), || {
             format!(
                 "IncludeItemWithKind({kind}) failed: Included contained 0 items with Kind={kind}. \
@@ -67,10 +67,7 @@ impl<'a> SelectionReportCheck<'a> {
     }
 
     /// Checks that an included entry satisfies the predicate.
-    pub fn include_item_matching(
-        self,
-        predicate: impl Fn(&IncludedItem) -> bool,
-    ) -> Result<Self, SelectionReportAssertionError> {
+    pub fn include_item_matching(self, predicate: impl Fn(&IncludedItem) -> bool) -> Checked<Self> {
         let included = &self.report.included;
         self.result(included.iter().any(predicate), || {
             let entries = included
@@ -81,11 +78,7 @@ impl<'a> SelectionReportCheck<'a> {
     }
 
     /// Checks that exactly `n` included items have the kind.
-    pub fn include_exactly_n_items_with_kind(
-        self,
-        kind: ContextKind,
-        n: usize,
-    ) -> Result<Self, SelectionReportAssertionError> {
+    pub fn include_exactly_n_items_with_kind(self, kind: ContextKind, n: usize) -> Checked<Self> {
         let actual = self
             .included_kinds()
             .filter(|other| **other == kind)
@@ -101,10 +94,7 @@ impl<'a> SelectionReportCheck<'a> {
     }
 
     /// Checks that an excluded item has a reason of the given variant.
-    pub fn exclude_item_with_reason(
-        self,
-        reason: ExclusionReason,
-    ) -> Result<Self, SelectionReportAssertionError> {
+    pub fn exclude_item_with_reason(self, reason: ExclusionReason) -> Checked<Self> {
         self.exclude_with_reason("ExcludeItemWithReason", reason.name(), |other| {
             same_variant(other, &reason)
         })
@@ -115,7 +105,7 @@ impl<'a> SelectionReportCheck<'a> {
         self,
         predicate: impl Fn(&ExcludedItem) -> bool,
         reason: ExclusionReason,
-    ) -> Result<Self, SelectionReportAssertionError> {
+    ) -> Checked<Self> {
         let matched = self.excluded_matching(predicate);
         let mut reasons = matched.iter().map(|entry| &entry.reason);
         self.result(reasons.any(|other| same_variant(other, &reason)), || {
@@ -136,7 +126,7 @@ impl<'a> SelectionReportCheck<'a> {
         predicate: impl Fn(&ExcludedItem) -> bool,
         expected_item_tokens: i64,
         expected_available_tokens: i64,
-    ) -> Result<Self, SelectionReportAssertionError> {
+    ) -> Checked<Self> {
         let expected = (expected_item_tokens, expected_available_tokens);
         let matched = self.excluded_matching(predicate);
         let details: Vec<(i64, i64)> = matched
@@ -165,10 +155,7 @@ impl<'a> SelectionReportCheck<'a> {
     }
 
     /// Checks that no excluded item has the kind.
-    pub fn have_no_exclusions_for_kind(
-        self,
-        kind: ContextKind,
-    ) -> Result<Self, SelectionReportAssertionError> {
+    pub fn have_no_exclusions_for_kind(self, kind: ContextKind) -> Checked<Self> {
         let matched = self.excluded_matching(|entry| *entry.item.kind() == kind);
         let Some(first) = matched.first() else {
             return Ok(self);
@@ -183,10 +170,7 @@ impl<'a> SelectionReportCheck<'a> {
     }
 
     /// Checks that at least `n` items are excluded.
-    pub fn have_at_least_n_exclusions(
-        self,
-        n: usize,
-    ) -> Result<Self, SelectionReportAssertionError> {
+    pub fn have_at_least_n_exclusions(self, n: usize) -> Checked<Self> {
         let actual = self.report.excluded.len();
         self.result(actual >= n, || {
             format!(
@@ -197,9 +181,7 @@ impl<'a> SelectionReportCheck<'a> {
     }
 
     /// Checks that no excluded item has a higher score than the one before it.
-    pub fn excluded_items_are_sorted_by_score_descending(
-        self,
-    ) -> Result<Self, SelectionReportAssertionError> {
+    pub fn excluded_items_are_sorted_by_score_descending(self) -> Checked<Self> {
         let excluded = &self.report.excluded;
         let mut pairs = excluded.windows(2);
         let Some(index) = pairs.position(|pair| is_higher(pair[1].score, pair[0].score)) else {
@@ -220,7 +202,7 @@ impl<'a> SelectionReportCheck<'a> {
         self,
         threshold: f64,
         budget: &ContextBudget,
-    ) -> Result<Self, SelectionReportAssertionError> {
+    ) -> Checked<Self> {
         let actual = budget_utilization(self.report, budget);
         self.result(actual >= threshold, || {
             let tokens = self.report.included.iter().map(|entry| entry.item.tokens());
@@ -235,7 +217,7 @@ impl<'a> SelectionReportCheck<'a> {
     }
 
     /// Checks that at least `n` distinct kinds are included.
-    pub fn have_kind_coverage_count(self, n: usize) -> Result<Self, SelectionReportAssertionError> {
+    pub fn have_kind_coverage_count(self, n: usize) -> Checked<Self> {
         let kinds = distinct(self.included_kinds());
         self.result(kinds.len() >= n, || {
             format!(
@@ -249,10 +231,7 @@ impl<'a> SelectionReportCheck<'a> {
     }
 
     /// Checks that the first or the last included entry satisfies the predicate.
-    pub fn place_item_at_edge(
-        self,
-        predicate: impl Fn(&IncludedItem) -> bool,
-    ) -> Result<Self, SelectionReportAssertionError> {
+    pub fn place_item_at_edge(self, predicate: impl Fn(&IncludedItem) -> bool) -> Checked<Self> {
         let included = &self.report.included;
         let mut edges = included.first().into_iter().chain(included.last());
         self.result(edges.any(&predicate), || match included.iter().position(predicate) {
@@ -268,10 +247,7 @@ impl<'a> SelectionReportCheck<'a> {
     }
 
     /// Checks that the `n` outermost positions hold scores no lower than the `n`-th highest.
-    pub fn place_top_n_scored_at_edges(
-        self,
-        n: usize,
-    ) -> Result<Self, SelectionReportAssertionError> {
+    pub fn place_top_n_scored_at_edges(self, n: usize) -> Checked<Self> {
         let included = &self.report.included;
         let count = included.len();
         let mut top: Vec<usize> = (0..count).collect();
@@ -305,7 +281,7 @@ impl<'a> SelectionReportCheck<'a> {
     }
 
     /// Checks that exactly `n` items are included.
-    pub fn include_exactly_n_items(self, n: usize) -> Result<Self, SelectionReportAssertionError> {
+    pub fn include_exactly_n_items(self, n: usize) -> Checked<Self> {
         let actual = self.report.included.len();
         self.result(actual == n, || {
             format!(
@@ -316,10 +292,7 @@ impl<'a> SelectionReportCheck<'a> {
     }
 
     /// Checks that an included item has the reason.
-    pub fn include_item_with_reason(
-        self,
-        reason: InclusionReason,
-    ) -> Result<Self, SelectionReportAssertionError> {
+    pub fn include_item_with_reason(self, reason: InclusionReason) -> Checked<Self> {
         let reasons = self.report.included.iter().map(|entry| entry.reason);
         self.result(reasons.clone().any(|other| other == reason), || {
             let names = reasons.map(|reason| reason.name());
@@ -328,10 +301,7 @@ impl<'a> SelectionReportCheck<'a> {
     }
 
     /// Checks that an excluded entry satisfies the predicate.
-    pub fn exclude_item_matching(
-        self,
-        predicate: impl Fn(&ExcludedItem) -> bool,
-    ) -> Result<Self, SelectionReportAssertionError> {
+    pub fn exclude_item_matching(self, predicate: impl Fn(&ExcludedItem) -> bool) -> Checked<Self> {
         let excluded = &self.report.excluded;
         self.result(excluded.iter().any(predicate), || {
             let entries = excluded
@@ -342,20 +312,14 @@ impl<'a> SelectionReportCheck<'a> {
     }
 
     /// Checks that an excluded item has a reason with this name.
-    pub fn exclude_item_with_reason_named(
-        self,
-        name: &str,
-    ) -> Result<Self, SelectionReportAssertionError> {
+    pub fn exclude_item_with_reason_named(self, name: &str) -> Checked<Self> {
         self.exclude_with_reason("ExcludeItemWithReasonNamed", name, |other| {
             other.name() == name
         })
     }
 
     /// Checks that exactly `n` count requirements were not met.
-    pub fn have_exactly_n_shortfalls(
-        self,
-        n: usize,
-    ) -> Result<Self, SelectionReportAssertionError> {
+    pub fn have_exactly_n_shortfalls(self, n: usize) -> Checked<Self> {
         let shortfalls = &self.report.count_requirement_shortfalls;
         self.result(shortfalls.len() == n, || {
             let described = shortfalls.iter().map(|shortfall| {
@@ -371,11 +335,7 @@ impl<'a> SelectionReportCheck<'a> {
         })
     }
 
-    fn result(
-        self,
-        holds: bool,
-        message: impl FnOnce() -> String,
-    ) -> Result<Self, SelectionReportAssertionError> {
+    fn result(self, holds: bool, message: impl FnOnce() -> String) -> Checked<Self> {
         if holds {
             Ok(self)
         } else {
@@ -388,7 +348,7 @@ impl<'a> SelectionReportCheck<'a> {
         assertion: &str,
         reason: &str,
         matches: impl Fn(&ExclusionReason) -> bool,
-    ) -> Result<Self, SelectionReportAssertionError> {
+    ) -> Checked<Self> {
         let mut reasons = self.report.excluded.iter().map(|entry| &entry.reason);
         let names = reasons.clone().map(ExclusionReason::name);
         self.result(reasons.any(matches), || {

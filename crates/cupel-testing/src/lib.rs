@@ -72,7 +72,7 @@ pub mod fixture;
 pub mod laws;
 
 pub use chain::SelectionReportAssertionChain;
-pub use check::SelectionReportCheck;
+pub use check::{Checked, SelectionReportCheck};
 pub use error::SelectionReportAssertionError;
 
 /// Adds assertions to a report.

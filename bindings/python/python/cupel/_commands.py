@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 
-def _ask(question: str, data: Any, options: Mapping[str, Any], **parameters: Any) -> Any:
+def _ask(question: str, data: Any, options: Mapping[str, Any], **parameters: Any) -> dict[str, Any]:
     return _cupel.ask(question, as_input(data), parameters, options)
 
 

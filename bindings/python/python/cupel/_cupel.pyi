@@ -334,7 +334,7 @@ def ask(
     data: object,
     arguments: Mapping[str, Any],
     others: Mapping[str, Any],
-) -> Any: ...
+) -> dict[str, Any]: ...
 def evaluate(
     transcripts: Sequence[Any],
     policies: Iterable[_PolicyLike],
