@@ -382,7 +382,7 @@ impl Row {
 }
 
 /// Returns rows as dicts.
-fn listed<'py>(py: Python<'py>, rows: impl Iterator<Item = Row>) -> PyResult<Bound<'py, PyList>> {
+fn listed(py: Python<'_>, rows: impl Iterator<Item = Row>) -> PyResult<Bound<'_, PyList>> {
     let list = PyList::empty(py);
     for row in rows {
         let fields = PyDict::new(py);

@@ -197,9 +197,10 @@ impl Data for ChatSettings {
             };
             members.push((setting.name().to_owned(), written));
         }
-        match members.is_empty() {
-            true => RawValue::Null,
-            false => RawValue::Map(members),
+        if members.is_empty() {
+            RawValue::Null
+        } else {
+            RawValue::Map(members)
         }
     }
 }
