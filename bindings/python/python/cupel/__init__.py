@@ -7,7 +7,7 @@
 """
 
 from cupel import _commands
-from cupel._commands import *  # noqa: F403
+from cupel._commands import *  # noqa: F403  # pyright: ignore[reportWildcardImportFromLibrary]
 from cupel._cupel import (
     Budget,
     Choice,
