@@ -45,7 +45,8 @@ mod tests {
             "### A chat format (shape)",
             "### The token count of one content block type",
             "### A subcommand",
-            "### An option of a question",
+            "### An option for chats",
+            "### Another argument of a question",
         ] {
             assert!(!paths(section(&text, heading)).is_empty(), "{heading}");
         }
