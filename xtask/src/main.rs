@@ -43,7 +43,7 @@ Commands:
   wheel         Builds the wheel of a release into target/wheels
   screenshot    Writes docs/images/explain-*.png, screenshots of such a page
   coverage      Writes spec/coverage.md: the vectors and tests that prove each requirement
-  schema        Writes the JSON Schemas of policies and requests to crates/cupel/schema
+  schema        Writes the JSON Schemas of policies, requests and answers
   bench         Compares the library with its peers: [--quick] [--check] [--bars 1,2,3]
   bench-python  Measures the overhead of the Python package over the engine
 ";

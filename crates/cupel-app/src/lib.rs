@@ -16,6 +16,8 @@
 //! | [`count`] | [`CountAnswer`]: tokens |
 //! | [`models`] | [`ModelAnswer`]: the known models |
 //!
+//! An [`Error`] as JSON is an [`ErrorAnswer`]; [`answers_schema`] is the JSON Schema of all of them.
+//!
 //! Every question about a window is a method of a [`Prepared`], so that all of them show the same window. The
 //! crate does no IO, reads no clock and has no global state.
 //!
@@ -52,6 +54,7 @@ mod options;
 mod policy;
 mod prepared;
 mod run;
+mod schema;
 mod search;
 mod source;
 mod sweep;
@@ -64,7 +67,7 @@ pub use budget::{Amount, BudgetOptions, BudgetOrigin, OriginReserve, budget_of};
 pub use compare::{CompareAnswer, ComparedPolicy, Difference, LostItem, MarginalAnswer};
 pub use count::{CountAnswer, Counted, count, count_text, counter_of_model};
 pub use counter::{CounterName, CounterOptions};
-pub use error::{Detail, Error, ErrorClass, Fault, Place, Unexpected};
+pub use error::{Detail, Error, ErrorAnswer, ErrorClass, ErrorObject, Fault, Place, Unexpected};
 pub use explain::{ExplainAnswer, ExplainOneAnswer, ExplainedCandidate, Reason};
 pub use fit::{
     DroppedEntry, Fit, FitAnswer, Session, SessionAnswer, ShortenedEntry, WindowMessage,
@@ -76,6 +79,9 @@ pub use options::{ChatOptions, Options, ReadOptions, check_ladder};
 pub use policy::{NamedPolicy, find_config};
 pub use prepared::{Content, Prepared, PreparedSession, Scope, Setting, Variant};
 pub use run::{Overflow, Run, SelectAnswer};
+#[cfg(feature = "schema")]
+pub use schema::Answer;
+pub use schema::answers_schema;
 pub use search::{Passage, SearchAnswer, scorer_named, search, term, words};
 pub use source::Source;
 pub use sweep::{MinBudget, MinBudgetAnswer, Observer, SweepAnswer};
