@@ -11,6 +11,7 @@ use crate::prepared::Prepared;
 
 /// The windows of several policies, and where they differ.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CompareAnswer {
     /// One entry per policy.
     pub variants: Vec<ComparedPolicy>,
@@ -23,6 +24,7 @@ pub struct CompareAnswer {
 
 /// The window of one policy.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparedPolicy {
     /// The name of the policy.
     pub policy: String,
@@ -36,6 +38,7 @@ pub struct ComparedPolicy {
 
 /// A message or an item that is in some windows only, or shortened in some.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Difference {
     /// Its position.
     pub index: usize,
@@ -50,6 +53,7 @@ pub struct Difference {
 
 /// What a smaller budget loses.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MarginalAnswer {
     /// How many tokens smaller the budget is.
     pub slack: i64,
@@ -59,6 +63,7 @@ pub struct MarginalAnswer {
 
 /// A message or an item that a smaller budget does not include.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LostItem {
     /// Its position.
     pub index: usize,

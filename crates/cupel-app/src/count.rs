@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use cupel::ContextItem;
 use cupel_chat::{Chat, Model, TokenCounter};
-use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::counter::CounterName;
@@ -161,6 +160,11 @@ fn add(sum: &mut [i64], tokens: &[i64]) {
 }
 
 /// Numbers by the name of their counter.
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(inline, with = "BTreeMap<String, i64>")
+)]
 struct ByCounter<'a>(&'a [String], &'a [i64]);
 
 impl Serialize for ByCounter<'_> {
@@ -169,32 +173,79 @@ impl Serialize for ByCounter<'_> {
     }
 }
 
+/// Token counts, by the name of the counter.
+#[derive(Serialize)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename = "CountAnswer")
+)]
+struct WrittenCount<'a> {
+    /// One entry per message or item.
+    items: Vec<WrittenRow<'a>>,
+    /// The totals per kind.
+    kinds: BTreeMap<&'a str, ByCounter<'a>>,
+    /// The request overhead: tools and parameters.
+    overhead: ByCounter<'a>,
+    /// The totals, with the overhead.
+    total: ByCounter<'a>,
+}
+
+/// The counts of one message or item.
+#[derive(Serialize)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename = "CountedEntry")
+)]
+struct WrittenRow<'a> {
+    /// Its position.
+    index: usize,
+    /// The role of a message as written, or the kind of an item.
+    role: &'a str,
+    /// Its kind.
+    kind: &'a str,
+    /// Its tokens, by the name of the counter.
+    tokens: ByCounter<'a>,
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for CountAnswer {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        WrittenCount::schema_name()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        WrittenCount::json_schema(generator)
+    }
+}
+
 /// Writes an object with `items`, `kinds`, `overhead` and `total`; counts are objects by counter.
 impl Serialize for CountAnswer {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Entry<'a> {
-            index: usize,
-            role: &'a str,
-            kind: &'a str,
-            tokens: ByCounter<'a>,
-        }
         let named = |tokens| ByCounter(&self.counters, tokens);
-        let items = self.items.iter().enumerate().map(|(index, row)| Entry {
-            index,
-            role: &row.label,
-            kind: &row.kind,
-            tokens: named(&row.tokens),
-        });
+        let items = self
+            .items
+            .iter()
+            .enumerate()
+            .map(|(index, row)| WrittenRow {
+                index,
+                role: &row.label,
+                kind: &row.kind,
+                tokens: named(&row.tokens),
+            });
         let kinds = self
             .kinds
             .iter()
             .map(|(kind, tokens)| (kind, named(tokens)));
-        let mut map = serializer.serialize_map(Some(4))?;
-        map.serialize_entry("items", &items.collect::<Vec<_>>())?;
-        map.serialize_entry("kinds", &kinds.collect::<BTreeMap<_, _>>())?;
-        map.serialize_entry("overhead", &named(&self.overhead))?;
-        map.serialize_entry("total", &named(&self.total))?;
-        map.end()
+        let written = WrittenCount {
+            items: items.collect(),
+            kinds: kinds
+                .map(|(kind, tokens)| (kind.as_str(), tokens))
+                .collect(),
+            overhead: named(&self.overhead),
+            total: named(&self.total),
+        };
+        written.serialize(serializer)
     }
 }

@@ -33,6 +33,17 @@ pub enum ErrorClass {
     Internal,
 }
 
+impl ErrorClass {
+    /// Returns the exit status of the command.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::OverBudget => 1,
+            Self::InvalidInput => 2,
+            Self::Internal => 3,
+        }
+    }
+}
+
 /// A place in a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Place {
@@ -55,6 +66,85 @@ pub struct Detail {
     pub tokens: i64,
     /// What it is, such as `message 3 (tool)`.
     pub what: String,
+}
+
+/// An error in the place of an answer, in the words of a door.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ErrorAnswer {
+    /// The error.
+    pub error: ErrorObject,
+    /// The `custom_id` of the request, if it has one and is one of many in a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "serde_json::Value"))]
+    pub custom_id: Option<serde_json::Value>,
+}
+
+/// What is wrong, where, and what to do.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ErrorObject {
+    /// What is wrong, in one sentence.
+    pub message: String,
+    /// The exit status of the command: 1 if what must stay is over the budget, 2 if the input or an argument is
+    /// invalid, 3 for an internal error.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 3)))]
+    pub exit_code: u8,
+    /// The name of the text that the error is in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line, from 1; `None` for the whole text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    pub line: Option<usize>,
+    /// The column in characters, from 1; `None` for the whole text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    pub column: Option<usize>,
+    /// The path of keys, such as `policy.scorer.entries[1]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// What the message sums up, each with its tokens, such as `1,310 message 3 (tool)`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub details: Vec<String>,
+    /// What to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub help: Option<String>,
+}
+
+impl ErrorObject {
+    /// Creates an error without a place, details and help.
+    pub fn new(message: impl Into<String>, exit_code: u8) -> Self {
+        Self {
+            message: message.into(),
+            exit_code,
+            file: None,
+            line: None,
+            column: None,
+            path: None,
+            details: Vec::new(),
+            help: None,
+        }
+    }
+
+    /// Sets the place.
+    pub fn at(mut self, place: &Place) -> Self {
+        self.file = Some(place.file.clone());
+        // A line of 0 stands for the whole text.
+        let is_in_line = place.line > 0;
+        self.line = is_in_line.then_some(place.line);
+        self.column = is_in_line.then_some(place.column);
+        self.path = Some(place.path.clone()).filter(|path| !path.is_empty());
+        self
+    }
+
+    /// Sets the details.
+    pub fn with_details(mut self, details: &[Detail]) -> Self {
+        let details = details.iter();
+        let details = details.map(|it| format!("{} {}", grouped(it.tokens), it.what));
+        self.details = details.collect();
+        self
+    }
 }
 
 /// A kind of input that a question does not take.
@@ -255,6 +345,23 @@ impl Error {
             Fault::Run(error) => of_run(error),
             Fault::Internal(_) => ErrorClass::Internal,
             _ => ErrorClass::InvalidInput,
+        }
+    }
+
+    /// Returns the error as it is written in the place of an answer.
+    pub fn answer(&self, dialect: &dyn Dialect) -> ErrorAnswer {
+        let object = ErrorObject::new(self.message(dialect), self.class().exit_code());
+        let object = object.with_details(&self.details());
+        let object = match &self.place {
+            Some(place) => object.at(place),
+            None => object,
+        };
+        ErrorAnswer {
+            error: ErrorObject {
+                help: self.help(dialect),
+                ..object
+            },
+            custom_id: None,
         }
     }
 

@@ -10,6 +10,7 @@ use crate::run::write_score;
 
 /// Why each message or item is in or out.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExplainAnswer {
     /// The name of the policy.
     pub policy: String,
@@ -27,6 +28,7 @@ pub struct ExplainAnswer {
 
 /// A message or an item, and what was decided about it.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExplainedCandidate {
     /// Its position.
     pub index: usize,
@@ -40,14 +42,16 @@ pub struct ExplainedCandidate {
     pub tokens: i64,
     /// Its score; a string if it is not finite.
     #[serde(serialize_with = "write_score")]
+    #[cfg_attr(feature = "schema", schemars(with = "cupel::schema::Float"))]
     pub score: f64,
     /// Why it is in or out.
-    pub reason: Option<Reason>,
+    pub reason: Reason,
 }
 
 /// Why a candidate is in or out.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Reason {
     /// Why it is in.
     In(InclusionReason),
@@ -60,6 +64,33 @@ pub enum Reason {
 #[derive(Debug, Clone, Serialize)]
 #[serde(transparent)]
 pub struct ExplainOneAnswer(Explanation);
+
+/// The schema of an [`Explanation`], except that ranks count from 1.
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for ExplainOneAnswer {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "ExplainOneAnswer".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        use serde_json::Value;
+
+        fn count_from_1(properties: Option<&mut Value>) {
+            let rank = properties.and_then(|it| it.pointer_mut("/rank/description"));
+            if let Some(Value::String(text)) = rank {
+                *text = text.replace("from 0", "from 1");
+            }
+        }
+
+        let mut schema = Explanation::json_schema(generator);
+        let summary = "Everything about one message or item. Ranks count from 1, positions from 0.";
+        schema.insert("description".to_owned(), summary.into());
+        count_from_1(schema.get_mut("properties"));
+        let neighbor = generator.definitions_mut().get_mut("Neighbor");
+        count_from_1(neighbor.and_then(|it| it.get_mut("properties")));
+        schema
+    }
+}
 
 impl Prepared {
     /// Explains why each message or item is in or out.
@@ -77,26 +108,29 @@ impl Prepared {
             budget: self.budget().clone(),
             overhead: self.overhead(),
             tokens_used: self.tokens_of(&decisions),
-            candidates: all.map(|index| self.explained(&decisions, index)).collect(),
+            candidates: all
+                .filter_map(|it| self.explained(&decisions, it))
+                .collect(),
             warnings: self.warnings(&decisions),
         })
     }
 
-    fn explained(&self, decisions: &Decisions<'_>, index: usize) -> ExplainedCandidate {
+    /// Returns what was decided about a candidate; `None` if the run has none at this position.
+    fn explained(&self, decisions: &Decisions<'_>, index: usize) -> Option<ExplainedCandidate> {
         let item = decisions.item(index);
-        let inclusion = decisions.inclusion(index);
-        ExplainedCandidate {
+        let reason = match decisions.inclusion(index) {
+            Some(reason) => Reason::In(reason),
+            None => Reason::Out(decisions.exclusion(index)?),
+        };
+        Some(ExplainedCandidate {
             index,
-            included: inclusion.is_some(),
+            included: matches!(reason, Reason::In(_)),
             role: self.label(index),
             kind: item.kind().clone(),
             tokens: item.tokens(),
             score: decisions.score(index),
-            reason: match inclusion {
-                Some(reason) => Some(Reason::In(reason)),
-                None => decisions.exclusion(index).map(Reason::Out),
-            },
-        }
+            reason,
+        })
     }
 
     /// Explains everything about one message or item. The tokens of the window include its markers.

@@ -23,6 +23,12 @@ pub struct Fit<'p> {
 
 /// The answer to `fit`.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    // What a session adds is there as a whole or not at all.
+    schemars(extend("dependentRequired" = { "reuse": ["rebuilt"], "rebuilt": ["reuse"] }))
+)]
 pub struct FitAnswer {
     /// The positions of the kept messages or items, in ascending order.
     pub kept: Vec<usize>,
@@ -42,6 +48,7 @@ pub struct FitAnswer {
     #[serde(flatten)]
     pub session: Option<SessionAnswer>,
     /// The format of the input, such as `openai` or `items`.
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::ShapeName"))]
     pub shape: &'static str,
     /// The tokens that the window may have.
     pub budget: i64,
@@ -52,11 +59,13 @@ pub struct FitAnswer {
     /// The input with the window in its place, byte for byte where nothing changed; several lines are an array.
     /// `None` unless it was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "serde_json::Value"))]
     pub chat: Option<Box<RawValue>>,
 }
 
 /// A dropped message or item.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DroppedEntry {
     /// Its position.
     pub index: usize,
@@ -70,6 +79,7 @@ pub struct DroppedEntry {
 
 /// A kept message with shortened texts.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ShortenedEntry {
     /// Its position.
     pub index: usize,
@@ -88,6 +98,7 @@ pub struct ShortenedEntry {
 
 /// What a session adds to the answer.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionAnswer {
     /// What the window shares with the one before it; `None` for the first.
     pub reuse: Option<Reuse>,

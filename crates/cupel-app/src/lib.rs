@@ -18,6 +18,8 @@
 //!
 //! [`ask`] answers most of them by name, for doors with one path for all questions.
 //!
+//! An [`Error`] as JSON is an [`ErrorAnswer`]; [`answers_schema`] is the JSON Schema of all of them.
+//!
 //! Every question about a window is a method of a [`Prepared`], so that all of them show the same window. The
 //! crate does no IO, reads no clock and has no global state.
 //!
@@ -55,6 +57,7 @@ mod policy;
 mod prepared;
 mod questions;
 mod run;
+mod schema;
 mod search;
 mod source;
 mod sweep;
@@ -67,7 +70,7 @@ pub use budget::{Amount, BudgetOptions, BudgetOrigin, OriginReserve, budget_of};
 pub use compare::{CompareAnswer, ComparedPolicy, Difference, LostItem, MarginalAnswer};
 pub use count::{CountAnswer, Counted, count, count_text, counter_of_model};
 pub use counter::{CounterName, CounterOptions};
-pub use error::{Detail, Error, ErrorClass, Fault, Place, Unexpected};
+pub use error::{Detail, Error, ErrorAnswer, ErrorClass, ErrorObject, Fault, Place, Unexpected};
 pub use explain::{ExplainAnswer, ExplainOneAnswer, ExplainedCandidate, Reason};
 pub use fit::{
     DroppedEntry, Fit, FitAnswer, Session, SessionAnswer, ShortenedEntry, WindowMessage,
@@ -80,6 +83,9 @@ pub use policy::{NamedPolicy, find_config};
 pub use prepared::{Content, Prepared, PreparedSession, Scope, Setting, Variant};
 pub use questions::*;
 pub use run::{Overflow, Run, SelectAnswer};
+#[cfg(feature = "schema")]
+pub use schema::Answer;
+pub use schema::answers_schema;
 pub use search::{Passage, SearchAnswer, scorer_named, search, term, words};
 pub use source::Source;
 pub use sweep::{MinBudget, MinBudgetAnswer, Observer, SweepAnswer};

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 /// A known model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ModelAnswer {
     /// The name.
     pub name: &'static str,

@@ -18,6 +18,7 @@ pub struct Run<'a> {
 
 /// The decisions about every candidate in JSON.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SelectAnswer<'r> {
     /// The window in order.
     selected: Vec<Selected<'r>>,
@@ -25,32 +26,50 @@ pub struct SelectAnswer<'r> {
     included: Vec<Entry<InclusionReason>>,
     /// The other candidates, best score first.
     excluded: Vec<Entry<ExclusionReason>>,
+    /// The report of the run; absent from a brief answer. The durations of its events are 0 unless times were asked
+    /// for.
     #[serde(skip_serializing_if = "Option::is_none")]
     report: Option<&'r SelectionReport>,
+    /// The overflow that the policy accepts; `None` if the window is within the budget.
     overflow: Option<Overflow>,
 }
 
+/// An item of the window.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Selected<'r> {
+    /// Its position.
     index: usize,
+    /// The item as it is in the window; absent from a brief answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     item: Option<&'r ContextItem>,
 }
 
 /// A candidate with its score and the reason for its inclusion or exclusion.
 #[derive(Debug, Serialize)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename = "CandidateWith{R}")
+)]
 struct Entry<R> {
+    /// Its position.
     index: usize,
+    /// Its score; a string if it is not finite.
     #[serde(serialize_with = "write_score")]
+    #[cfg_attr(feature = "schema", schemars(with = "cupel::schema::Float"))]
     score: f64,
+    /// Why it is in or out.
     reason: R,
 }
 
 /// An overflow that the policy accepts.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Overflow {
     /// The tokens over the budget.
     pub tokens_over_budget: i64,
+    /// The positions of all items of the window: the pinned ones first, then the others by rank.
     items: Vec<usize>,
 }
 

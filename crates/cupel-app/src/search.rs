@@ -13,10 +13,12 @@ use crate::input::{Classified, Input};
 use crate::notice::Notice;
 use crate::options::Options;
 use crate::policy::NamedPolicy;
+use crate::run::write_score;
 use crate::source::Source;
 
 /// The passages that match a question, best first.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SearchAnswer {
     /// The question.
     pub query: String,
@@ -42,6 +44,7 @@ pub struct SearchAnswer {
 
 /// A message or an item that matches.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Passage {
     /// Its position.
     pub index: usize,
@@ -49,7 +52,9 @@ pub struct Passage {
     pub role: String,
     /// Its tokens.
     pub tokens: i64,
-    /// Its score.
+    /// Its score; a string if it is not finite.
+    #[serde(serialize_with = "write_score")]
+    #[cfg_attr(feature = "schema", schemars(with = "cupel::schema::Float"))]
     pub score: f64,
     /// What the score is made of.
     pub parts: Vec<ScorePart>,

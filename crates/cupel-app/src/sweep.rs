@@ -10,6 +10,7 @@ use crate::prepared::Prepared;
 
 /// The window at every budget of a range.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweepAnswer {
     /// The steps, with the tokens of markers, and the budgets of each message or item.
     #[serde(flatten)]
@@ -21,6 +22,7 @@ pub struct SweepAnswer {
 
 /// The smallest budgets from which on messages or items stay.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MinBudgetAnswer {
     /// Whether every budget was tried, not samples.
     pub exact: bool,
@@ -35,6 +37,7 @@ pub struct MinBudgetAnswer {
 
 /// The budgets at which one message or item is included.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MinBudget {
     /// Its position.
     pub index: usize,

@@ -3,3 +3,4 @@
 mod agreement;
 mod answers;
 mod errors;
+mod schema;

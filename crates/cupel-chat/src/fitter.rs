@@ -76,6 +76,7 @@ pub struct SessionWindow<'a> {
 /// The prefix that a window shares, byte for byte, with the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[non_exhaustive]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reuse {
     /// The tokens of the shared prefix.
     pub tokens: i64,
@@ -91,9 +92,11 @@ pub struct Reuse {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Rebuilt {
     /// The message at this position is not the one that earlier windows had there. Decisions about the
     /// messages before it stay.
+    #[cfg_attr(feature = "schema", schemars(title = "HistoryChanged"))]
     HistoryChanged(usize),
     /// The state is that of another policy, chat format or token counter.
     OtherSettings,

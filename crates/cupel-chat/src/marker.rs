@@ -31,6 +31,7 @@ use crate::tokens::{TokenCounter, cost};
 /// if roles would not alternate otherwise.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Marker {
     /// The position of the kept message that it precedes.
     pub before: usize,

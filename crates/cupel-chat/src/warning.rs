@@ -10,6 +10,7 @@ use crate::shape::Start;
 /// A warning about a window; see [`Fitted::warnings`](crate::Fitted::warnings).
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Warning {
     /// What is wrong.
     pub kind: WarningKind,
@@ -21,6 +22,7 @@ pub struct Warning {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum WarningKind {
     /// A kept tool call has no result.
     CallWithoutResult,

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use cupel_app::{Fit, Options, Prepared, Scope, Source};
+use cupel_app::{ErrorAnswer, Fit, Options, Prepared, Scope, Source};
 use cupel_chat::{Chats, Shape};
 use rayon::prelude::*;
 
@@ -132,12 +132,13 @@ fn fit<T>(
 /// Returns what is written in the place of a chat that was not fitted: the error, and the `custom_id` of a line
 /// of a batch.
 pub(crate) fn failed(problem: &Problem, chat: &str) -> String {
-    let mut line = problem.json();
     let chat: serde_json::Value = serde_json::from_str(chat).unwrap_or_default();
-    if let Some(id) = chat.get("custom_id") {
-        line["custom_id"] = id.clone();
-    }
-    line.to_string()
+    let line = ErrorAnswer {
+        custom_id: chat.get("custom_id").cloned(),
+        ..problem.answer()
+    };
+    // As a value, so that the keys are in the order of other errors.
+    serde_json::json!(line).to_string()
 }
 
 /// Fits many chats on all cores and reports them on standard error. Returns the answer or the problem of

@@ -5,8 +5,7 @@ use std::path::Path;
 
 use anstream::adapter::strip_str;
 use cupel::CupelError;
-use cupel_app::{Detail, Error, ErrorClass, Place};
-use serde_json::json;
+use cupel_app::{Detail, Error, ErrorAnswer, ErrorClass, ErrorObject, Place};
 
 use crate::dialect::CommandLine;
 use crate::output::style;
@@ -194,26 +193,24 @@ impl Problem {
 
     /// Returns the problem as a JSON object, as `--json` writes it.
     pub(crate) fn json(&self) -> serde_json::Value {
-        let mut error = json!({ "message": self.message, "exit_code": self.exit as u8 });
-        if let Some(place) = &self.place {
-            error["file"] = place.file.clone().into();
-            if place.line > 0 {
-                error["line"] = place.line.into();
-                error["column"] = place.column.into();
-            }
-            if !place.path.is_empty() {
-                error["path"] = place.path.clone().into();
-            }
+        // Cannot fail: all keys are strings.
+        serde_json::to_value(self.answer()).unwrap_or_default()
+    }
+
+    /// Returns the problem in the place of an answer.
+    pub(crate) fn answer(&self) -> ErrorAnswer {
+        let object = ErrorObject::new(&self.message, self.exit as u8).with_details(&self.details);
+        let object = match &self.place {
+            Some(place) => object.at(place),
+            None => object,
+        };
+        ErrorAnswer {
+            error: ErrorObject {
+                help: self.help.clone(),
+                ..object
+            },
+            custom_id: None,
         }
-        if !self.details.is_empty() {
-            let details = self.details.iter();
-            let details = details.map(|it| format!("{} {}", grouped(it.tokens), it.what));
-            error["details"] = details.collect();
-        }
-        if let Some(help) = &self.help {
-            error["help"] = help.clone().into();
-        }
-        json!({ "error": error })
     }
 }
 

@@ -341,6 +341,7 @@ fn schemas_are_json() {
     for args in [
         &["policy", "schema"][..],
         &["policy", "schema", "--request"],
+        &["policy", "schema", "--answers"],
     ] {
         assert!(sandbox.run(args).json()["$schema"].is_string());
         assert!(sandbox.run(args).out.ends_with("}\n"));

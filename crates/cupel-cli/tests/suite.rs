@@ -14,6 +14,7 @@ mod files;
 mod invisible;
 mod layouts;
 mod sandbox;
+mod schema;
 mod search;
 mod streams;
 mod terminal;

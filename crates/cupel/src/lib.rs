@@ -92,6 +92,8 @@ pub mod model;
 mod order;
 pub mod pipeline;
 pub mod placer;
+#[cfg(feature = "schema")]
+pub mod schema;
 pub mod scorer;
 pub mod slicer;
 mod type_name;

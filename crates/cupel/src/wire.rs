@@ -80,44 +80,65 @@ pub(crate) mod float {
     }
 }
 
-impl Serialize for ContextItem {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let optional = [
-            self.priority().is_some(),
-            self.timestamp().is_some(),
-            self.future_relevance_hint().is_some(),
-            self.original_tokens().is_some(),
-            !self.views().is_empty(),
-        ];
-        let present = optional.into_iter().filter(|present| *present).count();
-        let metadata: BTreeMap<_, _> = self.metadata().iter().collect();
-        let mut fields = serializer.serialize_struct("ContextItem", 7 + present)?;
-        fields.serialize_field("content", self.content())?;
-        fields.serialize_field("tokens", &self.tokens())?;
-        fields.serialize_field("kind", self.kind())?;
-        fields.serialize_field("source", self.source())?;
-        optional_field(&mut fields, "priority", self.priority())?;
-        fields.serialize_field("tags", self.tags())?;
-        fields.serialize_field("metadata", &metadata)?;
-        optional_field(&mut fields, "timestamp", self.timestamp())?;
-        let hint = self.future_relevance_hint().map(float::Float);
-        optional_field(&mut fields, "future_relevance_hint", hint)?;
-        fields.serialize_field("pinned", &self.pinned())?;
-        optional_field(&mut fields, "original_tokens", self.original_tokens())?;
-        let views = (!self.views().is_empty()).then(|| self.views());
-        optional_field(&mut fields, "views", views)?;
-        fields.end()
-    }
+/// An item: a text with its tokens, and what strategies know about it.
+#[derive(serde::Serialize)]
+#[serde(rename = "ContextItem")]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename = "ContextItem")
+)]
+pub(crate) struct WrittenItem<'a> {
+    /// The text.
+    content: &'a str,
+    /// Its tokens.
+    tokens: i64,
+    /// The kind, such as `Message` or `ToolOutput`.
+    kind: &'a ContextKind,
+    /// Where it comes from, such as `Chat` or `Rag`.
+    source: &'a ContextSource,
+    /// The priority; higher is more important.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    priority: Option<i64>,
+    /// The tags.
+    tags: &'a [String],
+    /// The metadata, by key.
+    metadata: BTreeMap<&'a String, &'a String>,
+    /// The time, in RFC 3339.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<crate::schema::Time>"))]
+    timestamp: Option<DateTime<Utc>>,
+    /// The caller's estimate of its future relevance.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<crate::schema::Float>"))]
+    future_relevance_hint: Option<float::Float>,
+    /// Whether it must be in the window.
+    pinned: bool,
+    /// The tokens before it was shortened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    original_tokens: Option<i64>,
+    /// Shorter forms, largest first.
+    #[serde(skip_serializing_if = "<[ContextView]>::is_empty")]
+    views: &'a [ContextView],
 }
 
-fn optional_field<S: SerializeStruct>(
-    fields: &mut S,
-    key: &'static str,
-    value: Option<impl Serialize>,
-) -> Result<(), S::Error> {
-    match value {
-        Some(value) => fields.serialize_field(key, &value),
-        None => fields.skip_field(key),
+impl Serialize for ContextItem {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let written = WrittenItem {
+            content: self.content(),
+            tokens: self.tokens(),
+            kind: self.kind(),
+            source: self.source(),
+            priority: self.priority(),
+            tags: self.tags(),
+            metadata: self.metadata().iter().collect(),
+            timestamp: self.timestamp(),
+            future_relevance_hint: self.future_relevance_hint().map(float::Float),
+            pinned: self.pinned(),
+            original_tokens: self.original_tokens(),
+            views: self.views(),
+        };
+        written.serialize(serializer)
     }
 }
 
@@ -202,19 +223,37 @@ impl<'de> Deserialize<'de> for ContextView {
     }
 }
 
+/// The limits of a run, in tokens.
+#[derive(serde::Serialize)]
+#[serde(rename = "ContextBudget")]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename = "ContextBudget")
+)]
+pub(crate) struct WrittenBudget<'a> {
+    /// The limit of the model in tokens.
+    max_tokens: i64,
+    /// The tokens to aim for, at most the limit.
+    target_tokens: i64,
+    /// The tokens reserved for the answer of the model.
+    output_reserve: i64,
+    /// The tokens reserved for kinds of items, by kind.
+    reserved_slots: BTreeMap<&'a ContextKind, &'a i64>,
+    /// The safety margin for estimated counts, in percent from 0 to 100.
+    estimation_safety_margin_percent: f64,
+}
+
 impl Serialize for ContextBudget {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let slots: BTreeMap<_, _> = self.reserved_slots().iter().collect();
-        let mut fields = serializer.serialize_struct("ContextBudget", 5)?;
-        fields.serialize_field("max_tokens", &self.max_tokens())?;
-        fields.serialize_field("target_tokens", &self.target_tokens())?;
-        fields.serialize_field("output_reserve", &self.output_reserve())?;
-        fields.serialize_field("reserved_slots", &slots)?;
-        fields.serialize_field(
-            "estimation_safety_margin_percent",
-            &self.estimation_safety_margin_percent(),
-        )?;
-        fields.end()
+        let written = WrittenBudget {
+            max_tokens: self.max_tokens(),
+            target_tokens: self.target_tokens(),
+            output_reserve: self.output_reserve(),
+            reserved_slots: self.reserved_slots().iter().collect(),
+            estimation_safety_margin_percent: self.estimation_safety_margin_percent(),
+        };
+        written.serialize(serializer)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 use cupel::config::{Format, Preset, policy_schema, presets, request_schema};
+use cupel_app::answers_schema;
 use serde_json::json;
 
 use crate::failure::{Exit, Failure};
@@ -34,7 +35,7 @@ enum Action {
     Show(Show),
     /// Check policy documents
     Check(Check),
-    /// Print the JSON Schema of policy or request documents
+    /// Print the JSON Schema of policy or request documents, or of answers
     Schema(Schema),
 }
 
@@ -80,12 +81,17 @@ struct Schema {
     /// Print the schema of request documents
     #[arg(long)]
     request: bool,
+
+    /// Print the schema of the answers with --json
+    #[arg(long, conflicts_with = "request")]
+    answers: bool,
 }
 
 const SCHEMA_EXAMPLES: &str = "\
 Examples:
   cupel policy schema > policy.schema.json
-  cupel policy schema --request > request.schema.json";
+  cupel policy schema --request > request.schema.json
+  cupel policy schema --answers > answers.schema.json";
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum OutputFormat {
@@ -111,7 +117,9 @@ impl Policy {
             Action::Show(show) => show.run(output),
             Action::Check(check) => check.run(output),
             Action::Schema(schema) => {
-                let schema = if schema.request {
+                let schema = if schema.answers {
+                    answers_schema().to_owned()
+                } else if schema.request {
                     request_schema()
                 } else {
                     policy_schema()

@@ -15,6 +15,7 @@ use crate::{
 #[non_exhaustive]
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Explanation {
     /// The candidate's position in the input.
     pub index: usize,
@@ -24,6 +25,7 @@ pub struct Explanation {
     pub decision: Decision,
     /// The candidate's score.
     #[cfg_attr(feature = "serde", serde(with = "crate::wire::float"))]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Float"))]
     pub score: f64,
     /// How the score is composed; `None` for a candidate that is not scored.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
@@ -65,6 +67,7 @@ pub struct Explanation {
 #[non_exhaustive]
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Neighbor {
     /// The candidate's position in the input.
     pub index: usize,
@@ -72,6 +75,7 @@ pub struct Neighbor {
     pub rank: usize,
     /// Its score.
     #[cfg_attr(feature = "serde", serde(with = "crate::wire::float"))]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Float"))]
     pub score: f64,
     /// Its tokens.
     pub tokens: i64,

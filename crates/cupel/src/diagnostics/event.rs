@@ -150,6 +150,7 @@ impl fmt::Debug for UnknownName {
 #[non_exhaustive]
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TraceEvent {
     /// The stage.
     pub stage: PipelineStage,
@@ -158,6 +159,7 @@ pub struct TraceEvent {
         feature = "serde",
         serde(alias = "durationMs", with = "crate::wire::float")
     )]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Float"))]
     pub duration_ms: f64,
     /// The number of items.
     #[cfg_attr(feature = "serde", serde(alias = "itemCount"))]

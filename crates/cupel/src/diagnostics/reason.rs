@@ -17,8 +17,8 @@ macro_rules! exclusion_reasons {
     (
         $quota_kind:ident:
         $(
-            $(#[$doc:meta])*
-            $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* }
+            $(#[doc = $doc:literal])*
+            $name:ident { $($(#[doc = $field_doc:literal])* $field:ident: $type:ty,)* }
             sentence($($sentence:tt)*)
             phrase($($phrase:tt)*)
             summary($($summary:tt)*)
@@ -45,7 +45,7 @@ macro_rules! exclusion_reasons {
         #[non_exhaustive]
         #[derive(Debug, Clone, PartialEq)]
         pub enum ExclusionReason {
-            $($(#[$doc])* $name { $($(#[$field_doc])* $field: $type,)* },)*
+            $($(#[doc = $doc])* $name { $($(#[doc = $field_doc])* $field: $type,)* },)*
             /// A reason of another version or implementation, kept as it was read.
             Unknown(UnknownReason),
             #[doc(hidden)]
@@ -155,6 +155,28 @@ macro_rules! exclusion_reasons {
                     $(Self::$name { $($field),* } => write!(f, $($sentence)*),)*
                     Self::Unknown(_) | Self::_Unknown => f.write_str("not known to this version"),
                 }
+            }
+        }
+
+        /// The known reasons, from the table, and any other one with a `reason` and fields of its own: a custom
+        /// slicer may give it.
+        #[cfg(feature = "schema")]
+        impl schemars::JsonSchema for ExclusionReason {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                "ExclusionReason".into()
+            }
+
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                let known = vec![$(crate::schema::reason(
+                    stringify!($name),
+                    concat!($($doc, "\n",)*),
+                    vec![$((
+                        stringify!($field),
+                        concat!($($field_doc, "\n",)*),
+                        generator.subschema_for::<<$type as FieldType>::Written>(),
+                    ),)*],
+                ),)*];
+                crate::schema::open_reasons("Why an item is not in the window.", known)
             }
         }
     };
@@ -546,6 +568,10 @@ impl fmt::Display for Excerpt<'_> {
 
 /// The type of a reason's field.
 trait FieldType: Sized {
+    /// The type whose JSON Schema describes a written value.
+    #[cfg(feature = "schema")]
+    type Written: schemars::JsonSchema;
+
     fn to_raw(&self) -> RawValue;
 
     /// Fails with what the value must be.
@@ -561,6 +587,9 @@ fn field<T: FieldType, E: serde::de::Error>(key: &str, value: RawValue) -> Resul
 macro_rules! integer_fields {
     ($($type:ty),*) => {$(
         impl FieldType for $type {
+            #[cfg(feature = "schema")]
+            type Written = Self;
+
             fn to_raw(&self) -> RawValue {
                 RawValue::Integer(i128::try_from(*self).unwrap_or(i128::MAX))
             }
@@ -580,6 +609,9 @@ macro_rules! integer_fields {
 integer_fields!(i64, usize);
 
 impl FieldType for f64 {
+    #[cfg(feature = "schema")]
+    type Written = crate::schema::Float;
+
     fn to_raw(&self) -> RawValue {
         RawValue::Float(*self)
     }
@@ -591,6 +623,9 @@ impl FieldType for f64 {
 }
 
 impl FieldType for String {
+    #[cfg(feature = "schema")]
+    type Written = Self;
+
     fn to_raw(&self) -> RawValue {
         RawValue::Text(self.clone())
     }
@@ -647,8 +682,8 @@ pub enum RawValue {
 /// as arguments of `format!`. The fields are in scope by name.
 macro_rules! inclusion_reasons {
     ($(
-        $(#[$doc:meta])*
-        $name:ident $({ $($(#[$field_doc:meta])* $field:ident: $type:ty,)+ })?
+        $(#[doc = $doc:literal])*
+        $name:ident $({ $($(#[doc = $field_doc:literal])* $field:ident: $type:ty,)+ })?
         phrase($($phrase:tt)*)
     )*) => {
         /// Why an item is in the window.
@@ -664,7 +699,7 @@ macro_rules! inclusion_reasons {
         #[non_exhaustive]
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum InclusionReason {
-            $($(#[$doc])* $name $({ $($(#[$field_doc])* $field: $type,)+ })?,)*
+            $($(#[doc = $doc])* $name $({ $($(#[doc = $field_doc])* $field: $type,)+ })?,)*
             /// A reason of another version or implementation.
             Unknown(UnknownName),
         }
@@ -709,6 +744,27 @@ macro_rules! inclusion_reasons {
                     $(Self::$name $({ $($field),+ })? => format!($($phrase)*),)*
                     Self::Unknown(name) => name.as_str().to_owned(),
                 }
+            }
+        }
+
+        #[cfg(feature = "schema")]
+        impl schemars::JsonSchema for InclusionReason {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                "InclusionReason".into()
+            }
+
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                // No run includes an item for an unknown reason, so that these are all.
+                let known = vec![$(crate::schema::reason(
+                    stringify!($name),
+                    concat!($($doc, "\n",)*),
+                    vec![$($((
+                        stringify!($field),
+                        concat!($($field_doc, "\n",)*),
+                        generator.subschema_for::<<$type as FieldType>::Written>(),
+                    ),)+)?],
+                ),)*];
+                crate::schema::reasons("Why an item is in the window.", &known)
             }
         }
     };

@@ -35,6 +35,7 @@ use crate::order::descending_key;
 #[non_exhaustive]
 #[derive(Debug, Clone, PartialEq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SelectionReport {
     /// The events of the run, in order.
     pub events: Vec<TraceEvent>,
@@ -135,11 +136,13 @@ pub(crate) fn totals(included: &[IncludedItem], excluded: &[ExcludedItem]) -> (u
 #[non_exhaustive]
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IncludedItem {
     /// The item as it is in the window: in full, or as one of its views.
     pub item: ContextItem,
     /// The item's score; 1.0 for pinned items.
     #[cfg_attr(feature = "serde", serde(with = "crate::wire::float"))]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Float"))]
     pub score: f64,
     /// Why it is included.
     pub reason: InclusionReason,
@@ -160,11 +163,13 @@ impl IncludedItem {
 #[non_exhaustive]
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExcludedItem {
     /// The item.
     pub item: ContextItem,
     /// The item's score; 0.0 if it was excluded before scoring.
     #[cfg_attr(feature = "serde", serde(with = "crate::wire::float"))]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Float"))]
     pub score: f64,
     /// Why it is excluded.
     pub reason: ExclusionReason,
@@ -185,6 +190,7 @@ impl ExcludedItem {
 #[non_exhaustive]
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CountRequirementShortfall {
     /// The kind, as configured.
     pub kind: String,

@@ -26,11 +26,21 @@ use crate::CupelError;
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(transform = crate::schema::require_value)
+)]
 pub struct ContextView {
+    /// The shorter content.
     content: String,
+    /// Its tokens.
     tokens: i64,
+    /// The nominal size in tokens that the view was made for.
     level: i64,
+    /// The share of the item's score that the view keeps, from 0 to 1.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     value: Option<f64>,
 }
 

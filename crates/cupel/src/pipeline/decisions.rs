@@ -60,8 +60,10 @@ struct Lookup {
     derive(serde::Serialize),
     serde(tag = "decision", rename_all = "snake_case")
 )]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Decision {
     /// The candidate is in the window.
+    #[cfg_attr(feature = "schema", schemars(title = "Included"))]
     Included {
         /// Its position in the window, from 0.
         position: usize,
@@ -69,6 +71,7 @@ pub enum Decision {
         reason: InclusionReason,
     },
     /// The candidate is not in the window.
+    #[cfg_attr(feature = "schema", schemars(title = "Excluded"))]
     Excluded {
         /// The stage that excluded it.
         stage: PipelineStage,

@@ -21,11 +21,13 @@ use std::fmt;
 #[non_exhaustive]
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScorePart {
     /// The name of the scorer.
     pub scorer: String,
     /// Its score.
     #[cfg_attr(feature = "serde", serde(with = "crate::wire::float"))]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Float"))]
     pub score: f64,
     /// Its normalized weight in a weighted average.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
@@ -38,6 +40,7 @@ pub struct ScorePart {
             serialize_with = "crate::wire::float::serialize_some"
         )
     )]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<crate::schema::Float>"))]
     pub contribution: Option<f64>,
     /// The scores it is computed from.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]

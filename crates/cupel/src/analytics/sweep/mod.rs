@@ -19,6 +19,7 @@ use crate::{ContextBudget, ContextItem, CupelError, Pipeline};
 #[non_exhaustive]
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BudgetSweep {
     /// Whether the steps are complete. If not, budgets were sampled: a step is certain at its first
     /// budget, and smaller steps before the next may be missing.
@@ -33,6 +34,7 @@ pub struct BudgetSweep {
 #[non_exhaustive]
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweepStep {
     /// The first of the budgets.
     pub from: i64,
@@ -43,6 +45,7 @@ pub struct SweepStep {
     /// The sum of the scores of the window's items, 1.0 for each pinned one. A shortened item counts
     /// with its score times the value of its view.
     #[cfg_attr(feature = "serde", serde(with = "crate::wire::float"))]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Float"))]
     pub total_score: f64,
     /// The number of items in the window.
     pub included: usize,
@@ -59,6 +62,7 @@ pub struct SweepStep {
 #[non_exhaustive]
 #[derive(Debug, Clone, PartialEq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ItemIntervals {
     /// The candidate's position.
     pub index: usize,
@@ -73,6 +77,7 @@ pub struct ItemIntervals {
 #[non_exhaustive]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ViewInterval {
     /// The first of the budgets.
     pub from: i64,
