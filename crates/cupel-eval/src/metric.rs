@@ -11,6 +11,10 @@ use serde_json::Value;
 /// chance in almost every history, so that every window would contain them.
 const MIN_VALUE: usize = 4;
 
+/// The least length of a line of a call's arguments, in characters: shorter ones, such as `return None`, are in many
+/// files.
+const MIN_LINE: usize = 12;
+
 /// The characters before a value that identify its place in a text. The key of `"user_id": "mia_3668"` with its
 /// quotes and the colon has as many, and a cut a little before the value leaves so few.
 const CONTEXT: usize = 12;
@@ -78,6 +82,22 @@ pub fn argument_values(arguments: &str) -> BTreeSet<String> {
         });
     }
     values
+}
+
+/// Returns the distinct lines of the strings in the JSON arguments of a tool call that have several lines: what an
+/// edit quotes. Lines of less than 12 characters occur by chance.
+pub fn argument_lines(arguments: &str) -> BTreeSet<String> {
+    let mut lines = BTreeSet::new();
+    if let Ok(arguments) = serde_json::from_str(arguments) {
+        visit_leaves("", &arguments, &mut |_, text| {
+            if text.contains('\n') {
+                let own = text.lines().map(str::trim);
+                let own = own.filter(|line| line.chars().count() >= MIN_LINE);
+                lines.extend(own.map(str::to_owned));
+            }
+        });
+    }
+    lines
 }
 
 /// Returns the values that occur in the history, system messages aside.

@@ -374,7 +374,7 @@ fn replay_run(
     // One session per setting, so that each history is parsed and counted once for all settings.
     let counter = Memo::new(counter);
     let mut sessions: Vec<Session<'_>> = settings.iter().map(Session::new).collect();
-    let (mut requests, mut cached) = (0, 0);
+    let (mut requests, mut cached, mut cached_body) = (0, 0, 0);
     for answer in answers(run) {
         // Nothing can be trimmed before the first message of another role. A text with one message per line and no
         // message is no chat.
@@ -385,12 +385,16 @@ fn replay_run(
         let before: Vec<usize> = (0..answer.start).collect();
         let history = History::parse(&run.write(&before), run, &counter)?;
         let calls = answer.flat_map(|index| run.message(index).calls());
-        let values: BTreeSet<String> = calls
-            .flat_map(|call| metric::argument_values(call.arguments))
-            .collect();
+        let (mut values, mut lines) = (BTreeSet::new(), BTreeSet::new());
+        for call in calls {
+            values.extend(metric::argument_values(call.arguments));
+            lines.extend(metric::argument_lines(call.arguments));
+        }
         let step = Step {
             evidence: metric::evidence(&values, &history.request.messages),
+            lines: metric::evidence(&lines, &history.request.messages),
             price: price(history.request.tokens(), cached),
+            bill: price(history.request.body_tokens(), cached_body),
             history,
         };
         for session in &mut sessions {
@@ -398,6 +402,7 @@ fn replay_run(
         }
         // Without trimming, a request is a prefix of the next one, so all of it is cached.
         cached = step.history.request.tokens();
+        cached_body = step.history.request.body_tokens();
     }
     let tallies = sessions.into_iter().map(|session| session.tally).collect();
     Ok(Replayed { requests, tallies })
@@ -418,8 +423,12 @@ struct Step {
     history: History,
     /// The argument values of the answer's tool calls that occur in the history.
     evidence: Vec<String>,
+    /// The lines of the answer's arguments that occur in the history.
+    lines: Vec<String>,
     /// The price of the request without trimming.
     price: f64,
+    /// The same, system messages and request overhead aside.
+    bill: f64,
 }
 
 /// The requests of a run under one setting.
@@ -477,8 +486,14 @@ impl<'a> Session<'a> {
         let supported = metric::supported_recall(evidence, &request.messages, &window);
         self.add_recall(step, is_trimmed, grounded, supported);
         if is_trimmed {
-            self.measure_prefix(&sent, step.price);
+            self.measure_prefix(&sent, step);
             let tally = &mut self.tally;
+            let (body, budget) = (sent.body_tokens() as f64, self.budget as f64);
+            tally.add(ReplayMeasure::Fill, body, budget);
+            if !step.lines.is_empty() {
+                let lines = metric::grounding_recall(&step.lines, &window);
+                tally.add(ReplayMeasure::Lines, lines, 1.0);
+            }
             let messages = &request.messages;
             let breaks = metric::breaks_alternation(messages, &window);
             tally.count(ReplayMeasure::Orphans, metric::has_orphan(&sent.messages));
@@ -498,13 +513,14 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn measure_prefix(&mut self, sent: &Request, price_untrimmed: f64) {
-        let mut cached = 0;
+    fn measure_prefix(&mut self, sent: &Request, step: &Step) {
+        let (mut cached, mut cached_body) = (0, 0);
         if let Some(previous) = &self.previous {
             let body = metric::shared_body(&previous.messages, &sent.messages);
             let prefix = metric::shared_prefix(&previous.messages, &sent.messages);
             // Tools and parameters are the same in all requests of a run, and come first in a provider's cache.
             cached = previous.overhead.saturating_add(prefix);
+            cached_body = body;
             for (measure, shared, all) in [
                 (ReplayMeasure::BodyReuse, body, previous.body_tokens()),
                 (ReplayMeasure::RequestReuse, cached, previous.tokens()),
@@ -512,8 +528,10 @@ impl<'a> Session<'a> {
                 self.tally.add(measure, shared as f64, all as f64);
             }
         }
-        let price = price(sent.tokens(), cached);
-        self.tally.add(ReplayMeasure::Cost, price, price_untrimmed);
+        let price = self::price(sent.tokens(), cached);
+        self.tally.add(ReplayMeasure::Cost, price, step.price);
+        let bill = self::price(sent.body_tokens(), cached_body);
+        self.tally.add(ReplayMeasure::Bill, bill, step.bill);
     }
 }
 

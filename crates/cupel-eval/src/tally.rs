@@ -14,6 +14,10 @@ pub enum ReplayMeasure {
     Grounding,
     /// Supported recall: the share of the evidence in the same place as in the history.
     Supported,
+    /// Line recall: the share of the lines that the answer quotes from the history, which the window has too.
+    Lines,
+    /// The tokens of the window over the budget, without system messages.
+    Fill,
     /// The share of the previous window's tokens in its longest common prefix with this window, without system
     /// messages.
     BodyReuse,
@@ -21,6 +25,8 @@ pub enum ReplayMeasure {
     RequestReuse,
     /// The price of the requests over their price without trimming.
     Cost,
+    /// The same, system messages and request overhead aside.
+    Bill,
     /// The share of requests with a call without result, or a result without call.
     Orphans,
     /// The share of requests over the budget.
@@ -35,12 +41,15 @@ pub enum ReplayMeasure {
 
 impl ReplayMeasure {
     /// All measures in the order of the answer, which is that of their positions.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 13] = [
         Self::Grounding,
         Self::Supported,
+        Self::Lines,
+        Self::Fill,
         Self::BodyReuse,
         Self::RequestReuse,
         Self::Cost,
+        Self::Bill,
         Self::Orphans,
         Self::OverBudget,
         Self::Holes,
@@ -53,9 +62,12 @@ impl ReplayMeasure {
         match self {
             Self::Grounding => "grounding_recall",
             Self::Supported => "supported_recall",
+            Self::Lines => "lines",
+            Self::Fill => "fill",
             Self::BodyReuse => "body_reuse",
             Self::RequestReuse => "request_reuse",
             Self::Cost => "cost",
+            Self::Bill => "bill",
             Self::Orphans => "orphans",
             Self::OverBudget => "over_budget",
             Self::Holes => "holes",

@@ -48,9 +48,12 @@ fn label(measure: ReplayMeasure) -> &'static str {
     match measure {
         ReplayMeasure::Grounding => "grounding recall, %",
         ReplayMeasure::Supported => "supported recall, %",
+        ReplayMeasure::Lines => "lines, %",
+        ReplayMeasure::Fill => "fill, %",
         ReplayMeasure::BodyReuse => "reuse, body, %",
         ReplayMeasure::RequestReuse => "reuse, request, %",
         ReplayMeasure::Cost => "cost / no trimming",
+        ReplayMeasure::Bill => "bill of the body",
         ReplayMeasure::Orphans => "orphans, %",
         ReplayMeasure::OverBudget => "over budget, %",
         ReplayMeasure::Holes => "holes, %",
@@ -95,7 +98,7 @@ fn cell(text: &str) -> String {
 fn shown(measure: ReplayMeasure, estimate: Estimate) -> String {
     let Estimate { value, low, high } = estimate;
     let [value, low, high] = [value, low, high].map(|number| match measure {
-        ReplayMeasure::Cost => format!("{number:.2}"),
+        ReplayMeasure::Cost | ReplayMeasure::Bill => format!("{number:.2}"),
         _ => percent(number),
     });
     format!("{value} [{low}, {high}]")
