@@ -141,6 +141,7 @@ impl Prepared {
     /// [`Fault::Run`](crate::Fault::Run).
     pub fn explain_item(&self, index: usize) -> Result<Explanation, Error> {
         self.check_index(index)?;
+        self.check_other_budgets()?;
         let tokens = self.tokens_of(&self.decide()?);
         let mut explanation = self
             .pipeline()

@@ -387,9 +387,13 @@ impl Prepared {
                 (budget, candidates)
             }
             Scope::Budget | Scope::OtherPolicies => {
-                (over(DefaultBudget::OfChat(&chat))?, candidates(None)?)
+                let budget = over(DefaultBudget::OfChat(&chat))?;
+                let one = policy.policy.chat().replay.then_some(&budget.budget);
+                let candidates = candidates(one)?;
+                (budget, candidates)
             }
             Scope::AnyBudget => {
+                check_replay(&policy.policy)?;
                 let candidates = candidates(None)?;
                 (over(all_tokens(&candidates))?, candidates)
             }
@@ -600,6 +604,9 @@ impl Prepared {
     ///
     /// [`Fault::Fit`] and [`Fault::Run`].
     pub fn decide_within(&self, budget: &ContextBudget) -> Result<Decisions<'_>, Error> {
+        if budget != &self.setting.budget {
+            self.check_other_budgets()?;
+        }
         let decide = |policy: &Policy, items, budget: &ContextBudget| policy.decide(items, budget);
         self.run_over(
             &self.setting.policy.policy,
@@ -630,7 +637,8 @@ impl Prepared {
         let policy = policy.map_err(|error| error.or_at(|| self.setting.source.whole()))?;
         let candidates = match (&self.content, &self.setting.counter) {
             (Content::Chat { chat, .. }, Some(counter)) => {
-                let candidates = chat.candidates_for(&policy.policy, None, &**counter);
+                let one = policy.policy.chat().replay.then_some(&self.setting.budget);
+                let candidates = chat.candidates_for(&policy.policy, one, &**counter);
                 Some(candidates.map_err(|error| self.setting.fit_error(error))?)
             }
             _ => None,
@@ -782,6 +790,7 @@ impl Prepared {
         targets: RangeInclusive<i64>,
         observer: &mut dyn FnMut(SweepProgress) -> ControlFlow<()>,
     ) -> Result<BudgetSweep, Error> {
+        self.check_other_budgets()?;
         let (items, samples) = (self.items(), self.samples());
         let mut sweep = self.pipeline().sweep_observed(
             items,
@@ -838,6 +847,18 @@ impl Prepared {
         let depth = std::iter::successors(outermost, |slicer| slicer.inner()).count();
         let visits = candidates.saturating_mul(depth).max(1);
         (VISITS / visits).clamp(pipeline.sweep_samples(candidates), MOST)
+    }
+
+    /// Refuses questions about other budgets than the own one, if the candidates of the chat serve only that one.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::ReplayHasOneBudget`].
+    pub fn check_other_budgets(&self) -> Result<(), Error> {
+        match self.content {
+            Content::Chat { .. } => check_replay(&self.setting.policy.policy),
+            Content::Items { .. } => Ok(()),
+        }
     }
 
     /// Refuses a position without a message or item.
@@ -958,6 +979,13 @@ fn with_query(
     }
     let unread = unread_query(options.query.as_deref(), [&policy]);
     Ok((policy.with_query(query, is_chat)?, unread))
+}
+
+fn check_replay(policy: &Policy) -> Result<(), Error> {
+    if policy.chat().replay {
+        return Err(Fault::ReplayHasOneBudget.into());
+    }
+    Ok(())
 }
 
 /// Returns the error of a budget at the input, if the input is the cause and not an argument.

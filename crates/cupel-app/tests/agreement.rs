@@ -202,6 +202,28 @@ fn fit_and_explain_agree_where_they_once_differed() {
 }
 
 /// A tool call and its result, with a result of about `size` words.
+#[test]
+fn with_a_replay_the_questions_about_one_budget_show_the_same_window() {
+    let text = std::fs::read_to_string(&examples()[0]).unwrap();
+    for budget in (1_700..5_900).step_by(275) {
+        let mut options = options(Some(budget), None);
+        options.chat.give(&["replay"]).replay = true;
+        let prepared = prepared(&text, &options, Scope::Budget);
+        let answer = prepared.fit().unwrap().answer();
+        assert!(answer.tokens_after <= budget);
+        let explained = prepared.explain().unwrap();
+        assert_eq!(explained.tokens_used, answer.tokens_after);
+        let included = explained.candidates.iter().filter(|it| it.included);
+        let mut included: Vec<usize> = included.map(|it| it.index).collect();
+        included.sort_unstable();
+        assert_eq!(included, answer.kept);
+        let policies = [false, true].map(NamedPolicy::for_chats);
+        let compared = prepared.compare(policies.into()).unwrap();
+        assert_eq!(compared.variants[0].tokens, answer.tokens_after);
+        assert_eq!(compared.variants[0].selected, answer.kept);
+    }
+}
+
 fn step(number: usize, size: usize) -> String {
     let words: Vec<String> = (0..size)
         .map(|word| format!("value_{number}_{word}"))

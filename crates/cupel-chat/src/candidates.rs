@@ -21,14 +21,15 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use cupel::{
-    ContextBudget, ContextItem, ContextItemBuilder, ContextView, CupelError, LadderSlice,
-    LadderStep, Policy, Retention, Shorten, total_tokens,
+    ChatSettings, ContextBudget, ContextItem, ContextItemBuilder, ContextView, CupelError,
+    LadderSlice, LadderStep, Policy, Retention, Shorten, total_tokens,
 };
 
 use crate::chat::Chat;
 use crate::fit::FitError;
 use crate::marker::Markers;
 use crate::message::{ParsedMessage, Required, Role};
+use crate::replay::History;
 use crate::tokens::TokenCounter;
 use crate::views::{MessageShortener, Replacement};
 
@@ -73,7 +74,7 @@ pub(crate) struct Base {
 }
 
 impl Base {
-    fn new(
+    pub(crate) fn new(
         original: &ContextItem,
         text: &str,
         replacement: Arc<Replacement>,
@@ -194,7 +195,7 @@ fn gaps_of(policy: &Policy) -> i64 {
 }
 
 /// How a message that a ladder never drops is retained, and why.
-type Mark = (Retention, &'static str);
+pub(crate) type Mark = (Retention, &'static str);
 
 const TASK: &str = "task";
 const LAST_USER_TURN: &str = "last user turn";
@@ -243,7 +244,9 @@ impl Chat {
             is_strict: settings.strict,
             kept_because: Vec::new(),
             dropped_before: {
-                let mut dropped = memory.dropped.clone();
+                // A replay finds out itself what earlier windows dropped.
+                let remembered = (!settings.replay).then(|| memory.dropped.clone());
+                let mut dropped = remembered.unwrap_or_default();
                 dropped.resize(self.len(), false);
                 dropped
             },
@@ -253,38 +256,41 @@ impl Chat {
         let keep_task = settings.keep_task || self.shape.format().alternates();
         let pins = self.pinned_by(&settings.pin)?;
         let marks = match &candidates.ladder {
-            Some(_) if self.shape.is_chat() => self.mandatory_for_ladder(keep_task),
+            Some(_) if self.shape.is_chat() => self.mandatory_for_ladder(keep_task, self.len()),
             _ => vec![None; self.len()],
         };
-        for (index, mark) in marks.iter().enumerate() {
-            // The newest step is shortened only if this window needs it.
-            let is_newest = *mark == Some((Retention::Mandatory, NEWEST_STEP));
-            let remembered = memory.levels.get(index).filter(|_| !is_newest);
-            let remembered = remembered.copied().flatten();
-            let limit = settings.max_result.filter(|_| self.has_result(index));
-            let Some(level) = remembered.into_iter().chain(limit).min() else {
-                continue;
-            };
-            let known = memory.bases.get(index).and_then(Option::as_ref);
-            if let Some(known) = known.filter(|known| known.replacement.level == level) {
-                candidates.replace(index, known.clone());
-                continue;
-            }
-            let original = &candidates.originals[index];
-            let shortener = self.shortener(index, original.tokens(), is_task(*mark), counter);
-            if let Some((text, replacement)) = shortener.shorten(level, counter) {
-                let base = Base::new(original, &text, replacement.into())?;
-                candidates.replace(index, base);
-            }
-        }
+        let mut bases = self.earlier_forms(memory, settings, &marks, &candidates, counter)?;
+        let repeated = self.repeated_calls();
         if let Some(ladder) = candidates.ladder.take() {
             candidates.markers = Markers::of(settings);
             let tokens = self.marker_tokens(&candidates.markers, gaps_of(policy), &pins, counter);
             candidates.ladder = Some(ladder.with_marker_tokens(tokens));
+            let budget = budget.filter(|_| settings.replay && self.shape.is_chat());
+            if let Some(budget) = budget.filter(|it| candidates.tokens() > it.window_limit()) {
+                let history = History {
+                    chat: self,
+                    candidates: &candidates,
+                    settings,
+                    pins: &pins,
+                    repeated: &repeated,
+                    forms: bases,
+                };
+                let state = history.replay(budget, counter)?;
+                bases = state.bases;
+                candidates.dropped_before = state.dropped;
+                // What is left may fit, but it is no longer the chat as it was.
+                candidates.is_strict = true;
+            }
+        }
+        for (index, base) in bases.into_iter().enumerate() {
+            if let Some(base) = base {
+                candidates.replace(index, base);
+            }
+        }
+        if candidates.ladder.is_some() {
             candidates.mark(self, &marks, keep_task)?;
         }
         candidates.kept_because = self.kept_because(&marks, &candidates, &settings.pin)?;
-        let repeated = self.repeated_calls();
         for (index, call) in &repeated {
             candidates.edit(*index, |item| {
                 item.mark(|marks| marks.call = Some(call.clone()))
@@ -301,17 +307,61 @@ impl Chat {
         // With `step`, a cut is deeper than the budget needs, so all views are made.
         let budget = budget.filter(|_| settings.step.is_none());
         candidates.offer_views(self, &marks, &repeated, budget, counter)?;
+        // A window without a marker is better than none.
+        if let Some(budget) = budget.filter(|_| settings.replay)
+            && self.too_large(&candidates, budget, true).is_some()
+            && self.too_large(&candidates, budget, false).is_none()
+        {
+            let ladder = candidates.ladder.take();
+            candidates.ladder = ladder.map(|ladder| ladder.with_marker_tokens(0));
+            candidates.markers = Markers::Off;
+        }
         Ok(candidates)
     }
 
-    /// Returns the mark of each message that a ladder never drops.
-    fn mandatory_for_ladder(&self, keep_task: bool) -> Vec<Option<Mark>> {
+    /// Returns the forms that messages have before the policy chooses: as an earlier window had them, or within the
+    /// limit for tool results.
+    fn earlier_forms(
+        &self,
+        memory: &Memory,
+        settings: &ChatSettings,
+        marks: &[Option<Mark>],
+        candidates: &Candidates,
+        counter: &dyn TokenCounter,
+    ) -> Result<Vec<Option<Base>>, FitError> {
+        let mut bases = vec![None; self.len()];
+        for (index, mark) in marks.iter().enumerate() {
+            // The newest step is shortened only if this window needs it.
+            let is_newest = *mark == Some((Retention::Mandatory, NEWEST_STEP));
+            let follows_memory = !is_newest && !settings.replay;
+            let remembered = memory.levels.get(index).filter(|_| follows_memory);
+            let remembered = remembered.copied().flatten();
+            let limit = settings.max_result.filter(|_| self.has_result(index));
+            let Some(level) = remembered.into_iter().chain(limit).min() else {
+                continue;
+            };
+            let known = memory.bases.get(index).and_then(Option::as_ref);
+            if let Some(known) = known.filter(|known| known.replacement.level == level) {
+                bases[index] = Some(known.clone());
+                continue;
+            }
+            let original = &candidates.originals[index];
+            let shortener = self.shortener(index, original.tokens(), is_task(*mark), counter);
+            if let Some((text, replacement)) = shortener.shorten(level, counter) {
+                bases[index] = Some(Base::new(original, &text, replacement.into())?);
+            }
+        }
+        Ok(bases)
+    }
+
+    /// Returns the mark of each message that a ladder never drops, if the chat ended after its first `len` messages.
+    pub(crate) fn mandatory_for_ladder(&self, keep_task: bool, len: usize) -> Vec<Option<Mark>> {
         let mut marks = vec![None; self.len()];
         let start = self.earliest_start();
         let is_valid = |index: &usize| {
             self.groups.defect(*index).is_none() && self.groups.group(*index) >= start
         };
-        let last = self.last_user_turn();
+        let last = self.last_user_turn_before(len);
         let has_calls = |index: &usize| {
             let message = &self.messages[*index];
             // A reference may stand for the call of a result.
@@ -320,12 +370,12 @@ impl Chat {
             let is_open = || Some(*index) > last && !message.links.is_empty();
             !message.calls.is_empty() || is_call() || is_open()
         };
-        let newest = (0..self.len()).rfind(|index| has_calls(index) && is_valid(index));
+        let newest = (0..len).rfind(|index| has_calls(index) && is_valid(index));
         // The beginning of the requested answer (a prefill), or the last answer of a log.
-        let end = self.len().checked_sub(1).filter(|&end| {
+        let end = len.checked_sub(1).filter(|&end| {
             Some(end) > last && self.messages[end].is_from_model() && is_valid(&end)
         });
-        let task = self.task().filter(|_| keep_task);
+        let task = self.task().filter(|&task| keep_task && task < len);
         // A step that a user turn follows was answered already, so it is shortened like older ones.
         let key = if newest > last {
             Retention::Mandatory
@@ -334,12 +384,14 @@ impl Chat {
         };
         let always = self.always_kept();
         let bound = always.iter().map(|&index| (index, BOUND));
-        let thinking = self.thinking_turn().map(|index| (index, THINKING));
+        let thinking = self
+            .thinking_turn_before(len)
+            .map(|index| (index, THINKING));
         let mut mandatory: Vec<(usize, Mark)> = bound
             .chain(thinking)
             .map(|(index, reason)| (index, (Retention::Kept, reason)))
             .collect();
-        mandatory.extend(end.map(|index| (index, (Retention::Kept, END))));
+        mandatory.extend(end.map(|index| (index, (Retention::Mandatory, END))));
         mandatory.extend(newest.map(|index| (index, (key, NEWEST_STEP))));
         mandatory.extend(last.map(|index| (index, (Retention::Mandatory, LAST_USER_TURN))));
         mandatory.extend(task.map(|index| (index, (Retention::Mandatory, TASK))));
@@ -435,8 +487,8 @@ impl Chat {
     ///
     /// In some formats a window must start on a user turn. If the task is kept, it is that start, and only
     /// the turns before a compaction have to be dropped as a whole. Otherwise all turns before the last one do.
-    fn turns(&self, keep_task: bool) -> Vec<Option<usize>> {
-        let last = self.last_user_turn();
+    pub(crate) fn turns(&self, keep_task: bool, len: usize) -> Vec<Option<usize>> {
+        let last = self.last_user_turn_before(len);
         let end = match self.compaction() {
             _ if !self.shape.starts_on_user() => None,
             compaction if keep_task => compaction.min(last),
@@ -527,7 +579,7 @@ impl Candidates {
         if !chat.shape.is_chat() {
             return Ok(());
         }
-        let turns = chat.turns(keep_task);
+        let turns = chat.turns(keep_task, chat.len());
         let always = chat.always_kept();
         for (index, (mark, turn)) in marks.iter().zip(turns).enumerate() {
             let is_pinned = always.contains(&index);

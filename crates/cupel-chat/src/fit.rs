@@ -326,14 +326,29 @@ impl Chat {
     /// Returns the messages that belong to the current turn of a request with thinking: all after the last user
     /// turn.
     pub(crate) fn thinking_turn(&self) -> Range<usize> {
+        self.thinking_turn_before(self.len())
+    }
+
+    /// As [`thinking_turn`](Self::thinking_turn), if the chat ended after its first `len` messages.
+    pub(crate) fn thinking_turn_before(&self, len: usize) -> Range<usize> {
         let is_thinking = self.shape.format().is_thinking;
-        let turn = self.last_user_turn();
-        let turn = turn.filter(|turn| is_thinking(&self.layout, &self.messages[turn + 1..]));
-        turn.map_or(self.len(), |turn| turn + 1)..self.len()
+        let turn = self.last_user_turn_before(len);
+        let turn = turn.filter(|turn| is_thinking(&self.layout, &self.messages[turn + 1..len]));
+        turn.map_or(len, |turn| turn + 1)..len
     }
 
     pub(crate) fn last_user_turn(&self) -> Option<usize> {
-        (0..self.len()).rfind(|&index| self.messages[index].is_user_turn())
+        self.last_user_turn_before(self.len())
+    }
+
+    pub(crate) fn last_user_turn_before(&self, len: usize) -> Option<usize> {
+        (0..len).rfind(|&index| self.messages[index].is_user_turn())
+    }
+
+    /// Returns whether a message is a text of the model without calls.
+    pub(crate) fn is_answer(&self, index: usize) -> bool {
+        let message = &self.messages[index];
+        message.is_from_model() && message.calls.is_empty() && !message.slots.is_empty()
     }
 
     /// Returns whether a message can be the first in a format that starts on a user turn: a user turn, or
@@ -616,7 +631,7 @@ impl Chat {
 
     /// Returns an error that lists the mandatory messages, shortened as far as possible, if they exceed the
     /// budget, together with the markers for the others if requested.
-    fn too_large(
+    pub(crate) fn too_large(
         &self,
         candidates: &Candidates,
         budget: &ContextBudget,

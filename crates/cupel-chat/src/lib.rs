@@ -45,6 +45,7 @@ mod models;
 mod pins;
 mod pointer;
 mod policies;
+mod replay;
 mod rules;
 mod scan;
 mod shape;

@@ -19,7 +19,7 @@ use crate::characters::Characters;
 use crate::generated::{SHAPES, Step, document, render, step};
 use crate::{valid, validators};
 
-fn budget(tokens: i64) -> ContextBudget {
+pub(crate) fn budget(tokens: i64) -> ContextBudget {
     ContextBudget::with_target(tokens, tokens).unwrap()
 }
 
@@ -43,7 +43,7 @@ fn reservations(rows: usize) -> String {
 }
 
 /// A session of an agent: the task, then steps of a call and its result, `rows` rows each.
-fn agent_loop(steps: usize, rows: usize) -> Vec<Value> {
+pub(crate) fn agent_loop(steps: usize, rows: usize) -> Vec<Value> {
     let mut messages = vec![
         json!({"role": "system", "content": "You are a travel agent."}),
         json!({"role": "user", "content": "Find the cheapest reservation and cancel all others."}),
@@ -56,7 +56,7 @@ fn agent_loop(steps: usize, rows: usize) -> Vec<Value> {
 }
 
 /// A conversation with tool calls: users ask, the assistant looks up and answers.
-fn conversation(turns: usize) -> Vec<Value> {
+pub(crate) fn conversation(turns: usize) -> Vec<Value> {
     let mut messages = vec![json!({"role": "system", "content": "Be helpful."})];
     for id in 0..turns {
         let mut text = format!("Question {id}:");
@@ -72,7 +72,7 @@ fn conversation(turns: usize) -> Vec<Value> {
     messages
 }
 
-fn chat_of(messages: &[Value]) -> Chat {
+pub(crate) fn chat_of(messages: &[Value]) -> Chat {
     Chat::parse(&document(Shape::OpenAi, messages), Some(Shape::OpenAi)).unwrap()
 }
 
@@ -610,7 +610,7 @@ fn a_damaged_state_is_an_error() {
 }
 
 /// A session whose results have from 1 to 200,000 tokens.
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+pub(crate) fn steps() -> impl Strategy<Value = Vec<Step>> {
     let huge = (0..200_000_u32, 0..4_u32).prop_map(|(words, scale)| {
         let words = words >> (scale * 5);
         Step::Tools {
@@ -638,7 +638,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         })
 }
 
-fn newest_call(shape: Shape, messages: &[Value]) -> Option<Value> {
+pub(crate) fn newest_call(shape: Shape, messages: &[Value]) -> Option<Value> {
     let has_call = |message: &&Value| match shape {
         Shape::OpenAi => !message["tool_calls"].is_null(),
         Shape::Responses => message["type"] == "function_call",

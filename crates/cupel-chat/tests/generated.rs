@@ -436,7 +436,7 @@ fn the_sweep_of_a_chat_equals_one_fit_per_budget() {
 }
 
 /// Returns a policy with changed settings for chats.
-fn with(policy: &Policy, change: impl FnOnce(&mut ChatSettings)) -> Policy {
+pub(crate) fn with(policy: &Policy, change: impl FnOnce(&mut ChatSettings)) -> Policy {
     let mut settings = policy.chat().clone();
     change(&mut settings);
     policy.to_builder().chat(settings).build().unwrap()

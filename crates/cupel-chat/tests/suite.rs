@@ -7,6 +7,7 @@ mod budgets;
 mod characters;
 mod clients;
 mod counting;
+mod cuts;
 mod generated;
 mod generated_rules;
 mod layouts;

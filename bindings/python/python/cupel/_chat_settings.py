@@ -29,3 +29,6 @@ class ChatSettings(TypedDict, total=False):
 
     strict: bool | None
     """Drop what the provider rejects, even if all fits."""
+
+    replay: bool | None
+    """Cut rarely and deeply, so that a prompt cache can reuse the prefix."""

@@ -95,7 +95,7 @@ impl Chat {
         let slicer = ChatLadder {
             slicer: slicer.unwrap_or_else(|| Arc::new(ladder.clone())),
             refused: self.refused_by_ladder(candidates),
-            whole: Whole::of(self, policy.chat().strict),
+            whole: Whole::of(self, candidates.is_strict),
             gap_tokens: candidates.gap_tokens(),
             step: policy.chat().step,
             ladder,

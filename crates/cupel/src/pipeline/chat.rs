@@ -39,6 +39,10 @@ pub struct ChatSettings {
     /// roles must alternate, and messages before the first user turn in formats that start on one. Defaults to
     /// `false`: a chat that fits is not changed, and a warning names them.
     pub strict: bool,
+    /// Whether the cuts of a chat that grows are found by replaying it, instead of choosing each window anew. Then
+    /// they are rare and deep, so that a provider's prompt cache reuses the prefix, and the window depends on the
+    /// messages and the budget alone. Read by policies with a ladder. Defaults to `false`.
+    pub replay: bool,
 }
 
 /// Which texts of a chat a ladder may shorten.
@@ -81,6 +85,7 @@ impl Default for ChatSettings {
             marker: None,
             step: None,
             strict: false,
+            replay: false,
         }
     }
 }
@@ -153,7 +158,7 @@ impl ChatValue<'_> {
 
 /// The settings, in the order in which documents and helps list them.
 #[cfg(feature = "serde")]
-pub static CHAT_SETTINGS: [ChatSetting; 7] = [
+pub static CHAT_SETTINGS: [ChatSetting; 8] = [
     ChatSetting {
         field: default(Shape::Array(&Shape::Label, 0), Literal::EmptyArray).named(
             "pin",
@@ -223,5 +228,15 @@ pub static CHAT_SETTINGS: [ChatSetting; 7] = [
         is_common: true,
         needs_ladder: false,
         value: |chat| ChatValue::Switch(&mut chat.strict),
+    },
+    ChatSetting {
+        field: default(Shape::Bool, Literal::Bool(false)).named(
+            "replay",
+            "Whether the cuts of a growing chat are found by replaying it: rare and deep, so that a prompt cache reuses the prefix.",
+        ),
+        help: "Cut rarely and deeply, so that a prompt cache can reuse the prefix",
+        is_common: false,
+        needs_ladder: true,
+        value: |chat| ChatValue::Switch(&mut chat.replay),
     },
 ];

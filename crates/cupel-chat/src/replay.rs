@@ -1,0 +1,556 @@
+//! The cuts of a chat that grows, found by replaying it.
+//!
+//! A provider's prompt cache reuses the prefix that a request shares with an earlier one. A window that is chosen
+//! anew for each request changes near its beginning each time, so that the cache misses. A session that stores its
+//! cuts avoids that, but needs a state. The requests of the past are known without one, because each ended where an
+//! answer of the model starts. So all cuts are made again, in order, and the state after the last one is used:
+//!
+//! ```text
+//! budget 100      messages before the request          tokens   cut
+//! request 1       0 user  1 call  2 result  |              60
+//! request 2       0  1  2  3 call  4 result  |            120    result 2 shortened: 50 left
+//! request 3       0  1  2' 3  4  5 call  6 result  |       90    none: starts with all that request 2 sent
+//! ```
+//!
+//! A cut goes down to a part of the budget, so that the next requests have room and need none. The window is a pure
+//! function of the messages and the budget: a caller that sends everything again, several processes and a session
+//! with a state get the same bytes.
+//!
+//! Tokens and shortened forms are computed once per message and level. A request without a cut costs one addition.
+
+use std::cell::OnceCell;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use cupel::{ChatSettings, ContextBudget, LadderSlice, Retention, Shorten, total_tokens};
+
+use crate::candidates::{Base, Candidates, Mark};
+use crate::chat::Chat;
+use crate::fit::FitError;
+use crate::tokens::TokenCounter;
+use crate::views::{MessageShortener, Replacement};
+
+/// The share of the budget that the head has: the first messages, which no cut changes. With a fifth a prompt cache
+/// still reads that much after a cut, and the first results, which name what the whole session is about, stay. On
+/// recorded runs of an airline agent at 1,000 tokens, 0.2 keeps 4 points more of the next call's arguments than 0.1.
+const HEAD: f64 = 0.2;
+
+/// The share of the budget that old tool results are shortened to. A deeper mark makes cuts rarer, and the bill rises
+/// with the mark everywhere. On recorded sessions of a coding agent, 0.55 costs 4 % more for the same recall.
+const RESULTS_TO: f64 = 0.5;
+
+/// The share of the budget that old texts are shortened to, and messages dropped to. Texts are what people wrote, so
+/// they give way later and less than results.
+const TEXTS_TO: f64 = 0.88;
+
+/// The share of the budget that the newest user turns have before others are dropped with the rest. Without a limit a
+/// chat with long user turns keeps them all and cuts the newest answers at every request.
+const USER_TURNS: f64 = 0.3;
+
+/// The levels of a limit that follows from the budget. Few, so that budgets that differ little have the same.
+const LEVELS: [i64; 7] = [6400, 3200, 1600, 800, 400, 200, 100];
+
+/// The levels of old tool results. They are many, and after some steps the model reads them again if it needs them,
+/// so they are cut deeply at once: each level costs a cache miss.
+const RESULT_LEVELS: [i64; 2] = [100, 60];
+
+/// The levels of old answers. They are what the user and the model agreed on, so they are cut late and mildly.
+const TEXT_LEVELS: [i64; 1] = [100];
+
+/// The levels of the answer that the last user turn replies to: `the second one` has no meaning without it.
+const ANSWER_LEVELS: [i64; 5] = [400, 200, 100, 60, 30];
+
+/// The level of a result that a newer one supersedes.
+const SUPERSEDED_LEVEL: i64 = 100;
+
+/// The most tokens of a result in the head, as a share of the budget. Less than the head, so that the first result fits
+/// beside its call.
+const HEAD_RESULT: f64 = 0.15;
+
+/// The significant bits of the budget that cuts are made by: a budget that changes by less than a thirty-second mostly
+/// has the same cuts.
+const BUDGET_BITS: u32 = 6;
+
+/// A chat that does not fit, and what its cuts depend on.
+pub(crate) struct History<'c> {
+    pub(crate) chat: &'c Chat,
+    /// The messages in full, and the request overhead.
+    pub(crate) candidates: &'c Candidates,
+    pub(crate) settings: &'c ChatSettings,
+    pub(crate) pins: &'c BTreeSet<usize>,
+    /// The results of calls that occur several times, with the calls.
+    pub(crate) repeated: &'c [(usize, String)],
+    /// The forms that the limit for tool results makes.
+    pub(crate) forms: Vec<Option<Base>>,
+}
+
+/// The state after the last cut.
+pub(crate) struct Replayed {
+    /// The shortened messages.
+    pub(crate) bases: Vec<Option<Base>>,
+    pub(crate) dropped: Vec<bool>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Full,
+    /// Shortened to a level.
+    Level(i64),
+    Dropped,
+}
+
+impl History<'_> {
+    /// Makes the cuts of all requests of the past and of this one.
+    pub(crate) fn replay(
+        self,
+        budget: &ContextBudget,
+        counter: &dyn TokenCounter,
+    ) -> Result<Replayed, FitError> {
+        let chat = self.chat;
+        let mut replay = Replay::new(self, budget, counter);
+        let is_from_model = |index: usize| chat.messages[index].is_from_model();
+        let mut total = 0;
+        for end in 1..=chat.len() {
+            total += replay.tokens[end - 1];
+            // A request ended where an answer starts. An answer may be several messages.
+            let is_request = end == chat.len() || (is_from_model(end) && !is_from_model(end - 1));
+            if is_request && total > replay.budget {
+                total = replay.cut(end, total);
+            }
+        }
+        if total > replay.budget && replay.history.settings.shorten == Shorten::All {
+            replay.squeeze(total);
+        }
+        replay.finish()
+    }
+}
+
+/// A shortened message: its text and what it replaces.
+type Shorter = (String, Arc<Replacement>);
+
+struct Replay<'c> {
+    chat: &'c Chat,
+    history: History<'c>,
+    counter: &'c dyn TokenCounter,
+    keep_task: bool,
+    budget: i64,
+    /// Messages outside of the budget: pinned ones, and those that no window can contain.
+    is_outside: Vec<bool>,
+    forms: Vec<Form>,
+    /// The tokens of each message in its form; 0 for those outside of the budget.
+    tokens: Vec<i64>,
+    shorteners: Vec<OnceCell<MessageShortener<'c>>>,
+    /// The shortened forms that were made, by message and level; `None` if a level makes none.
+    known: HashMap<(usize, i64), Option<Shorter>>,
+}
+
+impl<'c> Replay<'c> {
+    fn new(history: History<'c>, budget: &ContextBudget, counter: &'c dyn TokenCounter) -> Self {
+        let (chat, candidates) = (history.chat, history.candidates);
+        let always = chat.always_kept();
+        let is_pinned = |index: &usize| always.contains(index) || history.pins.contains(index);
+        let filter = chat.ladder_filter(candidates);
+        let is_outside = |index| is_pinned(&index) || filter(index).is_some();
+        let is_outside: Vec<bool> = (0..chat.len()).map(is_outside).collect();
+        let overhead = chat.len()..candidates.len();
+        let pinned = (0..chat.len()).filter(is_pinned).chain(overhead);
+        let pinned = total_tokens(pinned.map(|index| &candidates[index]));
+        let markers = candidates.ladder.as_ref();
+        let markers = markers.map_or(0, LadderSlice::marker_tokens);
+        let target = budget.effective(pinned).target_tokens();
+        let tokens = (0..chat.len()).map(|index| match &history.forms[index] {
+            _ if is_outside[index] => 0,
+            Some(limited) => limited.replacement.tokens,
+            None => candidates.originals[index].tokens(),
+        });
+        let forms = history.forms.iter().map(|limited| match limited {
+            Some(limited) => Form::Level(limited.replacement.level),
+            None => Form::Full,
+        });
+        Self {
+            tokens: tokens.collect(),
+            forms: forms.collect(),
+            shorteners: (0..chat.len()).map(|_| OnceCell::new()).collect(),
+            known: HashMap::new(),
+            budget: rounded(target.saturating_sub(markers)),
+            keep_task: history.settings.keep_task || chat.shape.format().alternates(),
+            is_outside,
+            chat,
+            history,
+            counter,
+        }
+    }
+
+    /// Returns a share of the budget.
+    fn share(&self, share: f64) -> i64 {
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "rounds down, and saturates"
+        )]
+        let tokens = (self.budget as f64 * share).floor() as i64;
+        tokens.min(self.budget)
+    }
+
+    /// Cuts the first `end` messages, which have `total` tokens, and returns the tokens that they have then.
+    fn cut(&mut self, end: usize, mut total: i64) -> i64 {
+        let chat = self.chat;
+        let marks = chat.mandatory_for_ladder(self.keep_task, end);
+        let plan = Plan::new(self, &marks, end);
+        // One result of the newest step may be larger than the budget. It is shortened for this request alone, as
+        // far as it needs: the history before it must not pay for it.
+        let level = at_most(self.budget / 2);
+        let newest = (0..end).filter(|&index| marks[index].is_some() && chat.has_result(index));
+        let saved: i64 = newest.map(|index| self.saved(index, level)).sum();
+        if total - saved <= self.budget {
+            return total;
+        }
+        let (low, high) = (self.share(RESULTS_TO), self.share(TEXTS_TO));
+        if self.history.settings.shorten != Shorten::Off {
+            for &index in &plan.head_results {
+                total -= self.cap(index, plan.level);
+            }
+            let superseded = superseded(self.history.repeated, end);
+            for index in superseded.into_iter().filter(|&it| plan.is_old[it]) {
+                total -= self.cap(index, SUPERSEDED_LEVEL);
+            }
+            let results = plan.old(end).filter(|&it| chat.has_result(it));
+            total = self.cap_until(total, low, &results.collect::<Vec<_>>(), &RESULT_LEVELS);
+            let is_text =
+                |index: &usize| chat.messages[*index].is_from_model() && !chat.has_result(*index);
+            let texts = plan.old(end).filter(is_text);
+            let texts = texts.filter(|index| plan.answer != Some(*index));
+            total = self.cap_until(total, high, &texts.collect::<Vec<_>>(), &TEXT_LEVELS);
+            // Then the answer that the last user turn replies to, from mild to deep.
+            let answer = plan.answer.filter(|&it| plan.is_old[it]);
+            total = self.cap_until(total, high, answer.as_slice(), &ANSWER_LEVELS);
+        }
+        total = self.drop_until(total, high, &plan.first, &plan, end);
+        // If that is not enough, also what other messages do not outlive: as deeply, or the next request cuts again.
+        if total > self.budget {
+            total = self.drop_until(total, high, &plan.calls, &plan, end);
+            total = self.drop_until(total, high, &plan.users, &plan, end);
+        }
+        total
+    }
+
+    /// Shortens the results of the newest step for this request alone: the next one makes its cuts from the forms
+    /// before. They give way before the history is dropped, down to half of the budget.
+    fn squeeze(&mut self, mut total: i64) {
+        let len = self.chat.len();
+        let marks = self.chat.mandatory_for_ladder(self.keep_task, len);
+        let least = at_most(self.budget / 2);
+        let newest: Vec<usize> = (0..len)
+            .filter(|&it| marks[it].is_some() && self.chat.has_result(it))
+            .collect();
+        for level in LEVELS.into_iter().filter(|&level| level >= least) {
+            total = self.cap_until(total, self.budget, &newest, &[level]);
+        }
+    }
+
+    /// Shortens messages to one level after the other, until the total is at most `limit`.
+    fn cap_until(&mut self, mut total: i64, limit: i64, messages: &[usize], levels: &[i64]) -> i64 {
+        for &level in levels {
+            for &index in messages {
+                if total <= limit {
+                    return total;
+                }
+                total -= self.cap(index, level);
+            }
+        }
+        total
+    }
+
+    /// Shortens a message to a level, and returns the tokens that this saves.
+    fn cap(&mut self, index: usize, level: i64) -> i64 {
+        let saved = self.saved(index, level);
+        if saved > 0 {
+            self.forms[index] = Form::Level(level);
+            self.tokens[index] -= saved;
+        }
+        saved
+    }
+
+    /// Returns the tokens that a level saves of a message; never below 0, so that a form only gets shorter.
+    fn saved(&mut self, index: usize, level: i64) -> i64 {
+        let own = match self.forms[index] {
+            Form::Full => i64::MAX,
+            Form::Level(level) => level,
+            Form::Dropped => return 0,
+        };
+        // A message within the level has no longer text in it.
+        if own <= level || self.tokens[index] <= level {
+            return 0;
+        }
+        let tokens = self.shortened(index, level).map(|it| it.tokens);
+        tokens.map_or(0, |tokens| (self.tokens[index] - tokens).max(0))
+    }
+
+    fn shortened(&mut self, index: usize, level: i64) -> Option<Arc<Replacement>> {
+        let known = self.known.entry((index, level)).or_insert_with(|| {
+            let shortener = self.shorteners[index].get_or_init(|| {
+                let tokens = self.history.candidates.originals[index].tokens();
+                self.chat.shortener(index, tokens, false, self.counter)
+            });
+            let shorter = shortener.shorten(level, self.counter);
+            shorter.map(|(text, replacement)| (text, Arc::new(replacement)))
+        });
+        known.as_ref().map(|(_, replacement)| replacement.clone())
+    }
+
+    /// Drops units one after the other, until the total is at most `limit`.
+    fn drop_until(
+        &mut self,
+        mut total: i64,
+        limit: i64,
+        units: &[usize],
+        plan: &Plan,
+        end: usize,
+    ) -> i64 {
+        for unit in units {
+            if total <= limit {
+                break;
+            }
+            total -= self.drop(&plan.units[unit], end);
+        }
+        total
+    }
+
+    /// Drops a unit, also its members that come later, and returns the tokens of those before `end`.
+    fn drop(&mut self, unit: &[usize], end: usize) -> i64 {
+        let mut dropped = 0;
+        for &index in unit {
+            if index < end {
+                dropped += self.tokens[index];
+            }
+            self.tokens[index] = 0;
+            self.forms[index] = Form::Dropped;
+        }
+        dropped
+    }
+
+    fn finish(mut self) -> Result<Replayed, FitError> {
+        let mut bases = Vec::with_capacity(self.forms.len());
+        for (index, form) in self.forms.iter().enumerate() {
+            let known = match form {
+                Form::Level(level) => self.known.remove(&(index, *level)).flatten(),
+                _ => None,
+            };
+            bases.push(match known {
+                Some((text, replacement)) => Some(Base::new(
+                    &self.history.candidates.originals[index],
+                    &text,
+                    replacement,
+                )?),
+                None if matches!(form, Form::Level(_)) => self.history.forms[index].take(),
+                None => None,
+            });
+        }
+        let is_dropped = |form: &Form| *form == Form::Dropped;
+        Ok(Replayed {
+            bases,
+            dropped: self.forms.iter().map(is_dropped).collect(),
+        })
+    }
+}
+
+/// What a cut may shorten and drop, in order.
+struct Plan {
+    /// The messages that may be shortened: not mandatory, not in the head, not dropped.
+    is_old: Vec<bool>,
+    /// The messages that are kept or dropped together, by their first member.
+    units: HashMap<usize, Vec<usize>>,
+    /// The units that are dropped first, then those with the newest call of a tool, then those with one of the newest
+    /// user turns, each oldest first.
+    first: Vec<usize>,
+    calls: Vec<usize>,
+    users: Vec<usize>,
+    /// The answer that the last user turn replies to.
+    answer: Option<usize>,
+    /// The results in the head, and their level.
+    head_results: Vec<usize>,
+    level: i64,
+}
+
+impl Plan {
+    fn new(replay: &mut Replay<'_>, marks: &[Option<Mark>], end: usize) -> Self {
+        let chat = replay.chat;
+        let turns = chat.turns(replay.keep_task, end);
+        let mut units: HashMap<usize, Vec<usize>> = HashMap::new();
+        let mut order = Vec::new();
+        for (index, turn) in turns.iter().enumerate() {
+            let unit = turn.unwrap_or_else(|| chat.groups.group(index));
+            let members = units.entry(unit).or_default();
+            if members.is_empty() && index < end {
+                order.push(unit);
+            }
+            members.push(index);
+        }
+        let level = at_most(replay.share(HEAD_RESULT));
+        let head = head(replay, &order, &units, level);
+        let head_results = order[..head].iter().flat_map(|unit| &units[unit]).copied();
+        let head_results = head_results.filter(|&index| index < end && chat.has_result(index));
+        let head_results: Vec<usize> = head_results.collect();
+        let mut is_old = vec![false; end];
+        for unit in &order[head..] {
+            for &index in &units[unit] {
+                if index >= end {
+                    break;
+                }
+                let is_mandatory = matches!(marks[index], Some((Retention::Mandatory, _)));
+                if !is_mandatory && !replay.is_outside[index] {
+                    is_old[index] = replay.forms[index] != Form::Dropped;
+                }
+            }
+        }
+        let last = chat.last_user_turn_before(end);
+        let answer = last.and_then(|last| (0..last).rfind(|&index| chat.is_answer(index)));
+        let is_free = |&index: &usize| {
+            let is_dropped = replay.forms[index] == Form::Dropped;
+            let is_marked = marks[index].is_some() || answer == Some(index);
+            !is_marked && !replay.is_outside[index] && !is_dropped
+        };
+        let mut calls = newest_calls(chat, end);
+        let users = newest_users(replay, end);
+        let (mut first, mut with_calls, mut with_users) = (Vec::new(), Vec::new(), Vec::new());
+        for unit in order.into_iter().skip(head) {
+            let members = &units[&unit];
+            if !members.iter().all(is_free) {
+                continue;
+            }
+            if members.iter().any(|index| users.contains(index)) {
+                with_users.push(unit);
+            } else if members.iter().any(|index| calls.remove(index)) {
+                with_calls.push(unit);
+            } else {
+                first.push(unit);
+            }
+        }
+        Self {
+            is_old,
+            first,
+            calls: with_calls,
+            users: with_users,
+            answer,
+            head_results,
+            level,
+            units,
+        }
+    }
+
+    /// Returns the messages that may be shortened, oldest first.
+    fn old(&self, end: usize) -> impl Iterator<Item = usize> + '_ {
+        (0..end).filter(|&index| self.is_old[index])
+    }
+}
+
+/// Returns the messages that a newer result of the same call supersedes among the first `len` messages.
+fn superseded(repeated: &[(usize, String)], len: usize) -> Vec<usize> {
+    let before = || repeated.iter().filter(|(index, _)| *index < len);
+    // The last one of a call wins.
+    let newest: HashMap<&str, usize> = before().map(|(index, call)| (&**call, *index)).collect();
+    let older = before().filter(|(index, call)| newest[&**call] != *index);
+    older.map(|(index, _)| *index).collect()
+}
+
+/// Returns how many units are in the head: the first ones, up to a share of the budget, with their results shortened to
+/// a level. Only the messages and the budget decide, so that the head is the same at every cut. User turns are not
+/// counted: they are few, and the first one is the task.
+fn head(
+    replay: &mut Replay<'_>,
+    order: &[usize],
+    units: &HashMap<usize, Vec<usize>>,
+    level: i64,
+) -> usize {
+    let chat = replay.chat;
+    let mut left = replay.share(HEAD);
+    let fits = |unit: &&usize| {
+        for &index in &units[*unit] {
+            if replay.is_outside[index] || chat.messages[index].is_user_turn() {
+                continue;
+            }
+            let full = replay.history.candidates.originals[index].tokens();
+            let shorter = chat.has_result(index) && full > level;
+            let shorter = shorter.then(|| replay.shortened(index, level)).flatten();
+            left -= shorter.map_or(full, |it| it.tokens.min(full));
+        }
+        left >= 0
+    };
+    order.iter().take_while(fits).count()
+}
+
+/// Returns the messages with the newest call of each tool. Without any call of a tool, models forget that they have it
+/// and how its results look.
+fn newest_calls(chat: &Chat, end: usize) -> HashSet<usize> {
+    let mut newest: HashMap<&str, usize> = HashMap::new();
+    for message in chat.messages().take(end) {
+        for call in message.calls() {
+            newest.insert(call.name, message.index());
+        }
+    }
+    newest.values().copied().collect()
+}
+
+/// Returns the newest user turns, up to a share of the budget.
+fn newest_users(replay: &Replay<'_>, end: usize) -> HashSet<usize> {
+    let mut left = replay.share(USER_TURNS);
+    let turns = (0..end).rev();
+    let turns = turns.filter(|&index| replay.chat.messages[index].is_user_turn());
+    let fits = |index: &usize| {
+        left -= replay.tokens[*index];
+        left >= 0
+    };
+    turns.take_while(fits).collect()
+}
+
+/// Returns the largest level up to a limit, or the lowest one.
+fn at_most(limit: i64) -> i64 {
+    let mut levels = LEVELS.into_iter();
+    levels
+        .find(|&level| level <= limit)
+        .unwrap_or(LEVELS[LEVELS.len() - 1])
+}
+
+/// Rounds a budget down to its significant bits.
+fn rounded(budget: i64) -> i64 {
+    let bits = i64::BITS - budget.max(0).leading_zeros();
+    let low = bits.saturating_sub(BUDGET_BITS);
+    (budget >> low) << low
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_the_largest_level_up_to_it() {
+        let limits = [9_000, 6_400, 6_399, 500, 100, 99, 0, -5];
+        assert_eq!(
+            limits.map(at_most),
+            [6400, 6400, 3200, 400, 100, 100, 100, 100]
+        );
+    }
+
+    #[test]
+    fn a_budget_keeps_six_significant_bits() {
+        let budgets = [0, 63, 64, 1_000, 1_007, 1_008, 32_000, -3];
+        assert_eq!(
+            budgets.map(rounded),
+            [0, 63, 64, 992, 992, 1_008, 31_744, -3]
+        );
+    }
+
+    #[test]
+    fn the_newest_result_of_a_call_supersedes_the_others_before_a_position() {
+        let call = |index, call: &str| (index, call.to_owned());
+        let repeated = [
+            call(2, "a"),
+            call(4, "b"),
+            call(6, "a"),
+            call(8, "a"),
+            call(9, "b"),
+        ];
+        assert_eq!(superseded(&repeated, 10), [2, 4, 6]);
+        assert_eq!(superseded(&repeated, 8), [2]);
+        assert_eq!(superseded(&repeated, 6), [] as [usize; 0]);
+    }
+}

@@ -1,0 +1,240 @@
+//! The laws of a policy with cuts: what its windows have in common while a chat grows.
+
+use cupel::{Policy, Shorten};
+use cupel_chat::{Chat, Encoding, FitError, Fitter, Heuristic, Shape, default_policy};
+use cupel_conformance::testing;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use serde_json::{Value, json};
+
+use crate::agents::{agent_loop, budget, chat_of, conversation, newest_call, steps};
+use crate::generated::{SHAPES, document, render, with};
+use crate::valid;
+
+fn policy() -> Policy {
+    with(&default_policy(), |chat| chat.replay = true)
+}
+
+fn fit(messages: &[Value], tokens: i64) -> String {
+    let chat = chat_of(messages);
+    let fitted = chat.fit(&policy(), &budget(tokens), &Encoding::O200k);
+    let fitted = fitted.unwrap_or_else(|error| panic!("{error}"));
+    assert!(fitted.tokens_after <= tokens);
+    fitted.to_json()
+}
+
+/// The requests of a session: the messages before each answer.
+fn requests(messages: &[Value]) -> impl Iterator<Item = &[Value]> {
+    let is_answer = |index: &usize| messages[*index]["role"] == "assistant";
+    let ends = (1..messages.len()).filter(is_answer);
+    ends.chain([messages.len()]).map(|end| &messages[..end])
+}
+
+#[test]
+fn between_two_cuts_a_window_starts_with_the_one_before() {
+    for (messages, tokens) in [(agent_loop(60, 6), 3_000), (conversation(80), 5_000)] {
+        let windows = requests(&messages).map(|it| valid::messages(&fit(it, tokens)));
+        let windows: Vec<Vec<Value>> = windows.collect();
+        let is_cut = |pair: &&[Vec<Value>]| !pair[1].starts_with(&pair[0]);
+        let cuts = windows.windows(2).filter(is_cut).count();
+        // Each cut makes room for at least the part of the budget above the mark, and the chat needs all of its
+        // tokens only once.
+        let whole = chat_of(&messages).tokens(&Encoding::O200k);
+        let mark = 0.12;
+        let most = 1.0 + 2.0 * whole as f64 / (mark * tokens as f64);
+        assert!((1.0..=most).contains(&(cuts as f64)), "{cuts} of {most}");
+        assert!(cuts * 5 < windows.len() * 2, "{cuts} of {}", windows.len());
+    }
+}
+
+#[test]
+fn a_session_with_a_state_and_a_caller_without_one_get_the_same_bytes() {
+    for (messages, tokens) in [(agent_loop(40, 6), 2_500), (conversation(40), 1_500)] {
+        let mut fitter = Fitter::new(policy());
+        for request in requests(&messages) {
+            let chat = chat_of(request);
+            let window = fitter
+                .fit(&chat, &budget(tokens), &Encoding::O200k)
+                .unwrap();
+            assert_eq!(window.fitted.to_json(), fit(request, tokens));
+        }
+        // In any order, and with another budget in between.
+        let requests: Vec<&[Value]> = requests(&messages).collect();
+        for request in requests.iter().rev().step_by(3) {
+            let chat = chat_of(request);
+            let other = budget(tokens + 700);
+            fitter.fit(&chat, &other, &Encoding::O200k).unwrap();
+            let window = fitter
+                .fit(&chat, &budget(tokens), &Encoding::O200k)
+                .unwrap();
+            assert_eq!(window.fitted.to_json(), fit(request, tokens));
+        }
+    }
+}
+
+#[test]
+fn a_window_that_is_the_next_history_stays_valid_and_the_same() {
+    let messages = agent_loop(30, 6);
+    let window = fit(&messages, 2_500);
+    assert_eq!(fit(&valid::messages(&window), 2_500), window);
+    let mut history: Vec<Value> = Vec::new();
+    for pair in messages.chunks(2) {
+        history.extend(pair.iter().cloned());
+        history = valid::messages(&fit(&history, 2_500));
+        assert_eq!(valid::objection(Shape::OpenAi, &history), None);
+    }
+}
+
+/// A question, and twelve answers of several hundred tokens.
+fn answers() -> Vec<Value> {
+    let mut messages = Vec::new();
+    for number in 0..12 {
+        messages.push(json!({"role": "user", "content": format!("Tell me about topic {number}.")}));
+        let line =
+            |line| format!("Fact {line} of topic {number} is stated in this line of text.\n");
+        let text: String = (0..30).map(line).collect();
+        messages.push(json!({"role": "assistant", "content": text}));
+    }
+    messages.push(json!({"role": "user", "content": "Go on with the last one."}));
+    messages
+}
+
+#[test]
+fn one_token_over_the_budget_costs_some_old_answers_and_not_the_newest() {
+    let messages = answers();
+    let chat = chat_of(&messages);
+    let all = chat.tokens(&Encoding::O200k);
+    let fitted = chat.fit(&policy(), &budget(all - 1), &Encoding::O200k);
+    let fitted = fitted.unwrap();
+    assert!(fitted.dropped.is_empty());
+    let shortened: Vec<usize> = fitted.shortened.iter().map(|it| it.index).collect();
+    let is_short = |index: &usize| shortened.contains(index);
+    // The first answer is in the head, the last is the newest; most of the others stay in full.
+    assert!(!is_short(&1) && !is_short(&23), "{shortened:?}");
+    assert!(shortened.len() <= 3, "{shortened:?}");
+    assert!(fitted.tokens_after * 100 > all * 80);
+}
+
+#[test]
+fn user_turns_outlive_answers() {
+    let mut messages = answers();
+    messages[4]["content"] = json!("Keep the grouping in one pass, and add a test for it.");
+    let chat = chat_of(&messages);
+    let tokens = chat.tokens(&Encoding::O200k) * 30 / 100;
+    let fitted = chat.fit(&policy(), &budget(tokens), &Encoding::O200k);
+    let fitted = fitted.unwrap();
+    for index in (0..messages.len()).step_by(2) {
+        assert!(fitted.kept.contains(&index), "{index} of {:?}", fitted.kept);
+    }
+}
+
+#[test]
+fn a_prefilled_answer_is_not_shortened_before_older_messages() {
+    let mut messages = answers();
+    let text = "The beginning of the answer that is to be continued. ".repeat(10);
+    messages.push(json!({"role": "assistant", "content": text}));
+    let chat = chat_of(&messages);
+    let tokens = chat.tokens(&Encoding::O200k) / 3;
+    let fitted = chat.fit(&policy(), &budget(tokens), &Encoding::O200k);
+    let fitted = fitted.unwrap();
+    let last = messages.len() - 1;
+    assert_eq!(fitted.kept.last(), Some(&last));
+    assert!(fitted.shortened.iter().all(|it| it.index != last));
+}
+
+/// Checks the windows of a session at a budget: valid, within it, with the task, the newest step and the last user turn.
+fn check(
+    shape: Shape,
+    messages: &[Value],
+    policy: &Policy,
+    tokens: i64,
+) -> Result<(), TestCaseError> {
+    let text = document(shape, messages);
+    let chat = Chat::parse(&text, Some(shape)).unwrap();
+    let fitted = match chat.fit(policy, &budget(tokens), &Heuristic) {
+        Ok(fitted) => fitted,
+        Err(FitError::TooLarge { needed, .. }) => {
+            prop_assert!(needed > tokens);
+            return Ok(());
+        }
+        // Only the whole chat is a window.
+        Err(FitError::InvalidMessage { .. } | FitError::NoUserTurn(_)) => return Ok(()),
+        Err(error) => return Err(TestCaseError::fail(error.to_string())),
+    };
+    prop_assert!(fitted.tokens_after <= tokens);
+    let json = fitted.to_json();
+    // A limit for results shortens them even if the chat fits, and a shortened one again.
+    let has_limit = policy.chat().max_result.is_some();
+    if tokens >= chat.tokens(&Heuristic) {
+        prop_assert!(has_limit || json == text);
+        return Ok(());
+    }
+    if has_limit && valid::objection(shape, messages).is_some() {
+        // With shorter results the whole chat fits, and stays as invalid as it is.
+        return Ok(());
+    }
+    let objection = valid::objection_to_window(shape, &text, &json);
+    prop_assert_eq!(objection, None, "{} at {}: {}", shape, tokens, json);
+    let is_invalid = |index: usize| {
+        let reason = fitted.dropped.iter().find(|it| it.index == index);
+        let reason = reason.map(|it| it.reason.to_string()).unwrap_or_default();
+        reason.starts_with("Filtered")
+    };
+    if let Some(call) = newest_call(shape, messages) {
+        let index = messages.iter().rposition(|message| *message == call);
+        let index = index.unwrap_or_default();
+        prop_assert!(
+            fitted.kept.contains(&index) || is_invalid(index),
+            "{} at {}",
+            shape,
+            tokens
+        );
+    }
+    let is_turn = |message: &Value| valid::is_user_turn(shape, message);
+    if let Some(last) = messages.iter().rposition(is_turn) {
+        prop_assert!(fitted.kept.contains(&last), "{} at {}", shape, tokens);
+    }
+    let again = Chat::parse(&json, Some(shape)).unwrap();
+    prop_assert_eq!(again.tokens(&Heuristic), fitted.tokens_after);
+    if !has_limit {
+        let once_more = again.fit(policy, &budget(tokens), &Heuristic).unwrap();
+        prop_assert_eq!(once_more.to_json(), json, "{:?}", policy.chat());
+    }
+    Ok(())
+}
+
+#[test]
+fn windows_are_valid_and_keep_what_the_next_answer_needs_in_every_format() {
+    let config = Config {
+        // A case is hundreds of fits: one in ten of the cases that are asked for.
+        cases: testing::cases(60).div_ceil(10),
+        failure_persistence: None,
+        max_shrink_iters: 60,
+        ..Config::default()
+    };
+    let marked = with(&policy(), |it| {
+        it.marker = Some("[{n} messages are left out]".to_owned());
+    });
+    let policies = [
+        policy(),
+        with(&policy(), |it| it.shorten = Shorten::Off),
+        with(&policy(), |it| it.keep_task = false),
+        with(&policy(), |it| it.max_result = Some(60)),
+        marked,
+    ];
+    TestRunner::new(config)
+        .run(&steps(), |steps| {
+            for shape in SHAPES {
+                let messages = render(shape, &steps);
+                let all = Chat::parse(&document(shape, &messages), Some(shape)).unwrap();
+                let all = all.tokens(&Heuristic);
+                for policy in &policies {
+                    for share in [8, 21, 55, 80, 100] {
+                        check(shape, &messages, policy, all * share / 100)?;
+                    }
+                }
+            }
+            Ok(())
+        })
+        .unwrap_or_else(|error| panic!("{error}"));
+}
