@@ -61,8 +61,8 @@ pub(crate) fn check_fit(
     parameters: &Bound<'_, PyDict>,
     others: &Bound<'_, PyDict>,
 ) -> PyResult<()> {
-    let asked = options::read(parameters, others)?;
-    asked.options.check().map_err(error::raise)
+    let given = options::read(parameters, others)?;
+    given.options.check().map_err(error::raise)
 }
 
 /// Returns the format of messages, such as `openai`.

@@ -102,8 +102,8 @@ impl PyScorer {
 
     /// Returns this scorer for a question.
     fn with_query(&self, query: &Bound<'_, PyString>) -> PyResult<Self> {
-        let asked = self.0.with_query(&Query::from(text(query, "query")?));
-        Ok(Self(asked.unwrap_or_else(|| Arc::clone(&self.0))))
+        let scorer = self.0.with_query(&Query::from(text(query, "query")?));
+        Ok(Self(scorer.unwrap_or_else(|| Arc::clone(&self.0))))
     }
 
     fn __call__(&self, py: Python<'_>, items: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {

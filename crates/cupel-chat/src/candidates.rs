@@ -141,7 +141,7 @@ impl Deref for Candidates {
 /// What a session remembers of the messages of earlier windows, by position. The lists end where
 /// the history changed; messages beyond their end are new.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Memory {
+pub(crate) struct SessionMemory {
     /// The tokens of the first messages.
     pub(crate) tokens: Vec<i64>,
     /// The level that each message was shortened to.
@@ -223,13 +223,13 @@ impl Chat {
         budget: Option<&ContextBudget>,
         counter: &dyn TokenCounter,
     ) -> Result<Candidates, FitError> {
-        self.candidates_after(&Memory::default(), policy, budget, counter)
+        self.candidates_after(&SessionMemory::default(), policy, budget, counter)
     }
 
     /// Returns the candidates of a session that remembers earlier windows.
     pub(crate) fn candidates_after(
         &self,
-        memory: &Memory,
+        memory: &SessionMemory,
         policy: &Policy,
         budget: Option<&ContextBudget>,
         counter: &dyn TokenCounter,
@@ -323,7 +323,7 @@ impl Chat {
     /// limit for tool results.
     fn earlier_forms(
         &self,
-        memory: &Memory,
+        memory: &SessionMemory,
         settings: &ChatSettings,
         marks: &[Option<Mark>],
         candidates: &Candidates,
@@ -635,13 +635,13 @@ impl Candidates {
         drop(filter);
         let is_superseded = self.superseded(repeated, &is_open);
         let is_kept = self.never_dropped();
-        let mut offers: Vec<Option<Offer<'_>>> = (0..chat.len())
+        let mut offers: Vec<Option<ViewOffer<'_>>> = (0..chat.len())
             .map(|index| {
                 let item = &self.items[index];
                 let full = self.originals[index].tokens();
                 let base = self.replacements[index].base.as_ref();
                 let is_answer = last == Some(index + 1) && !chat.has_result(index);
-                is_open[index].then(|| Offer {
+                is_open[index].then(|| ViewOffer {
                     shortener: chat.shortener(index, full, is_task(marks[index]), counter),
                     is_mandatory: marks[index]
                         .is_some_and(|(retention, _)| retention == Retention::Mandatory),
@@ -762,7 +762,7 @@ impl Candidates {
 }
 
 /// A message that the ladder may shorten, with the views that were made so far.
-struct Offer<'c> {
+struct ViewOffer<'c> {
     shortener: MessageShortener<'c>,
     is_mandatory: bool,
     is_kept: bool,
@@ -777,7 +777,7 @@ struct Offer<'c> {
     views: Vec<ContextView>,
 }
 
-impl Offer<'_> {
+impl ViewOffer<'_> {
     /// Returns whether a step for mandatory messages, or for others, shortens the message.
     fn is_meant(&self, mandatory: bool) -> bool {
         if mandatory {

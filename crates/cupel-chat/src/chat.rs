@@ -5,7 +5,7 @@ use cupel::{ContextItem, ContextKind, ContextSource, GroupSlice, total_tokens};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::candidates::Memory;
+use crate::candidates::SessionMemory;
 use crate::error::{ChatError, Kind, Place};
 use crate::groups::Groups;
 use crate::layout::{Layout, Piece};
@@ -295,11 +295,15 @@ impl Chat {
     /// # Ok::<(), cupel_chat::ChatError>(())
     /// ```
     pub fn items(&self, counter: &dyn TokenCounter) -> Vec<ContextItem> {
-        self.counted_items(counter, &Memory::default())
+        self.counted_items(counter, &SessionMemory::default())
     }
 
     /// Returns the items. Tokens and items that a session remembers are not computed again.
-    fn counted_items(&self, counter: &dyn TokenCounter, memory: &Memory) -> Vec<ContextItem> {
+    fn counted_items(
+        &self,
+        counter: &dyn TokenCounter,
+        memory: &SessionMemory,
+    ) -> Vec<ContextItem> {
         if !self.shape.is_chat() {
             let counted = |(index, (known, counted)): (usize, &(ContextItem, bool))| {
                 let value = || serde_json::from_str(self.layout.json(index)).ok();
@@ -370,14 +374,14 @@ impl Chat {
     /// # Ok::<(), cupel_chat::ChatError>(())
     /// ```
     pub fn candidates(&self, counter: &dyn TokenCounter) -> Vec<ContextItem> {
-        self.counted_candidates(counter, &Memory::default())
+        self.counted_candidates(counter, &SessionMemory::default())
     }
 
     /// Returns the candidates. Tokens and items that a session remembers are not computed again.
     pub(crate) fn counted_candidates(
         &self,
         counter: &dyn TokenCounter,
-        memory: &Memory,
+        memory: &SessionMemory,
     ) -> Vec<ContextItem> {
         let mut candidates = self.counted_items(counter, memory);
         let overhead = self.overhead(counter);

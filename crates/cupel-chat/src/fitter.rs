@@ -19,7 +19,7 @@ use cupel::config::PolicyConfig;
 use cupel::{ContextBudget, ContextItem, Policy};
 use serde::{Deserialize, Serialize};
 
-use crate::candidates::{Base, Memory};
+use crate::candidates::{Base, SessionMemory};
 use crate::chat::Chat;
 use crate::fit::{FitError, Fitted};
 use crate::message::{ParsedMessage, Role};
@@ -305,7 +305,7 @@ impl Fitter {
             return Err(FitError::OtherConversation);
         }
         let known = &self.state.messages[..known];
-        let mut memory = Memory {
+        let mut memory = SessionMemory {
             tokens: known.iter().map(|message| message.tokens).collect(),
             levels: known.iter().map(|message| message.level).collect(),
             dropped: known.iter().map(|message| message.is_dropped).collect(),

@@ -35,8 +35,8 @@ pub(crate) struct SessionArgs {
 
     /// Shell command that summarizes dropped messages
     ///
-    /// It reads them as a JSON array and prints the text that takes their place. With --state it is asked
-    /// once per cut.
+    /// It reads them as a JSON array and prints the text that takes their place. With --state the
+    /// command runs once per cut.
     #[arg(long, value_name = "COMMAND", conflicts_with = "marker")]
     summarize: Option<String>,
 
@@ -46,7 +46,7 @@ pub(crate) struct SessionArgs {
 }
 
 impl SessionArgs {
-    /// Returns whether a session is asked for.
+    /// Returns whether a session is requested.
     pub(crate) fn is_given(&self) -> bool {
         self.state.is_some() || self.summarize.is_some()
     }
@@ -60,7 +60,7 @@ impl SessionArgs {
         self.state.is_some()
     }
 
-    /// Leaves room for a summary in the windows of a chat, if one is asked for.
+    /// Leaves room for a summary in the windows of a chat, if one is requested.
     pub(crate) fn prepare(&self, task: &mut PreparedSession) -> Result<(), Failure> {
         if self.summarize.is_none() {
             return Ok(());

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! hashes    5 9 5 (bits 5, 9, 5): the bit 5 is set once, then again
-//! asked     5 may repeat; 9 does not; another hash with the bit 5 may repeat too
+//! found     5 may repeat; 9 does not; another hash with the bit 5 may repeat too
 //! ```
 //!
 //! Without it a run with one scorer has 1.5 times the instructions at 1,000 items and 1.8 times at 10,000.
