@@ -201,7 +201,6 @@ fn fit_and_explain_agree_where_they_once_differed() {
     check(&text, &budgets, None);
 }
 
-/// A tool call and its result, with a result of about `size` words.
 #[test]
 fn with_a_replay_the_questions_about_one_budget_show_the_same_window() {
     let text = std::fs::read_to_string(&examples()[0]).unwrap();
@@ -224,6 +223,7 @@ fn with_a_replay_the_questions_about_one_budget_show_the_same_window() {
     }
 }
 
+/// A tool call and its result, with a result of about `size` words.
 fn step(number: usize, size: usize) -> String {
     let words: Vec<String> = (0..size)
         .map(|word| format!("value_{number}_{word}"))

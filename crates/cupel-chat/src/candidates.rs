@@ -278,8 +278,8 @@ impl Chat {
                 let state = history.replay(budget, counter)?;
                 bases = state.bases;
                 candidates.dropped_before = state.dropped;
-                // What is left may fit, but it is no longer the chat as it was.
-                candidates.is_strict = true;
+                // The chat was cut, so messages that the provider rejects are dropped even if the rest fits.
+                candidates.is_strict |= state.is_cut;
             }
         }
         for (index, base) in bases.into_iter().enumerate() {
@@ -477,7 +477,7 @@ impl Chat {
     }
 
     /// Returns the task: the first user turn that a window can start on, after the last compaction.
-    fn task(&self) -> Option<usize> {
+    pub(crate) fn task(&self) -> Option<usize> {
         let is_task = |&index: &usize| self.messages[index].is_user_turn() && self.can_start(index);
         (self.compaction().unwrap_or(0)..self.len()).find(is_task)
     }
