@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use cupel::{
     ContextBudget, CupelError, Decisions, DiagnosticTraceCollector, ExclusionReason, Policy,
-    SelectionReport, TraceCollector, TraceDetailLevel, total_tokens,
+    SelectionReport, TraceDetailLevel, total_tokens,
 };
 
 use crate::candidates::Candidates;
@@ -436,35 +436,6 @@ impl Chat {
         self.fit_candidates(policy, budget, &candidates, counter)
     }
 
-    /// Trims the chat to a budget and calls the hooks of `collector`; see [`fit`](Self::fit).
-    ///
-    /// # Errors
-    ///
-    /// [`FitError`].
-    ///
-    /// ```
-    /// use cupel::{ContextBudget, DiagnosticTraceCollector, TraceDetailLevel};
-    /// use cupel_chat::{Chat, Encoding, default_policy};
-    ///
-    /// let chat = Chat::parse(r#"[{"role": "user", "content": "Hello!"}]"#, None)?;
-    /// let budget = ContextBudget::with_target(40, 40)?;
-    /// let mut collector = DiagnosticTraceCollector::new(TraceDetailLevel::Item);
-    /// let fitted = chat.fit_traced(&default_policy(), &budget, &Encoding::O200k, &mut collector)?;
-    /// assert_eq!(fitted.kept, [0]);
-    /// assert!(!collector.into_report().events.is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn fit_traced<C: TraceCollector>(
-        &self,
-        policy: &Policy,
-        budget: &ContextBudget,
-        counter: &dyn TokenCounter,
-        collector: &mut C,
-    ) -> Result<Fitted<'_>, FitError> {
-        let candidates = self.candidates_for(policy, Some(budget), counter)?;
-        self.fit_candidates_traced(policy, budget, &candidates, counter, collector)
-    }
-
     /// Trims a chat whose [`candidates`](Self::candidates_for) are known; see [`fit`](Self::fit).
     ///
     /// Counting is most of the work. The candidates of one policy serve any number of budgets if they
@@ -498,26 +469,12 @@ impl Chat {
         candidates: &Candidates,
         counter: &dyn TokenCounter,
     ) -> Result<Fitted<'_>, FitError> {
-        self.fit_candidates_traced(policy, budget, candidates, counter, &mut ())
-    }
-
-    fn fit_candidates_traced<C: TraceCollector>(
-        &self,
-        policy: &Policy,
-        budget: &ContextBudget,
-        candidates: &Candidates,
-        counter: &dyn TokenCounter,
-        collector: &mut C,
-    ) -> Result<Fitted<'_>, FitError> {
         self.check(candidates, budget)?;
-        let mut collector = (
-            DiagnosticTraceCollector::new(TraceDetailLevel::Stage),
-            collector,
-        );
+        let mut collector = DiagnosticTraceCollector::new(TraceDetailLevel::Stage);
         let policy = self.policy_over(policy, candidates);
         let decisions = policy.decide_traced(candidates, budget, &mut collector);
         let decisions = decisions.map_err(|error| self.run_error(candidates, budget, error))?;
-        let report = collector.0.into_report();
+        let report = collector.into_report();
         Ok(self.fitted(candidates, &decisions, report, counter))
     }
 
