@@ -244,9 +244,7 @@ impl Chat {
             is_strict: settings.strict,
             kept_because: Vec::new(),
             dropped_before: {
-                // A replay finds out itself what earlier windows dropped.
-                let remembered = (!settings.replay).then(|| memory.dropped.clone());
-                let mut dropped = remembered.unwrap_or_default();
+                let mut dropped = memory.dropped.clone();
                 dropped.resize(self.len(), false);
                 dropped
             },
@@ -333,8 +331,7 @@ impl Chat {
         for (index, mark) in marks.iter().enumerate() {
             // The newest step is shortened only if this window needs it.
             let is_newest = *mark == Some((Retention::Mandatory, NEWEST_STEP));
-            let follows_memory = !is_newest && !settings.replay;
-            let remembered = memory.levels.get(index).filter(|_| follows_memory);
+            let remembered = memory.levels.get(index).filter(|_| !is_newest);
             let remembered = remembered.copied().flatten();
             let limit = settings.max_result.filter(|_| self.has_result(index));
             let Some(level) = remembered.into_iter().chain(limit).min() else {

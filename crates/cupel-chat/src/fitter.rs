@@ -305,10 +305,16 @@ impl Fitter {
             return Err(FitError::OtherConversation);
         }
         let known = &self.state.messages[..known];
+        // A replay makes the earlier cuts again, so their decisions are not remembered for it.
+        let decided = if self.policy.chat().replay {
+            &[]
+        } else {
+            known
+        };
         let mut memory = SessionMemory {
             tokens: known.iter().map(|message| message.tokens).collect(),
-            levels: known.iter().map(|message| message.level).collect(),
-            dropped: known.iter().map(|message| message.is_dropped).collect(),
+            levels: decided.iter().map(|message| message.level).collect(),
+            dropped: decided.iter().map(|message| message.is_dropped).collect(),
             originals: std::mem::take(&mut self.originals),
             bases: std::mem::take(&mut self.bases),
         };

@@ -220,11 +220,11 @@ impl<'c> Replay<'c> {
             for index in superseded.into_iter().filter(|&it| plan.is_old[it]) {
                 total -= self.cap(index, SUPERSEDED_LEVEL);
             }
-            let results = plan.old(end).filter(|&it| chat.has_result(it));
+            let results = plan.old().filter(|&it| chat.has_result(it));
             total = self.cap_until(total, low, &results.collect::<Vec<_>>(), &RESULT_LEVELS);
             let is_text =
                 |index: &usize| chat.messages[*index].is_from_model() && !chat.has_result(*index);
-            let texts = plan.old(end).filter(is_text);
+            let texts = plan.old().filter(is_text);
             let texts = texts.filter(|index| plan.answer != Some(*index));
             let texts: Vec<usize> = texts.collect();
             let answer = plan.answer.filter(|&it| plan.is_old[it]);
@@ -451,8 +451,8 @@ impl Plan {
     }
 
     /// Returns the messages that may be shortened, oldest first.
-    fn old(&self, end: usize) -> impl Iterator<Item = usize> + '_ {
-        (0..end).filter(|&index| self.is_old[index])
+    fn old(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.is_old.len()).filter(|&index| self.is_old[index])
     }
 }
 

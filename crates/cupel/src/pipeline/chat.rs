@@ -40,8 +40,8 @@ pub struct ChatSettings {
     /// `false`: a chat that fits is not changed, and a warning names them.
     pub strict: bool,
     /// Whether the cuts of a chat that grows are found by replaying it, instead of choosing each window anew. Then
-    /// they are rare and deep, so that a provider's prompt cache reuses the prefix, and the window depends on the
-    /// messages and the budget alone. Read by policies with a ladder. Defaults to `false`.
+    /// they are rare and deep, so that a provider's prompt cache reuses the prefix, and the window is a function of
+    /// the request, the budget, the policy and the counter. Read by policies with a ladder. Defaults to `false`.
     pub replay: bool,
 }
 
