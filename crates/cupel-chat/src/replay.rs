@@ -12,7 +12,8 @@
 //! request 3       0  1  2' 3  4  5 call  6 result  |       90    none: starts with all that request 2 sent
 //! ```
 //!
-//! A cut goes down to a share of the budget, so that the next requests fit without a cut. The window is a pure
+//! A cut makes room for the next requests, so that they fit without a cut: for as many as fit above a share of the
+//! budget, at the pace of the chat so far. The window is a pure
 //! function of the messages, the request overhead, the budget, the policy and the counter: a caller that sends
 //! everything again, several processes and a session with a state get the same bytes.
 //!
@@ -42,7 +43,7 @@ const RESULTS_TO: f64 = 0.5;
 
 /// The share of the budget that old texts are shortened to, and messages dropped to. Texts are what people wrote, so
 /// they give way later and less than results.
-const TEXTS_TO: f64 = 0.88;
+const TEXTS_TO: f64 = 0.85;
 
 /// The share of the budget for the newest user turns, which are dropped after all other messages, and the limit for
 /// those of the head. Without a limit a
@@ -114,11 +115,18 @@ impl History<'_> {
         let mut replay = Replay::new(self, budget, counter);
         let is_from_model = |index: usize| chat.messages[index].is_from_model();
         let mut total = 0;
+        let (mut grown, mut requests) = (0_i64, 0);
         for end in 1..=chat.len() {
             total += replay.tokens[end - 1];
+            grown = grown.saturating_add(replay.tokens[end - 1]);
             // A request ended where an answer starts. An answer may be several messages.
             let is_request = end == chat.len() || (is_from_model(end) && !is_from_model(end - 1));
-            if is_request && total > replay.budget {
+            if !is_request {
+                continue;
+            }
+            requests += 1;
+            replay.pace = (grown / requests).max(1);
+            if total > replay.budget {
                 total = replay.cut(end, total);
             }
         }
@@ -138,6 +146,8 @@ struct Replay<'c> {
     counter: &'c dyn TokenCounter,
     keep_task: bool,
     budget: i64,
+    /// The tokens that a request of the chat adds, on average.
+    pace: i64,
     /// Messages outside of the budget: pinned ones, and those that no window can contain.
     is_outside: Vec<bool>,
     forms: Vec<Form>,
@@ -179,6 +189,7 @@ impl<'c> Replay<'c> {
             shorteners: (0..chat.len()).map(|_| OnceCell::new()).collect(),
             known: HashMap::new(),
             is_cut: false,
+            pace: 1,
             budget: rounded(target.saturating_sub(markers)),
             keep_task: history.settings.keep_task || chat.shape.format().alternates(),
             is_outside,
@@ -198,6 +209,14 @@ impl<'c> Replay<'c> {
         tokens.min(self.budget)
     }
 
+    /// Returns the tokens that a cut goes down to, at least a share of the budget: room for as many requests of the
+    /// chat's pace as fit above that share. Room for half a request would be cut for nothing. A chat that grows by
+    /// more than the share leaves free is cut to the budget alone.
+    fn mark(&self, share: f64) -> i64 {
+        let room = self.budget - self.share(share);
+        self.budget - room / self.pace * self.pace
+    }
+
     /// Cuts the first `end` messages, which have `total` tokens, and returns the tokens that they have then.
     fn cut(&mut self, end: usize, mut total: i64) -> i64 {
         let chat = self.chat;
@@ -211,7 +230,7 @@ impl<'c> Replay<'c> {
             return total;
         }
         let plan = Plan::new(self, &marks, end);
-        let (low, high) = (self.share(RESULTS_TO), self.share(TEXTS_TO));
+        let (low, high) = (self.mark(RESULTS_TO), self.mark(TEXTS_TO));
         if self.history.settings.shorten != Shorten::Off {
             for &index in &plan.head_results {
                 total -= self.cap(index, plan.level);
