@@ -6,7 +6,7 @@ use cupel::config::{Document, Format, PolicyConfig};
 use cupel::{ContextBudget, ContextItem, SelectionReport, TraceEvent};
 use cupel_chat::{
     Chat, FitState, Fitter, Heuristic, Shape, TokenCounter, default_policy, parse_budget,
-    session_policy,
+    session_policy, single_policy,
 };
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -118,7 +118,7 @@ pub(crate) fn windows(data: &[u8]) {
     let step = usize::try_from(all / 40 + 1).expect("a small number");
     let budgets = (1..=all.saturating_add(1)).step_by(step);
     let budgets = budgets.flat_map(|tokens| [tokens, tokens + 1]);
-    for (policy, is_monotone) in [(default_policy(), true), (session_policy(), false)] {
+    for (policy, is_monotone) in [(single_policy(), true), (session_policy(), false)] {
         crate::windows::check(&chat, &policy, &Heuristic, is_monotone, budgets.clone())
             .unwrap_or_else(|problem| panic!("{problem}"));
     }

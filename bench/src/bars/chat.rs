@@ -2,7 +2,7 @@
 
 use cupel::ContextBudget;
 use cupel_chat::{
-    Chat, Encoding, Fitter, Shape, TokenCounter, default_policy, newest_policy, session_policy,
+    Chat, Encoding, Fitter, Shape, TokenCounter, single_policy, newest_policy, session_policy,
 };
 use serde_json::json;
 
@@ -105,7 +105,7 @@ fn large_result(session: Session) -> Row {
     let Ok(chat) = Chat::parse(&messages.to_string(), Some(Shape::OpenAi)) else {
         return row.missed("the chat is invalid");
     };
-    let (counter, policy) = (Encoding::O200k, default_policy());
+    let (counter, policy) = (Encoding::O200k, single_policy());
     let (counting, _) = alone(session.plan(), || chat.tokens(&counter));
     let (both, _) = alone(session.plan(), || {
         chat.candidates_for(&policy, None, &counter)

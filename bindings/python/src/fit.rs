@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use cupel::SelectionReport;
 use cupel_app::{
-    Error, Fit, NamedPolicy, Notice, Options, Prepared, PreparedSession, ReadOptions, Scope,
+    Error, Fit, Notice, Options, Prepared, PreparedSession, ReadOptions, Scope,
     Source, WindowMessage, count,
 };
 use cupel_chat::{Chat, FitState};
@@ -166,15 +166,12 @@ impl Window {
 
     fn of_session(
         source: Source,
-        mut options: Options,
+        options: Options,
         session: &mut cupel_app::Session,
     ) -> Result<Self, Error> {
-        let prepared = PreparedSession::new(source.clone(), &options, true)?;
+        let prepared = PreparedSession::new(source.clone(), &options)?;
         let window = prepared.fit(session)?;
         let answer = prepared.answer(&window);
-        // The page shows the window of the chat with the policy of the session.
-        let policy = options.policy.take();
-        options.policy = policy.or_else(|| Some(NamedPolicy::for_chats(true)));
         let messages = window.fitted.messages().into_iter();
         Ok(Self {
             messages: messages.map(WindowMessage::from).collect(),

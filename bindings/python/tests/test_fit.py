@@ -217,7 +217,7 @@ def test_numbers_of_numpy_are_options() -> None:
 def test_a_fitted_chat_is_a_value_with_a_short_repr() -> None:
     chat = json.loads((ROOT / "examples/agent-session.json").read_text(encoding="utf-8"))
     fitted = cupel.fit(chat, "2k")
-    assert repr(fitted) == "<cupel.Fitted: 27 of 44 messages, 1,841 of 5,869 tokens>"
+    assert repr(fitted) == "<cupel.Fitted: 19 of 44 messages, 1,818 of 5,869 tokens>"
     assert fitted == cupel.fit(chat, "2k") != cupel.fit(chat, "3k")
 
 

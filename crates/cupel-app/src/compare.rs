@@ -132,10 +132,10 @@ impl Prepared {
         }
         let target = (budget.target_tokens() - slack).max(0);
         let smaller = budget.with_limits(max - slack, target)?;
-        let kept = self.decide_within(&smaller)?;
+        let is_kept = self.included_within(&smaller)?;
         let decisions = self.decide()?;
         let window = decisions.window().iter().copied();
-        let lost = window.filter(|&index| kept.inclusion(index).is_none());
+        let lost = window.filter(|&index| !is_kept[index]);
         Ok(MarginalAnswer {
             slack,
             lost: lost

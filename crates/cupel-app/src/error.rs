@@ -654,9 +654,9 @@ impl Error {
                 format!("use a policy without a quota slicer, or see all budgets with {sweep}")
             }
             Fault::ReplayHasOneBudget => {
-                let replay = dialect.argument(Argument::Chat("replay"));
                 let fit = dialect.question(Question::Fit);
-                format!("run {fit} at each budget, or leave out {replay}")
+                let single = dialect.with_value(Argument::Policy, "single");
+                format!("run {fit} at each budget, or use {single}")
             }
             Fault::Fit(FitError::TooLarge {
                 shape,

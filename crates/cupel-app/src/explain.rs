@@ -118,7 +118,7 @@ impl Prepared {
     /// Returns what was decided about a candidate; `None` if the run has none at this position.
     fn explained(&self, decisions: &Decisions<'_>, index: usize) -> Option<ExplainedCandidate> {
         let item = decisions.item(index);
-        let reason = match decisions.inclusion(index) {
+        let reason = match self.inclusion(decisions, index) {
             Some(reason) => Reason::In(reason),
             None => Reason::Out(decisions.exclusion(index)?),
         };
@@ -141,7 +141,6 @@ impl Prepared {
     /// [`Fault::Run`](crate::Fault::Run).
     pub fn explain_item(&self, index: usize) -> Result<Explanation, Error> {
         self.check_index(index)?;
-        self.check_other_budgets()?;
         let tokens = self.tokens_of(&self.decide()?);
         let mut explanation = self
             .pipeline()
@@ -149,6 +148,11 @@ impl Prepared {
         let markers = tokens - explanation.tokens_used;
         explanation.tokens_used += markers;
         explanation.tokens_left -= markers;
+        if !self.has_other_budgets() {
+            explanation.extra_tokens = None;
+            explanation.included_at.clear();
+            explanation.in_full_at = None;
+        }
         Ok(explanation)
     }
 }

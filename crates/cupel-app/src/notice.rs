@@ -3,7 +3,7 @@
 use cupel::ContextKind;
 use cupel_chat::{UnknownModel, Warning};
 
-use crate::argument::{Argument, Dialect};
+use crate::argument::{Argument, Dialect, Question};
 use crate::text::grouped;
 
 /// What may be unexpected about an answer: a setting without effect, or a guess.
@@ -22,6 +22,8 @@ pub enum Notice {
         /// The presets for chats.
         for_chats: Vec<&'static str>,
     },
+    /// Without a policy, many budgets of a chat have another one than a single budget has.
+    BudgetsPolicy,
     /// No candidate has a kind that a slot or a quota names.
     UnusedKind {
         /// `message` or `item`.
@@ -59,6 +61,12 @@ impl Notice {
                 "the preset {preset} is for items: it may drop the task and the newest step of a chat; presets for chats are {}",
                 for_chats.join(", ")
             ),
+            Self::BudgetsPolicy => {
+                let fit = dialect.question(Question::Fit);
+                format!(
+                    "these are windows of the policy single, which fills each budget; {fit} has the policy agent"
+                )
+            }
             Self::UnusedKind {
                 unit,
                 kind,

@@ -39,14 +39,12 @@ impl Options {
     /// [`Fault::Amount`] and [`Fault::NeedsLadder`].
     pub fn check(&self) -> Result<(), Error> {
         self.budget.check()?;
-        self.chat_policy(false).map(drop)
+        self.chat_policy(NamedPolicy::for_chats).map(drop)
     }
 
-    /// Returns the policy of a chat with the [`ChatOptions`].
-    pub(crate) fn chat_policy(&self, has_state: bool) -> Result<NamedPolicy, Error> {
-        let policy = self.policy.clone();
-        let policy = policy.unwrap_or_else(|| NamedPolicy::for_chats(has_state));
-        self.chat.apply(policy)
+    /// Returns the policy of a chat, or the default for the question, with the [`ChatOptions`].
+    pub(crate) fn chat_policy(&self, default: fn() -> NamedPolicy) -> Result<NamedPolicy, Error> {
+        self.chat.apply(self.policy.clone().unwrap_or_else(default))
     }
 }
 

@@ -2,15 +2,15 @@
 
 use cupel::Policy;
 use cupel::config::{PolicyConfig, Preset, preset, presets};
-use cupel_chat::{default_policy, session_policy};
+use cupel_chat::{default_policy, single_policy};
 
 use crate::error::{Error, Fault};
 use crate::notice::Notice;
 use crate::source::Source;
 
-/// The presets that are used without a policy: for chats, for chats with a state, and for items.
+/// The presets that are used without a policy: for chats, for many budgets of a chat, and for items.
 const CHATS_POLICY: &str = "agent";
-const SESSIONS_POLICY: &str = "session";
+const BUDGETS_POLICY: &str = "single";
 const ITEMS_POLICY: &str = "chat";
 
 /// A policy and its name. The name is for people; it may be that of a preset, of a file or any other.
@@ -55,13 +55,14 @@ impl NamedPolicy {
         Ok(Self::new(name, policy))
     }
 
-    /// Returns the default for chats, or for chats with a state.
-    pub fn for_chats(has_state: bool) -> Self {
-        if has_state {
-            Self::new(SESSIONS_POLICY, session_policy())
-        } else {
-            Self::new(CHATS_POLICY, default_policy())
-        }
+    /// Returns the default for chats.
+    pub fn for_chats() -> Self {
+        Self::new(CHATS_POLICY, default_policy())
+    }
+
+    /// Returns the default for many budgets of a chat.
+    pub(crate) fn for_budgets() -> Self {
+        Self::new(BUDGETS_POLICY, single_policy())
     }
 
     /// Returns the default for items.

@@ -34,7 +34,8 @@ pub enum Scope {
     OneBudget,
     /// One budget, and others beside it, such as the least one that keeps a message.
     Budget,
-    /// A range of budgets, such as a sweep. Defaults to the tokens of all candidates.
+    /// A range of budgets, such as a sweep. Defaults to the tokens of all candidates, and to a policy whose window at
+    /// one budget says something about the next.
     AnyBudget,
     /// One budget, for policies that are named later ([`Prepared::compare`]), so the query is not checked yet.
     OtherPolicies,
@@ -215,13 +216,12 @@ pub struct PreparedSession {
 }
 
 impl PreparedSession {
-    /// Prepares the session of a chat. `has_state` tells whether decisions are kept from request to request, for
-    /// which the default policy is `session`.
+    /// Prepares the session of a chat.
     ///
     /// # Errors
     ///
     /// What is wrong with the input or the options.
-    pub fn new(source: Source, options: &Options, has_state: bool) -> Result<Self, Error> {
+    pub fn new(source: Source, options: &Options) -> Result<Self, Error> {
         let classified = Classified::of(&source, &options.read);
         // Only items are counted while they are read, and items are an error here.
         let chat = match Input::read(&source, &classified, &options.read, &|_| 0)? {
@@ -240,7 +240,7 @@ impl PreparedSession {
             .budget
             .over(None, DefaultBudget::OfChat(&chat), model);
         let budget = budget.map_err(|error| at_cause(error, &source))?;
-        let policy = options.chat_policy(has_state)?;
+        let policy = options.chat_policy(NamedPolicy::for_chats)?;
         let query = options.query.as_deref();
         let mut notices: Vec<Notice> = unread_query(query, [&policy]).into_iter().collect();
         let policy = policy.with_query(query, true)?;
@@ -366,7 +366,10 @@ impl Prepared {
     ) -> Result<Self, Error> {
         let model = options.budget.model.as_deref().or(chat.model());
         let counter = options.counter.counter(model, Some(chat.shape()))?;
-        let policy = options.chat_policy(false)?;
+        let policy = options.chat_policy(match scope {
+            Scope::AnyBudget => NamedPolicy::for_budgets,
+            _ => NamedPolicy::for_chats,
+        })?;
         let query = options.query.as_deref();
         let (policy, unread) = with_query(policy, query, options, true, scope)?;
         let at_input = |error: Error| error.or_at(|| source.whole());
@@ -393,7 +396,9 @@ impl Prepared {
                 (budget, candidates)
             }
             Scope::AnyBudget => {
-                check_replay(&policy.policy)?;
+                if policy.policy.chat().replay {
+                    return Err(Fault::ReplayHasOneBudget.into());
+                }
                 let candidates = candidates(None)?;
                 (over(all_tokens(&candidates))?, candidates)
             }
@@ -402,6 +407,9 @@ impl Prepared {
         let mut notices = unused_kinds(&candidates, &budget, &policy.policy, "message");
         notices.extend(policy.unsuited_to_chats());
         notices.extend(unread);
+        if scope == Scope::AnyBudget && options.policy.is_none() {
+            notices.push(Notice::BudgetsPolicy);
+        }
         Ok(Self {
             query: options.query.clone(),
             // A chat states no policy.
@@ -595,25 +603,35 @@ impl Prepared {
     ///
     /// [`Fault::Fit`] and [`Fault::Run`].
     pub fn decide(&self) -> Result<Decisions<'_>, Error> {
-        self.decide_within(&self.setting.budget)
+        self.decide_over(self.candidates(), &self.setting.budget)
     }
 
-    /// Runs the policy within another budget.
+    /// Returns whether the policy includes each candidate within another budget.
     ///
     /// # Errors
     ///
     /// [`Fault::Fit`] and [`Fault::Run`].
-    pub fn decide_within(&self, budget: &ContextBudget) -> Result<Decisions<'_>, Error> {
-        if budget != &self.setting.budget {
-            self.check_other_budgets()?;
-        }
+    pub fn included_within(&self, budget: &ContextBudget) -> Result<Vec<bool>, Error> {
+        let own = match (&self.content, &self.setting.counter) {
+            (Content::Chat { chat, .. }, Some(counter)) if !self.has_other_budgets() => {
+                let policy = &self.setting.policy.policy;
+                let own = chat.candidates_for(policy, Some(budget), &**counter);
+                Some(own.map_err(|error| self.setting.fit_error(error))?)
+            }
+            _ => None,
+        };
+        let decisions = self.decide_over(own.as_ref().or(self.candidates()), budget)?;
+        let is_included = |index| decisions.inclusion(index).is_some();
+        Ok((0..self.items().len()).map(is_included).collect())
+    }
+
+    fn decide_over<'v>(
+        &'v self,
+        candidates: Option<&'v Candidates>,
+        budget: &ContextBudget,
+    ) -> Result<Decisions<'v>, Error> {
         let decide = |policy: &Policy, items, budget: &ContextBudget| policy.decide(items, budget);
-        self.run_over(
-            &self.setting.policy.policy,
-            self.candidates(),
-            budget,
-            decide,
-        )
+        self.run_over(&self.setting.policy.policy, candidates, budget, decide)
     }
 
     /// Runs the policy with a trace.
@@ -725,11 +743,36 @@ impl Prepared {
         self.candidates()?.kept_because(index)
     }
 
+    /// Returns why a candidate is in the window; `None` if it is not. A message that a cut or the limit for tool results
+    /// shortened is a shortened one, too.
+    pub(crate) fn inclusion(
+        &self,
+        decisions: &Decisions<'_>,
+        index: usize,
+    ) -> Option<InclusionReason> {
+        let reason = decisions.inclusion(index)?;
+        let is_free = matches!(
+            reason,
+            InclusionReason::Scored | InclusionReason::Shortened { .. }
+        );
+        let before = self.candidates().and_then(|it| it.tokens_before(index));
+        let tokens = decisions.item(index).tokens();
+        Some(match before {
+            Some(original_tokens) if is_free && tokens < original_tokens => {
+                InclusionReason::Shortened {
+                    tokens,
+                    original_tokens,
+                }
+            }
+            _ => reason,
+        })
+    }
+
     /// Returns why a message or an item is in the window or not. The fact comes first, because a table cuts the end.
     pub fn why(&self, decisions: &Decisions<'_>, index: usize) -> String {
         let is_by_time =
             self.setting.ranks_by_time() && matches!(self.content, Content::Chat { .. });
-        match (decisions.inclusion(index), self.kept_because(index)) {
+        match (self.inclusion(decisions, index), self.kept_because(index)) {
             (None, _) => {
                 let words = decisions.exclusion(index);
                 let words = words.and_then(|reason| self.why_out(decisions, &reason));
@@ -790,7 +833,6 @@ impl Prepared {
         targets: RangeInclusive<i64>,
         observer: &mut dyn FnMut(SweepProgress) -> ControlFlow<()>,
     ) -> Result<BudgetSweep, Error> {
-        self.check_other_budgets()?;
         let (items, samples) = (self.items(), self.samples());
         let mut sweep = self.pipeline().sweep_observed(
             items,
@@ -849,16 +891,10 @@ impl Prepared {
         (VISITS / visits).clamp(pipeline.sweep_samples(candidates), MOST)
     }
 
-    /// Refuses questions about other budgets than the own one, if the candidates of the chat serve only that one.
-    ///
-    /// # Errors
-    ///
-    /// [`Fault::ReplayHasOneBudget`].
-    pub fn check_other_budgets(&self) -> Result<(), Error> {
-        match self.content {
-            Content::Chat { .. } => check_replay(&self.setting.policy.policy),
-            Content::Items { .. } => Ok(()),
-        }
+    /// Returns whether the candidates serve other budgets than the own one. Those of a replay have the cuts of one.
+    pub fn has_other_budgets(&self) -> bool {
+        let is_chat = matches!(self.content, Content::Chat { .. });
+        !(is_chat && self.setting.policy.policy.chat().replay)
     }
 
     /// Refuses a position without a message or item.
@@ -979,13 +1015,6 @@ fn with_query(
     }
     let unread = unread_query(options.query.as_deref(), [&policy]);
     Ok((policy.with_query(query, is_chat)?, unread))
-}
-
-fn check_replay(policy: &Policy) -> Result<(), Error> {
-    if policy.chat().replay {
-        return Err(Fault::ReplayHasOneBudget.into());
-    }
-    Ok(())
 }
 
 /// Returns the error of a budget at the input, if the input is the cause and not an argument.

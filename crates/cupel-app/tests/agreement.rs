@@ -113,8 +113,8 @@ fn swept(prepared: &Prepared, sweep: &SweepAnswer, budgets: &[i64]) -> Vec<Optio
 }
 
 /// Compares all questions at some budgets.
-fn check(text: &str, budgets: &[i64], policy: Option<&str>) {
-    let all = prepared(text, &options(None, policy), Scope::AnyBudget);
+fn check(text: &str, budgets: &[i64], policy: &str) {
+    let all = prepared(text, &options(None, Some(policy)), Scope::AnyBudget);
     let mut go_on = |_| ControlFlow::Continue(());
     let top = budgets
         .iter()
@@ -127,8 +127,8 @@ fn check(text: &str, budgets: &[i64], policy: Option<&str>) {
     let least = all.min_budget(None, Some(top), &mut go_on).unwrap();
     let swept = swept(&all, &sweep, budgets);
     for (&budget, swept) in budgets.iter().zip(swept) {
-        let fitted = fitted(text, budget, policy);
-        let explained = explained(text, budget, policy);
+        let fitted = fitted(text, budget, Some(policy));
+        let explained = explained(text, budget, Some(policy));
         assert_eq!(fitted, explained, "fit and explain at {budget}");
         assert_eq!(fitted, swept, "fit and sweep at {budget}");
         let Some(window) = fitted else { continue };
@@ -144,7 +144,7 @@ fn check(text: &str, budgets: &[i64], policy: Option<&str>) {
         let other = prepared(text, &options, Scope::OtherPolicies);
         let none = |_: &str| Ok::<_, cupel_app::Error>(None);
         let find = |name: &str| NamedPolicy::find(name, none).unwrap();
-        let policies = vec![find(policy.unwrap_or("agent")), find("newest")];
+        let policies = vec![find(policy), find("newest")];
         // The other policy may have no window at this budget.
         let Ok(compared) = other.compare(policies) else {
             continue;
@@ -186,7 +186,7 @@ fn all_questions_show_the_same_window_of_every_example() {
         let text = std::fs::read_to_string(&path).unwrap();
         let is_long = path.ends_with("agent-session.json");
         let budgets = budgets(&text, if is_long { 120 } else { 25 });
-        for policy in [None, Some("tool-use"), Some("newest")] {
+        for policy in ["single", "tool-use", "newest"] {
             check(&text, &budgets, policy);
         }
     }
@@ -198,16 +198,14 @@ fn fit_and_explain_agree_where_they_once_differed() {
     let example = &examples()[0];
     let text = std::fs::read_to_string(example).unwrap();
     let budgets: Vec<i64> = (3_560..=3_640).step_by(8).collect();
-    check(&text, &budgets, None);
+    check(&text, &budgets, "single");
 }
 
 #[test]
 fn with_a_replay_the_questions_about_one_budget_show_the_same_window() {
     let text = std::fs::read_to_string(&examples()[0]).unwrap();
     for budget in (1_700..5_900).step_by(275) {
-        let mut options = options(Some(budget), None);
-        options.chat.give(&["replay"]).replay = true;
-        let prepared = prepared(&text, &options, Scope::Budget);
+        let prepared = prepared(&text, &options(Some(budget), None), Scope::Budget);
         let answer = prepared.fit().unwrap().answer();
         assert!(answer.tokens_after <= budget);
         let explained = prepared.explain().unwrap();
@@ -216,8 +214,8 @@ fn with_a_replay_the_questions_about_one_budget_show_the_same_window() {
         let mut included: Vec<usize> = included.map(|it| it.index).collect();
         included.sort_unstable();
         assert_eq!(included, answer.kept);
-        let policies = [false, true].map(NamedPolicy::for_chats);
-        let compared = prepared.compare(policies.into()).unwrap();
+        let policies = vec![NamedPolicy::for_chats(), NamedPolicy::for_chats()];
+        let compared = prepared.compare(policies).unwrap();
         assert_eq!(compared.variants[0].tokens, answer.tokens_after);
         assert_eq!(compared.variants[0].selected, answer.kept);
     }
@@ -270,7 +268,7 @@ proptest! {
 
     #[test]
     fn all_questions_show_the_same_window_of_random_chats(text in chat(), policy in 0_usize..3) {
-        let policy = [None, Some("tool-use"), Some("newest")][policy];
+        let policy = ["single", "tool-use", "newest"][policy];
         check(&text, &budgets(&text, 14), policy);
     }
 }

@@ -353,7 +353,7 @@ fn ask_sessions(schema: &Schema) {
         let text = json!({ "messages": messages }).to_string();
         let mut options = options(budget);
         options.policy = Some(preset(policy));
-        let task = PreparedSession::new(Source::new("chat.json", text), &options, true);
+        let task = PreparedSession::new(Source::new("chat.json", text), &options);
         let task = task.expect("a task");
         let window = task.fit(session).expect("a window");
         schema.check("FitAnswer", &task.answer(&window));

@@ -98,20 +98,26 @@ impl Candidates {
     /// be dropped.
     ///
     /// ```
-    /// use cupel_chat::{Chat, Encoding, default_policy};
+    /// use cupel_chat::{Chat, Encoding, single_policy};
     ///
     /// let chat = Chat::parse(r#"[
     ///   {"role": "user", "content": "Hello!"},
     ///   {"role": "assistant", "content": "What can I do for you?"},
     ///   {"role": "user", "content": "What is 2 + 2?"}
     /// ]"#, None)?;
-    /// let candidates = chat.candidates_for(&default_policy(), None, &Encoding::O200k)?;
+    /// let candidates = chat.candidates_for(&single_policy(), None, &Encoding::O200k)?;
     /// let reasons = [0, 1, 2].map(|index| candidates.kept_because(index));
     /// assert_eq!(reasons, [Some("task"), None, Some("last user turn")]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn kept_because(&self, index: usize) -> Option<&str> {
         self.kept_because.get(index)?.as_deref()
+    }
+
+    /// Returns the tokens of a message as it was read; `None` for the request overhead. Its item has fewer if a cut or
+    /// the limit for tool results shortened it.
+    pub fn tokens_before(&self, index: usize) -> Option<i64> {
+        self.originals.get(index).map(ContextItem::tokens)
     }
 
     /// Returns whether a window of these candidates may have [markers](Chat::markers_for).
@@ -308,7 +314,6 @@ impl Chat {
         // A window without a marker is better than none.
         if let Some(budget) = budget.filter(|_| settings.replay)
             && self.too_large(&candidates, budget, true).is_some()
-            && self.too_large(&candidates, budget, false).is_none()
         {
             let ladder = candidates.ladder.take();
             candidates.ladder = ladder.map(|ladder| ladder.with_marker_tokens(0));

@@ -160,14 +160,14 @@ impl Chat {
     /// candidate that `view` returns.
     ///
     /// ```
-    /// use cupel_chat::{Chat, Encoding, default_policy};
+    /// use cupel_chat::{Chat, Encoding, single_policy};
     ///
     /// let chat = Chat::parse(r#"[
     ///   {"role": "user", "content": "Hello!"},
     ///   {"role": "assistant", "content": "What can I do for you?"},
     ///   {"role": "user", "content": "What is 2 + 2?"}
     /// ]"#, None)?;
-    /// let candidates = chat.candidates_for(&default_policy(), None, &Encoding::O200k)?;
+    /// let candidates = chat.candidates_for(&single_policy(), None, &Encoding::O200k)?;
     /// let markers = chat.markers_for(&candidates, &[0, 2], |_| None, &Encoding::O200k);
     /// assert_eq!((markers[0].before, &*markers[0].text), (2, "[1 earlier message omitted]"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())

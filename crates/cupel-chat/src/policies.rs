@@ -2,10 +2,26 @@
 
 use cupel::Policy;
 
-/// Returns the default policy for chats: shorten first, then drop the oldest; the preset `agent`.
+/// Returns the default policy for chats, which go on request by request; the preset `agent`.
 ///
 /// System messages, the task (the first user turn), the last user turn and the newest step (the last
-/// tool calls with their results) always stay. To fit a budget, the policy gives up in a fixed order:
+/// tool calls with their results) always stay. A request over the budget is cut deeper than it must, and the next
+/// ones follow that cut until they exceed the budget again, so that a provider's prompt cache reuses the prefix. No
+/// state is kept: the cuts are found again by replaying the history. Old tool results give way first and deeply,
+/// then old answers mildly, then the oldest messages; each oldest first.
+///
+/// ```
+/// assert!(cupel_chat::default_policy().chat().replay);
+/// ```
+pub fn default_policy() -> Policy {
+    preset("agent")
+}
+
+/// Returns the policy for a single request, after which the chat does not go on; the preset `single`.
+///
+/// The window is chosen anew, so it fills the budget, and a larger budget never drops or shortens what a smaller
+/// one kept. What always stays is as for the [`default_policy`]. To fit a budget, the policy gives up in a fixed
+/// order:
 ///
 /// 1. Results that a newer result of the same call (name and arguments) supersedes are shortened to 100 tokens.
 /// 2. Old tool results are shortened to 6,400 tokens, then to half as many again and again, down to 100.
@@ -14,20 +30,19 @@ use cupel::Policy;
 /// 4. The oldest messages are dropped.
 /// 5. The task and the results of the newest step are shortened.
 ///
-/// The first state that fits is taken, so a larger budget never drops or shortens what a smaller one
-/// kept.
+/// The first state that fits is taken.
 ///
 /// ```
-/// assert_eq!(cupel_chat::default_policy().scorer().scorer_name(), "RecencyScorer");
+/// assert!(!cupel_chat::single_policy().chat().replay);
 /// ```
-pub fn default_policy() -> Policy {
-    preset("agent")
+pub fn single_policy() -> Policy {
+    preset("single")
 }
 
 /// Returns the policy for a session that remembers its decisions ([`Fitter`](crate::Fitter)); the preset
 /// `session`.
 ///
-/// As the [`default_policy`], but if the budget is exceeded it shortens old results and texts to 100,
+/// As the [`single_policy`], but if the budget is exceeded it shortens old results and texts to 100,
 /// 60 and 30 tokens until 70 % of the budget is used, or drops messages until 90 % is used. The next windows
 /// then only grow, and the provider's prompt cache can reuse their prefix.
 pub fn session_policy() -> Policy {
@@ -52,14 +67,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_policies_rank_by_time_and_two_of_them_are_ladders() {
-        let policies = [default_policy(), session_policy(), newest_policy()];
+    fn the_policies_rank_by_time_and_three_of_them_are_ladders() {
+        let policies = [
+            default_policy(),
+            single_policy(),
+            session_policy(),
+            newest_policy(),
+        ];
         assert!(
             policies
                 .iter()
                 .all(|policy| policy.scorer().ranks_by_time())
         );
         let marks = policies.map(|policy| policy.slicer().ladder().map(LadderSlice::marks));
-        assert_eq!(marks, [Some((1.0, 1.0)), Some((0.7, 0.9)), None]);
+        let full = Some((1.0, 1.0));
+        assert_eq!(marks, [full, full, Some((0.7, 0.9)), None]);
     }
 }

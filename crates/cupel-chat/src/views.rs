@@ -149,6 +149,8 @@ impl MessageShortener<'_> {
                     Some(text)
                 }
             });
+            // Fewer tokens of more characters would say less at the same length.
+            let text = text.filter(|text| text.len() < string.text.len());
             if let Some(text) = text {
                 replacement.tokens += counter.count(&text) - string.tokens;
                 replacement.texts.push((string.slot.path.clone(), text));

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use cupel::{ContextBudget, Policy, Shorten};
 use cupel_chat::{
     Chat, Encoding, FitError, FitState, Fitted, Fitter, Heuristic, Rebuilt, Shape, TokenCounter,
-    default_policy, newest_policy, session_policy,
+    newest_policy, session_policy, single_policy,
 };
 use cupel_conformance::testing;
 use proptest::collection::vec;
@@ -77,7 +77,7 @@ pub(crate) fn chat_of(messages: &[Value]) -> Chat {
 }
 
 fn fit(chat: &Chat, tokens: i64) -> Fitted<'_> {
-    chat.fit(&default_policy(), &budget(tokens), &Encoding::O200k)
+    chat.fit(&single_policy(), &budget(tokens), &Encoding::O200k)
         .unwrap()
 }
 
@@ -146,7 +146,7 @@ fn the_task_stays_at_every_budget() {
 
 #[test]
 fn without_the_task_the_first_user_turn_is_a_message_like_others() {
-    let mut policy = default_policy();
+    let mut policy = single_policy();
     let mut settings = policy.chat().clone();
     settings.keep_task = false;
     policy = policy.to_builder().chat(settings).build().unwrap();
@@ -215,7 +215,7 @@ fn windows_have_no_holes_but_around_the_task_and_the_last_user_turn() {
             .rposition(|it| it["role"] == "user")
             .unwrap();
         for tokens in (300..all).step_by(97) {
-            let Ok(fitted) = chat.fit(&default_policy(), &budget(tokens), &Encoding::O200k) else {
+            let Ok(fitted) = chat.fit(&single_policy(), &budget(tokens), &Encoding::O200k) else {
                 continue;
             };
             for pair in fitted.kept.windows(2) {
@@ -243,7 +243,7 @@ fn roles_alternate_and_a_marker_stands_between_user_turns() {
     let all = chat.tokens(&Encoding::O200k);
     let mut marked = 0;
     for tokens in (200..all).step_by(53) {
-        let Ok(fitted) = chat.fit(&default_policy(), &budget(tokens), &Encoding::O200k) else {
+        let Ok(fitted) = chat.fit(&single_policy(), &budget(tokens), &Encoding::O200k) else {
             continue;
         };
         let window = valid::messages(&fitted.to_json());
@@ -316,9 +316,9 @@ fn a_marker_is_left_out_if_it_costs_more_than_what_it_stands_for() {
         Chat::parse(&messages.to_string(), None).unwrap()
     };
     for marker in [None, Some("[{n} messages were omitted here]")] {
-        let mut settings = default_policy().chat().clone();
+        let mut settings = single_policy().chat().clone();
         settings.marker = marker.map(str::to_owned);
-        let policy = default_policy().to_builder().chat(settings);
+        let policy = single_policy().to_builder().chat(settings);
         let policy = policy.build().unwrap();
         let short = chat("hello");
         let all = short.tokens(&Encoding::O200k);
@@ -339,13 +339,9 @@ fn a_marker_is_left_out_if_it_costs_more_than_what_it_stands_for() {
 fn a_marker_can_be_set_and_turned_off() {
     let chat = chat_of(&conversation(12));
     let fit = |marker: &str, tokens| {
-        let mut settings = default_policy().chat().clone();
+        let mut settings = single_policy().chat().clone();
         settings.marker = Some(marker.to_owned());
-        let policy = default_policy()
-            .to_builder()
-            .chat(settings)
-            .build()
-            .unwrap();
+        let policy = single_policy().to_builder().chat(settings).build().unwrap();
         chat.fit(&policy, &budget(tokens), &Encoding::O200k)
             .unwrap()
     };
@@ -361,13 +357,9 @@ fn a_marker_can_be_set_and_turned_off() {
 fn pins_keep_messages_and_name_their_faults() {
     let chat = chat_of(&conversation(12));
     let fit = |pin: &str| {
-        let mut settings = default_policy().chat().clone();
+        let mut settings = single_policy().chat().clone();
         settings.pin = vec![pin.to_owned()];
-        let policy = default_policy()
-            .to_builder()
-            .chat(settings)
-            .build()
-            .unwrap();
+        let policy = single_policy().to_builder().chat(settings).build().unwrap();
         chat.fit(&policy, &budget(1_500), &Encoding::O200k)
     };
     // Message 7 is a result; its call is message 6.
@@ -400,13 +392,9 @@ fn pins_keep_messages_and_name_their_faults() {
 fn results_can_be_limited_and_shortening_turned_off() {
     let chat = chat_of(&agent_loop(6, 30));
     let with = |edit: &dyn Fn(&mut cupel::ChatSettings), tokens| {
-        let mut settings = default_policy().chat().clone();
+        let mut settings = single_policy().chat().clone();
         edit(&mut settings);
-        let policy = default_policy()
-            .to_builder()
-            .chat(settings)
-            .build()
-            .unwrap();
+        let policy = single_policy().to_builder().chat(settings).build().unwrap();
         chat.fit(&policy, &budget(tokens), &Encoding::O200k)
             .unwrap()
     };
@@ -419,13 +407,9 @@ fn results_can_be_limited_and_shortening_turned_off() {
     assert!(fitted.shortened.is_empty() && !fitted.dropped.is_empty());
     let fitted = with(&|it| it.shorten = Shorten::Old, all / 3);
     assert!(!fitted.shortened.is_empty());
-    let mut settings = default_policy().chat().clone();
+    let mut settings = single_policy().chat().clone();
     settings.shorten = Shorten::Old;
-    let policy = default_policy()
-        .to_builder()
-        .chat(settings)
-        .build()
-        .unwrap();
+    let policy = single_policy().to_builder().chat(settings).build().unwrap();
     let error = chat
         .fit(&policy, &budget(300), &Encoding::O200k)
         .unwrap_err();
@@ -436,10 +420,10 @@ fn results_can_be_limited_and_shortening_turned_off() {
 fn a_sweep_over_a_policy_with_a_step_is_one_run_per_budget() {
     let text = Value::from(conversation(8)).to_string();
     let chat = Chat::parse(&text, None).unwrap();
-    let mut settings = default_policy().chat().clone();
+    let mut settings = single_policy().chat().clone();
     settings.step = Some(100);
     settings.shorten = Shorten::Off;
-    let policy = default_policy().to_builder().chat(settings);
+    let policy = single_policy().to_builder().chat(settings);
     let policy = policy.build().unwrap();
     let candidates = chat.candidates_for(&policy, None, &Heuristic).unwrap();
     let pipeline = chat.policy_over(&policy, &candidates);
@@ -460,14 +444,10 @@ fn a_sweep_over_a_policy_with_a_step_is_one_run_per_budget() {
 fn a_step_keeps_the_cut_while_the_chat_grows() {
     let messages = agent_loop(40, 4);
     let starts = |step: Option<i64>| {
-        let mut settings = default_policy().chat().clone();
+        let mut settings = single_policy().chat().clone();
         settings.step = step;
         settings.shorten = Shorten::Off;
-        let policy = default_policy()
-            .to_builder()
-            .chat(settings)
-            .build()
-            .unwrap();
+        let policy = single_policy().to_builder().chat(settings).build().unwrap();
         let mut starts: Vec<usize> = Vec::new();
         for end in (24..messages.len()).step_by(2) {
             let chat = chat_of(&messages[..end]);
@@ -560,7 +540,7 @@ fn an_edited_history_is_noticed_and_other_settings_start_again() {
         None
     );
     let state = fitter.state().clone();
-    let mut other = Fitter::resume(default_policy(), state);
+    let mut other = Fitter::resume(single_policy(), state);
     assert_eq!(fit(&mut other, &messages).0, Some(Rebuilt::OtherSettings));
 }
 
@@ -735,7 +715,7 @@ fn windows_are_valid_monotone_and_keep_the_newest_step_in_every_format() {
         max_shrink_iters: 100,
         ..Config::default()
     };
-    let policy = default_policy();
+    let policy = single_policy();
     TestRunner::new(config)
         .run(&steps(), |steps| {
             for shape in SHAPES {
@@ -751,7 +731,7 @@ fn fitted_tokens(chat: &str, tokens: i64) -> Vec<(usize, i64)> {
     let chat = Chat::parse(chat, None).unwrap();
     let budget = ContextBudget::with_target(tokens, tokens).unwrap();
     let fitted = chat
-        .fit(&default_policy(), &budget, &Encoding::O200k)
+        .fit(&single_policy(), &budget, &Encoding::O200k)
         .unwrap();
     let items = chat.items(&Encoding::O200k);
     let tokens = |&index: &usize| {
@@ -822,7 +802,7 @@ fn a_result_that_a_newer_one_of_the_same_call_supersedes_is_shortened_first() {
     let all = chat.tokens(&Heuristic);
     let shortened = |tokens: i64| {
         let fitted = chat
-            .fit(&default_policy(), &budget(tokens), &Heuristic)
+            .fit(&single_policy(), &budget(tokens), &Heuristic)
             .unwrap();
         let shortened = fitted.shortened.iter().map(|it| it.index);
         shortened.collect::<Vec<_>>()
@@ -833,7 +813,7 @@ fn a_result_that_a_newer_one_of_the_same_call_supersedes_is_shortened_first() {
     // More than its tokens have to be saved.
     assert_eq!(shortened(all / 2), [2, 4, 6]);
     let candidates = chat
-        .candidates_for(&default_policy(), None, &Heuristic)
+        .candidates_for(&single_policy(), None, &Heuristic)
         .unwrap();
     let calls = candidates.iter().map(|item| item.call().map(str::to_owned));
     let calls: Vec<usize> = calls
@@ -854,7 +834,7 @@ fn a_long_wait_of_identical_calls_is_trimmed_in_linear_time() {
     let chat = Chat::from_messages(&messages, Shape::OpenAi).unwrap();
     let half = budget(chat.tokens(&Heuristic) / 2);
     let start = std::time::Instant::now();
-    let fitted = chat.fit(&default_policy(), &half, &Heuristic).unwrap();
+    let fitted = chat.fit(&single_policy(), &half, &Heuristic).unwrap();
     assert!(fitted.kept.len() > 10_000);
     // A second or two; every pair of calls would be 450 million comparisons, several minutes.
     assert!(start.elapsed() < std::time::Duration::from_secs(60));
@@ -885,7 +865,7 @@ fn a_state_of_another_conversation_is_an_error_until_a_restart() {
     assert_eq!(fit(&mut fitter, &other), Err(FitError::OtherConversation));
     assert_eq!(*fitter.state(), state);
     // With other settings, too.
-    let mut fitter = Fitter::resume(default_policy(), state.clone());
+    let mut fitter = Fitter::resume(single_policy(), state.clone());
     assert_eq!(fit(&mut fitter, &other), Err(FitError::OtherConversation));
     fitter.restart();
     assert_eq!(fit(&mut fitter, &other), Ok(None));
@@ -973,7 +953,7 @@ fn gaps_around_a_user_turn() -> (Chat, Policy) {
         call(2, "second"),
         result(2, "done"),
     ];
-    let policy = default_policy();
+    let policy = single_policy();
     let mut settings = policy.chat().clone();
     settings.keep_task = false;
     settings.shorten = Shorten::Off;

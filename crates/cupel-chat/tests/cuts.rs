@@ -12,7 +12,7 @@ use crate::generated::{SHAPES, document, render, with};
 use crate::valid;
 
 fn policy() -> Policy {
-    with(&default_policy(), |chat| chat.replay = true)
+    default_policy()
 }
 
 fn fit(messages: &[Value], tokens: i64) -> String {

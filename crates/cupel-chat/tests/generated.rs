@@ -6,7 +6,7 @@ use cupel::{
 };
 use cupel_chat::{
     Chat, Encoding, FitError, Heuristic, Shape, TokenCounter, default_policy, newest_policy,
-    session_policy,
+    session_policy, single_policy,
 };
 use cupel_conformance::testing;
 use proptest::collection::vec;
@@ -425,7 +425,7 @@ fn the_sweep_of_a_chat_equals_one_fit_per_budget() {
         .run(&vec(step(), 1..8), |steps| {
             for shape in SHAPES {
                 let messages = render(shape, &steps);
-                for policy in [&newest_policy(), &greedy, &default_policy()] {
+                for policy in [&newest_policy(), &greedy, &single_policy()] {
                     check_sweep(shape, &messages, policy)?;
                     check_sweep(shape, &messages[..messages.len() - 1], policy)?;
                 }
@@ -444,7 +444,7 @@ pub(crate) fn with(policy: &Policy, change: impl FnOnce(&mut ChatSettings)) -> P
 
 /// Returns the policies whose windows are compared, and whether a larger budget keeps more.
 pub(crate) fn policies() -> Vec<(Policy, bool)> {
-    let default = default_policy();
+    let default = single_policy();
     let marker = "[{n} messages are left out]";
     let changed = [
         with(&default, |chat| chat.marker = Some(marker.to_owned())),
@@ -458,7 +458,7 @@ pub(crate) fn policies() -> Vec<(Policy, bool)> {
     let mut policies: Vec<(Policy, bool)> = changed.map(|policy| (policy, true)).into();
     // Their cuts are deeper than the budget needs.
     policies.push((session_policy(), false));
-    policies.push((with(&default_policy(), |it| it.step = Some(90)), false));
+    policies.push((with(&single_policy(), |it| it.step = Some(90)), false));
     policies
 }
 

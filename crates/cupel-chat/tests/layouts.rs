@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use cupel::{ContextBudget, CupelError};
 use cupel_chat::{
     Chat, Chats, Encoding, FitError, FittedMessage, Heuristic, Message, Role, Shape,
-    default_policy, newest_policy,
+    default_policy, newest_policy, single_policy,
 };
 use cupel_conformance::testing;
 use proptest::collection::vec;
@@ -369,7 +369,7 @@ fn a_fitted_transcript_is_one_chain() {
     let mut shortest = usize::MAX;
     for tokens in (60..500).step_by(20) {
         let budget = ContextBudget::with_target(tokens, tokens).unwrap();
-        for policy in [default_policy(), newest_policy()] {
+        for policy in [default_policy(), single_policy(), newest_policy()] {
             let Ok(fitted) = chat.fit(&policy, &budget, &counter) else {
                 continue;
             };

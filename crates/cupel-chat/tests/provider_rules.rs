@@ -3,6 +3,7 @@
 use cupel::{ContextBudget, Policy};
 use cupel_chat::{
     Chat, Encoding, FitError, Fitted, Shape, WarningKind, default_policy, newest_policy,
+    single_policy,
 };
 use serde_json::{Value, json};
 
@@ -38,7 +39,7 @@ fn check_windows(request: &Value) -> Vec<Vec<usize>> {
     let chat = parse(request);
     let all = chat.tokens(&Encoding::O200k);
     let mut windows = Vec::new();
-    for policy in [default_policy(), newest_policy()] {
+    for policy in [default_policy(), single_policy(), newest_policy()] {
         for share in 1..=100 {
             let fitted = match chat.fit(&policy, &budget(all * share / 100), &Encoding::O200k) {
                 Err(FitError::TooLarge { .. }) => continue,
@@ -124,7 +125,7 @@ fn orphans_of_a_chat_that_fits_are_kept_with_a_warning() {
     let request = with_orphans();
     let chat = parse(&request);
     let all = chat.tokens(&Encoding::O200k);
-    for policy in [default_policy(), newest_policy()] {
+    for policy in [default_policy(), single_policy(), newest_policy()] {
         let fitted = chat.fit(&policy, &budget(all), &Encoding::O200k).unwrap();
         assert_eq!(fitted.to_json(), request.to_string());
         assert_eq!((fitted.dropped.len(), fitted.tokens_after), (0, all));
@@ -156,7 +157,7 @@ fn orphans_of_a_chat_that_fits_are_kept_with_a_warning() {
 fn orphans_are_dropped_first() {
     let chat = parse(&with_orphans());
     let all = chat.tokens(&Encoding::O200k);
-    for policy in [default_policy(), newest_policy()] {
+    for policy in [default_policy(), single_policy(), newest_policy()] {
         let fitted = chat.fit(&policy, &budget(all - 1), &Encoding::O200k);
         let fitted = fitted.unwrap();
         assert_eq!(fitted.kept, [0, 5, 6, 7]);
@@ -175,7 +176,7 @@ fn check_invalid(request: &Value, kind: WarningKind, messages: &[usize], valid: 
     let chat = parse(request);
     assert!(valid::objection(chat.shape(), &valid::messages(&text)).is_some());
     let all = chat.tokens(&Encoding::O200k);
-    for policy in [default_policy(), newest_policy()] {
+    for policy in [default_policy(), single_policy(), newest_policy()] {
         let fitted = chat.fit(&policy, &budget(all), &Encoding::O200k).unwrap();
         assert_eq!(fitted.to_json(), text);
         let warnings = fitted.warnings.iter();
@@ -279,7 +280,7 @@ fn a_chat_with_no_valid_window_is_kept_if_it_fits_and_refused_otherwise() {
     ]});
     let chat = parse(&request);
     let all = chat.tokens(&Encoding::O200k);
-    for policy in [default_policy(), newest_policy()] {
+    for policy in [default_policy(), single_policy(), newest_policy()] {
         let fitted = chat.fit(&policy, &budget(all), &Encoding::O200k).unwrap();
         assert_eq!(fitted.to_json(), request.to_string());
         let kinds: Vec<WarningKind> = fitted.warnings.iter().map(|it| it.kind).collect();
@@ -1084,13 +1085,9 @@ fn check_windows_of_cached(chat: &Chat) {
 // ---- Markers ----
 
 fn with_marker(chat: &Chat, tokens: i64) -> Result<Fitted<'_>, FitError> {
-    let mut settings = default_policy().chat().clone();
+    let mut settings = single_policy().chat().clone();
     settings.marker = Some("({n} left out)".to_owned());
-    let policy = default_policy()
-        .to_builder()
-        .chat(settings)
-        .build()
-        .unwrap();
+    let policy = single_policy().to_builder().chat(settings).build().unwrap();
     chat.fit(&policy, &budget(tokens), &Encoding::O200k)
 }
 

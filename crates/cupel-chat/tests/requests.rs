@@ -1,7 +1,7 @@
 //! Recorded requests, if `CUPEL_REQUESTS` names a directory with one request per JSON file.
 
 use cupel::ContextBudget;
-use cupel_chat::{Chat, Encoding, FitError, default_policy, newest_policy};
+use cupel_chat::{Chat, Encoding, FitError, default_policy, newest_policy, single_policy};
 
 use crate::valid;
 
@@ -23,7 +23,7 @@ fn recorded_requests_fit_byte_for_byte_and_at_half_their_tokens() {
         let chat = Chat::parse(&text, None).unwrap_or_else(|error| panic!("{name}: {error}"));
         let all = chat.tokens(&Encoding::O200k);
         requests += 1;
-        for policy in [default_policy(), newest_policy()] {
+        for policy in [default_policy(), single_policy(), newest_policy()] {
             let fit = |tokens| {
                 let budget = ContextBudget::with_target(tokens, tokens).unwrap();
                 chat.fit(&policy, &budget, &Encoding::O200k)

@@ -1,7 +1,7 @@
 //! The same session in every format: reading, fitting and shortening.
 
 use cupel::ContextBudget;
-use cupel_chat::{Chat, Encoding, Fitted, Shape, default_policy, newest_policy};
+use cupel_chat::{Chat, Encoding, Fitted, Shape, default_policy, newest_policy, single_policy};
 use serde_json::{Value, json};
 
 use crate::valid;
@@ -49,7 +49,7 @@ fn every_example_is_detected_and_written_byte_for_byte_if_it_fits() {
         let chat = Chat::parse(text, None).unwrap();
         assert_eq!(chat.shape(), shape, "{name}");
         let all = chat.tokens(&Encoding::O200k);
-        for policy in [default_policy(), newest_policy()] {
+        for policy in [default_policy(), single_policy(), newest_policy()] {
             let fitted = chat.fit(&policy, &budget(all), &Encoding::O200k).unwrap();
             assert_eq!(fitted.to_json(), text, "{name}");
             assert_eq!(fitted.tokens_after, all);
@@ -100,7 +100,7 @@ fn check_changes(name: &str, chat: &Chat, fitted: &Fitted<'_>) -> usize {
             );
             let (old_type, new_type) = (std::mem::discriminant(&old), std::mem::discriminant(&new));
             assert_eq!(old_type, new_type, "{name}, message {index}, {path}");
-            assert!(new.to_string().len() < old.to_string().len());
+            assert!(new.to_string().len() < old.to_string().len(), "{old} {new}");
             changed += 1;
         }
         assert_eq!(message, original, "{name}, message {index}");

@@ -8,7 +8,7 @@ use cupel::{
     CupelError, GreedySlice, KindScorer, KnapsackSlice, LadderSlice, LadderStep, Policy, RankSlice,
     RecencyScorer, ScoredItem, ScoredRef, Shorten, Slicer,
 };
-use cupel_chat::{Chat, Fitter, Heuristic, Shape, default_policy, newest_policy};
+use cupel_chat::{Chat, Fitter, Heuristic, Shape, newest_policy, single_policy};
 use serde_json::{Value, json};
 
 use crate::characters::Characters;
@@ -132,7 +132,7 @@ const CHATS: [(Shape, &str); 8] = [
 fn the_sweep_of_a_small_chat_equals_one_run_per_budget() {
     for (shape, messages) in CHATS {
         let chat = chat(shape, messages);
-        for policy in [newest_policy(), recency(GreedySlice), default_policy()] {
+        for policy in [newest_policy(), recency(GreedySlice), single_policy()] {
             check(&chat, &policy);
             check(&chat, &strict(&policy));
         }
@@ -259,7 +259,7 @@ fn the_slicer_of_a_chat_tells_what_it_wraps() {
 #[test]
 fn a_step_removes_multiples_of_itself() {
     let chat = chat(Shape::OpenAi, "s2 u3 a5 u4 a20 u5 a9 u2 a12 u1");
-    let policy = default_policy();
+    let policy = single_policy();
     let stepped = with(&policy, |settings| settings.step = Some(10));
     let all = chat.tokens(&Characters);
     let kept = |policy: &Policy, tokens| {
@@ -277,7 +277,7 @@ fn a_step_removes_multiples_of_itself() {
 /// Returns the kept messages and the tokens of two windows of one session.
 fn two_windows(messages: &str, budgets: [i64; 2]) -> [(Vec<usize>, i64); 2] {
     let chat = chat(Shape::OpenAi, messages);
-    let policy = with(&default_policy(), |settings| {
+    let policy = with(&single_policy(), |settings| {
         settings.shorten = Shorten::Off;
         settings.marker = Some("M".to_owned());
     });
@@ -403,7 +403,7 @@ impl SweepVisitor for Targets {
 #[test]
 fn a_sweep_has_no_changes_beyond_its_targets() {
     let chat = chat(Shape::OpenAi, "u3 a9 o5 a2 u1");
-    for policy in [newest_policy(), default_policy()] {
+    for policy in [newest_policy(), single_policy()] {
         let candidates = chat.candidates_for(&policy, None, &Characters).unwrap();
         let policy = chat.policy_over(&policy, &candidates);
         let ranked = candidates.iter().cloned();

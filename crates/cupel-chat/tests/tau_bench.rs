@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cupel::ContextBudget;
-use cupel_chat::{Chat, Encoding, FitError, Role, Shape, default_policy, newest_policy};
+use cupel_chat::{Chat, Encoding, FitError, Role, Shape, newest_policy, single_policy};
 
 use crate::valid;
 
@@ -73,7 +73,7 @@ fn windows_of_recorded_sessions_are_monotone() {
         return;
     };
     let file = std::fs::read_to_string(&path).expect("CUPEL_TAU_BENCH names a file");
-    let (counter, policy) = (Encoding::O200k, default_policy());
+    let (counter, policy) = (Encoding::O200k, single_policy());
     let mut pairs = 0;
     for line in file.lines() {
         let chat = Chat::parse(line, None).unwrap();

@@ -56,10 +56,6 @@ impl SessionArgs {
         check_output(input, "--state", self.state.as_deref())
     }
 
-    pub(crate) fn has_state(&self) -> bool {
-        self.state.is_some()
-    }
-
     /// Leaves room for a summary in the windows of a chat, if one is requested.
     pub(crate) fn prepare(&self, task: &mut PreparedSession) -> Result<(), Failure> {
         if self.summarize.is_none() {

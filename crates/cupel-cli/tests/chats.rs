@@ -84,8 +84,10 @@ fn the_session_of_the_readme_fits_into_2k() {
     assert_eq!(rest.next(), None, "the last user turn stays");
     assert_eq!(fitted["tools"], whole["tools"]);
     let summary = ran.err.lines().next().expect("a summary");
+    let is_marker = |it: &&Value| it["content"] == "[1 earlier message omitted]";
+    let kept = messages.len() - messages.iter().filter(is_marker).count();
     assert!(
-        summary.starts_with(&format!("kept {} of 44 messages, ", messages.len())),
+        summary.starts_with(&format!("kept {kept} of 44 messages, ")),
         "{summary}"
     );
     assert!(summary.ends_with(" (budget 2,000)"), "{summary}");
@@ -238,6 +240,8 @@ fn every_command_counts_the_markers_of_a_window() {
                 "--shorten",
                 "off",
                 "--json",
+                "--policy",
+                "single",
             ];
             [&[command], &args[..]].concat()
         };
@@ -248,8 +252,7 @@ fn every_command_counts_the_markers_of_a_window() {
         assert_eq!(&run(&args("explain"))["tokens_used"], tokens);
         let one = run(&[&args("explain")[..], &["--item", "3"]].concat());
         assert_eq!(&one["tokens_used"], tokens);
-        let policies = ["--policy", "agent", "--policy", "agent"];
-        let compared = run(&[&args("compare")[..], &policies].concat());
+        let compared = run(&[&args("compare")[..], &["--policy", "single"]].concat());
         assert_eq!(&compared["variants"][0]["tokens"], tokens);
     }
     assert!(markers > 2);
@@ -287,7 +290,7 @@ fn a_failed_line_of_a_batch_keeps_its_custom_id() {
     };
     let lines = format!("{}\n{}\n", line("a", "hi"), line("b", &"word ".repeat(90)));
     let sandbox = Sandbox::new();
-    let ran = sandbox.run_with_input(&["fit", "-", "--budget", "40"], lines.as_bytes());
+    let ran = sandbox.run_with_input(&["fit", "-", "--budget", "12"], lines.as_bytes());
     let answers: Vec<Value> = ran
         .out
         .lines()
@@ -396,7 +399,15 @@ fn budget_and_policy_commands_accept_a_chat() {
     let least: i64 = least.ok().trim().parse().expect("a number");
     let has = |budget: i64| {
         let ran = sandbox
-            .run(&["fit", &session, "--budget", &budget.to_string(), "--json"])
+            .run(&[
+                "fit",
+                &session,
+                "--budget",
+                &budget.to_string(),
+                "--policy",
+                "single",
+                "--json",
+            ])
             .json();
         ran["kept"]
             .as_array()
@@ -636,7 +647,8 @@ fn what_a_reason_says_is_left_is_what_the_headline_leaves() {
     for budget in (1_200_i64..1_400).step_by(9) {
         let run = |args: &[&str]| {
             let budget = budget.to_string();
-            let args = [&["explain", &chat, "--budget", &budget], args].concat();
+            let options = ["--budget", &budget, "--policy", "single"];
+            let args = [&["explain", &chat][..], &options, args].concat();
             sandbox.run_in_columns(&args, Some(200)).ok().to_owned()
         };
         let table = run(&[]);
@@ -666,7 +678,8 @@ fn a_chat_that_fits_has_no_cut() {
     let sandbox = Sandbox::new();
     let chat = example("agent-session.json");
     for (budget, is_cut) in [("100k", false), ("3000", false), ("1300", true)] {
-        let table = sandbox.run(&["explain", &chat, "--budget", budget]);
+        let options = ["--budget", budget, "--policy", "single"];
+        let table = sandbox.run(&[&["explain", &chat][..], &options].concat());
         assert_eq!(
             table.ok().contains("newer than the cut"),
             is_cut,
@@ -680,7 +693,8 @@ fn a_chat_that_fits_has_no_cut() {
 fn the_page_has_the_reasons_of_explain() {
     let sandbox = Sandbox::new();
     let chat = example("agent-session.json");
-    let args = ["explain", &chat, "--budget", "1300", "--html", "why.html"];
+    let options = ["--policy", "single", "--html", "why.html"];
+    let args = [&["explain", &chat, "--budget", "1300"][..], &options].concat();
     sandbox.run(&args).ok();
     let page = sandbox.read("why.html");
     for reason in [

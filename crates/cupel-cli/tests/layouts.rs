@@ -55,7 +55,7 @@ fn a_chat_that_fails_is_named_and_the_others_are_answered() {
     let large = request("c", &"new ".repeat(100));
     let small = request("a", "One?");
     let lines = format!("{small}\n{broken}\n\n{large}\n{small}\n");
-    let ran = sandbox.run_with_input(&["fit", "-", "--budget", "60"], lines.as_bytes());
+    let ran = sandbox.run_with_input(&["fit", "-", "--budget", "20"], lines.as_bytes());
     assert_eq!(ran.exit, 2, "{}", ran.err);
     assert!(ran.err.contains("standard input:2:"), "{}", ran.err);
     assert!(ran.err.contains("unknown role \"king\""), "{}", ran.err);

@@ -236,7 +236,7 @@ fn no_summary_wraps() {
 fn no_error_wraps_on_a_terminal() {
     let sandbox = sandbox();
     for args in [
-        &["fit", "chat.json", "--budget", "300"][..],
+        &["fit", "chat.json", "--budget", "20"][..],
         &["fit", "chat.json", "--budget", "8,000"],
         &["fit", "chat.json", "--model", "a-model-that-is-not-known"],
         &["fit", "missing.json"],
@@ -367,14 +367,15 @@ fn every_command_counts_messages_alike() {
     let sandbox = Sandbox::new();
     let chat = example("agent-session.json");
     let run = |args: &[&str]| sandbox.run(&[args, &[&chat, "--budget", "2k"]].concat());
-    let fitted = run(&["fit", "--json"]).json();
+    let single = |args: &[&str]| run(&[args, &["--policy", "single"]].concat());
+    let fitted = single(&["fit", "--json"]).json();
     let kept = fitted["kept"].as_array().map(Vec::len).expect("positions");
     let expected = Some(kept as u64);
-    assert_eq!(kept_of_44(&run(&["fit", "-o", "fitted.json"])), expected);
-    assert_eq!(kept_of_44(&run(&["explain"])), expected);
-    let compared = run(&["compare", "--policy", "agent", "--policy", "agent"]);
+    assert_eq!(kept_of_44(&single(&["fit", "-o", "fitted.json"])), expected);
+    assert_eq!(kept_of_44(&single(&["explain"])), expected);
+    let compared = run(&["compare", "--policy", "single", "--policy", "single"]);
     assert_eq!(kept_of_44(&compared), expected);
-    let explained = run(&["explain", "--json"]).json();
+    let explained = single(&["explain", "--json"]).json();
     let candidates = explained["candidates"].as_array().expect("candidates");
     assert_eq!(candidates.len(), 44);
     let included = candidates.iter().filter(|it| it["included"] == true);
@@ -1022,7 +1023,7 @@ fn a_sweep_shows_the_steps_around_the_budget_and_the_largest_changes() {
 fn explain_at_80_columns_says_how_much_each_message_was_shortened_and_why_it_stays() {
     let sandbox = Sandbox::new();
     let chat = example("agent-session.json");
-    let args = ["explain", &chat, "--budget", "2k"];
+    let args = ["explain", &chat, "--budget", "2k", "--policy", "single"];
     let document = sandbox.run(&[&args[..], &["--json"]].concat()).json();
     let candidates = document["candidates"].as_array().expect("candidates");
     let cuts: Vec<(u64, String)> = candidates

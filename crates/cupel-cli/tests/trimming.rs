@@ -41,7 +41,11 @@ fn pinned_messages_stay_with_their_groups() {
 fn the_task_stays_unless_it_may_be_dropped() {
     let sandbox = Sandbox::new();
     for (option, stays) in [("--keep-task", true), ("--no-keep-task", false)] {
-        let answer = fit(&sandbox, &["--budget", "1200", option]).json();
+        let answer = fit(
+            &sandbox,
+            &["--budget", "1200", "--policy", "single", option],
+        )
+        .json();
         assert_eq!(positions(&answer["kept"]).contains(&1), stays, "{option}");
     }
 }
@@ -181,7 +185,8 @@ fn a_session_says_what_is_older_than_its_cut() {
     let sandbox = Sandbox::new();
     let fit = |turns| {
         let args = [
-            "fit", "-", "--budget", "900", "--state", "s.state", "-o", "out.json",
+            "fit", "-", "--budget", "900", "--policy", "session", "--state", "s.state", "-o",
+            "out.json",
         ];
         let ran = sandbox.run_with_input(&args, &short_turns(turns));
         ran.ok();
@@ -199,7 +204,7 @@ fn a_session_says_what_is_older_than_its_cut() {
         "{first:?}"
     );
     let next = fit(301);
-    let reason = "dropped by an earlier window: 1-";
+    let reason = "older than the cut: 1-";
     assert!(next.len() == 1 && next[0].contains(reason), "{next:?}");
 }
 

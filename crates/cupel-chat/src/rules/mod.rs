@@ -40,7 +40,7 @@ use crate::chat::Chat;
 const BEFORE_USER: &str = "before the first user turn";
 
 /// The filter name of messages that an earlier window of the session dropped.
-const DROPPED_BEFORE: &str = "dropped by an earlier window";
+const DROPPED_BEFORE: &str = "older than the cut";
 
 impl Chat {
     /// Returns a policy without a ladder that follows the rules of this chat: it selects from its

@@ -145,7 +145,7 @@ impl Fit {
         source: Source,
         output: &mut Output,
     ) -> Result<(), Failure> {
-        let mut task = PreparedSession::new(source, options, self.session.has_state())?;
+        let mut task = PreparedSession::new(source, options)?;
         self.session.prepare(&mut task)?;
         let window = self.session.fit(&task)?;
         self.report.write(&window.fitted.report)?;

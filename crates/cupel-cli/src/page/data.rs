@@ -166,7 +166,12 @@ impl<'a> PageData<'a> {
         let decisions = pipeline.decide(items, budget)?;
         let parts = decisions.score_parts()?;
         let samples = (CANDIDATE_RUNS / items.len().max(1)).clamp(64, Pipeline::SWEEP_SAMPLES);
-        let targets = targets(items, budget);
+        let targets = match subject.prepared {
+            Some(prepared) if !prepared.has_other_budgets() => {
+                budget.target_tokens()..=budget.target_tokens()
+            }
+            _ => targets(items, budget),
+        };
         let last = *targets.end();
         let sweep = pipeline.sweep_sampled(items, budget, targets, samples)?;
         // The request overhead follows the messages.

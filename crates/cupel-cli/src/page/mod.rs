@@ -69,7 +69,6 @@ pub(crate) struct About {
 ///
 /// As [`Prepared::run`] with its budget.
 pub(crate) fn render(prepared: &Prepared, date: Option<Date>) -> Result<String, Error> {
-    prepared.check_other_budgets()?;
     let pipeline = prepared.pipeline();
     Subject::of(prepared, &pipeline, date).render()
 }

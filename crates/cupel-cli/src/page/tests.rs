@@ -4,7 +4,7 @@
 use std::sync::{LazyLock, OnceLock};
 
 use cupel::*;
-use cupel_chat::{Candidates, Chat, Encoding, Heuristic, TokenCounter, default_policy};
+use cupel_chat::{Candidates, Chat, Encoding, Heuristic, TokenCounter, single_policy};
 use cupel_conformance::testing::Random;
 use serde_json::{Value, json};
 
@@ -105,7 +105,7 @@ fn of_chat(
     budget: i64,
     counter: impl TokenCounter + 'static,
 ) -> Case {
-    of_chat_under(name, text, budget, counter, default_policy())
+    of_chat_under(name, text, budget, counter, single_policy())
 }
 
 fn of_chat_under(
@@ -556,7 +556,7 @@ fn a_page_has_the_tokens_before_the_limit_for_tool_results() {
         {"role": "tool", "tool_call_id": "b", "content": long},
         {"role": "user", "content": "And?"},
     ]);
-    let policy = default_policy();
+    let policy = single_policy();
     let mut settings = policy.chat().clone();
     settings.max_result = Some(300);
     let policy = policy.to_builder().chat(settings).build().unwrap();

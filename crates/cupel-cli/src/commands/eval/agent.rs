@@ -94,8 +94,7 @@ impl Agent {
             Ok(method(EvalPolicy::new(name, policy)))
         };
         if self.policy.is_empty() {
-            let policy = NamedPolicy::for_chats(self.state);
-            return Ok(vec![Method::Suffix, method(policy)?]);
+            return Ok(vec![Method::Suffix, method(NamedPolicy::for_chats())?]);
         }
         let policies = self.policy.iter().map(|name| match name.as_str() {
             Method::SUFFIX => Ok(Method::Suffix),
