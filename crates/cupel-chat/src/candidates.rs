@@ -207,6 +207,7 @@ const TASK: &str = "task";
 const LAST_USER_TURN: &str = "last user turn";
 const NEWEST_STEP: &str = "newest step";
 const END: &str = "end of the chat";
+const PENDING: &str = "pending call";
 const BOUND: &str = "part of a mandatory group";
 const THINKING: &str = "current turn with thinking";
 
@@ -394,6 +395,8 @@ impl Chat {
             .map(|(index, reason)| (index, (Retention::Kept, reason)))
             .collect();
         mandatory.extend(end.map(|index| (index, (Retention::Mandatory, END))));
+        let pending = self.groups.pending().iter().filter(|&&it| it < len);
+        mandatory.extend(pending.map(|&index| (index, (Retention::Mandatory, PENDING))));
         mandatory.extend(newest.map(|index| (index, (key, NEWEST_STEP))));
         mandatory.extend(last.map(|index| (index, (Retention::Mandatory, LAST_USER_TURN))));
         mandatory.extend(task.map(|index| (index, (Retention::Mandatory, TASK))));

@@ -279,8 +279,8 @@ impl std::error::Error for FitError {
 
 impl Chat {
     /// Returns the mandatory messages with their groups: those that are [always kept](Self::always_kept),
-    /// the current turn with [thinking](Self::thinking_turn), the last user turn, and, in a format that starts
-    /// on a user turn, one before all of them.
+    /// the current turn with [thinking](Self::thinking_turn), the last user turn, pending calls, and, in a format
+    /// that starts on a user turn, one before all of them.
     ///
     /// Fails if no part of the chat is a valid window. The whole chat may still be one.
     pub(crate) fn mandatory(&self) -> Result<BTreeSet<usize>, FitError> {
@@ -291,6 +291,7 @@ impl Chat {
         let last = self.last_user_turn();
         mandatory.extend(self.thinking_turn());
         mandatory.extend(last);
+        mandatory.extend(self.groups.pending());
         let mut kept = BTreeSet::new();
         for index in mandatory {
             self.check_complete(index)?;

@@ -14,8 +14,11 @@
 //! ```
 //!
 //! A group with a defect is invalid as a whole: its other members need the invalid one.
+//!
+//! A call at the end of the chat is pending: its result is still to come, such as after an approval. It is no
+//! defect of its group, so a window can contain it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::Role;
 use crate::message::ParsedMessage;
@@ -33,6 +36,8 @@ pub(crate) struct Groups {
     own_defects: Vec<Option<Defect>>,
     /// The reason why a message's group is never valid.
     defects: Vec<Option<Defect>>,
+    /// The messages with pending calls, in ascending order.
+    pending: Vec<usize>,
     /// The results of calls that the provider stores.
     results_of_stored_calls: Vec<usize>,
 }
@@ -90,6 +95,7 @@ impl Groups {
             members: vec![Vec::new(); messages.len()],
             own_defects: vec![None; messages.len()],
             defects: Vec::new(),
+            pending: Vec::new(),
             results_of_stored_calls: Vec::new(),
         };
         // Each call's message and whether it has a result; the latest call with each id. Ids may be
@@ -149,11 +155,22 @@ impl Groups {
             reference = Some(index).filter(|_| message.is_reference()).or(reference);
             groups.join_neighbors(shape, messages, index);
         }
-        for (call, has_result) in calls {
-            if !has_result {
-                groups.own_defects[call] = Some(Defect::CallWithoutResult);
+        let open = start_of_open_step(messages);
+        let newest: HashSet<usize> = latest.into_values().collect();
+        let mut given_up = HashSet::new();
+        for (number, (call, has_result)) in calls.into_iter().enumerate() {
+            if has_result {
+                continue;
+            }
+            groups.own_defects[call] = Some(Defect::CallWithoutResult);
+            groups.pending.push(call);
+            // A later call with its id would get the result.
+            if call < open || separator > Some(call) || !newest.contains(&number) {
+                given_up.insert(call);
             }
         }
+        groups.pending.retain(|call| !given_up.contains(call));
+        groups.pending.dedup();
         if format.rejects_repeated_roles {
             groups.find_repeated_roles(messages);
         }
@@ -235,6 +252,9 @@ impl Groups {
     /// Lists the members of each group. A group with an invalid message is invalid.
     fn collect_members(&mut self) {
         self.defects.clone_from(&self.own_defects);
+        for &index in &self.pending {
+            self.defects[index] = None;
+        }
         for index in 0..self.first.len() {
             let first = self.find(index);
             self.members[first].push(index);
@@ -243,6 +263,8 @@ impl Groups {
         for index in 0..self.first.len() {
             self.defects[index] = self.defects[self.first[index]];
         }
+        let defects = &self.defects;
+        self.pending.retain(|&index| defects[index].is_none());
     }
 
     /// Returns the first message of a message's group, which identifies the group.
@@ -260,6 +282,11 @@ impl Groups {
         &self.members[self.first[index]]
     }
 
+    /// Returns the messages at the end of the chat with calls whose results are still to come.
+    pub(crate) fn pending(&self) -> &[usize] {
+        &self.pending
+    }
+
     /// Returns the results of calls that the provider stores.
     pub(crate) fn results_of_stored_calls(&self) -> &[usize] {
         &self.results_of_stored_calls
@@ -274,4 +301,16 @@ impl Groups {
     pub(crate) fn defect(&self, index: usize) -> Option<Defect> {
         self.defects[index]
     }
+}
+
+/// Returns where the last step starts, if nothing follows it: the messages of the model at the end of the chat, up to
+/// the results of their calls that are there already.
+fn start_of_open_step(messages: &[ParsedMessage]) -> usize {
+    let is_result = |message: &ParsedMessage| {
+        !message.is_from_model() && !message.is_user_turn() && !message.results.is_empty()
+    };
+    let end = messages.iter().rposition(|it| !is_result(it));
+    let end = end.map_or(0, |end| end + 1);
+    let before = messages[..end].iter().rposition(|it| !it.is_from_model());
+    before.map_or(0, |before| before + 1)
 }

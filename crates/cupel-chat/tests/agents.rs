@@ -922,7 +922,7 @@ fn a_state_of_another_counter_starts_again() {
 }
 
 #[test]
-fn a_call_without_a_result_is_in_the_next_window_with_its_result() {
+fn a_pending_call_is_in_the_window_and_in_the_next_with_its_result() {
     let mut messages = vec![json!({"role": "user", "content": "Wait."})];
     messages.push(call(1, "first"));
     messages.push(result(1, &"a long line of output ".repeat(60)));
@@ -932,8 +932,7 @@ fn a_call_without_a_result_is_in_the_next_window_with_its_result() {
     let chat = chat_of(&messages);
     let small = budget(chat.tokens(&Heuristic) - 20);
     let window = fitter.fit(&chat, &small, &Heuristic).unwrap();
-    // A window cannot have the call yet.
-    assert_eq!(window.fitted.kept.last(), Some(&3));
+    assert_eq!(window.fitted.kept.last(), Some(&4));
     messages.push(result(2, "done"));
     let chat = chat_of(&messages);
     let window = fitter.fit(&chat, &small, &Heuristic).unwrap();

@@ -5,8 +5,8 @@ use cupel::{
     RecencyScorer, Shorten,
 };
 use cupel_chat::{
-    Chat, Encoding, FitError, Heuristic, Shape, TokenCounter, default_policy, newest_policy,
-    session_policy, single_policy,
+    Chat, Encoding, FitError, Heuristic, Shape, TokenCounter, newest_policy, session_policy,
+    single_policy,
 };
 use cupel_conformance::testing;
 use proptest::collection::vec;

@@ -172,6 +172,8 @@ fn check(request: &str) -> Result<usize, TestCaseError> {
             if tokens < all {
                 prop_assert_eq!(objection, None, "{} of {}: {}", tokens, all, json);
             } else {
+                let objection =
+                    objection.or_else(|| valid::objection(chat.shape(), &valid::messages(&json)));
                 prop_assert_eq!(
                     fitted.warnings.is_empty(),
                     objection.is_none(),

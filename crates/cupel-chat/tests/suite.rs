@@ -11,6 +11,7 @@ mod cuts;
 mod generated;
 mod generated_rules;
 mod layouts;
+mod people;
 mod provider_rules;
 mod reading;
 mod readme;

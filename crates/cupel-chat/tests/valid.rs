@@ -1,6 +1,6 @@
 //! The rules of the providers, written from their documentation: shares no code with the library.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cupel_chat::Shape;
 use serde_json::Value;
@@ -212,11 +212,12 @@ pub(crate) fn is_compaction(message: &Value) -> bool {
         || blocks.is_some_and(|blocks| blocks.iter().any(|block| block["type"] == "compaction"))
 }
 
-/// Returns what a provider would reject of a trimmed request, or what is missing of the input.
+/// Returns what a provider would reject of a trimmed request, or what is missing of the input. The results of calls at
+/// its end may still come.
 pub(crate) fn objection_to_window(shape: Shape, input: &str, output: &str) -> Option<String> {
     let (before, after) = (messages(input), messages(output));
     let request: Value = serde_json::from_str(input).expect("the input is JSON");
-    if let Some(objection) = objection(shape, &after) {
+    if let Some(objection) = objection_with(shape, &after, Open::AtTheEnd) {
         return Some(objection);
     }
     for compaction in before.iter().filter(|message| is_compaction(message)) {
@@ -261,12 +262,27 @@ fn interrupts_calls(shape: Shape, message: &Value) -> bool {
     }
 }
 
+/// Where calls may have no result.
+#[derive(Clone, Copy, PartialEq)]
+enum Open {
+    Nowhere,
+    /// In the last messages of the model, before which some results may have come already.
+    AtTheEnd,
+}
+
 /// Returns what a provider would reject.
 pub(crate) fn objection(shape: Shape, messages: &[Value]) -> Option<String> {
+    objection_with(shape, messages, Open::Nowhere)
+}
+
+fn objection_with(shape: Shape, messages: &[Value], where_open: Open) -> Option<String> {
     if let Some(objection) = validators::validator(shape) {
-        return objection(messages);
+        let objection = objection(messages);
+        // These name calls that are open after the last message.
+        let is_open = |it: &String| it.starts_with("the last c");
+        return objection.filter(|it| where_open == Open::Nowhere || !is_open(it));
     }
-    let mut open: BTreeSet<String> = BTreeSet::new();
+    let mut open: BTreeMap<String, usize> = BTreeMap::new();
     let mut spoken = false;
     for (index, message) in messages.iter().enumerate() {
         if !open.is_empty() && interrupts_calls(shape, message) {
@@ -283,14 +299,14 @@ pub(crate) fn objection(shape: Shape, messages: &[Value]) -> Option<String> {
             };
             // OpenAI: "Duplicate value for 'tool_call_id'"; Anthropic: "each tool_use must have a single
             // result"; Responses: "Duplicate function_call_output".
-            if !open.remove(&id) && !is_stored() {
+            if open.remove(&id).is_none() && !is_stored() {
                 return Some(format!(
                     "message {index} has a result for {id} without an open call"
                 ));
             }
         }
         for id in calls {
-            if !open.insert(id.clone()) {
+            if open.insert(id.clone(), index).is_some() {
                 return Some(format!("message {index} calls {id} while it is open"));
             }
         }
@@ -310,7 +326,19 @@ pub(crate) fn objection(shape: Shape, messages: &[Value]) -> Option<String> {
             }
         }
     }
-    if let Some(id) = open.into_iter().next() {
+    let is_result = |message: &Value| {
+        let (calls, results) = calls_and_results(shape, message);
+        calls.is_empty() && !results.is_empty() && !is_user_turn(shape, message)
+    };
+    let is_other = |message: &Value| {
+        is_user_turn(shape, message) || is_system(shape, message) || is_result(message)
+    };
+    let end = messages.iter().rposition(|it| !is_result(it));
+    let end = end.map_or(0, |end| end + 1);
+    let start = messages[..end].iter().rposition(is_other);
+    let start = start.map_or(0, |start| start + 1);
+    let is_fine = |index: usize| where_open == Open::AtTheEnd && index >= start;
+    if let Some((id, _)) = open.into_iter().find(|(_, index)| !is_fine(*index)) {
         return Some(format!("call {id} has no result"));
     }
     match shape {

@@ -71,7 +71,7 @@ fn a_chat_that_fails_is_named_and_the_others_are_answered() {
     assert!(answers[2].is_empty(), "a blank line stays");
     assert!(is_error(answers[3]) && !is_error(answers[4]));
     let over = format!("{small}\n{large}\n");
-    let ran = sandbox.run_with_input(&["fit", "-", "--budget", "60"], over.as_bytes());
+    let ran = sandbox.run_with_input(&["fit", "-", "--budget", "20"], over.as_bytes());
     assert_eq!(ran.exit, 1, "{}", ran.err);
 }
 

@@ -42,5 +42,6 @@ pub(super) fn objection(messages: &[Value]) -> Option<String> {
         }
         expected_calls = uses;
     }
-    (!expected_calls.is_empty()).then(|| format!("no toolResult blocks for {expected_calls:?}"))
+    (!expected_calls.is_empty())
+        .then(|| format!("the last calls have no toolResult blocks: {expected_calls:?}"))
 }

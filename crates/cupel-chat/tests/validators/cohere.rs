@@ -25,5 +25,5 @@ pub(super) fn objection(messages: &[Value]) -> Option<String> {
         let calls = message["tool_calls"].as_array().into_iter().flatten();
         open.extend(calls.filter_map(|call| call["id"].as_str()));
     }
-    (!open.is_empty()).then(|| format!("calls without results: {open:?}"))
+    (!open.is_empty()).then(|| format!("the last calls have no results: {open:?}"))
 }

@@ -47,5 +47,5 @@ pub(super) fn objection(messages: &[Value]) -> Option<String> {
             }
         }
     }
-    (!open.is_empty()).then(|| format!("calls without results: {open:?}"))
+    (!open.is_empty()).then(|| format!("the last calls have no results: {open:?}"))
 }

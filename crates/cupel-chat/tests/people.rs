@@ -1,0 +1,95 @@
+//! Chats that programs cut badly, each with what a person would have kept.
+
+use cupel::Policy;
+use cupel_chat::{Chat, Heuristic, default_policy, newest_policy, single_policy};
+use serde_json::{Value, json};
+
+use crate::agents::{budget, chat_of};
+
+fn policies() -> [(&'static str, Policy); 3] {
+    [
+        ("agent", default_policy()),
+        ("single", single_policy()),
+        ("newest", newest_policy()),
+    ]
+}
+
+fn user(text: &str) -> Value {
+    json!({"role": "user", "content": text})
+}
+
+fn answer(text: &str) -> Value {
+    json!({"role": "assistant", "content": text})
+}
+
+fn call(id: &str, name: &str) -> Value {
+    let function = json!({"name": name, "arguments": "{\"amount\": 120}"});
+    let calls = json!([{"id": id, "type": "function", "function": function}]);
+    json!({"role": "assistant", "content": null, "tool_calls": calls})
+}
+
+fn result(id: &str, text: &str) -> Value {
+    json!({"role": "tool", "tool_call_id": id, "content": text})
+}
+
+/// Returns the windows of the policies at the shares of a chat's tokens, in percent: the policy, and the kept messages.
+fn windows<'c>(
+    chat: &'c Chat,
+    shares: &'c [i64],
+) -> impl Iterator<Item = (String, Vec<usize>)> + 'c {
+    let all = chat.tokens(&Heuristic);
+    policies().into_iter().flat_map(move |(name, policy)| {
+        shares.iter().map(move |share| {
+            let fitted = chat.fit(&policy, &budget(all * share / 100), &Heuristic);
+            let fitted = fitted.unwrap_or_else(|error| panic!("{name} at {share} %: {error}"));
+            assert!(fitted.tokens_after <= all * share / 100);
+            (format!("{name} at {share} %"), fitted.kept)
+        })
+    })
+}
+
+/// A payment waits for an approval: the call has no result yet. Without it nobody knows what is to be approved.
+#[test]
+fn a_call_that_waits_for_an_approval_stays() {
+    let mut messages = vec![user("Refund what is owed.")];
+    for number in 0..6 {
+        let id = format!("c{number}");
+        messages.push(call(&id, "find_orders"));
+        messages.push(result(&id, &"An order of last month. ".repeat(20)));
+    }
+    messages.push(answer("Order 5 is owed. Shall I refund it?"));
+    messages.push(user("Yes, please."));
+    messages.push(call("last", "refund"));
+    let last = messages.len() - 1;
+    for (name, kept) in windows(&chat_of(&messages), &[90, 50, 30]) {
+        assert!(kept.ends_with(&[last - 1, last]), "{name}: {kept:?}");
+    }
+    // Of two calls at once, one has its result already.
+    messages[last]["tool_calls"] = json!([
+        call("last", "refund")["tool_calls"][0],
+        call("note", "write_note")["tool_calls"][0]
+    ]);
+    messages.push(result("note", "written"));
+    for (name, kept) in windows(&chat_of(&messages), &[90, 50, 30]) {
+        assert!(
+            kept.ends_with(&[last - 1, last, last + 1]),
+            "{name}: {kept:?}"
+        );
+    }
+}
+
+/// A call that a user turn follows will get no result: the provider rejects it, so it is dropped first.
+#[test]
+fn a_call_that_was_given_up_is_dropped_first() {
+    let long = "A long story about something else. ".repeat(30);
+    let messages = [
+        user("Refund what is owed."),
+        answer(&long),
+        user("Go on."),
+        call("gone", "refund"),
+        user("Never mind. What was the story?"),
+    ];
+    for (name, kept) in windows(&chat_of(&messages), &[99]) {
+        assert!(!kept.contains(&3), "{name}: {kept:?}");
+    }
+}
