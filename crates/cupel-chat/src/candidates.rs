@@ -28,6 +28,7 @@ use cupel::{
 use crate::chat::Chat;
 use crate::fit::FitError;
 use crate::marker::Markers;
+use crate::marks::{BOUND, LAST_USER_TURN, Landmarks, Mark, NEWEST_STEP, THINKING, is_task};
 use crate::message::{ParsedMessage, Required, Role};
 use crate::replay::History;
 use crate::tokens::TokenCounter;
@@ -200,17 +201,6 @@ fn gaps_of(policy: &Policy) -> i64 {
     }
 }
 
-/// How a message that a ladder never drops is retained, and why.
-pub(crate) type Mark = (Retention, &'static str);
-
-const TASK: &str = "task";
-const LAST_USER_TURN: &str = "last user turn";
-const NEWEST_STEP: &str = "newest step";
-const END: &str = "end of the chat";
-const PENDING: &str = "pending call";
-const BOUND: &str = "part of a mandatory group";
-const THINKING: &str = "current turn with thinking";
-
 impl Chat {
     /// Returns everything in the request that costs tokens, as items for a policy.
     ///
@@ -260,8 +250,9 @@ impl Chat {
         };
         let keep_task = settings.keep_task || self.shape.format().alternates();
         let pins = self.pinned_by(&settings.pin)?;
+        let landmarks = Landmarks::new(self, keep_task);
         let marks = match &candidates.ladder {
-            Some(_) if self.shape.is_chat() => self.mandatory_for_ladder(keep_task, self.len()),
+            Some(_) if self.shape.is_chat() => landmarks.all(),
             _ => vec![None; self.len()],
         };
         let mut bases = self.earlier_forms(memory, settings, &marks, &candidates, counter)?;
@@ -275,6 +266,7 @@ impl Chat {
                 let history = History {
                     chat: self,
                     candidates: &candidates,
+                    landmarks: &landmarks,
                     settings,
                     pins: &pins,
                     repeated: &repeated,
@@ -293,7 +285,7 @@ impl Chat {
             }
         }
         if candidates.ladder.is_some() {
-            candidates.mark(self, &marks, keep_task)?;
+            candidates.mark(self, &marks, &landmarks)?;
         }
         candidates.kept_because = self.kept_because(&marks, &candidates, &settings.pin)?;
         for (index, call) in &repeated {
@@ -357,66 +349,6 @@ impl Chat {
         Ok(bases)
     }
 
-    /// Returns the mark of each message that a ladder never drops, if the chat ended after its first `len` messages.
-    pub(crate) fn mandatory_for_ladder(&self, keep_task: bool, len: usize) -> Vec<Option<Mark>> {
-        let mut marks = vec![None; self.len()];
-        let start = self.earliest_start();
-        let is_valid = |index: &usize| {
-            self.groups.defect(*index).is_none() && self.groups.group(*index) >= start
-        };
-        let last = self.last_user_turn_before(len);
-        let has_calls = |index: &usize| {
-            let message = &self.messages[*index];
-            // A reference may stand for the call of a result.
-            let is_call = || message.is_reference() && self.has_results(*index);
-            // An approval, or a call that the provider executes, that no user turn follows.
-            let is_open = || Some(*index) > last && !message.links.is_empty();
-            !message.calls.is_empty() || is_call() || is_open()
-        };
-        let newest = (0..len).rfind(|index| has_calls(index) && is_valid(index));
-        // The beginning of the requested answer (a prefill), or the last answer of a log.
-        let end = len.checked_sub(1).filter(|&end| {
-            Some(end) > last && self.messages[end].is_from_model() && is_valid(&end)
-        });
-        let task = self.task().filter(|&task| keep_task && task < len);
-        // A step that a user turn follows was answered already, so it is shortened like older ones.
-        let key = if newest > last {
-            Retention::Mandatory
-        } else {
-            Retention::Kept
-        };
-        let always = self.always_kept();
-        let bound = always.iter().map(|&index| (index, BOUND));
-        let thinking = self
-            .thinking_turn_before(len)
-            .map(|index| (index, THINKING));
-        let mut mandatory: Vec<(usize, Mark)> = bound
-            .chain(thinking)
-            .map(|(index, reason)| (index, (Retention::Kept, reason)))
-            .collect();
-        mandatory.extend(end.map(|index| (index, (Retention::Mandatory, END))));
-        let pending = self.groups.pending().iter().filter(|&&it| it < len);
-        mandatory.extend(pending.map(|&index| (index, (Retention::Mandatory, PENDING))));
-        mandatory.extend(newest.map(|index| (index, (key, NEWEST_STEP))));
-        mandatory.extend(last.map(|index| (index, (Retention::Mandatory, LAST_USER_TURN))));
-        mandatory.extend(task.map(|index| (index, (Retention::Mandatory, TASK))));
-        for (index, mark @ (_, reason)) in mandatory {
-            for &member in self.groups.with(index) {
-                if member == index || reason == NEWEST_STEP {
-                    marks[member] = Some(mark);
-                } else if marks[member].is_none() {
-                    // It is kept with its group, but shortened like messages that are not mandatory.
-                    marks[member] = Some((Retention::Kept, reason));
-                }
-            }
-        }
-        // These are pinned instead, so the ladder does not shorten them.
-        for index in always {
-            marks[index] = None;
-        }
-        marks
-    }
-
     /// Returns why each message is never dropped: its mark, its content or a pin.
     fn kept_because(
         &self,
@@ -476,7 +408,7 @@ impl Chat {
     }
 
     /// Returns whether a message or one of its group has a tool result.
-    fn has_results(&self, index: usize) -> bool {
+    pub(crate) fn has_results(&self, index: usize) -> bool {
         let mut group = self.groups.with(index).iter();
         group.any(|&member| !self.messages[member].results.is_empty())
     }
@@ -487,35 +419,8 @@ impl Chat {
         (self.compaction().unwrap_or(0)..self.len()).find(is_task)
     }
 
-    /// Returns, by position, the user turn whose turn a message is dropped with; `None` if the message is not
-    /// tied to a turn.
-    ///
-    /// In some formats a window must start on a user turn. If the task is kept, it is that start, and only
-    /// the turns before a compaction have to be dropped as a whole. Otherwise all turns before the last one do.
-    pub(crate) fn turns(&self, keep_task: bool, len: usize) -> Vec<Option<usize>> {
-        let last = self.last_user_turn_before(len);
-        let end = match self.compaction() {
-            _ if !self.shape.starts_on_user() => None,
-            compaction if keep_task => compaction.min(last),
-            _ => last,
-        };
-        let end = end.map_or(0, |end| self.groups.group(end));
-        let mut start = None;
-        let starts: Vec<Option<usize>> = (0..self.len())
-            .map(|index| {
-                start = Some(index).filter(|&index| self.can_start(index)).or(start);
-                start.filter(|&start| start < end)
-            })
-            .collect();
-        let turn = |index| {
-            let group = self.groups.group(index);
-            starts[group].filter(|_| group <= end)
-        };
-        (0..self.len()).map(turn).collect()
-    }
-
     /// Returns the last message that stands for everything before it.
-    fn compaction(&self) -> Option<usize> {
+    pub(crate) fn compaction(&self) -> Option<usize> {
         self.messages.iter().rposition(ParsedMessage::is_compaction)
     }
 }
@@ -579,12 +484,13 @@ impl Candidates {
         &mut self,
         chat: &Chat,
         marks: &[Option<Mark>],
-        keep_task: bool,
+        landmarks: &Landmarks<'_>,
     ) -> Result<(), FitError> {
         if !chat.shape.is_chat() {
             return Ok(());
         }
-        let turns = chat.turns(keep_task, chat.len());
+        let turns = landmarks.turns(chat.len());
+        let turns = turns.unwrap_or_else(|| vec![None; chat.len()]);
         let always = chat.always_kept();
         for (index, (mark, turn)) in marks.iter().zip(turns).enumerate() {
             let is_pinned = always.contains(&index);
@@ -813,8 +719,4 @@ impl ViewOffer<'_> {
         self.views.push(view.with_level(level));
         Some(replacement)
     }
-}
-
-fn is_task(mark: Option<Mark>) -> bool {
-    mark.is_some_and(|(_, reason)| reason == TASK)
 }

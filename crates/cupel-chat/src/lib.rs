@@ -40,6 +40,7 @@ mod fitter;
 mod groups;
 mod layout;
 mod marker;
+mod marks;
 mod message;
 mod models;
 mod pins;

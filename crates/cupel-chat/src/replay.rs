@@ -18,17 +18,19 @@
 //! everything again, several processes and a session with a state get the same bytes.
 //!
 //! Shortened forms are computed once per message and level. A request without a cut costs an addition per new
-//! message, a cut a visit of all messages.
+//! message, a cut a visit of the messages in its window.
 
 use std::cell::OnceCell;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use cupel::{ChatSettings, ContextBudget, LadderSlice, Retention, Shorten, total_tokens};
 
-use crate::candidates::{Base, Candidates, Mark};
+use crate::candidates::{Base, Candidates};
 use crate::chat::Chat;
 use crate::fit::FitError;
+use crate::groups::Groups;
+use crate::marks::{Landmarks, Mark};
 use crate::tokens::TokenCounter;
 use crate::views::{MessageShortener, Replacement};
 
@@ -79,6 +81,7 @@ pub(crate) struct History<'c> {
     pub(crate) chat: &'c Chat,
     /// The messages in full, and the request overhead.
     pub(crate) candidates: &'c Candidates,
+    pub(crate) landmarks: &'c Landmarks<'c>,
     pub(crate) settings: &'c ChatSettings,
     pub(crate) pins: &'c BTreeSet<usize>,
     /// The results of calls that occur several times, with the calls.
@@ -144,7 +147,6 @@ struct Replay<'c> {
     chat: &'c Chat,
     history: History<'c>,
     counter: &'c dyn TokenCounter,
-    keep_task: bool,
     budget: i64,
     /// The tokens that a request of the chat adds, on average.
     pace: i64,
@@ -158,6 +160,23 @@ struct Replay<'c> {
     known: HashMap<(usize, i64), Option<Shorter>>,
     /// Whether a form changed.
     is_cut: bool,
+    seen: Seen<'c>,
+}
+
+/// What a cut needs to know of the messages before it. A cut adds the messages since the one before, so that it visits
+/// the messages of a window, not those of the chat.
+#[derive(Default)]
+struct Seen<'c> {
+    len: usize,
+    /// The messages that are not dropped, in order.
+    live: Vec<usize>,
+    /// The message with the newest call of each tool.
+    calls: HashMap<&'c str, usize>,
+    /// How many of the repeated calls there are, and the newest result of each.
+    repeated: usize,
+    newest: HashMap<&'c str, usize>,
+    /// The results that a newer one supersedes, in order.
+    superseded: BTreeSet<usize>,
 }
 
 impl<'c> Replay<'c> {
@@ -191,12 +210,33 @@ impl<'c> Replay<'c> {
             is_cut: false,
             pace: 1,
             budget: rounded(target.saturating_sub(markers)),
-            keep_task: history.settings.keep_task || chat.shape.format().alternates(),
             is_outside,
+            seen: Seen::default(),
             chat,
             history,
             counter,
         }
+    }
+
+    /// Adds the messages before `end`, and leaves out those that were dropped.
+    fn see(&mut self, end: usize) {
+        let seen = &mut self.seen;
+        let forms = &self.forms;
+        seen.live.extend(seen.len..end);
+        seen.live.retain(|&index| forms[index] != Form::Dropped);
+        for index in seen.len..end {
+            for call in self.chat.message(index).calls() {
+                seen.calls.insert(call.name, index);
+            }
+        }
+        while let Some((index, call)) = self.history.repeated.get(seen.repeated) {
+            if *index >= end {
+                break;
+            }
+            seen.repeated += 1;
+            seen.superseded.extend(seen.newest.insert(call, *index));
+        }
+        seen.len = end;
     }
 
     /// Returns a share of the budget.
@@ -220,44 +260,49 @@ impl<'c> Replay<'c> {
     /// Cuts the first `end` messages, which have `total` tokens, and returns the tokens that they have then.
     fn cut(&mut self, end: usize, mut total: i64) -> i64 {
         let chat = self.chat;
-        let marks = chat.mandatory_for_ladder(self.keep_task, end);
+        let marks = self.history.landmarks.marks(end);
         // One result of the newest step may be larger than the budget. It is shortened for this request alone, as
         // far as it needs, and the history is not cut for it in this request.
         let level = at_most(self.budget / 2);
-        let newest = (0..end).filter(|&index| marks[index].is_some() && chat.has_result(index));
+        let newest = marks.range(..end).map(|(&index, _)| index);
+        let newest = newest.filter(|&index| chat.has_result(index));
         let saved: i64 = newest.map(|index| self.saved(index, level)).sum();
         if total - saved <= self.budget {
             return total;
         }
+        self.see(end);
         let plan = Plan::new(self, &marks, end);
         let (low, high) = (self.mark(RESULTS_TO), self.mark(TEXTS_TO));
         if self.history.settings.shorten != Shorten::Off {
             for &index in &plan.head_results {
                 total -= self.cap(index, plan.level);
             }
-            let superseded = superseded(self.history.repeated, end);
-            for index in superseded.into_iter().filter(|&it| plan.is_old[it]) {
+            let old = || plan.old.iter().copied();
+            let superseded = &self.seen.superseded;
+            let superseded: Vec<usize> = old().filter(|it| superseded.contains(it)).collect();
+            for index in superseded {
                 total -= self.cap(index, SUPERSEDED_LEVEL);
             }
-            let results = plan.old().filter(|&it| chat.has_result(it));
-            total = self.cap_until(total, low, &results.collect::<Vec<_>>(), &RESULT_LEVELS);
+            let results: Vec<usize> = old().filter(|&it| chat.has_result(it)).collect();
+            total = self.cap_until(total, low, &results, &RESULT_LEVELS);
             let is_text =
                 |index: &usize| chat.messages[*index].is_from_model() && !chat.has_result(*index);
-            let texts = plan.old().filter(is_text);
+            let texts = old().filter(is_text);
             let texts = texts.filter(|index| plan.answer != Some(*index));
             let texts: Vec<usize> = texts.collect();
-            let answer = plan.answer.filter(|&it| plan.is_old[it]);
+            let answer = plan.answer.filter(|answer| plan.old.contains(answer));
             for (old, newest) in &TEXT_LEVELS {
                 total = self.cap_until(total, high, &texts, &[*old]);
                 total = self.cap_until(total, high, answer.as_slice(), newest);
             }
         }
-        total = self.drop_until(total, high, &plan.first, &plan, end);
+        let units = plan.units;
+        total = self.drop_until(total, high, &plan.first, &units, end);
         // If that is not enough, also drops the newest calls of tools, then the newest user turns, down to the same
         // mark, so that the next request needs no cut.
         if total > self.budget {
-            total = self.drop_until(total, high, &plan.calls, &plan, end);
-            total = self.drop_until(total, high, &plan.users, &plan, end);
+            total = self.drop_until(total, high, &plan.calls, &units, end);
+            total = self.drop_until(total, high, &plan.users, &units, end);
         }
         total
     }
@@ -265,12 +310,10 @@ impl<'c> Replay<'c> {
     /// Shortens the results of the newest step for this request alone: the next one makes its cuts from the forms
     /// before. They give way before the history is dropped, down to half of the budget.
     fn squeeze(&mut self, mut total: i64) {
-        let len = self.chat.len();
-        let marks = self.chat.mandatory_for_ladder(self.keep_task, len);
+        let marks = self.history.landmarks.marks(self.chat.len());
         let least = at_most(self.budget / 2);
-        let newest: Vec<usize> = (0..len)
-            .filter(|&it| marks[it].is_some() && self.chat.has_result(it))
-            .collect();
+        let newest = marks.into_keys().filter(|&it| self.chat.has_result(it));
+        let newest: Vec<usize> = newest.collect();
         for level in LEVELS.into_iter().filter(|&level| level >= least) {
             total = self.cap_until(total, self.budget, &newest, &[level]);
         }
@@ -332,15 +375,15 @@ impl<'c> Replay<'c> {
         &mut self,
         mut total: i64,
         limit: i64,
-        units: &[usize],
-        plan: &Plan,
+        dropped: &[usize],
+        units: &Units<'_>,
         end: usize,
     ) -> i64 {
-        for unit in units {
+        for &unit in dropped {
             if total <= limit {
                 break;
             }
-            total -= self.drop(&plan.units[unit], end);
+            total -= self.drop(units.members(unit), end);
         }
         total
     }
@@ -385,12 +428,50 @@ impl<'c> Replay<'c> {
     }
 }
 
+/// The messages that are kept or dropped together. A unit has the position of its first message.
+enum Units<'c> {
+    /// Calls with their results, and what else a format binds.
+    Groups(&'c Groups),
+    /// All messages of a turn, where a window must start on a user turn: the unit of each message, and the messages of
+    /// each unit.
+    Turns(Vec<usize>, HashMap<usize, Vec<usize>>),
+}
+
+impl<'c> Units<'c> {
+    fn new(chat: &'c Chat, turns: Option<Vec<Option<usize>>>) -> Self {
+        let Some(turns) = turns else {
+            return Self::Groups(&chat.groups);
+        };
+        let units = turns.iter().enumerate();
+        let units = units.map(|(index, turn)| turn.unwrap_or_else(|| chat.groups.group(index)));
+        let units: Vec<usize> = units.collect();
+        let mut members: HashMap<usize, Vec<usize>> = HashMap::new();
+        for (index, &unit) in units.iter().enumerate() {
+            members.entry(unit).or_default().push(index);
+        }
+        Self::Turns(units, members)
+    }
+
+    fn of(&self, index: usize) -> usize {
+        match self {
+            Self::Groups(groups) => groups.group(index),
+            Self::Turns(units, _) => units[index],
+        }
+    }
+
+    fn members(&self, unit: usize) -> &[usize] {
+        match self {
+            Self::Groups(groups) => groups.members(unit),
+            Self::Turns(_, members) => members.get(&unit).map_or(&[], Vec::as_slice),
+        }
+    }
+}
+
 /// What a cut may shorten and drop, in order.
-struct Plan {
+struct Plan<'c> {
+    units: Units<'c>,
     /// The messages that may be shortened: not mandatory, not in the head, not dropped.
-    is_old: Vec<bool>,
-    /// The messages that are kept or dropped together, by their first member.
-    units: HashMap<usize, Vec<usize>>,
+    old: Vec<usize>,
     /// The units that are dropped first, then those with the newest call of a tool, then those with one of the newest
     /// user turns, each oldest first.
     first: Vec<usize>,
@@ -403,62 +484,44 @@ struct Plan {
     level: i64,
 }
 
-impl Plan {
-    fn new(replay: &mut Replay<'_>, marks: &[Option<Mark>], end: usize) -> Self {
-        let chat = replay.chat;
-        let turns = chat.turns(replay.keep_task, end);
-        let mut units: HashMap<usize, Vec<usize>> = HashMap::new();
-        let mut order = Vec::new();
-        for (index, turn) in turns.iter().enumerate() {
-            let unit = turn.unwrap_or_else(|| chat.groups.group(index));
-            let members = units.entry(unit).or_default();
-            if members.is_empty() && index < end {
-                order.push(unit);
-            }
-            members.push(index);
-        }
+impl<'c> Plan<'c> {
+    fn new(replay: &mut Replay<'c>, marks: &BTreeMap<usize, Mark>, end: usize) -> Self {
+        let (chat, landmarks) = (replay.chat, replay.history.landmarks);
+        let last = landmarks.last_user(end);
+        let units = Units::new(chat, landmarks.turns(end));
         let level = at_most(replay.share(HEAD_RESULT));
-        let head = head(replay, &order, &units, level);
-        let head_results = order[..head].iter().flat_map(|unit| &units[unit]).copied();
-        let head_results = head_results.filter(|&index| index < end && chat.has_result(index));
-        let head_results: Vec<usize> = head_results.collect();
-        let mut is_old = vec![false; end];
-        for unit in &order[head..] {
-            for &index in &units[unit] {
-                if index >= end {
-                    break;
-                }
-                let is_mandatory = matches!(marks[index], Some((Retention::Mandatory, _)));
-                if !is_mandatory && !replay.is_outside[index] {
-                    is_old[index] = replay.forms[index] != Form::Dropped;
-                }
-            }
-        }
-        let last = chat.last_user_turn_before(end);
+        let head = head(replay, &units, end, level);
+        let live = || replay.seen.live.iter().copied();
+        let in_head = live().filter(|&index| units.of(index) < head);
+        let head_results = in_head.filter(|&index| chat.has_result(index)).collect();
+        let is_mandatory = |index| matches!(marks.get(&index), Some((Retention::Mandatory, _)));
+        let old = live().filter(|&index| {
+            units.of(index) >= head && !is_mandatory(index) && !replay.is_outside[index]
+        });
         let answer = last.and_then(|last| (0..last).rfind(|&index| chat.is_answer(index)));
         let is_free = |&index: &usize| {
             let is_dropped = replay.forms[index] == Form::Dropped;
-            let is_marked = marks[index].is_some() || answer == Some(index);
-            !is_marked && !replay.is_outside[index] && !is_dropped
+            let is_marked = marks.contains_key(&index) || landmarks.is_bound(index);
+            !is_marked && answer != Some(index) && !replay.is_outside[index] && !is_dropped
         };
-        let mut calls = newest_calls(chat, end);
-        let users = newest_users(replay, end);
+        let calls: HashSet<usize> = replay.seen.calls.values().copied().collect();
+        let newest_users = newest_users(replay);
         let (mut first, mut with_calls, mut with_users) = (Vec::new(), Vec::new(), Vec::new());
-        for unit in order.into_iter().skip(head) {
-            let members = &units[&unit];
+        for unit in live().filter(|&index| index >= head && units.of(index) == index) {
+            let members = units.members(unit);
             if !members.iter().all(is_free) {
                 continue;
             }
-            if members.iter().any(|index| users.contains(index)) {
+            if members.iter().any(|index| newest_users.contains(index)) {
                 with_users.push(unit);
-            } else if members.iter().any(|index| calls.remove(index)) {
+            } else if members.iter().any(|index| calls.contains(index)) {
                 with_calls.push(unit);
             } else {
                 first.push(unit);
             }
         }
         Self {
-            is_old,
+            old: old.collect(),
             first,
             calls: with_calls,
             users: with_users,
@@ -468,40 +531,21 @@ impl Plan {
             units,
         }
     }
-
-    /// Returns the messages that may be shortened, oldest first.
-    fn old(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..self.is_old.len()).filter(|&index| self.is_old[index])
-    }
 }
 
-/// Returns the messages that a newer result of the same call supersedes among the first `len` messages.
-fn superseded(repeated: &[(usize, String)], len: usize) -> Vec<usize> {
-    let before = || repeated.iter().filter(|(index, _)| *index < len);
-    // The last one of a call wins.
-    let newest: HashMap<&str, usize> = before().map(|(index, call)| (&**call, *index)).collect();
-    let older = before().filter(|(index, call)| newest[&**call] != *index);
-    older.map(|(index, _)| *index).collect()
-}
-
-/// Returns how many units are in the head: the first ones, up to a share of the budget, with their results shortened to
-/// a level. The head depends on the messages, the pins and the budget alone, so that it is the same at every cut.
+/// Returns the first unit behind the head: the first units, up to a share of the budget, with their results shortened
+/// to a level. The head depends on the messages, the pins and the budget alone, so that it is the same at every cut.
 ///
 /// User turns have a limit of their own. Counted with the others they would fill the head of a conversation before
 /// its first result: 5 points less of the next call's arguments for an airline agent at 1,000 tokens. Without a limit
 /// a chat of long user turns and short answers would be all head, and no cut could change it. The task is not
 /// counted, because it stays anyway.
-fn head(
-    replay: &mut Replay<'_>,
-    order: &[usize],
-    units: &HashMap<usize, Vec<usize>>,
-    level: i64,
-) -> usize {
-    let task = replay.chat.task();
+fn head(replay: &mut Replay<'_>, units: &Units<'_>, end: usize, level: i64) -> usize {
+    let task = replay.history.landmarks.first_user();
     let mut left = replay.share(HEAD);
     let mut left_for_users = replay.share(USER_TURNS);
-    let fits = |unit: &&usize| {
-        for &index in &units[*unit] {
+    let mut fits = |unit: usize| {
+        for &index in units.members(unit) {
             if replay.is_outside[index] || task == Some(index) {
                 continue;
             }
@@ -517,25 +561,14 @@ fn head(
         }
         left >= 0 && left_for_users >= 0
     };
-    order.iter().take_while(fits).count()
-}
-
-/// Returns the messages with the newest call of each tool. Without any call of a tool, models forget that they have it
-/// and how its results look.
-fn newest_calls(chat: &Chat, end: usize) -> HashSet<usize> {
-    let mut newest: HashMap<&str, usize> = HashMap::new();
-    for message in chat.messages().take(end) {
-        for call in message.calls() {
-            newest.insert(call.name, message.index());
-        }
-    }
-    newest.values().copied().collect()
+    let mut starts = (0..end).filter(|&index| units.of(index) == index);
+    starts.find(|&unit| !fits(unit)).unwrap_or(end)
 }
 
 /// Returns the newest user turns, up to a share of the budget.
-fn newest_users(replay: &Replay<'_>, end: usize) -> HashSet<usize> {
+fn newest_users(replay: &Replay<'_>) -> HashSet<usize> {
     let mut left = replay.share(USER_TURNS);
-    let turns = (0..end).rev();
+    let turns = replay.seen.live.iter().rev().copied();
     let turns = turns.filter(|&index| replay.chat.messages[index].is_user_turn());
     let fits = |index: &usize| {
         left -= replay.tokens[*index];
@@ -579,20 +612,5 @@ mod tests {
             budgets.map(rounded),
             [0, 63, 64, 992, 992, 1_008, 31_744, -3]
         );
-    }
-
-    #[test]
-    fn the_newest_result_of_a_call_supersedes_the_others_before_a_position() {
-        let call = |index, call: &str| (index, call.to_owned());
-        let repeated = [
-            call(2, "a"),
-            call(4, "b"),
-            call(6, "a"),
-            call(8, "a"),
-            call(9, "b"),
-        ];
-        assert_eq!(superseded(&repeated, 10), [2, 4, 6]);
-        assert_eq!(superseded(&repeated, 8), [2]);
-        assert_eq!(superseded(&repeated, 6), [] as [usize; 0]);
     }
 }
