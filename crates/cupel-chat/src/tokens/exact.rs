@@ -2,13 +2,19 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::LazyLock;
 
+use super::memory::{Memory, Name};
 use super::{TokenCounter, windows};
+
+/// The most texts whose counts the process remembers, with 40 bytes each.
+const REMEMBERED: usize = 1 << 18;
 
 /// A public encoding. Counts are exact and need no network; special tokens count as plain text.
 ///
 /// The first count in a process unpacks the vocabulary, which takes about 200 ms for `o200k_base` and
-/// 100 ms for `cl100k_base`. Later counts take 20 to 250 ns per byte. Cost is linear in the text; for the
+/// 100 ms for `cl100k_base`. Later counts take 20 to 250 ns per byte, and the process remembers those of the last
+/// 131,072 texts at least: counting one of them again takes less than 1 ns per byte. Cost is linear in the text; for the
 /// encodings of OpenAI also in long runs without a word boundary.
 ///
 /// The feature `vocabularies` adds those of other providers. Two have licenses of their own: that of
@@ -70,8 +76,16 @@ impl Encoding {
 
 impl TokenCounter for Encoding {
     fn count(&self, text: &str) -> i64 {
-        let tokens = windows::count(self.bpe(), *self, text);
-        i64::try_from(tokens).unwrap_or(i64::MAX)
+        static COUNTS: LazyLock<Memory<i64>> = LazyLock::new(|| Memory::new(REMEMBERED));
+        let name = Name::of(text, *self as u64);
+        COUNTS.get_or_make(
+            name,
+            |_| 1,
+            || {
+                let tokens = windows::count(self.bpe(), *self, text);
+                i64::try_from(tokens).unwrap_or(i64::MAX)
+            },
+        )
     }
 
     fn name(&self) -> &'static str {

@@ -5,6 +5,7 @@ pub(crate) mod cost;
 mod exact;
 mod heuristic;
 pub(crate) mod image;
+pub(crate) mod memory;
 mod windows;
 
 use std::sync::Arc;
