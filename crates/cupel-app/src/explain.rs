@@ -46,6 +46,9 @@ pub struct ExplainedCandidate {
     pub score: f64,
     /// Why it is in or out.
     pub reason: Reason,
+    /// The message with the newer result that supersedes its own, if it is shortened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub superseded_by: Option<usize>,
 }
 
 /// Why a candidate is in or out.
@@ -129,6 +132,10 @@ impl Prepared {
             kind: item.kind().clone(),
             tokens: item.tokens(),
             score: decisions.score(index),
+            superseded_by: match reason {
+                Reason::In(InclusionReason::Shortened { .. }) => self.superseded_by(index),
+                _ => None,
+            },
             reason,
         })
     }

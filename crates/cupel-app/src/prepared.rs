@@ -768,6 +768,11 @@ impl Prepared {
         })
     }
 
+    /// Returns the message with the newer result that supersedes those of a message, if there is one.
+    pub fn superseded_by(&self, index: usize) -> Option<usize> {
+        self.candidates()?.superseded_by(index)
+    }
+
     /// Returns why a message or an item is in the window or not. The fact comes first, because a table cuts the end.
     pub fn why(&self, decisions: &Decisions<'_>, index: usize) -> String {
         let is_by_time =
@@ -784,8 +789,11 @@ impl Prepared {
                 if is_whole { FITS } else { NEWER }.to_owned()
             }
             (Some(reason), None) => reason.phrase(),
-            (Some(reason @ InclusionReason::Shortened { .. }), Some(kept)) => {
-                format!("{}; {kept}", reason.phrase())
+            (Some(reason @ InclusionReason::Shortened { .. }), kept) => {
+                let newer = self.superseded_by(index);
+                let newer = newer.map(|newer| format!("superseded by {newer}"));
+                let words = [Some(reason.phrase()), newer, kept.map(str::to_owned)];
+                words.into_iter().flatten().collect::<Vec<_>>().join("; ")
             }
             (Some(_), Some(kept)) => format!("always kept: {kept}"),
         }

@@ -16,7 +16,7 @@
 //! Views are made by shortening and counting texts, which takes most of the time of a fit. With a
 //! budget, only the views of states up to the first one that fits are made.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -53,6 +53,8 @@ pub struct Candidates {
     pub(crate) is_strict: bool,
     /// Why each message is never dropped.
     kept_because: Vec<Option<String>>,
+    /// The messages with results that a newer one supersedes, each with the newer one.
+    superseded_by: BTreeMap<usize, usize>,
     /// Whether an earlier window of the same session dropped a message, by position.
     pub(crate) dropped_before: Vec<bool>,
 }
@@ -113,6 +115,11 @@ impl Candidates {
     /// ```
     pub fn kept_because(&self, index: usize) -> Option<&str> {
         self.kept_because.get(index)?.as_deref()
+    }
+
+    /// Returns the message with the newer result that supersedes those of a message, if there is one.
+    pub fn superseded_by(&self, index: usize) -> Option<usize> {
+        self.superseded_by.get(&index).copied()
     }
 
     /// Returns the tokens of a message as it was read; `None` for the request overhead. Its item has fewer if a cut or
@@ -240,6 +247,7 @@ impl Chat {
             markers: Markers::Off,
             is_strict: settings.strict,
             kept_because: Vec::new(),
+            superseded_by: BTreeMap::new(),
             dropped_before: {
                 let mut dropped = memory.dropped.clone();
                 dropped.resize(self.len(), false);
@@ -256,7 +264,7 @@ impl Chat {
             _ => vec![None; self.len()],
         };
         let mut bases = self.earlier_forms(memory, settings, &marks, &candidates, counter)?;
-        let repeated = self.repeated_calls();
+        let repeated = self.repeated_results();
         if let Some(ladder) = candidates.ladder.take() {
             candidates.markers = Markers::of(settings);
             let tokens = self.marker_tokens(&candidates.markers, gaps_of(policy), &pins, counter);
@@ -288,6 +296,13 @@ impl Chat {
             candidates.mark(self, &marks, &landmarks)?;
         }
         candidates.kept_because = self.kept_because(&marks, &candidates, &settings.pin)?;
+        let mut newest: HashMap<&str, usize> = HashMap::new();
+        for (index, call) in repeated.iter().rev() {
+            let newest = *newest.entry(call).or_insert(*index);
+            if newest != *index {
+                candidates.superseded_by.insert(*index, newest);
+            }
+        }
         for (index, call) in &repeated {
             candidates.edit(*index, |item| {
                 item.mark(|marks| marks.call = Some(call.clone()))
@@ -383,28 +398,6 @@ impl Chat {
             }
         }
         Ok(reasons)
-    }
-
-    /// Returns the messages with results of calls that occur several times, with these calls: names and arguments.
-    fn repeated_calls(&self) -> Vec<(usize, String)> {
-        let mut called: HashMap<&str, String> = HashMap::new();
-        let mut results: Vec<(usize, String)> = Vec::new();
-        let mut counts: HashMap<String, usize> = HashMap::new();
-        for message in self.messages() {
-            for call in message.calls() {
-                called.insert(call.id, format!("{}({})", call.name, call.arguments));
-            }
-            let calls = message.results().iter().map(|id| called.get(&**id));
-            let calls: Option<Vec<&String>> = calls.collect();
-            if let Some(calls) = calls.filter(|calls| !calls.is_empty()) {
-                let calls: Vec<&str> = calls.into_iter().map(String::as_str).collect();
-                let calls = calls.join("\n");
-                *counts.entry(calls.clone()).or_default() += 1;
-                results.push((message.index(), calls));
-            }
-        }
-        results.retain(|(_, calls)| counts[calls] > 1);
-        results
     }
 
     /// Returns whether a message or one of its group has a tool result.

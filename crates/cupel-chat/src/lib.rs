@@ -52,6 +52,7 @@ mod scan;
 mod shape;
 mod shorten;
 mod splice;
+mod superseded;
 mod tokens;
 mod views;
 mod warning;

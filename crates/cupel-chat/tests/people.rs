@@ -23,7 +23,11 @@ fn answer(text: &str) -> Value {
 }
 
 fn call(id: &str, name: &str) -> Value {
-    let function = json!({"name": name, "arguments": "{\"amount\": 120}"});
+    call_with(id, name, &json!({"amount": 120}))
+}
+
+fn call_with(id: &str, name: &str, arguments: &Value) -> Value {
+    let function = json!({"name": name, "arguments": arguments.to_string()});
     let calls = json!([{"id": id, "type": "function", "function": function}]);
     json!({"role": "assistant", "content": null, "tool_calls": calls})
 }
@@ -92,4 +96,61 @@ fn a_call_that_was_given_up_is_dropped_first() {
     for (name, kept) in windows(&chat_of(&messages), &[99]) {
         assert!(!kept.contains(&3), "{name}: {kept:?}");
     }
+}
+
+/// Returns a chat of calls with their results.
+fn calls(calls: &[(&str, Value, &str)]) -> Vec<Value> {
+    let mut messages = vec![user("Go through it.")];
+    for (number, (name, arguments, text)) in calls.iter().enumerate() {
+        let id = format!("c{number}");
+        messages.push(call_with(&id, name, arguments));
+        messages.push(result(&id, text));
+    }
+    messages
+}
+
+/// Returns the results that a newer one supersedes, each with the newer one.
+fn superseded(messages: &[Value]) -> Vec<(usize, usize)> {
+    let chat = chat_of(messages);
+    let candidates = chat.candidates_for(&single_policy(), None, &Heuristic);
+    let candidates = candidates.unwrap();
+    let newer = |index| Some((index, candidates.superseded_by(index)?));
+    (0..chat.len()).filter_map(newer).collect()
+}
+
+/// Each page says something else, so no page makes another one wrong.
+#[test]
+fn the_pages_of_a_listing_do_not_supersede_each_other() {
+    let pages: Vec<String> = (0..8).map(|page| format!("page {page}")).collect();
+    let pages: Vec<_> = pages
+        .iter()
+        .map(|page| ("next_page", json!({}), page.as_str()))
+        .collect();
+    assert_eq!(superseded(&calls(&pages)), []);
+}
+
+#[test]
+fn a_result_that_comes_again_supersedes_the_older_one() {
+    let status = |text| ("status", json!({"job": 7}), text);
+    let messages = calls(&[
+        status("waits"),
+        status("waits"),
+        status("runs"),
+        status("waits"),
+    ]);
+    assert_eq!(superseded(&messages), [(2, 4)]);
+}
+
+#[test]
+fn a_file_that_is_read_after_it_was_edited_supersedes_what_was_read_before() {
+    let read = |path, text| ("read_file", json!({"path": path}), text);
+    let edit = |path| ("Edit", json!({"file_path": path, "new": "b"}), "done");
+    let before = [read("a.rs", "a"), read("b.rs", "a")];
+    let after = [read("a.rs", "b"), read("b.rs", "b")];
+    let messages = calls(&[&before[..], &[edit("a.rs")], &after].concat());
+    // Nobody knows why b.rs differs.
+    assert_eq!(superseded(&messages), [(2, 8)]);
+    // The edit was before both.
+    let messages = calls(&[edit("a.rs"), read("a.rs", "a"), read("a.rs", "b")]);
+    assert_eq!(superseded(&messages), []);
 }
