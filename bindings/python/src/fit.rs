@@ -4,8 +4,8 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use cupel::SelectionReport;
 use cupel_app::{
-    Error, Fit, Notice, Options, Prepared, PreparedSession, ReadOptions, Scope,
-    Source, WindowMessage, count,
+    Error, Fit, Notice, Options, Prepared, PreparedSession, ReadOptions, Scope, Source,
+    WindowMessage, count,
 };
 use cupel_chat::{Chat, FitState};
 use pyo3::prelude::*;

@@ -1,7 +1,7 @@
 //! The question `explain`: why each message or item is in or out, or everything about one.
 
 use cupel::{ContextBudget, ContextKind, Decisions, ExclusionReason, Explanation, InclusionReason};
-use cupel_chat::Warning;
+use cupel_chat::{Cut, Warning};
 use serde::Serialize;
 
 use crate::error::Error;
@@ -46,6 +46,9 @@ pub struct ExplainedCandidate {
     pub score: f64,
     /// Why it is in or out.
     pub reason: Reason,
+    /// The cut that shortened or dropped it, if the policy has a replay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cut: Option<Cut>,
     /// The message with the newer result that supersedes its own, if it is shortened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub superseded_by: Option<usize>,
@@ -132,6 +135,7 @@ impl Prepared {
             kind: item.kind().clone(),
             tokens: item.tokens(),
             score: decisions.score(index),
+            cut: self.cut(index),
             superseded_by: match reason {
                 Reason::In(InclusionReason::Shortened { .. }) => self.superseded_by(index),
                 _ => None,

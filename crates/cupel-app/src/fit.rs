@@ -2,7 +2,7 @@
 
 use cupel::{ExclusionReason, SelectionReport, total_tokens};
 use cupel_chat::{
-    Dropped, FitState, Fitted, FittedMessage, Fitter, Marker, Rebuilt, Reuse, SessionWindow,
+    Cuts, Dropped, FitState, Fitted, FittedMessage, Fitter, Marker, Rebuilt, Reuse, SessionWindow,
     Shortened, TokenCounter, Warning,
 };
 use serde::Serialize;
@@ -44,6 +44,9 @@ pub struct FitAnswer {
     pub tokens_before: i64,
     /// The tokens of the whole request after.
     pub tokens_after: i64,
+    /// The cuts of all requests so far; `None` if the policy has no replay, or if the chat does not exceed the budget.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cuts: Option<Cuts>,
     /// What a session adds.
     #[serde(flatten)]
     pub session: Option<SessionAnswer>,
@@ -196,6 +199,7 @@ fn empty(
         warnings: Vec::new(),
         tokens_before,
         tokens_after,
+        cuts: None,
         session: None,
         shape,
         budget,
@@ -214,6 +218,7 @@ impl FitAnswer {
             shortened: fitted.shortened.iter().map(ShortenedEntry::from).collect(),
             markers: fitted.markers.clone(),
             warnings: fitted.warnings.clone(),
+            cuts: fitted.cuts.clone(),
             ..self
         }
     }

@@ -8,7 +8,9 @@ use cupel::{
     BudgetSweep, ContextBudget, ContextItem, CupelError, Decisions, ExclusionReason,
     InclusionReason, LadderSlice, Pipeline, Policy, SweepProgress, total_tokens,
 };
-use cupel_chat::{Candidates, Chat, FitError, Fitted, Shape, TokenCounter, UnknownModel, Warning};
+use cupel_chat::{
+    Candidates, Chat, Cut, FitError, Fitted, Shape, TokenCounter, UnknownModel, Warning,
+};
 
 use crate::argument::Argument;
 use crate::budget::{BudgetOrigin, DefaultBudget, RunBudget};
@@ -766,6 +768,11 @@ impl Prepared {
             }
             _ => reason,
         })
+    }
+
+    /// Returns the cut that shortened or dropped a message, if the policy has a replay.
+    pub fn cut(&self, index: usize) -> Option<Cut> {
+        self.candidates()?.cuts()?.of(index).copied()
     }
 
     /// Returns the message with the newer result that supersedes those of a message, if there is one.

@@ -30,7 +30,7 @@ use crate::fit::FitError;
 use crate::marker::Markers;
 use crate::marks::{BOUND, LAST_USER_TURN, Landmarks, Mark, NEWEST_STEP, THINKING, is_task};
 use crate::message::{ParsedMessage, Required, Role};
-use crate::replay::History;
+use crate::replay::{Cuts, History};
 use crate::tokens::TokenCounter;
 use crate::views::{MessageShortener, Replacement};
 
@@ -55,6 +55,7 @@ pub struct Candidates {
     kept_because: Vec<Option<String>>,
     /// The messages with results that a newer one supersedes, each with the newer one.
     superseded_by: BTreeMap<usize, usize>,
+    cuts: Option<Cuts>,
     /// Whether an earlier window of the same session dropped a message, by position.
     pub(crate) dropped_before: Vec<bool>,
 }
@@ -115,6 +116,12 @@ impl Candidates {
     /// ```
     pub fn kept_because(&self, index: usize) -> Option<&str> {
         self.kept_because.get(index)?.as_deref()
+    }
+
+    /// Returns the cuts of a chat that exceeds the budget, if the policy has
+    /// [`replay`](cupel::ChatSettings::replay).
+    pub fn cuts(&self) -> Option<&Cuts> {
+        self.cuts.as_ref()
     }
 
     /// Returns the message with the newer result that supersedes those of a message, if there is one.
@@ -248,6 +255,7 @@ impl Chat {
             is_strict: settings.strict,
             kept_because: Vec::new(),
             superseded_by: BTreeMap::new(),
+            cuts: None,
             dropped_before: {
                 let mut dropped = memory.dropped.clone();
                 dropped.resize(self.len(), false);
@@ -283,6 +291,7 @@ impl Chat {
                 let state = history.replay(budget, counter)?;
                 bases = state.bases;
                 candidates.dropped_before = state.dropped;
+                candidates.cuts = Some(state.cuts);
                 // The chat was cut, so messages that the provider rejects are dropped even if the rest fits.
                 candidates.is_strict |= state.is_cut;
             }

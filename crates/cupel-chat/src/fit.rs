@@ -14,6 +14,7 @@ use crate::chat::Chat;
 use crate::layout::Piece;
 use crate::marker::Marker;
 use crate::message::Role;
+use crate::replay::Cuts;
 use crate::shape::{Shape, Start};
 use crate::splice::replace_values;
 use crate::tokens::TokenCounter;
@@ -42,6 +43,9 @@ pub struct Fitted<'a> {
     pub tokens_before: i64,
     /// The tokens of the whole request after.
     pub tokens_after: i64,
+    /// The cuts of all requests so far, for a policy with [`replay`](cupel::ChatSettings::replay) and a chat that
+    /// exceeds the budget.
+    pub cuts: Option<Cuts>,
     /// The report of the run. The request overhead is a pinned item of the kind `Request`; messages
     /// that no valid chat contains are excluded as `Filtered`.
     pub report: SelectionReport,
@@ -516,6 +520,7 @@ impl Chat {
             chat: self,
             scores: (0..self.len()).map(|it| decisions.score(it)).collect(),
             ranks: (0..self.len()).map(|it| decisions.rank(it)).collect(),
+            cuts: candidates.cuts().cloned(),
             tokens_before: candidates.tokens_before,
             tokens_after: decisions.tokens_used().saturating_add(marker_tokens),
             dropped: dropped.collect(),

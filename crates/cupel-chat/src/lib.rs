@@ -70,6 +70,7 @@ pub use marker::Marker;
 pub use message::Role;
 pub use models::{INPUT_LIMITS_SOURCE, MODELS, MODELS_AS_OF, Model, UnknownModel};
 pub use policies::{default_policy, newest_policy, session_policy, single_policy};
+pub use replay::{Cut, Cuts};
 pub use shape::{Shape, UnknownShape};
 pub use tokens::{
     Calibration, Encoding, Heuristic, InvalidFactor, InvalidUsage, Scaled, TokenCounter,

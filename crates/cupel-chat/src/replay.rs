@@ -95,8 +95,54 @@ pub(crate) struct Replayed {
     /// The shortened messages.
     pub(crate) bases: Vec<Option<Base>>,
     pub(crate) dropped: Vec<bool>,
-    /// Whether a cut changed anything.
+    /// Whether a form changed.
     pub(crate) is_cut: bool,
+    pub(crate) cuts: Cuts,
+}
+
+/// The cuts of a chat that exceeds the budget, and when the next one comes.
+///
+/// Tokens are those of the messages that can be cut: without system messages, pinned ones and the request overhead.
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize)]
+#[non_exhaustive]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Cuts {
+    /// The tokens that a request may have.
+    pub budget: i64,
+    /// The requests so far, this one included.
+    pub requests: usize,
+    /// The cuts, in order.
+    pub made: Vec<Cut>,
+    /// The tokens that a request added, on average.
+    pub pace: i64,
+    /// How many requests follow without a cut, if they add as many tokens.
+    pub next_in: i64,
+    /// The position in `made` of the cut that changed a message last, by message.
+    #[serde(skip)]
+    changed_by: Vec<Option<usize>>,
+}
+
+/// A cut: a request that exceeded the budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Cut {
+    /// The number of the request, from 1.
+    pub request: usize,
+    /// The messages that the chat had.
+    pub messages: usize,
+    /// The tokens before the cut.
+    pub tokens_before: i64,
+    /// The tokens after the cut.
+    pub tokens_after: i64,
+}
+
+impl Cuts {
+    /// Returns the cut that shortened or dropped a message, the last one of several.
+    pub fn of(&self, index: usize) -> Option<&Cut> {
+        let cut = self.changed_by.get(index).copied().flatten()?;
+        self.made.get(cut)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,11 +174,13 @@ impl History<'_> {
                 continue;
             }
             requests += 1;
-            replay.pace = (grown / requests).max(1);
+            replay.cuts.requests += 1;
+            replay.cuts.pace = (grown / requests).max(1);
             if total > replay.budget {
                 total = replay.cut(end, total);
             }
         }
+        replay.cuts.next_in = (replay.budget - total).max(0) / replay.cuts.pace;
         if total > replay.budget && replay.history.settings.shorten == Shorten::All {
             replay.squeeze(total);
         }
@@ -148,8 +196,7 @@ struct Replay<'c> {
     history: History<'c>,
     counter: &'c dyn TokenCounter,
     budget: i64,
-    /// The tokens that a request of the chat adds, on average.
-    pace: i64,
+    cuts: Cuts,
     /// Messages outside of the budget: pinned ones, and those that no window can contain.
     is_outside: Vec<bool>,
     forms: Vec<Form>,
@@ -202,14 +249,20 @@ impl<'c> Replay<'c> {
             Some(limited) => Form::Level(limited.replacement.level),
             None => Form::Full,
         });
+        let budget = rounded(target.saturating_sub(markers));
         Self {
+            cuts: Cuts {
+                budget,
+                pace: 1,
+                changed_by: vec![None; chat.len()],
+                ..Cuts::default()
+            },
             tokens: tokens.collect(),
             forms: forms.collect(),
             shorteners: (0..chat.len()).map(|_| OnceCell::new()).collect(),
             known: HashMap::new(),
             is_cut: false,
-            pace: 1,
-            budget: rounded(target.saturating_sub(markers)),
+            budget,
             is_outside,
             seen: Seen::default(),
             chat,
@@ -254,11 +307,12 @@ impl<'c> Replay<'c> {
     /// more than the share leaves free is cut to the budget alone.
     fn mark(&self, share: f64) -> i64 {
         let room = self.budget - self.share(share);
-        self.budget - room / self.pace * self.pace
+        self.budget - room / self.cuts.pace * self.cuts.pace
     }
 
     /// Cuts the first `end` messages, which have `total` tokens, and returns the tokens that they have then.
     fn cut(&mut self, end: usize, mut total: i64) -> i64 {
+        let before = total;
         let chat = self.chat;
         let marks = self.history.landmarks.marks(end);
         // One result of the newest step may be larger than the budget. It is shortened for this request alone, as
@@ -304,6 +358,14 @@ impl<'c> Replay<'c> {
             total = self.drop_until(total, high, &plan.calls, &units, end);
             total = self.drop_until(total, high, &plan.users, &units, end);
         }
+        if total < before {
+            self.cuts.made.push(Cut {
+                request: self.cuts.requests,
+                messages: end,
+                tokens_before: before,
+                tokens_after: total,
+            });
+        }
         total
     }
 
@@ -339,6 +401,7 @@ impl<'c> Replay<'c> {
             self.forms[index] = Form::Level(level);
             self.tokens[index] -= saved;
             self.is_cut = true;
+            self.cuts.changed_by[index] = Some(self.cuts.made.len());
         }
         saved
     }
@@ -398,6 +461,7 @@ impl<'c> Replay<'c> {
             self.tokens[index] = 0;
             self.forms[index] = Form::Dropped;
             self.is_cut = true;
+            self.cuts.changed_by[index] = Some(self.cuts.made.len());
         }
         dropped
     }
@@ -424,6 +488,7 @@ impl<'c> Replay<'c> {
             bases,
             dropped: self.forms.iter().map(is_dropped).collect(),
             is_cut: self.is_cut,
+            cuts: self.cuts,
         })
     }
 }

@@ -151,6 +151,7 @@ impl<'r> Summary<'r> {
             let count = grouped_count(indices.len());
             lines.push(format!("dropped {count}, {reason}: {}", ranges(&indices)));
         }
+        lines.extend(self.fitted.and_then(room_left));
         lines.extend(self.session.iter().cloned());
         lines.extend(self.overflow.map(|tokens| {
             let tokens = grouped(tokens);
@@ -182,6 +183,19 @@ impl<'r> Summary<'r> {
             output.warn(unknown);
         }
     }
+}
+
+/// Returns why a window that was cut is not full.
+fn room_left(fitted: &Fitted<'_>) -> Option<String> {
+    let cuts = fitted.cuts.as_ref().filter(|cuts| !cuts.made.is_empty())?;
+    let requests = match cuts.next_in {
+        0 => return None,
+        1 => "about 1 more request reuses".to_owned(),
+        count => format!("about {} more requests reuse", grouped(count)),
+    };
+    Some(format!(
+        "cut so that {requests} the prefix; --policy single fills up"
+    ))
 }
 
 /// Returns a line about shortened messages and one per marker.

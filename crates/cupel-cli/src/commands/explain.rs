@@ -106,6 +106,18 @@ fn write_one(
         }
         None => ("out", why),
     });
+    if let Some(cut) = task.cut(*index) {
+        rows.push((
+            "cut",
+            format!(
+                "at request {}, {} messages: from {} to {} tokens",
+                grouped_count(cut.request),
+                grouped_count(cut.messages),
+                grouped(cut.tokens_before),
+                grouped(cut.tokens_after)
+            ),
+        ));
+    }
     let used = grouped(explanation.tokens_used);
     let limit = grouped(task.budget().window_limit());
     let limits = limits(task.budget()).map_or_else(String::new, |limits| format!(" ({limits})"));
