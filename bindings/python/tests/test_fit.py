@@ -28,10 +28,10 @@ SHAPES = sorted((ROOT / "examples/shapes").glob("*.json"))
 def test_the_example_of_the_readme() -> None:
     # The figures are those of README.md.
     fitted = cupel.fit(SESSION, "2k")
-    assert (len(fitted.kept), fitted.tokens_after, fitted.tokens_before) == (27, 1_841, 5_869)
+    assert (len(fitted.kept), fitted.tokens_after, fitted.tokens_before) == (19, 1_818, 5_869)
     assert fitted.budget == 2_000
-    assert [entry["index"] for entry in fitted.shortened] == [24, 29, 30, 33, 34, 41, 42]
-    assert [entry["index"] for entry in fitted.dropped] == list(range(2, 19))
+    assert [entry["index"] for entry in fitted.shortened] == [13, 30, 33, 34, 41]
+    assert [entry["index"] for entry in fitted.dropped] == [*range(2, 12), 14, *range(16, 30)]
     assert (fitted.shape, fitted.counter, fitted.estimated) == ("openai", "o200k_base", False)
 
 
@@ -40,8 +40,10 @@ def test_kept_messages_are_the_objects_of_the_caller() -> None:
     before = copy.deepcopy(messages)
     fitted = cupel.fit(messages, "2k", model="gpt-4o")
     shortened = {entry["index"] for entry in fitted.shortened}
-    assert len(fitted.messages) == len(fitted.kept)
-    for index, message in zip(fitted.kept, fitted.messages, strict=True):
+    markers = [{"role": marker["role"], "content": marker["text"]} for marker in fitted.markers]
+    window = [message for message in fitted.messages if message not in markers]
+    assert len(window) == len(fitted.kept)
+    for index, message in zip(fitted.kept, window, strict=True):
         if index in shortened:
             assert message is not messages[index]
             assert message.keys() == messages[index].keys()
@@ -95,7 +97,9 @@ def test_answers_of_the_openai_client_are_messages() -> None:
     assert any(isinstance(message, ChatCompletionMessage) for message in fitted.messages)
     originals = {id(message) for message in messages}
     changed = {entry["index"] for entry in fitted.shortened}
-    untouched = [m for i, m in zip(fitted.kept, fitted.messages, strict=True) if i not in changed]
+    markers = [{"role": marker["role"], "content": marker["text"]} for marker in fitted.markers]
+    window = [message for message in fitted.messages if message not in markers]
+    untouched = [m for i, m in zip(fitted.kept, window, strict=True) if i not in changed]
     assert untouched and all(id(message) in originals for message in untouched)
 
 
@@ -337,7 +341,7 @@ def test_the_page_of_a_session_explains_its_policy(tmp_path: Path) -> None:
         cupel.fit(SESSION, "2k", state=tmp_path / "state").report.to_html(),
     ]
     assert pages[0] == pages[1]
-    assert pages[0] == cupel.fit(SESSION, "2k", policy="session").report.to_html()
+    assert pages[0] == cupel.fit(SESSION, "2k").report.to_html()
 
 
 def test_a_fitter_checks_its_options() -> None:
