@@ -141,4 +141,8 @@ impl TokenCounter for Guess {
     fn is_estimate(&self) -> bool {
         true
     }
+
+    fn identity(&self) -> Option<u64> {
+        self.0.identity()
+    }
 }

@@ -10,11 +10,15 @@
 //! the result in 396 tokens                           1,210 + 396 - 1,200 = 406
 //! ```
 
+use std::cell::OnceCell;
+use std::sync::{Arc, LazyLock};
+
 use serde_json::Value;
 
 use crate::chat::Chat;
 use crate::message::{ContentPart, ParsedMessage, Slot};
 use crate::shorten::Shortener;
+use crate::tokens::memory::{Memory, Name};
 use crate::tokens::{TokenCounter, cost};
 
 /// Shorter texts for some strings of a message.
@@ -39,8 +43,9 @@ pub(crate) struct MessageShortener<'c> {
 struct Shortenable<'c> {
     slot: &'c Slot,
     text: &'c str,
-    /// Made when it is needed.
-    shortener: std::cell::OnceCell<Shortener<'c>>,
+    /// Made when they are needed.
+    shortener: OnceCell<Shortener<'c>>,
+    name: OnceCell<Name>,
     tokens: i64,
     /// How many strings share a level: those of the same tool result.
     sharing: i64,
@@ -105,7 +110,8 @@ impl Chat {
             Some(Shortenable {
                 slot,
                 text,
-                shortener: std::cell::OnceCell::new(),
+                shortener: OnceCell::new(),
+                name: OnceCell::new(),
                 tokens: own(text),
                 sharing: i64::try_from(sharing.count()).unwrap_or(i64::MAX),
             })
@@ -137,23 +143,11 @@ impl MessageShortener<'_> {
             if string.tokens <= share {
                 continue;
             }
-            let shortener = string.shortener.get_or_init(|| Shortener::new(string.text));
-            let text = match string.slot.result {
-                Some(_) => shortener.result(share, counter),
-                None => shortener.prose(share, counter),
-            };
-            let text = text.and_then(|text| {
-                if string.slot.is_json {
-                    normalized(&text, string.text)
-                } else {
-                    Some(text)
-                }
-            });
-            // Fewer tokens of more characters would say less at the same length.
-            let text = text.filter(|text| text.len() < string.text.len());
-            if let Some(text) = text {
+            if let Some(text) = string.shorten(share, counter) {
                 replacement.tokens += counter.count(&text) - string.tokens;
-                replacement.texts.push((string.slot.path.clone(), text));
+                replacement
+                    .texts
+                    .push((string.slot.path.clone(), text.to_string()));
                 replaced.push(string.slot.part);
             }
         }
@@ -163,6 +157,42 @@ impl MessageShortener<'_> {
         let texts = replaced.iter().zip(&replacement.texts);
         let texts: Vec<(usize, &str)> = texts.map(|(part, (_, text))| (*part, &**text)).collect();
         Some((self.message.text_with(&texts), replacement))
+    }
+}
+
+/// The most bytes of shortened texts that the process remembers.
+const REMEMBERED: usize = 1 << 25;
+
+/// A shortened text; `None` if a level makes none.
+type Shortened = Option<Arc<str>>;
+
+impl Shortenable<'_> {
+    /// Returns the string shortened to a level, as the process remembers it.
+    fn shorten(&self, level: i64, counter: &dyn TokenCounter) -> Shortened {
+        static SHORTENED: LazyLock<Memory<Shortened>> = LazyLock::new(|| Memory::new(REMEMBERED));
+        let make = || self.make(level, counter).map(Arc::from);
+        let Some(counter) = counter.identity() else {
+            return make();
+        };
+        let kind = u64::from(self.slot.result.is_some()) + 2 * u64::from(self.slot.is_json);
+        let text = self.name.get_or_init(|| Name::of(self.text, 0));
+        let name = text.with([counter, level.unsigned_abs(), kind]);
+        SHORTENED.get_or_make(name, |it| 64 + it.as_deref().map_or(0, str::len), make)
+    }
+
+    fn make(&self, level: i64, counter: &dyn TokenCounter) -> Option<String> {
+        let shortener = self.shortener.get_or_init(|| Shortener::new(self.text));
+        let text = match self.slot.result {
+            Some(_) => shortener.result(level, counter),
+            None => shortener.prose(level, counter),
+        }?;
+        let text = if self.slot.is_json {
+            normalized(&text, self.text)?
+        } else {
+            text
+        };
+        // Fewer tokens of more characters would say less at the same length.
+        Some(text).filter(|text| text.len() < self.text.len())
     }
 }
 

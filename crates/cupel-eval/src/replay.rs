@@ -573,6 +573,10 @@ impl TokenCounter for Memo<'_> {
     fn is_estimate(&self) -> bool {
         self.counter.is_estimate()
     }
+
+    fn identity(&self) -> Option<u64> {
+        self.counter.identity()
+    }
 }
 
 #[cfg(test)]

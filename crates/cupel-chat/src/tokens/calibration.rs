@@ -57,6 +57,11 @@ impl<C: TokenCounter> TokenCounter for Scaled<C> {
     fn is_estimate(&self) -> bool {
         true
     }
+
+    fn identity(&self) -> Option<u64> {
+        let inner = self.inner.identity()?;
+        Some(inner.rotate_left(48) ^ self.factor.to_bits())
+    }
 }
 
 /// The ratio of reported tokens to counted tokens, over any number of requests.

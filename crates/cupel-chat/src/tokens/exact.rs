@@ -108,6 +108,10 @@ impl TokenCounter for Encoding {
     fn is_estimate(&self) -> bool {
         false
     }
+
+    fn identity(&self) -> Option<u64> {
+        Some(*self as u64)
+    }
 }
 
 impl fmt::Display for Encoding {

@@ -15,7 +15,8 @@
 //! ```
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The name of a text: 128 bits of a hash with a key of this process. Two texts of one name are less likely than an
@@ -26,12 +27,7 @@ pub(crate) struct Name(u64, u64);
 impl Name {
     /// Names a text. `salt` separates texts of different meaning.
     pub(crate) fn of(text: &str, salt: u64) -> Self {
-        static KEYS: OnceLock<[u64; 4]> = OnceLock::new();
-        let keys = KEYS.get_or_init(|| {
-            use std::hash::BuildHasher;
-            let random = std::collections::hash_map::RandomState::new();
-            [0_u64, 1, 2, 3].map(|number| random.hash_one(number) | 1)
-        });
+        let keys = keys();
         let bytes = text.as_bytes();
         let mut lanes = [
             keys[0] ^ bytes.len() as u64,
@@ -47,11 +43,38 @@ impl Name {
         let rest = blocks.remainder();
         last[..rest.len()].copy_from_slice(rest);
         mix(&mut lanes, &last, keys);
-        Self(
-            fold(lanes[0] ^ keys[3], lanes[1] ^ keys[2]) ^ lanes[2].rotate_left(29),
-            fold(lanes[2] ^ keys[1], lanes[3] ^ keys[0]) ^ lanes[0].rotate_left(31),
-        )
+        name(lanes, keys)
     }
+
+    /// Names something that was made of a named text and numbers.
+    pub(crate) fn with(self, numbers: [u64; 3]) -> Self {
+        let keys = keys();
+        let [a, b, c] = numbers;
+        let mut lanes = [self.0, self.1, a ^ keys[0], b ^ keys[1]];
+        let mut block = [0; 32];
+        for (bytes, word) in block.chunks_exact_mut(8).zip([a, b, c, self.0]) {
+            bytes.copy_from_slice(&word.to_le_bytes());
+        }
+        mix(&mut lanes, &block, keys);
+        name(lanes, keys)
+    }
+}
+
+/// Returns the keys of this process.
+fn keys() -> &'static [u64; 4] {
+    static KEYS: OnceLock<[u64; 4]> = OnceLock::new();
+    KEYS.get_or_init(|| {
+        let random = RandomState::new();
+        [0_u64, 1, 2, 3].map(|number| random.hash_one(number) | 1)
+    })
+}
+
+/// Returns the name that four lanes make.
+fn name(lanes: [u64; 4], keys: &[u64; 4]) -> Name {
+    Name(
+        fold(lanes[0] ^ keys[3], lanes[1] ^ keys[2]) ^ lanes[2].rotate_left(29),
+        fold(lanes[2] ^ keys[1], lanes[3] ^ keys[0]) ^ lanes[0].rotate_left(31),
+    )
 }
 
 /// Adds a block of 32 bytes to four lanes.
@@ -173,6 +196,8 @@ impl<V> Shard<V> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     fn counted(memory: &Memory<usize>, text: &str, made: &mut usize) -> usize {
@@ -216,6 +241,18 @@ mod tests {
     }
 
     #[test]
+    fn names_differ_by_each_number() {
+        let text = Name::of("text", 0);
+        let numbers = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0]];
+        let names: HashSet<(u64, u64)> = numbers
+            .map(|it| text.with(it))
+            .map(|it| (it.0, it.1))
+            .into();
+        assert_eq!(names.len(), numbers.len());
+        assert_eq!(text.with([1, 2, 3]), text.with([1, 2, 3]));
+    }
+
+    #[test]
     fn names_differ_by_every_byte_the_length_and_the_salt() {
         let texts: Vec<String> = (0..80)
             .flat_map(|len| {
@@ -232,7 +269,7 @@ mod tests {
             .flat_map(|text| [Name::of(text, 0), Name::of(text, 1)]);
         let halves: Vec<(u64, u64)> = names.map(|name| (name.0, name.1)).collect();
         let distinct = |half: fn(&(u64, u64)) -> u64| {
-            let distinct: std::collections::HashSet<u64> = halves.iter().map(half).collect();
+            let distinct: HashSet<u64> = halves.iter().map(half).collect();
             distinct.len()
         };
         assert_eq!(distinct(|it| it.0), halves.len());

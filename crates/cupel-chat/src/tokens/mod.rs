@@ -46,6 +46,13 @@ pub trait TokenCounter: Send + Sync {
 
     /// Returns whether the count is an estimate.
     fn is_estimate(&self) -> bool;
+
+    /// Returns a number that no counter has that counts otherwise. What was shortened with such a counter is remembered
+    /// in the process, so that a caller who sends a whole conversation again pays for its new texts. By default there is
+    /// none.
+    fn identity(&self) -> Option<u64> {
+        None
+    }
 }
 
 macro_rules! forward {
@@ -61,6 +68,10 @@ macro_rules! forward {
 
             fn is_estimate(&self) -> bool {
                 (**self).is_estimate()
+            }
+
+            fn identity(&self) -> Option<u64> {
+                (**self).identity()
             }
         }
     )*};
