@@ -211,6 +211,37 @@ fn the_suffix_is_compared_with_the_default_policy() {
     assert_ne!(results[1]["policy"], "suffix");
 }
 
+/// An answer of the table, and the note that says how a lifetime changed the bill.
+#[test]
+fn a_lifetime_counts_by_the_timestamps_of_messages() {
+    let runs = runs();
+    let untimed = run(&runs, &["--budget", "150", "--lifetime", "300"]);
+    let note = "--lifetime has no effect: the messages have no timestamps";
+    assert!(untimed.ok().contains("bill, full  "), "{}", untimed.out);
+    assert!(untimed.err.contains(note), "{}", untimed.err);
+    let message = |role: &str, second: i64| json!({"role": role, "content": "word ".repeat(20), "timestamp": second});
+    let roles = ["user", "assistant"].into_iter().cycle();
+    let messages = roles.zip([0, 100, 400, 500, 801, 900]);
+    let messages: Vec<Value> = messages.map(|(role, it)| message(role, it)).collect();
+    let run_of = |args: &[&str]| run(&json!({"messages": messages}).to_string(), args);
+    let args = ["--budget", "40", "--lifetime", "400"];
+    // Requests at 0, 400 and 801 s.
+    let note = "requests more than 400 s after the one before: 1 of 2";
+    let ran = run_of(&args);
+    assert!(ran.err.contains(note), "{}", ran.err);
+    let answer = run_of(
+        &[
+            &args[..],
+            &["--prices", "0.5,1", "--prefix", "2k", "--json"],
+        ]
+        .concat(),
+    );
+    let answer = answer.json();
+    assert_eq!(answer["prices"], json!({"read": 0.5, "write": 1.0}));
+    let numbers = ["prefix", "lifetime", "timed", "expired"].map(|key| &answer[key]);
+    assert_eq!(numbers, [2_000, 400, 2, 1]);
+}
+
 #[test]
 fn invalid_runs_are_reported_with_their_line_and_field() {
     let good = runs();
@@ -251,7 +282,15 @@ fn invalid_runs_are_reported_with_their_line_and_field() {
         assert_eq!((ran.exit, ran.out.as_str()), (2, ""), "{name}");
         let _ = writeln!(shown, "# {name}\n{}", ran.err);
     }
-    for args in [&["--budget", "1.5"][..], &["--budget", "10%"], &[]] {
+    for args in [
+        &["--budget", "1.5"][..],
+        &["--budget", "10%"],
+        &["--budget", "100", "--prices", "google"],
+        &["--budget", "100", "--prices", "-0.1,1"],
+        &["--budget", "100", "--prefix", "1,000"],
+        &["--budget", "100", "--lifetime", "5m"],
+        &[],
+    ] {
         let ran = Sandbox::with(&[("runs.jsonl", good.as_bytes())])
             .run(&[&["eval", "agent", "runs.jsonl"], args].concat());
         assert_eq!((ran.exit, ran.out.as_str()), (2, ""), "{args:?}");

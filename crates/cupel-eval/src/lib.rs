@@ -43,6 +43,7 @@ mod dataset;
 mod evidence;
 pub mod metric;
 mod parallel;
+mod price;
 mod progress;
 pub mod recall;
 mod replay;
@@ -58,6 +59,7 @@ pub use evidence::{
     Comparison, ComparisonColumn, ComparisonRow, EvalError, EvalPolicy, Evaluation, EvidenceReport,
     Measure,
 };
+pub use price::{Billing, InvalidPrices, Prices};
 pub use progress::{Progress, Stopped, unobserved};
 pub use replay::{Method, ReplayError, ReplayReport, ReplayRow, replay};
 pub use runs::{RunsError, parse_runs};

@@ -11,6 +11,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::{ControlFlow, Range};
 use std::sync::{Mutex, PoisonError};
 
+use chrono::{DateTime, Utc};
 use cupel::{ContextBudget, ContextItem, Policy};
 use cupel_chat::{Chat, ChatError, FitError, Fitted, Fitter, Role, TokenCounter};
 use serde::Serialize;
@@ -19,12 +20,16 @@ use crate::bootstrap::SAMPLES;
 use crate::evidence::EvalPolicy;
 use crate::metric::{self, Author, Message, Window};
 use crate::parallel;
+use crate::price::{Billing, Prices};
 use crate::progress::{Progress, Stopped};
 use crate::tally::{ReplayEstimates, ReplayMeasure, Tally};
 
-/// The price of a cached token; a token that is not cached costs 1. Anthropic and OpenAI charge a tenth for reads
-/// from the cache of most models.
-const CACHED_PRICE: f64 = 0.1;
+/// The prices of the measures without a bill of their own: a token that is read from the cache costs a tenth, as
+/// Anthropic and OpenAI charge for most models, and writing is free.
+const PLAIN: Prices = Prices {
+    read: 0.1,
+    write: 1.0,
+};
 
 /// How a history is trimmed.
 #[derive(Debug, Clone)]
@@ -75,6 +80,13 @@ pub struct ReplayReport {
     pub counter: String,
     /// The bootstrap samples of an interval.
     pub samples: usize,
+    /// How [`ReplayMeasure::FullBill`] is computed.
+    #[serde(flatten)]
+    pub billing: Billing,
+    /// The requests that, as the one before, have a time.
+    pub timed: usize,
+    /// Those of them that came when the cache had expired.
+    pub expired: usize,
     /// By budget, then by method.
     pub results: Vec<ReplayRow>,
 }
@@ -118,7 +130,8 @@ pub enum ReplayError {
 }
 
 /// Replays runs by every method at every budget. A budget is the tokens of a request without system messages and
-/// request overhead. A request that a policy cannot trim counts as [`ReplayMeasure::Failed`].
+/// request overhead. A request that a policy cannot trim counts as [`ReplayMeasure::Failed`]. The time of a request is
+/// that of its last message with one.
 ///
 /// The observer is called after every few runs. If it breaks, the replay stops.
 ///
@@ -128,7 +141,7 @@ pub enum ReplayError {
 ///
 /// ```
 /// use cupel_chat::Heuristic;
-/// use cupel_eval::{Method, ReplayMeasure, parse_runs, replay, unobserved};
+/// use cupel_eval::{Billing, Method, ReplayMeasure, parse_runs, replay, unobserved};
 ///
 /// let run = r#"{"messages": [
 ///     {"role": "user", "content": "Cancel the order W2378156."},
@@ -138,7 +151,8 @@ pub enum ReplayError {
 ///         "function": {"name": "cancel", "arguments": "{\"order\": \"W2378156\"}"}}]}
 /// ]}"#;
 /// let runs = parse_runs(run, "", None)?;
-/// let report = replay(&runs, &[Method::Suffix], &[10], &Heuristic, &mut unobserved)?;
+/// let billing = Billing::default();
+/// let report = replay(&runs, &[Method::Suffix], &[10], &billing, &Heuristic, &mut unobserved)?;
 /// // The order is in the first message, which the suffix of 10 tokens does not have.
 /// let recall = report.results[0].estimates.get(ReplayMeasure::Grounding).unwrap();
 /// assert_eq!(recall.value, 0.0);
@@ -148,6 +162,7 @@ pub fn replay(
     runs: &[Chat],
     methods: &[Method],
     budgets: &[i64],
+    billing: &Billing,
     counter: &dyn TokenCounter,
     observe: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<ReplayReport, ReplayError> {
@@ -158,7 +173,7 @@ pub fn replay(
     let settings: Vec<Setting<'_>> = by_budget.flatten().collect();
     let numbered: Vec<(usize, &Chat)> = (1..).zip(runs).collect();
     let replayed = parallel::map_observed(&numbered, RUNS_PER_THREAD, observe, |&(run, chat)| {
-        let replayed = replay_run(chat, &settings, counter);
+        let replayed = replay_run(chat, &settings, *billing, counter);
         replayed.map_err(|error| ReplayError::Unreadable { run, error })
     })?;
     let requests = replayed.iter().map(|run| run.requests).sum();
@@ -182,6 +197,9 @@ pub fn replay(
         requests,
         counter: counter.name().to_owned(),
         samples: SAMPLES,
+        billing: *billing,
+        timed: replayed.iter().map(|run| run.timed).sum(),
+        expired: replayed.iter().map(|run| run.expired).sum(),
         results: rows.collect(),
     })
 }
@@ -330,6 +348,14 @@ impl History {
             request,
         })
     }
+
+    /// Returns when the request was sent: the time of its last message with one.
+    fn time(&self) -> Option<DateTime<Utc>> {
+        self.chat
+            .messages()
+            .filter_map(cupel_chat::Message::time)
+            .last()
+    }
 }
 
 /// A request as the measures see it.
@@ -357,6 +383,8 @@ impl Request {
 /// What a run adds to the sums.
 struct Replayed {
     requests: usize,
+    timed: usize,
+    expired: usize,
     /// By setting.
     tallies: Vec<Tally>,
 }
@@ -369,12 +397,17 @@ struct Replayed {
 fn replay_run(
     run: &Chat,
     settings: &[Setting<'_>],
+    billing: Billing,
     counter: &dyn TokenCounter,
 ) -> Result<Replayed, ChatError> {
     // One session per setting, so that each history is parsed and counted once for all settings.
     let counter = Memo::new(counter);
-    let mut sessions: Vec<Session<'_>> = settings.iter().map(Session::new).collect();
-    let (mut requests, mut cached, mut cached_body) = (0, 0, 0);
+    let mut sessions: Vec<Session<'_>> = settings
+        .iter()
+        .map(|setting| Session::new(setting, billing))
+        .collect();
+    let (mut requests, mut timed, mut expired) = (0, 0, 0);
+    let mut before = Untrimmed::default();
     for answer in answers(run) {
         // Nothing can be trimmed before the first message of another role. A text with one message per line and no
         // message is no chat.
@@ -382,30 +415,55 @@ fn replay_run(
             continue;
         }
         requests += 1;
-        let before: Vec<usize> = (0..answer.start).collect();
-        let history = History::parse(&run.write(&before), run, &counter)?;
+        let kept: Vec<usize> = (0..answer.start).collect();
+        let history = History::parse(&run.write(&kept), run, &counter)?;
         let calls = answer.flat_map(|index| run.message(index).calls());
         let (mut values, mut lines) = (BTreeSet::new(), BTreeSet::new());
         for call in calls {
             values.extend(metric::argument_values(call.arguments));
             lines.extend(metric::argument_lines(call.arguments));
         }
+        let request = &history.request;
+        // Without trimming, a request is a prefix of the next one, so all of it is cached.
+        let untrimmed = Untrimmed {
+            tokens: request.tokens(),
+            body: request.body_tokens(),
+            time: history.time(),
+        };
+        let is_expired = billing.is_expired(before.time, untrimmed.time);
+        timed += usize::from(before.time.is_some() && untrimmed.time.is_some());
+        expired += usize::from(is_expired);
+        let cached = if is_expired { 0 } else { before.body };
         let step = Step {
-            evidence: metric::evidence(&values, &history.request.messages),
-            lines: metric::evidence(&lines, &history.request.messages),
-            price: price(history.request.tokens(), cached),
-            bill: price(history.request.body_tokens(), cached_body),
+            evidence: metric::evidence(&values, &request.messages),
+            lines: metric::evidence(&lines, &request.messages),
+            cost: PLAIN.price(untrimmed.tokens, before.tokens),
+            bill: PLAIN.price(untrimmed.body, before.body),
+            full_bill: billing.price(request.fixed_tokens(), untrimmed.body, cached),
+            time: untrimmed.time,
             history,
         };
         for session in &mut sessions {
             session.request(&step, &counter)?;
         }
-        // Without trimming, a request is a prefix of the next one, so all of it is cached.
-        cached = step.history.request.tokens();
-        cached_body = step.history.request.body_tokens();
+        before = untrimmed;
     }
     let tallies = sessions.into_iter().map(|session| session.tally).collect();
-    Ok(Replayed { requests, tallies })
+    Ok(Replayed {
+        requests,
+        timed,
+        expired,
+        tallies,
+    })
+}
+
+/// A request without trimming.
+#[derive(Default)]
+struct Untrimmed {
+    tokens: i64,
+    /// The tokens without system messages and request overhead.
+    body: i64,
+    time: Option<DateTime<Utc>>,
 }
 
 /// Returns the answers of the model: the longest runs of assistant messages.
@@ -426,24 +484,36 @@ struct Step {
     /// The lines of the answer's arguments that occur in the history.
     lines: Vec<String>,
     /// The price of the request without trimming.
-    price: f64,
+    cost: f64,
     /// The same, system messages and request overhead aside.
     bill: f64,
+    /// The same as it is billed.
+    full_bill: f64,
+    /// When the request was sent.
+    time: Option<DateTime<Utc>>,
 }
 
 /// The requests of a run under one setting.
 struct Session<'a> {
     budget: i64,
+    billing: Billing,
     trimmer: Trimmer<'a>,
     tally: Tally,
     /// The last request that was sent.
-    previous: Option<Request>,
+    previous: Option<Sent>,
+}
+
+/// A request that was sent.
+struct Sent {
+    request: Request,
+    time: Option<DateTime<Utc>>,
 }
 
 impl<'a> Session<'a> {
-    fn new(setting: &Setting<'a>) -> Self {
+    fn new(setting: &Setting<'a>, billing: Billing) -> Self {
         Self {
             budget: setting.budget,
+            billing,
             trimmer: setting.method.start(),
             tally: Tally::default(),
             previous: None,
@@ -501,7 +571,10 @@ impl<'a> Session<'a> {
             tally.count(ReplayMeasure::Holes, metric::has_hole(messages, &window));
             tally.count(ReplayMeasure::Breaks, breaks);
         }
-        self.previous = Some(sent);
+        self.previous = Some(Sent {
+            request: sent,
+            time: step.time,
+        });
         Ok(())
     }
 
@@ -514,30 +587,35 @@ impl<'a> Session<'a> {
     }
 
     fn measure_prefix(&mut self, sent: &Request, step: &Step) {
-        let (mut cached, mut cached_body) = (0, 0);
-        if let Some(previous) = &self.previous {
-            let body = metric::shared_body(&previous.messages, &sent.messages);
-            let prefix = metric::shared_prefix(&previous.messages, &sent.messages);
+        let (mut cached, mut cached_body, mut billed_body) = (0, 0, 0);
+        if let Some(Sent { request, time }) = &self.previous {
+            let body = metric::shared_body(&request.messages, &sent.messages);
+            let prefix = metric::shared_prefix(&request.messages, &sent.messages);
             // Tools and parameters are the same in all requests of a run, and come first in a provider's cache.
-            cached = previous.overhead.saturating_add(prefix);
+            cached = request.overhead.saturating_add(prefix);
             cached_body = body;
+            if !self.billing.is_expired(*time, step.time) {
+                billed_body = body;
+            }
             for (measure, shared, all) in [
-                (ReplayMeasure::BodyReuse, body, previous.body_tokens()),
-                (ReplayMeasure::RequestReuse, cached, previous.tokens()),
+                (ReplayMeasure::BodyReuse, body, request.body_tokens()),
+                (ReplayMeasure::RequestReuse, cached, request.tokens()),
             ] {
                 self.tally.add(measure, shared as f64, all as f64);
             }
         }
-        let price = self::price(sent.tokens(), cached);
-        self.tally.add(ReplayMeasure::Cost, price, step.price);
-        let bill = self::price(sent.body_tokens(), cached_body);
-        self.tally.add(ReplayMeasure::Bill, bill, step.bill);
+        let (fixed, body) = (sent.fixed_tokens(), sent.body_tokens());
+        let cost = PLAIN.price(sent.tokens(), cached);
+        let bill = PLAIN.price(body, cached_body);
+        let full_bill = self.billing.price(fixed, body, billed_body);
+        for (measure, price, untrimmed) in [
+            (ReplayMeasure::Cost, cost, step.cost),
+            (ReplayMeasure::Bill, bill, step.bill),
+            (ReplayMeasure::FullBill, full_bill, step.full_bill),
+        ] {
+            self.tally.add(measure, price, untrimmed);
+        }
     }
-}
-
-/// Returns the price of a request of which `cached` tokens are the prefix of the one before.
-fn price(tokens: i64, cached: i64) -> f64 {
-    (tokens - cached) as f64 + CACHED_PRICE * cached as f64
 }
 
 /// A counter that counts each text once: the histories of a run have most texts in common.
@@ -629,12 +707,5 @@ mod tests {
     fn consecutive_assistant_messages_are_one_answer() {
         let run = Chat::parse(RUN, None).expect("a chat");
         assert_eq!(answers(&run).collect::<Vec<_>>(), [2..3, 5..7, 8..9]);
-    }
-
-    /// 0.1 for 60 cached tokens and 1 for the other 40.
-    #[test]
-    fn a_cached_token_costs_a_tenth() {
-        assert_eq!(price(100, 60), 46.0);
-        assert_eq!(price(100, 0), 100.0);
     }
 }

@@ -27,6 +27,8 @@ pub enum ReplayMeasure {
     Cost,
     /// The same, system messages and request overhead aside.
     Bill,
+    /// The same with the prices, the prefix and the cache lifetime of a [`Billing`](crate::Billing).
+    FullBill,
     /// The share of requests with a call without result, or a result without call.
     Orphans,
     /// The share of requests over the budget.
@@ -41,7 +43,7 @@ pub enum ReplayMeasure {
 
 impl ReplayMeasure {
     /// All measures in the order of the answer, which is that of their positions.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Grounding,
         Self::Supported,
         Self::Lines,
@@ -50,6 +52,7 @@ impl ReplayMeasure {
         Self::RequestReuse,
         Self::Cost,
         Self::Bill,
+        Self::FullBill,
         Self::Orphans,
         Self::OverBudget,
         Self::Holes,
@@ -68,6 +71,7 @@ impl ReplayMeasure {
             Self::RequestReuse => "request_reuse",
             Self::Cost => "cost",
             Self::Bill => "bill",
+            Self::FullBill => "full_bill",
             Self::Orphans => "orphans",
             Self::OverBudget => "over_budget",
             Self::Holes => "holes",

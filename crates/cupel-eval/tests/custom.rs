@@ -6,7 +6,9 @@ use cupel::{
     ScoredItem, Slicer,
 };
 use cupel_chat::Encoding;
-use cupel_eval::{EvalPolicy, Evaluation, Measure, Method, parse_runs, replay, unobserved};
+use cupel_eval::{
+    Billing, EvalPolicy, Evaluation, Measure, Method, parse_runs, replay, unobserved,
+};
 
 use crate::{Later, dataset, later, line};
 
@@ -81,6 +83,7 @@ fn runs_are_replayed_with_a_custom_strategy() {
             &runs,
             &methods,
             &[150, 300],
+            &Billing::default(),
             &Encoding::O200k,
             &mut unobserved,
         );

@@ -6,8 +6,8 @@ use cupel::{
 };
 use cupel_chat::{Chat, Encoding};
 use cupel_eval::{
-    EvalPolicy, Method, ReplayError, ReplayMeasure, ReplayReport, RunsError, parse_runs, replay,
-    unobserved,
+    Billing, EvalPolicy, Method, ReplayError, ReplayMeasure, ReplayReport, RunsError, parse_runs,
+    replay, unobserved,
 };
 
 use crate::later;
@@ -25,6 +25,7 @@ fn replayed(runs: &[Chat], method: Method, budget: i64) -> ReplayReport {
         runs,
         &[method],
         &[budget],
+        &Billing::default(),
         &Encoding::O200k,
         &mut unobserved,
     );
@@ -67,6 +68,7 @@ fn a_run_may_start_with_an_answer() {
         &runs,
         &[Method::Suffix],
         &[5],
+        &Billing::default(),
         &Encoding::O200k,
         &mut unobserved,
     );

@@ -8,8 +8,8 @@ use cupel::config::PolicyConfig;
 use cupel::{ChronologicalPlacer, ContextItem, Policy, RankSlice, Scorer};
 use cupel_chat::Heuristic;
 use cupel_eval::{
-    Axis, EvalError, EvalPolicy, Evaluation, Grid, Method, Objective, Progress, ReplayError,
-    Stopped, TuneError, Tuning, parse_runs, replay, unobserved,
+    Axis, Billing, EvalError, EvalPolicy, Evaluation, Grid, Method, Objective, Progress,
+    ReplayError, Stopped, TuneError, Tuning, parse_runs, replay, unobserved,
 };
 
 use crate::{dataset, later, lines};
@@ -91,6 +91,14 @@ fn a_search_and_a_replay_are_stopped() {
     let run = r#"{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}"#;
     let runs = format!("{run}\n").repeat(TRANSCRIPTS);
     let runs = parse_runs(&runs, "", None).expect("runs");
-    let replayed = replay(&runs, &[Method::Suffix], &[5], &Heuristic, &mut stop);
+    let billing = Billing::default();
+    let replayed = replay(
+        &runs,
+        &[Method::Suffix],
+        &[5],
+        &billing,
+        &Heuristic,
+        &mut stop,
+    );
     assert_eq!(replayed, Err(ReplayError::Stopped(Stopped)));
 }

@@ -1,5 +1,6 @@
 //! The integration tests in one binary.
 
+mod bills;
 mod custom;
 mod datasets;
 mod replays;

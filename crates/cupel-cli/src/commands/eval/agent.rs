@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use cupel_app::{Error, Fault, NamedPolicy, Source};
 use cupel_chat::Chat;
-use cupel_eval::{EvalPolicy, Method, ReplayError, RunsError, parse_runs, replay};
+use cupel_eval::{Billing, EvalPolicy, Method, Prices, ReplayError, RunsError, parse_runs, replay};
 
 use super::{observed, stopped, table};
 use crate::budget::tokens;
@@ -33,8 +33,9 @@ pub(super) struct Agent {
     #[arg(long, value_name = "TOKENS", value_parser = tokens, value_delimiter = ',', required = true)]
     budget: Vec<i64>,
 
-    /// Policies: presets, files, or `suffix`, the newest messages that fit. Default: `suffix` and
-    /// `agent`, or `session` with --state
+    /// Policies: presets, files, or `suffix`, the newest messages that fit
+    ///
+    /// Default: `suffix` and `agent`, or `session` with --state.
     #[arg(long, value_name = "NAME|FILE", value_delimiter = ',')]
     policy: Vec<String>,
 
@@ -43,10 +44,58 @@ pub(super) struct Agent {
     state: bool,
 
     #[command(flatten)]
+    billing: BillingArgs,
+
+    #[command(flatten)]
     chat: ChatArgs,
 
     #[command(flatten)]
     trimming: TrimmingArgs,
+}
+
+/// How the full bill is computed.
+#[derive(Debug, Args)]
+struct BillingArgs {
+    /// Prices of cached tokens: anthropic, openai, or READ,WRITE
+    ///
+    /// The prices of a token that the provider's cache reads and of one that it writes, where a plain
+    /// input token costs 1: 0.1,1.25 for Anthropic, which is the default, 0.1,1 for OpenAI.
+    #[arg(
+        long,
+        value_name = "PRICES",
+        default_value = "anthropic",
+        hide_default_value = true,
+        allow_hyphen_values = true
+    )]
+    prices: Prices,
+
+    /// Tokens of system and tools, which are always cached
+    ///
+    /// Default: the system messages and the request overhead of each request.
+    #[arg(long, value_name = "TOKENS", value_parser = tokens, allow_hyphen_values = true)]
+    prefix: Option<i64>,
+
+    /// Seconds from a request until the cache expires
+    ///
+    /// By the timestamps of messages, where the runs have them. Default: it never expires.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_hyphen_values = true)]
+    lifetime: Option<u32>,
+}
+
+impl BillingArgs {
+    fn billing(&self) -> Billing {
+        Billing {
+            prices: self.prices,
+            prefix: self.prefix,
+            lifetime: self.lifetime,
+        }
+    }
+}
+
+/// Parses a number of seconds.
+fn seconds(text: &str) -> Result<u32, &'static str> {
+    let seconds = text.trim().parse();
+    seconds.map_err(|_| "expected a whole number of seconds, such as 300")
 }
 
 const AGENT_EXAMPLES: &str = "\
@@ -55,6 +104,7 @@ Examples:
   cupel eval agent runs.jsonl --budget 8k --policy suffix,mine.toml
   cupel eval agent runs.jsonl --budget 8k --state
   cupel eval agent runs.jsonl --budget 8k --policy agent --shorten off
+  cupel eval agent runs.jsonl --budget 8k --prefix 24k --lifetime 300
   cupel eval agent runs.jsonl --budget 8k --json | jq '.results[].cost'
 
 A line: {\"id\": \"run-1\", \"messages\": [...]}";
@@ -66,7 +116,8 @@ impl Agent {
         let source = input::read(&self.runs)?;
         let runs = self.read(&source)?;
         let report = observed(output, "run", |observe| {
-            replay(&runs, &methods, &self.budget, &*counter, observe)
+            let billing = self.billing.billing();
+            replay(&runs, &methods, &self.budget, &billing, &*counter, observe)
         });
         let report = report.map_err(|error| match error {
             ReplayError::Stopped(_) => stopped(),

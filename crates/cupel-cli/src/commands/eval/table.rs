@@ -1,11 +1,11 @@
 //! The results of a replay as a table.
 
-use cupel_eval::{Estimate, ReplayMeasure, ReplayReport, ReplayRow};
+use cupel_eval::{Billing, Estimate, Prices, ReplayMeasure, ReplayReport, ReplayRow};
 
 use super::evidence::percent;
 use crate::failure::Failure;
 use crate::output::{Output, columns, style};
-use crate::text::{counted, excerpt, grouped, width};
+use crate::text::{counted, excerpt, grouped, grouped_count, width};
 
 /// Writes a table per budget.
 pub(super) fn write(report: &ReplayReport, output: &mut Output) -> Result<(), Failure> {
@@ -40,7 +40,34 @@ pub(super) fn write(report: &ReplayReport, output: &mut Output) -> Result<(), Fa
         counted(report.requests, "request"),
         report.counter,
     ));
+    note_billing(report, output);
     Ok(())
+}
+
+/// Writes how the full bill was computed to standard error.
+fn note_billing(report: &ReplayReport, output: &mut Output) {
+    let Billing {
+        prices: Prices { read, write },
+        prefix,
+        lifetime,
+    } = report.billing;
+    let prefix = prefix.map_or_else(
+        || "the runs' own".to_owned(),
+        |tokens| format!("{} tokens", grouped(tokens)),
+    );
+    output.note(format_args!(
+        "bill, full: a read token {read}, a written one {write}; cached prefix: {prefix}"
+    ));
+    match (lifetime, report.timed) {
+        (None, _) => {}
+        (Some(_), 0) => output.note("--lifetime has no effect: the messages have no timestamps"),
+        (Some(lifetime), timed) => output.note(format_args!(
+            "requests more than {} s after the one before: {} of {}",
+            grouped(i64::from(lifetime)),
+            grouped_count(report.expired),
+            grouped_count(timed),
+        )),
+    }
 }
 
 /// Returns the label of a measure.
@@ -54,6 +81,7 @@ fn label(measure: ReplayMeasure) -> &'static str {
         ReplayMeasure::RequestReuse => "reuse, request, %",
         ReplayMeasure::Cost => "cost / no trimming",
         ReplayMeasure::Bill => "bill of the body",
+        ReplayMeasure::FullBill => "bill, full",
         ReplayMeasure::Orphans => "orphans, %",
         ReplayMeasure::OverBudget => "over budget, %",
         ReplayMeasure::Holes => "holes, %",
@@ -98,7 +126,9 @@ fn cell(text: &str) -> String {
 fn shown(measure: ReplayMeasure, estimate: Estimate) -> String {
     let Estimate { value, low, high } = estimate;
     let [value, low, high] = [value, low, high].map(|number| match measure {
-        ReplayMeasure::Cost | ReplayMeasure::Bill => format!("{number:.2}"),
+        ReplayMeasure::Cost | ReplayMeasure::Bill | ReplayMeasure::FullBill => {
+            format!("{number:.2}")
+        }
         _ => percent(number),
     });
     format!("{value} [{low}, {high}]")
