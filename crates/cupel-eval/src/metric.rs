@@ -68,6 +68,24 @@ impl Window<'_> {
     fn with_origins(&self) -> impl Iterator<Item = (&Message, Option<usize>)> {
         self.messages.iter().zip(self.origins.iter().copied())
     }
+
+    /// Returns the positions in the history of its messages, system messages aside.
+    fn body(&self) -> impl Iterator<Item = usize> {
+        let body = self.with_origins();
+        body.filter(|(message, _)| !message.is_system())
+            .filter_map(|(_, origin)| origin)
+    }
+
+    /// Returns its form of each message of the history; `None` for one that it does not have.
+    fn forms(&self, history: &[Message]) -> Vec<Option<&Message>> {
+        let mut forms = vec![None; history.len()];
+        for (message, origin) in self.with_origins() {
+            if let Some(form) = origin.and_then(|origin| forms.get_mut(origin)) {
+                *form = Some(message);
+            }
+        }
+        forms
+    }
 }
 
 /// Returns the distinct values in the JSON arguments of a tool call: strings and numbers of at least
@@ -217,8 +235,12 @@ fn visit_leaves_and_keys(key: &str, value: &Value, visit: &mut dyn FnMut(&str, &
 
 /// Returns the tokens of the messages, system messages aside.
 pub fn body_tokens(messages: &[Message]) -> i64 {
-    let body = messages.iter().filter(|message| !message.is_system());
-    sum(body)
+    sum(body(messages))
+}
+
+/// Returns all but the system messages.
+fn body(messages: &[Message]) -> impl Iterator<Item = &Message> {
+    messages.iter().filter(|message| !message.is_system())
 }
 
 /// Returns the tokens of the longest common prefix of two requests, by whole messages.
@@ -228,8 +250,7 @@ pub fn shared_prefix(previous: &[Message], next: &[Message]) -> i64 {
 
 /// Returns the tokens of the longest common prefix, system messages aside.
 pub fn shared_body(previous: &[Message], next: &[Message]) -> i64 {
-    let is_body = |message: &&Message| !message.is_system();
-    prefix(previous.iter().filter(is_body), next.iter().filter(is_body))
+    prefix(body(previous), body(next))
 }
 
 fn prefix<'m>(
@@ -265,28 +286,136 @@ pub fn has_orphan(messages: &[Message]) -> bool {
     !unanswered.is_empty()
 }
 
-/// Returns whether messages are missing inside the window: a gap that touches neither the first nor
-/// the last user turn. A gap at the start does not count; one at the end always does.
+/// Returns whether messages are missing inside the window, or the newest ones. The first gap is none: it is behind the
+/// head, the kept messages from the start of the history, which may be none. Neither is a gap beside the task (the
+/// first user turn) or the last user turn, because these are kept wherever they are.
+///
+/// ```text
+/// head, task among them   gap      newest step
+/// 0 1 2 3                 - - -    7 8 9         no hole
+/// 0 1 2 3                 - 5 -    7 8 9         a hole, unless 5 is the last user turn
+/// ```
 pub fn has_hole(history: &[Message], window: &Window<'_>) -> bool {
-    let is_user = |message: &Message| message.author == Author::User;
-    let turns = [
-        history.iter().position(is_user),
-        history.iter().rposition(is_user),
-    ];
+    let turns = user_turns(history);
     let is_gap = |from: usize, to: usize| {
-        let between = history.get(from + 1..to).unwrap_or_default();
+        let between = history.get(from..to).unwrap_or_default();
         between.iter().any(|message| !message.is_system())
     };
-    let body = window
-        .with_origins()
-        .filter(|(message, _)| !message.is_system());
-    let kept: Vec<usize> = body.filter_map(|(_, origin)| origin).collect();
-    // Trimming drops what is after the task or around the last user turn by design, so these gaps do not count.
-    let has_inner = kept.windows(2).any(|pair| {
-        let touches = pair.iter().any(|&kept| turns.contains(&Some(kept)));
-        !touches && is_gap(pair[0], pair[1])
-    });
-    has_inner || kept.last().is_some_and(|&last| is_gap(last, history.len()))
+    let is_turn = |at: usize| turns.contains(&Some(at));
+    let mut gaps = 0;
+    let mut is_inside = false;
+    // The position after the last kept message.
+    let mut next = 0;
+    for at in window.body() {
+        if is_gap(next, at) {
+            let is_beside_turn = is_turn(at) || next.checked_sub(1).is_some_and(is_turn);
+            is_inside |= gaps > 0 && !is_beside_turn;
+            gaps += 1;
+        }
+        next = at + 1;
+    }
+    is_inside || is_gap(next, history.len())
+}
+
+/// Returns the positions of the first user turn, the task, and of the last one.
+fn user_turns(history: &[Message]) -> [Option<usize>; 2] {
+    let is_user = |message: &Message| message.author == Author::User;
+    [
+        history.iter().position(is_user),
+        history.iter().rposition(is_user),
+    ]
+}
+
+/// Returns the positions of the messages that the next answer needs: the task, the last user turn, the newest step and
+/// pending calls.
+///
+/// The newest step is the last answer with calls, and their results, if no user turn follows it. A pending call is one
+/// of the last answer without a result.
+fn mandatory(history: &[Message]) -> BTreeSet<usize> {
+    let turns = user_turns(history);
+    let mut mandatory: BTreeSet<usize> = turns.into_iter().flatten().collect();
+    let is_model = |at: usize| history[at].author == Author::Assistant;
+    let Some(end) = (0..history.len()).rfind(|&at| is_model(at)) else {
+        return mandatory;
+    };
+    let start = (0..end).rfind(|&at| !is_model(at)).map_or(0, |at| at + 1);
+    let results = |id| (end..history.len()).filter(move |&at| history[at].results.contains(id));
+    let is_newest = turns[1].is_none_or(|turn| turn < start);
+    for (at, message) in history.iter().enumerate().take(end + 1).skip(start) {
+        for call in &message.calls {
+            let is_pending = results(call).next().is_none();
+            if is_newest || is_pending {
+                mandatory.insert(at);
+                mandatory.extend(results(call));
+            }
+        }
+    }
+    mandatory
+}
+
+/// Returns whether the window lacks a message that the next answer needs, in any form: the task (the first user turn),
+/// the last user turn, the newest step (the last answer with its calls and their results, if no user turn follows), or
+/// a call of the last answer that has no result yet.
+pub fn lacks_mandatory(history: &[Message], window: &Window<'_>) -> bool {
+    let kept: BTreeSet<usize> = window.body().collect();
+    !mandatory(history).is_subset(&kept)
+}
+
+/// How a window continues the one before.
+///
+/// ```text
+/// window of request 1    0  1  2                 request 2 may use the cached prefix 0 1 2
+/// window of request 2    0  1  2  3  4           nothing changed
+/// window of request 3    0  1' 2  3  4  5  6     a cut: message 1 became shorter
+/// window of request 4    0  1' 3  4  5  6  7     a cut: message 2 was dropped
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Continuation {
+    /// The window does not start with the one before byte for byte, although no message of that was dropped or
+    /// shortened.
+    pub is_broken: bool,
+    /// A message that was dropped or shortened is back, or longer.
+    pub is_longer: bool,
+}
+
+impl Continuation {
+    /// Compares a window with the one before, which is of the first `before` messages of the history. System messages
+    /// are aside.
+    ///
+    /// A window in which a message that the next answer needs is shortened, and that has another form in the next
+    /// window, was a squeeze: the message alone exceeded the budget, and all of the window was for that request only.
+    /// It is not compared.
+    pub fn of(
+        history: &[Message],
+        before: usize,
+        previous: &Window<'_>,
+        next: &Window<'_>,
+    ) -> Self {
+        let before = history.get(..before).unwrap_or(history);
+        let forms = previous.forms(history).into_iter().zip(next.forms(history));
+        let forms: Vec<(Option<&Message>, Option<&Message>)> = forms.collect();
+        let tokens = |form: Option<&Message>| form.map_or(0, |form| form.tokens);
+        let is_squeezed = mandatory(before).into_iter().any(|at| {
+            let (previous, next) = forms[at];
+            let is_shorter = tokens(previous) < history[at].tokens;
+            is_shorter && previous.map(|form| &form.json) != next.map(|form| &form.json)
+        });
+        let (mut is_cut, mut is_longer) = (false, false);
+        for (original, (previous, next)) in before.iter().zip(&forms) {
+            let (previous, next) = (tokens(*previous), tokens(*next));
+            if !original.is_system() {
+                is_cut |= next < previous;
+                is_longer |= previous < original.tokens && next > previous;
+            }
+        }
+        let mut rest = body(next.messages);
+        let starts =
+            body(previous.messages).all(|it| rest.next().is_some_and(|next| next.json == it.json));
+        Self {
+            is_broken: !starts && !is_cut && !is_squeezed,
+            is_longer: is_longer && !is_squeezed,
+        }
+    }
 }
 
 /// The place of a message in the alternation of user and assistant.
@@ -549,17 +678,149 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_is_a_hole_unless_it_touches_the_task_or_the_last_user_turn() {
+    fn a_gap_behind_the_head_or_beside_a_mandatory_user_turn_is_no_hole() {
         let hole = |positions: &[Option<usize>]| on(positions, has_hole);
         assert!(!hole(&at([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])));
+        // The head is empty, the task, or three messages.
         assert!(!hole(&at([0, 5, 6, 7, 8, 9])));
         assert!(!hole(&at([0, 1, 6, 7, 8, 9])));
-        assert!(!hole(&at([0, 1, 9])));
-        assert!(!hole(&at([0, 4, 9])));
+        assert!(!hole(&at([0, 1, 2, 3, 8, 9])));
         assert!(!hole(&[Some(0), Some(1), None, Some(9)]));
-        assert!(hole(&at([0, 1, 2, 3, 8, 9])));
+        // A second gap is beside the last user turn.
+        assert!(!hole(&at([0, 4, 9])));
+        assert!(!hole(&at([0, 1, 6, 7, 9])));
+        // A second gap, a third one, and missing newest messages.
         assert!(hole(&at([0, 5, 8, 9])));
+        assert!(hole(&at([0, 1, 2, 3, 5, 8, 9])));
+        assert!(hole(&at([0, 1, 5, 8, 9])));
         assert!(hole(&at([0, 1, 2, 3, 4, 5])));
+        assert!(hole(&at([0])));
+    }
+
+    /// The run with a greeting before the task, so that a gap at the start leaves the task alone.
+    #[test]
+    fn a_gap_beside_the_task_is_no_hole() {
+        let mut history = history();
+        history.insert(1, message(Author::Assistant, "Welcome!"));
+        let hole = |positions: &[usize]| {
+            let kept: Vec<Message> = positions.iter().map(|&at| history[at].clone()).collect();
+            let origins: Vec<Option<usize>> = positions.iter().copied().map(Some).collect();
+            has_hole(&history, &window(&kept, &origins))
+        };
+        assert!(!hole(&[0, 2, 7, 8, 9, 10]));
+        assert!(hole(&[0, 3, 4, 7, 8, 9, 10]));
+    }
+
+    #[test]
+    fn the_task_the_last_user_turn_and_the_newest_step_are_mandatory() {
+        let history = history();
+        let of = |len: usize| mandatory(&history[..len]).into_iter().collect::<Vec<_>>();
+        // The last user turn was the answer to a step, and the newest message.
+        assert_eq!(of(10), [1, 9]);
+        assert_eq!(of(8), [1, 5, 6, 7]);
+        assert_eq!(of(6), [1, 5]);
+        assert_eq!(of(4), [1, 2, 3]);
+        assert_eq!(of(2), [1]);
+        assert_eq!(of(1), [] as [usize; 0]);
+        let lacks = |positions: &[Option<usize>]| on(positions, lacks_mandatory);
+        assert!(!lacks(&at([0, 1, 9])));
+        assert!(!lacks(&[Some(0), Some(1), None, Some(9)]));
+        assert!(lacks(&at([0, 1, 2, 3, 8])));
+        assert!(lacks(&at([0, 5, 6, 7, 8, 9])));
+    }
+
+    /// Two calls of one answer are two messages, as in the Responses format; a user turn comes before the second
+    /// result.
+    #[test]
+    fn a_pending_call_is_mandatory_and_an_answered_one_is_not() {
+        let user = || message(Author::User, "Well?");
+        let mut history = vec![user(), call("a", "first"), call("b", "second")];
+        assert_eq!(mandatory(&history), BTreeSet::from([0, 1, 2]));
+        history.push(result("a", "done"));
+        assert_eq!(mandatory(&history), BTreeSet::from([0, 1, 2, 3]));
+        history.push(user());
+        assert_eq!(mandatory(&history), BTreeSet::from([0, 2, 4]));
+        history.push(message(Author::Assistant, "One moment."));
+        assert_eq!(mandatory(&history), BTreeSet::from([0, 4]));
+    }
+
+    /// A message in a form with other tokens than its original, which has 10.
+    fn shorter(mut message: Message, tokens: i64) -> Message {
+        message.tokens = tokens;
+        message.json = format!("{tokens} of {}", message.json);
+        message
+    }
+
+    /// Compares a window of the first 6 messages with one of all 10. A pair is a position and the tokens of its form.
+    fn continuation(previous: &[(usize, i64)], next: &[(usize, i64)]) -> (bool, bool) {
+        let history = history();
+        let form = |&(at, tokens): &(usize, i64)| match tokens {
+            10 => history[at].clone(),
+            _ => shorter(history[at].clone(), tokens),
+        };
+        let of = |forms: &[(usize, i64)]| forms.iter().map(form).collect::<Vec<_>>();
+        let origins =
+            |forms: &[(usize, i64)]| forms.iter().map(|it| Some(it.0)).collect::<Vec<_>>();
+        let (previous_messages, next_messages) = (of(previous), of(next));
+        let next = window(&next_messages, &origins(next));
+        let previous = window(&previous_messages, &origins(previous));
+        let Continuation {
+            is_broken,
+            is_longer,
+        } = Continuation::of(&history, 6, &previous, &next);
+        (is_broken, is_longer)
+    }
+
+    #[test]
+    fn a_prefix_is_broken_if_it_changes_without_a_cut() {
+        let previous = [(0, 10), (1, 10), (2, 10), (3, 6), (4, 10), (5, 10)];
+        // Nothing changed; only the system message did, which is aside.
+        let mut next = [&previous[..], &[(6, 10), (7, 10), (9, 10)]].concat();
+        assert_eq!(continuation(&previous, &next), (false, false));
+        next[0].1 = 5;
+        assert_eq!(continuation(&previous, &next), (false, false));
+        // Cuts: a message is shorter, or dropped.
+        next[3].1 = 4;
+        assert_eq!(continuation(&previous, &next), (false, false));
+        let dropped = [
+            (0, 10),
+            (1, 10),
+            (4, 10),
+            (5, 10),
+            (6, 10),
+            (7, 10),
+            (9, 10),
+        ];
+        assert_eq!(continuation(&previous, &dropped), (false, false));
+        // The same messages in another order.
+        next[3].1 = 6;
+        next.swap(4, 5);
+        assert_eq!(continuation(&previous, &next), (true, false));
+        assert_eq!(continuation(&[], &next), (false, false));
+    }
+
+    #[test]
+    fn a_form_is_longer_if_a_shortened_or_dropped_message_is_back() {
+        let next = [(1, 10), (2, 10), (3, 6), (4, 10), (5, 10), (9, 10)];
+        // The result was shortened to 4, or dropped with its call.
+        let shortened = [(1, 10), (2, 10), (3, 4), (4, 10), (5, 10)];
+        assert_eq!(continuation(&shortened, &next), (true, true));
+        let dropped = [(1, 10), (4, 10), (5, 10)];
+        assert_eq!(continuation(&dropped, &next), (true, true));
+        // Another message was cut at the same time.
+        let next = [(1, 10), (2, 10), (3, 6), (4, 8), (5, 10), (9, 10)];
+        assert_eq!(continuation(&shortened, &next), (false, true));
+    }
+
+    /// The last user turn of the earlier request, at position 5, was shortened for that request only.
+    #[test]
+    fn a_squeeze_is_not_compared_with_the_next_window() {
+        let squeeze = [(1, 10), (2, 10), (3, 4), (4, 10), (5, 7)];
+        let next = [(1, 10), (2, 10), (3, 6), (4, 10), (5, 10), (9, 10)];
+        assert_eq!(continuation(&squeeze, &next), (false, false));
+        // With the same form in the next window it is no squeeze.
+        let next = [(1, 10), (2, 10), (3, 6), (4, 10), (5, 7), (9, 10)];
+        assert_eq!(continuation(&squeeze, &next), (true, true));
     }
 
     #[test]

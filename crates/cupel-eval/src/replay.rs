@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use crate::bootstrap::SAMPLES;
 use crate::evidence::EvalPolicy;
-use crate::metric::{self, Author, Message, Window};
+use crate::metric::{self, Author, Continuation, Message, Window};
 use crate::parallel;
 use crate::price::{Billing, Prices};
 use crate::progress::{Progress, Stopped};
@@ -506,7 +506,19 @@ struct Session<'a> {
 /// A request that was sent.
 struct Sent {
     request: Request,
+    origins: Vec<Option<usize>>,
+    /// The messages of the history that it was trimmed from.
+    history: usize,
     time: Option<DateTime<Utc>>,
+}
+
+impl Sent {
+    fn window(&self) -> Window<'_> {
+        Window {
+            messages: &self.request.messages,
+            origins: self.origins.clone(),
+        }
+    }
 }
 
 impl<'a> Session<'a> {
@@ -547,34 +559,22 @@ impl<'a> Session<'a> {
             _ => History::parse(&text, chat, counter)?.request,
         };
         debug_assert_eq!(origins.len(), sent.messages.len());
-        let window = Window {
-            messages: &sent.messages,
+        let sent = Sent {
+            request: sent,
             origins,
+            history: request.messages.len(),
+            time: step.time,
         };
         let evidence = &step.evidence;
+        let window = sent.window();
         let grounded = metric::grounding_recall(evidence, &window);
         let supported = metric::supported_recall(evidence, &request.messages, &window);
         self.add_recall(step, is_trimmed, grounded, supported);
         if is_trimmed {
             self.measure_prefix(&sent, step);
-            let tally = &mut self.tally;
-            let (body, budget) = (sent.body_tokens() as f64, self.budget as f64);
-            tally.add(ReplayMeasure::Fill, body, budget);
-            if !step.lines.is_empty() {
-                let lines = metric::grounding_recall(&step.lines, &window);
-                tally.add(ReplayMeasure::Lines, lines, 1.0);
-            }
-            let messages = &request.messages;
-            let breaks = metric::breaks_alternation(messages, &window);
-            tally.count(ReplayMeasure::Orphans, metric::has_orphan(&sent.messages));
-            tally.count(ReplayMeasure::OverBudget, sent.body_tokens() > self.budget);
-            tally.count(ReplayMeasure::Holes, metric::has_hole(messages, &window));
-            tally.count(ReplayMeasure::Breaks, breaks);
+            self.measure_window(&sent, step);
         }
-        self.previous = Some(Sent {
-            request: sent,
-            time: step.time,
-        });
+        self.previous = Some(sent);
         Ok(())
     }
 
@@ -586,9 +586,43 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn measure_prefix(&mut self, sent: &Request, step: &Step) {
+    fn measure_window(&mut self, sent: &Sent, step: &Step) {
+        let tally = &mut self.tally;
+        let (window, history) = (sent.window(), &step.history.request.messages);
+        let (body, budget) = (sent.request.body_tokens(), self.budget);
+        tally.add(ReplayMeasure::Fill, body as f64, budget as f64);
+        if !step.lines.is_empty() {
+            let lines = metric::grounding_recall(&step.lines, &window);
+            tally.add(ReplayMeasure::Lines, lines, 1.0);
+        }
+        let messages = window.messages;
+        for (measure, is_fault) in [
+            (ReplayMeasure::Orphans, metric::has_orphan(messages)),
+            (ReplayMeasure::OverBudget, body > budget),
+            (
+                ReplayMeasure::Mandatory,
+                metric::lacks_mandatory(history, &window),
+            ),
+            (ReplayMeasure::Holes, metric::has_hole(history, &window)),
+            (
+                ReplayMeasure::Breaks,
+                metric::breaks_alternation(history, &window),
+            ),
+        ] {
+            tally.count(measure, is_fault);
+        }
+        if let Some(previous) = &self.previous {
+            let before = previous.window();
+            let next = Continuation::of(history, previous.history, &before, &window);
+            tally.count(ReplayMeasure::Prefix, next.is_broken);
+            tally.count(ReplayMeasure::Longer, next.is_longer);
+        }
+    }
+
+    fn measure_prefix(&mut self, sent: &Sent, step: &Step) {
+        let sent = &sent.request;
         let (mut cached, mut cached_body, mut billed_body) = (0, 0, 0);
-        if let Some(Sent { request, time }) = &self.previous {
+        if let Some(Sent { request, time, .. }) = &self.previous {
             let body = metric::shared_body(&request.messages, &sent.messages);
             let prefix = metric::shared_prefix(&request.messages, &sent.messages);
             // Tools and parameters are the same in all requests of a run, and come first in a provider's cache.

@@ -33,6 +33,12 @@ pub enum ReplayMeasure {
     Orphans,
     /// The share of requests over the budget.
     OverBudget,
+    /// The share of requests without a message that the next answer needs.
+    Mandatory,
+    /// The share of requests that do not start with the one before, although nothing was cut.
+    Prefix,
+    /// The share of requests in which a dropped or shortened message is back or longer.
+    Longer,
     /// The share of requests with messages missing in the middle.
     Holes,
     /// The share of requests whose roles do not alternate, although those of the history do.
@@ -43,7 +49,7 @@ pub enum ReplayMeasure {
 
 impl ReplayMeasure {
     /// All measures in the order of the answer, which is that of their positions.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 17] = [
         Self::Grounding,
         Self::Supported,
         Self::Lines,
@@ -55,6 +61,9 @@ impl ReplayMeasure {
         Self::FullBill,
         Self::Orphans,
         Self::OverBudget,
+        Self::Mandatory,
+        Self::Prefix,
+        Self::Longer,
         Self::Holes,
         Self::Breaks,
         Self::Failed,
@@ -74,6 +83,9 @@ impl ReplayMeasure {
             Self::FullBill => "full_bill",
             Self::Orphans => "orphans",
             Self::OverBudget => "over_budget",
+            Self::Mandatory => "mandatory_missing",
+            Self::Prefix => "broken_prefixes",
+            Self::Longer => "longer_forms",
             Self::Holes => "holes",
             Self::Breaks => "alternation_breaks",
             Self::Failed => "failed",

@@ -24,7 +24,7 @@ impl TokenCounter for Words {
         i64::try_from(text.split_whitespace().count()).unwrap_or(i64::MAX)
     }
 
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "words"
     }
 
