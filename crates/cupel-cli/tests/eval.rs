@@ -1,4 +1,5 @@
-//! `cupel eval agent` on the recorded runs in `runs.jsonl`, and on invalid ones.
+//! `cupel eval agent` on the recorded runs in `runs.jsonl`, `cupel eval criteria` on two conversations, and both on
+//! invalid ones.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -90,7 +91,11 @@ fn a_chat_with_one_message_per_line_is_one_run() {
 
 #[test]
 fn help_fits_80_columns() {
-    for args in [&["eval", "--help"][..], &["eval", "agent", "--help"]] {
+    for args in [
+        &["eval", "--help"][..],
+        &["eval", "agent", "--help"],
+        &["eval", "criteria", "--help"],
+    ] {
         let mut command = assert_cmd::Command::cargo_bin("cupel").expect("the command");
         let command = command.env("COLUMNS", "80").args(args);
         let ran = Ran::from(command.output().expect("the command runs"));
@@ -297,4 +302,112 @@ fn invalid_runs_are_reported_with_their_line_and_field() {
         let _ = writeln!(shown, "# {}\n{}", args.join(" "), ran.err);
     }
     insta::assert_snapshot!("eval_errors", shown);
+}
+
+/// Two conversations whose windows differ by share: 5 user turns of 24 tokens with answers of 64, and one turn.
+pub(crate) fn conversations() -> String {
+    let mut messages = Vec::new();
+    for number in 0..5 {
+        let turn = format!("Keep the code K-{number} in mind. {}", "word ".repeat(8));
+        messages.push(json!({"role": "user", "content": turn}));
+        let answer = format!("The code is noted: K-{number}. {}", "answer ".repeat(50));
+        messages.push(json!({"role": "assistant", "content": answer}));
+    }
+    messages
+        .push(json!({"role": "user", "content": "Which code was the first, museum or station?"}));
+    let terms = json!([
+        {"forms": ["0"], "weight": 2.0},
+        {"forms": ["4"], "weight": 1.0},
+        {"forms": ["museum", "museums"], "weight": 1.0},
+    ]);
+    let short = json!({"messages": [{"role": "user", "content": "A museum?"}], "terms": [{"forms": ["museum"], "weight": 3}]});
+    format!(
+        "{}\n{short}\n",
+        json!({"messages": messages, "terms": terms})
+    )
+}
+
+fn criteria(conversations: &str, args: &[&str]) -> Ran {
+    let args = [&["eval", "criteria", "-"], args].concat();
+    Sandbox::new().run_with_input(&args, conversations.as_bytes())
+}
+
+/// At 50 % the suffix keeps the last two codes, so 2 of 4 weights of the first conversation. The second one has one
+/// turn, which does not fit.
+#[test]
+fn criteria_have_a_table_per_share() {
+    let ran = criteria(&conversations(), &["--share", "100,50%"]);
+    insta::assert_snapshot!("eval_criteria", format!("{}{}", ran.ok(), ran.err));
+    for line in ran.out.lines() {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+    let args = ["--share", "50", "--policy", "suffix", "--json"];
+    let answer = criteria(&conversations(), &args).json();
+    assert_eq!(
+        (&answer["conversations"], &answer["requests"]),
+        (&2.into(), &7.into())
+    );
+    let row = &answer["results"][0];
+    assert_eq!(
+        (&row["share"], &row["policy"]),
+        (&json!(0.5), &json!("suffix"))
+    );
+    assert_eq!(row["state"], false);
+    assert_eq!(value(&answer, 0, "criterion_recall"), 0.25);
+    assert_eq!(value(&answer, 0, "failed"), 0.5);
+}
+
+#[test]
+fn shares_default_to_those_of_the_documentation() {
+    let answer = criteria(&conversations(), &["--policy", "agent", "--json"]).json();
+    let rows = answer["results"].as_array().expect("rows").iter();
+    let shares: Vec<&Value> = rows.map(|row| &row["share"]).collect();
+    assert_eq!(
+        shares,
+        [&json!(0.8), &json!(0.6), &json!(0.4), &json!(0.25)]
+    );
+}
+
+#[test]
+fn invalid_conversations_are_reported_with_their_place_and_the_fix() {
+    let conversations = conversations();
+    let cases = [
+        (
+            "no terms",
+            r#"{"messages": [{"role": "user", "content": "a"}]}"#,
+        ),
+        (
+            "an answer at the end",
+            r#"{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}], "terms": [{"forms": ["car"], "weight": 1}]}"#,
+        ),
+        (
+            "a form of two words",
+            r#"{"messages": [{"role": "user", "content": "a"}], "terms": [{"forms": ["car", "red car"], "weight": 1}]}"#,
+        ),
+        (
+            "a negative weight",
+            r#"{"messages": [{"role": "user", "content": "a"}], "terms": [{"forms": ["car"], "weight": -1}]}"#,
+        ),
+        ("cut off", "{\"messages\": ["),
+        ("items", r#"{"items": [{"content": "a", "tokens": 1}]}"#),
+    ];
+    let mut shown = String::new();
+    for (name, line) in cases {
+        let text = format!("{conversations}{line}\n");
+        let sandbox = Sandbox::with(&[("chats.jsonl", text.as_bytes())]);
+        let ran = sandbox.run(&["eval", "criteria", "chats.jsonl"]);
+        assert_eq!((ran.exit, ran.out.as_str()), (2, ""), "{name}");
+        let _ = writeln!(shown, "# {name}\n{}", ran.err);
+    }
+    for args in [
+        &["--share", "0.8"][..],
+        &["--share", "80,2k"],
+        &["--share", "-5"],
+        &["--share", "101%"],
+    ] {
+        let ran = criteria(&conversations, args);
+        assert_eq!((ran.exit, ran.out.as_str()), (2, ""), "{args:?}");
+        let _ = writeln!(shown, "# {}\n{}", args.join(" "), ran.err);
+    }
+    insta::assert_snapshot!("criteria_errors", shown);
 }

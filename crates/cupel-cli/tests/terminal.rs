@@ -80,6 +80,10 @@ fn sandbox() -> Sandbox {
         ("chats.jsonl", chats.as_bytes()),
         ("items.json", wide_items().as_bytes()),
         ("runs.jsonl", runs.as_bytes()),
+        (
+            "conversations.jsonl",
+            crate::eval::conversations().as_bytes(),
+        ),
         ("policy.toml", &policy),
     ])
 }
@@ -154,6 +158,7 @@ const HUMAN: &[&[&str]] = &[
     &["policy", "list"],
     &["policy", "check", "policy.toml"],
     &["eval", "agent", "runs.jsonl", "--budget", "60,120"],
+    &["eval", "criteria", "conversations.jsonl"],
     &[
         "eval",
         "questions.jsonl",
@@ -277,6 +282,7 @@ fn subcommands() -> Vec<Vec<String>> {
         ["policy", "check"],
         ["policy", "schema"],
         ["eval", "agent"],
+        ["eval", "criteria"],
         ["eval", "tune"],
     ] {
         commands.push(nested.map(str::to_owned).to_vec());

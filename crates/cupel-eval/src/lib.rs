@@ -5,6 +5,8 @@
 //!   setting on other transcripts.
 //! - **Replay** ([`replay()`]): trims the history before each answer of recorded agent runs and measures the
 //!   windows.
+//! - **Criteria** ([`criteria()`]): trims conversations to a share of their size and measures what the window keeps of
+//!   the criterion of a good answer.
 //!
 //! Every value is an [`Estimate`]: it has a 95 % bootstrap interval. The measures themselves are pure functions
 //! in [`recall`] and [`metric`]. `docs/relevance.md` and `docs/agents.md` of the repository define them.
@@ -39,6 +41,8 @@
 //! ```
 
 mod bootstrap;
+mod conversation;
+mod criteria;
 mod dataset;
 mod evidence;
 pub mod metric;
@@ -52,6 +56,11 @@ mod search;
 mod tally;
 
 pub use bootstrap::{Estimate, SAMPLES};
+pub use conversation::{
+    CONVERSATION_FORMAT, Conversation, ConversationError, CriterionProblem, Term, criterion_recall,
+    parse_conversations, words,
+};
+pub use criteria::{CriteriaError, CriteriaReport, CriteriaRow, InvalidShare, Share, criteria};
 pub use dataset::{
     Dataset, DatasetError, DatasetProblem, DatasetSize, LINE_FORMAT, Question, Transcript,
 };
@@ -66,7 +75,7 @@ pub use runs::{RunsError, parse_runs};
 pub use search::{
     Axis, Grid, GridError, Objective, Overlap, Setting, Trial, TuneError, Tuned, Tuning,
 };
-pub use tally::{ReplayEstimates, ReplayMeasure};
+pub use tally::{CriteriaMeasure, Estimates, Measures, ReplayMeasure};
 
 /// Compiles and runs the example of the README.
 #[cfg(doctest)]

@@ -22,11 +22,11 @@ use crate::metric::{self, Author, Continuation, Message, Window};
 use crate::parallel;
 use crate::price::{Billing, Prices};
 use crate::progress::{Progress, Stopped};
-use crate::tally::{ReplayEstimates, ReplayMeasure, Tally};
+use crate::tally::{Estimates, ReplayMeasure, Sums};
 
 /// The prices of the measures without a bill of their own: a token that is read from the cache costs a tenth, as
 /// Anthropic and OpenAI charge for most models, and writing is free.
-const PLAIN: Prices = Prices {
+pub(crate) const PLAIN: Prices = Prices {
     read: 0.1,
     write: 1.0,
 };
@@ -60,7 +60,7 @@ impl Method {
     }
 
     /// Starts a run.
-    fn start(&self) -> Trimmer<'_> {
+    pub(crate) fn start(&self) -> Trimmer<'_> {
         match self {
             Self::Suffix => Trimmer::Suffix,
             Self::Fit(policy) => Trimmer::Fit(&policy.policy),
@@ -106,7 +106,7 @@ pub struct ReplayRow {
     pub steps: usize,
     /// The measures.
     #[serde(flatten)]
-    pub estimates: ReplayEstimates,
+    pub estimates: Estimates<ReplayMeasure>,
 }
 
 /// Why a replay has no result.
@@ -189,7 +189,7 @@ pub fn replay(
             state: setting.method.has_state(),
             trimmed: tallies.iter().map(|tally| tally.trimmed).sum(),
             steps: tallies.iter().map(|tally| tally.steps).sum(),
-            estimates: ReplayEstimates::of(&tallies),
+            estimates: Estimates::of(&tallies.iter().map(|tally| &tally.sums).collect::<Vec<_>>()),
         }
     });
     Ok(ReplayReport {
@@ -206,7 +206,7 @@ pub fn replay(
 
 /// The runs per thread in a chunk. Runs differ in length, so with one run per thread most threads would wait for
 /// the longest run.
-const RUNS_PER_THREAD: usize = 4;
+pub(crate) const RUNS_PER_THREAD: usize = 4;
 
 /// A method and its budget.
 struct Setting<'m> {
@@ -215,58 +215,90 @@ struct Setting<'m> {
 }
 
 /// A [`Method`] in a run.
-enum Trimmer<'a> {
+pub(crate) enum Trimmer<'a> {
     Suffix,
     Fit(&'a Policy),
     Session(Box<Fitter>),
 }
 
 impl Trimmer<'_> {
-    /// Trims a history to a budget for the whole request.
+    /// Returns the window of a history at a budget for the whole request, as it is written and read again, not as it
+    /// was planned. `None` if the history cannot be trimmed to the budget.
+    ///
+    /// # Errors
+    ///
+    /// A window that cannot be parsed.
+    pub(crate) fn window(
+        &mut self,
+        history: &History,
+        budget: i64,
+        counter: &dyn TokenCounter,
+    ) -> Result<Option<Trimmed>, ChatError> {
+        let Ok((text, origins)) = self.trim(history, budget, counter) else {
+            return Ok(None);
+        };
+        let request = match &origins[..] {
+            // A text with one message per line and no message is no chat.
+            [] => Request {
+                messages: Vec::new(),
+                overhead: history.request.overhead,
+            },
+            _ => History::parse(&text, &history.chat, counter)?.request,
+        };
+        debug_assert_eq!(origins.len(), request.messages.len());
+        Ok(Some(Trimmed { request, origins }))
+    }
+
+    /// Trims a history. Returns the request as written, and the position of each message in the history; `None` for
+    /// an added message.
     fn trim(
         &mut self,
         history: &History,
         budget: i64,
         counter: &dyn TokenCounter,
-    ) -> Result<Trimmed, FitError> {
+    ) -> Result<(String, Vec<Option<usize>>), FitError> {
         let chat = &history.chat;
         let limits = ContextBudget::with_target(budget, budget).map_err(FitError::Policy)?;
         match self {
             Self::Suffix => {
                 let kept = suffix(history, budget);
-                Ok(Trimmed {
-                    text: chat.write(&kept),
-                    origins: kept.into_iter().map(Some).collect(),
-                })
+                let text = chat.write(&kept);
+                Ok((text, kept.into_iter().map(Some).collect()))
             }
-            Self::Fit(policy) => Ok(Trimmed::of(&chat.fit(policy, &limits, counter)?)),
+            Self::Fit(policy) => Ok(written(&chat.fit(policy, &limits, counter)?)),
             Self::Session(fitter) => {
                 let window = fitter.fit(chat, &limits, counter)?;
-                Ok(Trimmed::of(&window.fitted))
+                Ok(written(&window.fitted))
             }
         }
     }
 }
 
-/// A trimmed request as written.
-struct Trimmed {
-    text: String,
+/// Returns a fitted chat as written, and the positions of its messages in the history.
+fn written(fitted: &Fitted<'_>) -> (String, Vec<Option<usize>>) {
+    // A marker that is merged into a kept message adds none.
+    let added = fitted.markers.iter().filter(|it| it.merged_into.is_none());
+    let mut markers = added.peekable();
+    let origins = fitted.kept.iter().flat_map(|&index| {
+        let marker = markers.next_if(|marker| marker.before == index);
+        marker.map(|_| None).into_iter().chain([Some(index)])
+    });
+    let origins = origins.collect();
+    (fitted.to_json(), origins)
+}
+
+/// A trimmed request.
+pub(crate) struct Trimmed {
+    pub(crate) request: Request,
     /// The position of each message in the history; `None` for an added message.
-    origins: Vec<Option<usize>>,
+    pub(crate) origins: Vec<Option<usize>>,
 }
 
 impl Trimmed {
-    fn of(fitted: &Fitted<'_>) -> Self {
-        // A marker that is merged into a kept message adds none.
-        let added = fitted.markers.iter().filter(|it| it.merged_into.is_none());
-        let mut markers = added.peekable();
-        let origins = fitted.kept.iter().flat_map(|&index| {
-            let marker = markers.next_if(|marker| marker.before == index);
-            marker.map(|_| None).into_iter().chain([Some(index)])
-        });
-        Self {
-            origins: origins.collect(),
-            text: fitted.to_json(),
+    pub(crate) fn window(&self) -> Window<'_> {
+        Window {
+            messages: &self.request.messages,
+            origins: self.origins.clone(),
         }
     }
 }
@@ -313,15 +345,19 @@ fn suffix(history: &History, budget: i64) -> Vec<usize> {
 }
 
 /// The messages before an answer.
-struct History {
+pub(crate) struct History {
     chat: Chat,
     candidates: Vec<ContextItem>,
-    request: Request,
+    pub(crate) request: Request,
 }
 
 impl History {
     /// Parses a text of the same format and layout as a chat.
-    fn parse(text: &str, like: &Chat, counter: &dyn TokenCounter) -> Result<Self, ChatError> {
+    pub(crate) fn parse(
+        text: &str,
+        like: &Chat,
+        counter: &dyn TokenCounter,
+    ) -> Result<Self, ChatError> {
         let chat = Chat::parse_at(text, like.parsed_at(), Some(like.shape()))?;
         let candidates = chat.candidates(counter);
         let messages = chat.messages().zip(&candidates);
@@ -359,13 +395,14 @@ impl History {
 }
 
 /// A request as the measures see it.
-struct Request {
-    messages: Vec<Message>,
+#[derive(Clone)]
+pub(crate) struct Request {
+    pub(crate) messages: Vec<Message>,
     overhead: i64,
 }
 
 impl Request {
-    fn body_tokens(&self) -> i64 {
+    pub(crate) fn body_tokens(&self) -> i64 {
         metric::body_tokens(&self.messages)
     }
 
@@ -374,10 +411,27 @@ impl Request {
         self.tokens().saturating_sub(self.body_tokens())
     }
 
-    fn tokens(&self) -> i64 {
+    pub(crate) fn tokens(&self) -> i64 {
         let messages = metric::sum(self.messages.iter());
         self.overhead.saturating_add(messages)
     }
+
+    /// Returns the tokens that a provider's cache has of the request after this one. Tools and parameters are the same
+    /// in all requests of a run, and come first.
+    pub(crate) fn reused(&self, next: &Self) -> i64 {
+        let prefix = metric::shared_prefix(&self.messages, &next.messages);
+        self.overhead.saturating_add(prefix)
+    }
+}
+
+/// What a run adds to the sums of a setting.
+#[derive(Default)]
+struct Tally {
+    /// The requests whose history exceeds the budget.
+    trimmed: usize,
+    /// The trimmed requests whose answer has evidence.
+    steps: usize,
+    sums: Sums<ReplayMeasure>,
 }
 
 /// What a run adds to the sums.
@@ -409,11 +463,6 @@ fn replay_run(
     let (mut requests, mut timed, mut expired) = (0, 0, 0);
     let mut before = Untrimmed::default();
     for answer in answers(run) {
-        // Nothing can be trimmed before the first message of another role. A text with one message per line and no
-        // message is no chat.
-        if (0..answer.start).all(|index| run.message(index).role() == Role::System) {
-            continue;
-        }
         requests += 1;
         let kept: Vec<usize> = (0..answer.start).collect();
         let history = History::parse(&run.write(&kept), run, &counter)?;
@@ -466,10 +515,15 @@ struct Untrimmed {
     time: Option<DateTime<Utc>>,
 }
 
-/// Returns the answers of the model: the longest runs of assistant messages.
-fn answers(run: &Chat) -> impl Iterator<Item = Range<usize>> {
-    let is_answer = |index: usize| run.message(index).role() == Role::Assistant;
-    let starts = (0..run.len()).filter(move |&at| is_answer(at) && (at == 0 || !is_answer(at - 1)));
+/// Returns the answers of the model, the longest runs of assistant messages, to any other messages. Nothing can be
+/// trimmed before the first message that is not a system message, and a text with one message per line and no message
+/// is no chat.
+pub(crate) fn answers(run: &Chat) -> impl Iterator<Item = Range<usize>> {
+    let role = |index: usize| run.message(index).role();
+    let is_answer = move |index: usize| role(index) == Role::Assistant;
+    let body = (0..run.len()).position(|index| role(index) != Role::System);
+    let body = body.unwrap_or(run.len());
+    let starts = (body + 1..run.len()).filter(move |&at| is_answer(at) && !is_answer(at - 1));
     starts.map(move |start| {
         let end = (start..run.len()).find(|&index| !is_answer(index));
         start..end.unwrap_or(run.len())
@@ -505,20 +559,10 @@ struct Session<'a> {
 
 /// A request that was sent.
 struct Sent {
-    request: Request,
-    origins: Vec<Option<usize>>,
+    trimmed: Trimmed,
     /// The messages of the history that it was trimmed from.
     history: usize,
     time: Option<DateTime<Utc>>,
-}
-
-impl Sent {
-    fn window(&self) -> Window<'_> {
-        Window {
-            messages: &self.request.messages,
-            origins: self.origins.clone(),
-        }
-    }
 }
 
 impl<'a> Session<'a> {
@@ -534,66 +578,57 @@ impl<'a> Session<'a> {
 
     /// Trims the history, and measures the window if the history exceeds the budget.
     fn request(&mut self, step: &Step, counter: &dyn TokenCounter) -> Result<(), ChatError> {
-        let History { chat, request, .. } = &step.history;
+        let request = &step.history.request;
         // A request within the budget is not measured, but it is sent: a session decides from it, and the next
         // request may reuse its prefix.
         let is_trimmed = request.body_tokens() > self.budget;
         let budget = self.budget.saturating_add(request.fixed_tokens());
-        let trimmed = self.trimmer.trim(&step.history, budget, counter);
+        let trimmed = self.trimmer.window(&step.history, budget, counter)?;
         if is_trimmed {
             self.tally.trimmed += 1;
-            self.tally.count(ReplayMeasure::Failed, trimmed.is_err());
+            let has_failed = trimmed.is_none();
+            self.tally.sums.count(ReplayMeasure::Failed, has_failed);
         }
         // A request that cannot be trimmed is not sent. Its recall is 0, and the measures of a window do not apply.
-        let Ok(Trimmed { text, origins }) = trimmed else {
+        let Some(trimmed) = trimmed else {
             self.add_recall(step, is_trimmed, 0.0, 0.0);
             return Ok(());
         };
-        let sent = match &origins[..] {
-            // A text with one message per line and no message is no chat.
-            [] => Request {
-                messages: Vec::new(),
-                overhead: request.overhead,
-            },
-            // The window is measured as it is written, not as it was planned.
-            _ => History::parse(&text, chat, counter)?.request,
-        };
-        debug_assert_eq!(origins.len(), sent.messages.len());
-        let sent = Sent {
-            request: sent,
-            origins,
-            history: request.messages.len(),
-            time: step.time,
-        };
         let evidence = &step.evidence;
-        let window = sent.window();
+        let window = trimmed.window();
         let grounded = metric::grounding_recall(evidence, &window);
         let supported = metric::supported_recall(evidence, &request.messages, &window);
         self.add_recall(step, is_trimmed, grounded, supported);
         if is_trimmed {
-            self.measure_prefix(&sent, step);
-            self.measure_window(&sent, step);
+            self.measure_prefix(&trimmed.request, step);
+            self.measure_window(&trimmed, step);
         }
-        self.previous = Some(sent);
+        self.previous = Some(Sent {
+            history: request.messages.len(),
+            time: step.time,
+            trimmed,
+        });
         Ok(())
     }
 
     fn add_recall(&mut self, step: &Step, is_trimmed: bool, grounded: f64, supported: f64) {
         if is_trimmed && !step.evidence.is_empty() {
             self.tally.steps += 1;
-            self.tally.add(ReplayMeasure::Grounding, grounded, 1.0);
-            self.tally.add(ReplayMeasure::Supported, supported, 1.0);
+            self.tally.sums.add(ReplayMeasure::Grounding, grounded, 1.0);
+            self.tally
+                .sums
+                .add(ReplayMeasure::Supported, supported, 1.0);
         }
     }
 
-    fn measure_window(&mut self, sent: &Sent, step: &Step) {
-        let tally = &mut self.tally;
+    fn measure_window(&mut self, sent: &Trimmed, step: &Step) {
+        let sums = &mut self.tally.sums;
         let (window, history) = (sent.window(), &step.history.request.messages);
         let (body, budget) = (sent.request.body_tokens(), self.budget);
-        tally.add(ReplayMeasure::Fill, body as f64, budget as f64);
+        sums.add(ReplayMeasure::Fill, body as f64, budget as f64);
         if !step.lines.is_empty() {
             let lines = metric::grounding_recall(&step.lines, &window);
-            tally.add(ReplayMeasure::Lines, lines, 1.0);
+            sums.add(ReplayMeasure::Lines, lines, 1.0);
         }
         let messages = window.messages;
         for (measure, is_fault) in [
@@ -609,33 +644,31 @@ impl<'a> Session<'a> {
                 metric::breaks_alternation(history, &window),
             ),
         ] {
-            tally.count(measure, is_fault);
+            sums.count(measure, is_fault);
         }
         if let Some(previous) = &self.previous {
-            let before = previous.window();
+            let before = previous.trimmed.window();
             let next = Continuation::of(history, previous.history, &before, &window);
-            tally.count(ReplayMeasure::Prefix, next.is_broken);
-            tally.count(ReplayMeasure::Longer, next.is_longer);
+            sums.count(ReplayMeasure::Prefix, next.is_broken);
+            sums.count(ReplayMeasure::Longer, next.is_longer);
         }
     }
 
-    fn measure_prefix(&mut self, sent: &Sent, step: &Step) {
-        let sent = &sent.request;
+    fn measure_prefix(&mut self, sent: &Request, step: &Step) {
         let (mut cached, mut cached_body, mut billed_body) = (0, 0, 0);
-        if let Some(Sent { request, time, .. }) = &self.previous {
+        if let Some(previous) = &self.previous {
+            let request = &previous.trimmed.request;
             let body = metric::shared_body(&request.messages, &sent.messages);
-            let prefix = metric::shared_prefix(&request.messages, &sent.messages);
-            // Tools and parameters are the same in all requests of a run, and come first in a provider's cache.
-            cached = request.overhead.saturating_add(prefix);
+            cached = request.reused(sent);
             cached_body = body;
-            if !self.billing.is_expired(*time, step.time) {
+            if !self.billing.is_expired(previous.time, step.time) {
                 billed_body = body;
             }
             for (measure, shared, all) in [
                 (ReplayMeasure::BodyReuse, body, request.body_tokens()),
                 (ReplayMeasure::RequestReuse, cached, request.tokens()),
             ] {
-                self.tally.add(measure, shared as f64, all as f64);
+                self.tally.sums.add(measure, shared as f64, all as f64);
             }
         }
         let (fixed, body) = (sent.fixed_tokens(), sent.body_tokens());
@@ -647,19 +680,19 @@ impl<'a> Session<'a> {
             (ReplayMeasure::Bill, bill, step.bill),
             (ReplayMeasure::FullBill, full_bill, step.full_bill),
         ] {
-            self.tally.add(measure, price, untrimmed);
+            self.tally.sums.add(measure, price, untrimmed);
         }
     }
 }
 
 /// A counter that counts each text once: the histories of a run have most texts in common.
-struct Memo<'c> {
+pub(crate) struct Memo<'c> {
     counter: &'c dyn TokenCounter,
     known: Mutex<HashMap<String, i64>>,
 }
 
 impl<'c> Memo<'c> {
-    fn new(counter: &'c dyn TokenCounter) -> Self {
+    pub(crate) fn new(counter: &'c dyn TokenCounter) -> Self {
         Self {
             counter,
             known: Mutex::default(),

@@ -50,22 +50,43 @@ impl std::error::Error for RunsError {}
 /// # Ok::<(), cupel_eval::RunsError>(())
 /// ```
 pub fn parse_runs(text: &str, at: &str, shape: Option<Shape>) -> Result<Vec<Chat>, RunsError> {
+    let runs = parse_each(text, at, shape)?;
+    Ok(runs.into_iter().map(|(_, chat)| chat).collect())
+}
+
+/// As [`parse_runs`], with the text of each run.
+pub(crate) fn parse_each<'t>(
+    text: &'t str,
+    at: &str,
+    shape: Option<Shape>,
+) -> Result<Vec<(&'t str, Chat)>, RunsError> {
     let chats = match Chats::find(text, at) {
         Some(chats) => chats.iter().map(|(_, chat)| chat).collect(),
         None => lists(text).unwrap_or_else(|| vec![text]),
     };
-    let run = |chat: &str| {
-        let start = chat.as_ptr().addr() - text.as_ptr().addr();
-        let chat = Chat::parse_at(chat, at, shape);
-        let chat = chat.map_err(|error| RunsError::Chat(moved(error, &text[..start])))?;
+    let run = |run: &'t str| {
+        let chat = Chat::parse_at(run, at, shape);
+        let chat = chat.map_err(|error| RunsError::Chat(moved(error, before(text, run))))?;
         match chat.shape() {
             Shape::Items => Err(RunsError::Items {
-                line: lines(&text[..start]) + 1,
+                line: place(text, run).0,
             }),
-            _ => Ok(chat),
+            _ => Ok((run, chat)),
         }
     };
     chats.into_iter().map(run).collect()
+}
+
+/// Returns the text before a slice of it.
+fn before<'t>(text: &'t str, slice: &str) -> &'t str {
+    let start = slice.as_ptr().addr() - text.as_ptr().addr();
+    &text[..start]
+}
+
+/// Returns the line and the column, in characters, of a slice of a text, from 1.
+pub(crate) fn place(text: &str, slice: &str) -> (usize, usize) {
+    let before = before(text, slice);
+    (lines(before) + 1, column(before))
 }
 
 /// Returns the lines if each is the start of a list and there are several: runs that are lists of messages.
@@ -80,12 +101,17 @@ fn lines(text: &str) -> usize {
     text.matches('\n').count()
 }
 
+/// Returns the column after the last line of a text, from 1.
+fn column(text: &str) -> usize {
+    let line = text.rsplit('\n').next().unwrap_or_default();
+    line.trim_start_matches('\u{feff}').chars().count() + 1
+}
+
 /// Returns the error of a part of a text with its place in the whole text.
 fn moved(mut error: ChatError, before: &str) -> ChatError {
     let place = &mut error.place;
     if place.line == 1 {
-        let line = before.rsplit('\n').next().unwrap_or_default();
-        place.column += line.trim_start_matches('\u{feff}').chars().count();
+        place.column += column(before) - 1;
     }
     place.line += lines(before);
     place.offset += before.len();

@@ -1,10 +1,22 @@
-//! Sums of the measures over requests, and their bootstrap intervals over runs.
+//! Sums of measures, and their bootstrap intervals over runs or conversations.
 
-use std::array;
+use std::marker::PhantomData;
 
 use serde::{Serialize, Serializer};
 
 use crate::bootstrap::{Estimate, Resamples};
+
+/// The measures of an evaluation, each the ratio of two sums.
+pub trait Measures: Copy + 'static {
+    /// All measures in the order of the answer, which is that of their positions.
+    const ALL: &'static [Self];
+
+    /// Returns the position in [`ALL`](Self::ALL).
+    fn position(self) -> usize;
+
+    /// Returns the name in JSON.
+    fn name(self) -> &'static str;
+}
 
 /// A measure of a replay: the ratio of two sums over the requests of all runs. `docs/agents.md` of the repository
 /// defines each.
@@ -47,9 +59,8 @@ pub enum ReplayMeasure {
     Failed,
 }
 
-impl ReplayMeasure {
-    /// All measures in the order of the answer, which is that of their positions.
-    pub const ALL: [Self; 17] = [
+impl Measures for ReplayMeasure {
+    const ALL: &'static [Self] = &[
         Self::Grounding,
         Self::Supported,
         Self::Lines,
@@ -69,8 +80,11 @@ impl ReplayMeasure {
         Self::Failed,
     ];
 
-    /// Returns the name in JSON.
-    pub fn name(self) -> &'static str {
+    fn position(self) -> usize {
+        self as usize
+    }
+
+    fn name(self) -> &'static str {
         match self {
             Self::Grounding => "grounding_recall",
             Self::Supported => "supported_recall",
@@ -93,40 +107,74 @@ impl ReplayMeasure {
     }
 }
 
+/// A measure of the windows of conversations: the ratio of two sums. `docs/agents.md` of the repository defines each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CriteriaMeasure {
+    /// The share, by weight, of the criterion's terms that the last window contains.
+    Recall,
+    /// The tokens of the last window over the budget.
+    Fill,
+    /// The price of all requests over their price without trimming.
+    Bill,
+    /// The share of conversations whose last window has no message.
+    Failed,
+}
+
+impl Measures for CriteriaMeasure {
+    const ALL: &'static [Self] = &[Self::Recall, Self::Fill, Self::Bill, Self::Failed];
+
+    fn position(self) -> usize {
+        self as usize
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Recall => "criterion_recall",
+            Self::Fill => "fill",
+            Self::Bill => "bill",
+            Self::Failed => "failed",
+        }
+    }
+}
+
 /// The values of all measures. Serialized, it is an object by the measures' names.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ReplayEstimates([Option<Estimate>; ReplayMeasure::ALL.len()]);
+#[derive(Debug, Clone, PartialEq)]
+pub struct Estimates<M> {
+    /// By position.
+    values: Vec<Option<Estimate>>,
+    measures: PhantomData<M>,
+}
 
-impl ReplayEstimates {
-    /// Computes the estimates by the bootstrap over runs.
-    pub(crate) fn of(runs: &[&Tally]) -> Self {
-        let samples = Resamples::new(runs.len());
-        Self(array::from_fn(|measure| {
-            samples.estimate(|drawn| ratio(runs, drawn, measure))
-        }))
+impl<M: Measures> Estimates<M> {
+    /// Computes the estimates by the bootstrap over units.
+    pub(crate) fn of(units: &[&Sums<M>]) -> Self {
+        let samples = Resamples::new(units.len());
+        let estimate = |&measure| samples.estimate(|drawn| ratio(units, drawn, measure));
+        Self {
+            values: M::ALL.iter().map(estimate).collect(),
+            measures: PhantomData,
+        }
     }
 
-    /// Returns the value of a measure; `None` if no request has it.
-    pub fn get(&self, measure: ReplayMeasure) -> Option<Estimate> {
-        self.0[measure as usize]
+    /// Returns the value of a measure; `None` if nothing has it.
+    pub fn get(&self, measure: M) -> Option<Estimate> {
+        self.values[measure.position()]
     }
 }
 
-impl Serialize for ReplayEstimates {
+impl<M: Measures> Serialize for Estimates<M> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let measures = ReplayMeasure::ALL.into_iter();
-        serializer.collect_map(measures.map(|measure| (measure.name(), self.get(measure))))
+        let measures = M::ALL.iter();
+        serializer.collect_map(measures.map(|&measure| (measure.name(), self.get(measure))))
     }
 }
 
-/// The sums of one run under one setting.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Tally {
-    /// The requests whose history exceeds the budget.
-    pub(crate) trimmed: usize,
-    /// The trimmed requests whose answer has evidence.
-    pub(crate) steps: usize,
-    sums: [Ratio; ReplayMeasure::ALL.len()],
+/// The sums of one unit, such as a run, under one setting.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Sums<M> {
+    /// By position.
+    ratios: Vec<Ratio>,
+    measures: PhantomData<M>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -135,23 +183,34 @@ struct Ratio {
     denominator: f64,
 }
 
-impl Tally {
+impl<M: Measures> Sums<M> {
     /// Adds to the two sums of a measure.
-    pub(crate) fn add(&mut self, measure: ReplayMeasure, part: f64, whole: f64) {
-        let sum = &mut self.sums[measure as usize];
+    pub(crate) fn add(&mut self, measure: M, part: f64, whole: f64) {
+        let sum = &mut self.ratios[measure.position()];
         sum.numerator += part;
         sum.denominator += whole;
     }
 
     /// Adds a request to a measure that is a share of requests.
-    pub(crate) fn count(&mut self, measure: ReplayMeasure, counts: bool) {
+    pub(crate) fn count(&mut self, measure: M, counts: bool) {
         self.add(measure, f64::from(u8::from(counts)), 1.0);
     }
 }
 
-/// Returns the ratio of the sums over the drawn runs; `None` for a denominator of zero.
-fn ratio(runs: &[&Tally], drawn: &[usize], measure: usize) -> Option<f64> {
-    let sums = drawn.iter().map(|&run| runs[run].sums[measure]);
+impl<M: Measures> Default for Sums<M> {
+    fn default() -> Self {
+        Self {
+            ratios: vec![Ratio::default(); M::ALL.len()],
+            measures: PhantomData,
+        }
+    }
+}
+
+/// Returns the ratio of the sums over the drawn units; `None` for a denominator of zero.
+fn ratio<M: Measures>(units: &[&Sums<M>], drawn: &[usize], measure: M) -> Option<f64> {
+    let sums = drawn
+        .iter()
+        .map(|&unit| units[unit].ratios[measure.position()]);
     let (numerator, denominator) = sums.fold((0.0, 0.0), |(numerator, denominator), sum| {
         (numerator + sum.numerator, denominator + sum.denominator)
     });
@@ -162,34 +221,38 @@ fn ratio(runs: &[&Tally], drawn: &[usize], measure: usize) -> Option<f64> {
 mod tests {
     use super::*;
 
-    fn tally(numerator: f64, denominator: f64) -> Tally {
-        let mut tally = Tally::default();
-        tally.add(ReplayMeasure::Cost, numerator, denominator);
-        tally
+    fn run(numerator: f64, denominator: f64) -> Sums<ReplayMeasure> {
+        let mut sums = Sums::default();
+        sums.add(ReplayMeasure::Cost, numerator, denominator);
+        sums
     }
 
-    fn cost(runs: &[Tally]) -> Option<Estimate> {
-        let runs: Vec<&Tally> = runs.iter().collect();
-        ReplayEstimates::of(&runs).get(ReplayMeasure::Cost)
+    fn cost(runs: &[Sums<ReplayMeasure>]) -> Option<Estimate> {
+        let runs: Vec<_> = runs.iter().collect();
+        Estimates::of(&runs).get(ReplayMeasure::Cost)
     }
 
     #[test]
     fn measures_are_in_the_order_of_their_positions() {
-        for (position, measure) in ReplayMeasure::ALL.into_iter().enumerate() {
-            assert_eq!(measure as usize, position);
+        fn check<M: Measures>() {
+            for (position, measure) in M::ALL.iter().enumerate() {
+                assert_eq!(measure.position(), position);
+            }
         }
+        check::<ReplayMeasure>();
+        check::<CriteriaMeasure>();
     }
 
     #[test]
     fn the_value_is_the_ratio_of_the_sums() {
-        let estimate = cost(&[tally(1.0, 2.0), tally(2.0, 10.0)]).expect("two runs");
+        let estimate = cost(&[run(1.0, 2.0), run(2.0, 10.0)]).expect("two runs");
         assert_eq!(estimate.value, 0.25);
         assert_eq!((estimate.low, estimate.high), (0.2, 0.5));
     }
 
     #[test]
     fn a_measure_without_requests_has_no_estimate() {
-        assert_eq!(cost(&[tally(0.0, 0.0)]), None);
+        assert_eq!(cost(&[run(0.0, 0.0)]), None);
         assert_eq!(cost(&[]), None);
     }
 }

@@ -17,7 +17,7 @@ use cupel_eval::{
 use serde_json::json;
 
 /// Counts words.
-struct Words;
+pub(crate) struct Words;
 
 impl TokenCounter for Words {
     fn count(&self, text: &str) -> i64 {

@@ -1,6 +1,7 @@
 //! The integration tests in one binary.
 
 mod bills;
+mod criteria;
 mod custom;
 mod datasets;
 mod replays;

@@ -3,18 +3,17 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use cupel_app::{Error, Fault, NamedPolicy, Source};
+use cupel_app::Source;
 use cupel_chat::Chat;
-use cupel_eval::{Billing, EvalPolicy, Method, Prices, ReplayError, RunsError, parse_runs, replay};
+use cupel_eval::{Billing, Prices, ReplayError, parse_runs, replay};
 
+use super::method::{MethodArgs, runs_failure};
 use super::{observed, stopped, table};
 use crate::budget::tokens;
 use crate::counting::ChatArgs;
 use crate::failure::{Exit, Failure};
 use crate::input;
 use crate::output::Output;
-use crate::task::find_policy;
-use crate::trimming::TrimmingArgs;
 
 /// Replay recorded agent runs and measure their windows
 ///
@@ -33,24 +32,14 @@ pub(super) struct Agent {
     #[arg(long, value_name = "TOKENS", value_parser = tokens, value_delimiter = ',', required = true)]
     budget: Vec<i64>,
 
-    /// Policies: presets, files, or `suffix`, the newest messages that fit
-    ///
-    /// Default: `suffix` and `agent`, or `session` with --state.
-    #[arg(long, value_name = "NAME|FILE", value_delimiter = ',')]
-    policy: Vec<String>,
-
-    /// Remember decisions from request to request, as `cupel fit --state` does
-    #[arg(long)]
-    state: bool,
+    #[command(flatten)]
+    method: MethodArgs,
 
     #[command(flatten)]
     billing: BillingArgs,
 
     #[command(flatten)]
     chat: ChatArgs,
-
-    #[command(flatten)]
-    trimming: TrimmingArgs,
 }
 
 /// How the full bill is computed.
@@ -111,7 +100,7 @@ A line: {\"id\": \"run-1\", \"messages\": [...]}";
 
 impl Agent {
     pub(super) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
-        let methods = self.methods()?;
+        let methods = self.method.methods()?;
         let counter = self.chat.counter().counter(None, None)?;
         let source = input::read(&self.runs)?;
         let runs = self.read(&source)?;
@@ -134,39 +123,11 @@ impl Agent {
         Ok(Exit::Success)
     }
 
-    fn methods(&self) -> Result<Vec<Method>, Failure> {
-        let method = if self.state {
-            Method::Session
-        } else {
-            Method::Fit
-        };
-        let method = |policy: NamedPolicy| {
-            let NamedPolicy { name, policy } = self.trimming.options.apply(policy)?;
-            Ok(method(EvalPolicy::new(name, policy)))
-        };
-        if self.policy.is_empty() {
-            return Ok(vec![Method::Suffix, method(NamedPolicy::for_chats())?]);
-        }
-        let policies = self.policy.iter().map(|name| match name.as_str() {
-            Method::SUFFIX => Ok(Method::Suffix),
-            name => find_policy(name).and_then(method),
-        });
-        policies.collect()
-    }
-
     fn read(&self, source: &Source) -> Result<Vec<Chat>, Failure> {
         let args = &self.chat.read;
         let at = args.at.as_deref().unwrap_or_default();
-        parse_runs(&source.text, at, args.shape).map_err(|error| match error {
-            RunsError::Chat(error) => {
-                let place = source.place(error.place.line, error.place.column, error.path.clone());
-                let is_array = false;
-                Error::new(Fault::Chat { error, is_array }).at(place).into()
-            }
-            RunsError::Items { line } => Failure::input("this is not a chat")
-                .at(source.place(line, 1, String::new()))
-                .help(LINE),
-        })
+        let runs = parse_runs(&source.text, at, args.shape);
+        runs.map_err(|error| runs_failure(error, source, LINE))
     }
 }
 

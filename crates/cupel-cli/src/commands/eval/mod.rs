@@ -1,7 +1,9 @@
 //! `cupel eval`: the arguments, files and tables of the measures in the crate `cupel-eval`.
 
 mod agent;
+mod criteria;
 mod evidence;
+mod method;
 mod table;
 mod tune;
 
@@ -14,6 +16,7 @@ use cupel_chat::Encoding;
 use cupel_eval::{Dataset, EvalError, LINE_FORMAT, Progress};
 
 use self::agent::Agent;
+use self::criteria::Criteria;
 use self::evidence::Evidence;
 use self::tune::Tune;
 use crate::failure::{Exit, Failure};
@@ -22,11 +25,11 @@ use crate::output::Output;
 use crate::progress::Meter;
 use crate::text::{counted, grouped_count};
 
-/// Measure policies on questions with evidence, or on agent runs
+/// Measure policies on questions, agent runs or conversations
 ///
 /// Selects for each question of a transcript and measures how much of its evidence is kept, with 95 %
 /// bootstrap intervals over transcripts and paired differences between policies. docs/relevance.md
-/// defines the measures. The subcommands tune a policy and replay agent runs.
+/// defines the measures. The subcommands tune a policy, and replay agent runs and conversations.
 #[derive(Debug, Args)]
 #[command(
     after_help = EXAMPLES,
@@ -49,6 +52,7 @@ Examples:
   cupel eval tune train.jsonl --report val.jsonl --policy mine.toml \\
     --budget 2k --grid scorer.k1=0.5,0.9,1.2
   cupel eval agent runs.jsonl --budget 1000,2000,4000
+  cupel eval criteria conversations.jsonl --share 80,40
 
 A line of questions.jsonl; `evidence` has positions in `items`:
   {\"items\": [{\"content\": \"...\", \"tokens\": 12}, ...],
@@ -57,6 +61,7 @@ A line of questions.jsonl; `evidence` has positions in `items`:
 #[derive(Debug, Subcommand)]
 enum Subject {
     Agent(Agent),
+    Criteria(Criteria),
     Tune(Tune),
 }
 
@@ -64,6 +69,7 @@ impl Eval {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
         match (self.subject, self.evidence) {
             (Some(Subject::Agent(agent)), _) => agent.run(output),
+            (Some(Subject::Criteria(criteria)), _) => criteria.run(output),
             (Some(Subject::Tune(tune)), _) => tune.run(output),
             (None, Some(evidence)) => evidence.run(output),
             (None, None) => Err(Failure::input("missing the file with questions")

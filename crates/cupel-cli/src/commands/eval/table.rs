@@ -1,10 +1,12 @@
-//! The results of a replay as a table.
+//! The results of a replay as a table, and tables with a column per policy.
 
-use cupel_eval::{Billing, Estimate, Prices, ReplayMeasure, ReplayReport, ReplayRow};
+use cupel_eval::{
+    Billing, Estimate, Estimates, Measures, Prices, ReplayMeasure, ReplayReport, ReplayRow,
+};
 
 use super::evidence::percent;
 use crate::failure::Failure;
-use crate::output::{Output, columns, style};
+use crate::output::{self, Output, style};
 use crate::text::{counted, excerpt, grouped, grouped_count, width};
 
 /// Writes a table per budget.
@@ -27,11 +29,11 @@ pub(super) fn write(report: &ReplayReport, output: &mut Output) -> Result<(), Fa
             output.line("")?;
             continue;
         }
-        let room = columns().saturating_sub(LABEL);
-        for rows in rows.chunks((room / CELL).max(1)) {
-            write_block(rows, output)?;
-            output.line("")?;
-        }
+        let columns: Vec<_> = rows
+            .iter()
+            .map(|row| (&*row.policy, row.state, &row.estimates))
+            .collect();
+        write_columns(&columns, self::row, output)?;
     }
     output.finish()?;
     output.note(format_args!(
@@ -70,51 +72,68 @@ fn note_billing(report: &ReplayReport, output: &mut Output) {
     }
 }
 
-/// Returns the label of a measure.
-fn label(measure: ReplayMeasure) -> &'static str {
+/// Returns the label and the unit of a measure.
+fn row(measure: ReplayMeasure) -> (&'static str, Unit) {
     match measure {
-        ReplayMeasure::Grounding => "grounding recall, %",
-        ReplayMeasure::Supported => "supported recall, %",
-        ReplayMeasure::Lines => "lines, %",
-        ReplayMeasure::Fill => "fill, %",
-        ReplayMeasure::BodyReuse => "reuse, body, %",
-        ReplayMeasure::RequestReuse => "reuse, request, %",
-        ReplayMeasure::Cost => "cost / no trimming",
-        ReplayMeasure::Bill => "bill of the body",
-        ReplayMeasure::FullBill => "bill, full",
-        ReplayMeasure::Orphans => "orphans, %",
-        ReplayMeasure::OverBudget => "over budget, %",
-        ReplayMeasure::Mandatory => "mandatory missing, %",
-        ReplayMeasure::Prefix => "broken prefixes, %",
-        ReplayMeasure::Longer => "longer forms, %",
-        ReplayMeasure::Holes => "holes, %",
-        ReplayMeasure::Breaks => "alternation breaks, %",
-        ReplayMeasure::Failed => "failed, %",
+        ReplayMeasure::Grounding => ("grounding recall, %", Unit::Percent),
+        ReplayMeasure::Supported => ("supported recall, %", Unit::Percent),
+        ReplayMeasure::Lines => ("lines, %", Unit::Percent),
+        ReplayMeasure::Fill => ("fill, %", Unit::Percent),
+        ReplayMeasure::BodyReuse => ("reuse, body, %", Unit::Percent),
+        ReplayMeasure::RequestReuse => ("reuse, request, %", Unit::Percent),
+        ReplayMeasure::Cost => ("cost / no trimming", Unit::Factor),
+        ReplayMeasure::Bill => ("bill of the body", Unit::Factor),
+        ReplayMeasure::FullBill => ("bill, full", Unit::Factor),
+        ReplayMeasure::Orphans => ("orphans, %", Unit::Percent),
+        ReplayMeasure::OverBudget => ("over budget, %", Unit::Percent),
+        ReplayMeasure::Mandatory => ("mandatory missing, %", Unit::Percent),
+        ReplayMeasure::Prefix => ("broken prefixes, %", Unit::Percent),
+        ReplayMeasure::Longer => ("longer forms, %", Unit::Percent),
+        ReplayMeasure::Holes => ("holes, %", Unit::Percent),
+        ReplayMeasure::Breaks => ("alternation breaks, %", Unit::Percent),
+        ReplayMeasure::Failed => ("failed, %", Unit::Percent),
     }
+}
+
+/// How a value is written.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Unit {
+    /// A share, in percent.
+    Percent,
+    /// A factor of the price without trimming.
+    Factor,
 }
 
 /// The columns of a label, and of a cell with the space before it.
 const LABEL: usize = 22;
 const CELL: usize = 19;
 
-/// Writes a table with one column per row of results.
-fn write_block(rows: &[ReplayRow], output: &mut Output) -> Result<(), Failure> {
-    let mut header = " ".repeat(LABEL);
-    for row in rows {
-        let state = if row.state { ", state" } else { "" };
-        let name = excerpt(&row.policy, CELL - 2 - state.len());
-        header.push_str(&cell(&(name + state)));
-    }
-    output.line(header.trim_end())?;
-    for measure in ReplayMeasure::ALL {
-        let mut line = format!("{:<LABEL$}", label(measure));
-        for row in rows {
-            let estimate = row.estimates.get(measure);
-            line.push_str(&cell(
-                &estimate.map_or_else(|| "-".to_owned(), |estimate| shown(measure, estimate)),
-            ));
+/// Writes tables with a column per policy, as many as fit the terminal. A column is the name of the policy, whether
+/// it has a state, and its values; `row` is the label and the unit of a measure.
+pub(super) fn write_columns<M: Measures>(
+    columns: &[(&str, bool, &Estimates<M>)],
+    row: fn(M) -> (&'static str, Unit),
+    output: &mut Output,
+) -> Result<(), Failure> {
+    let room = output::columns().saturating_sub(LABEL);
+    for columns in columns.chunks((room / CELL).max(1)) {
+        let mut header = " ".repeat(LABEL);
+        for (policy, has_state, _) in columns {
+            let state = if *has_state { ", state" } else { "" };
+            let name = excerpt(policy, CELL - 2 - state.len());
+            header.push_str(&cell(&(name + state)));
         }
-        output.line(line.trim_end())?;
+        output.line(header.trim_end())?;
+        for &measure in M::ALL {
+            let (label, unit) = row(measure);
+            let mut line = format!("{label:<LABEL$}");
+            for (_, _, estimates) in columns {
+                let shown = estimates.get(measure).map(|value| shown(unit, value));
+                line.push_str(&cell(&shown.unwrap_or_else(|| "-".to_owned())));
+            }
+            output.line(line.trim_end())?;
+        }
+        output.line("")?;
     }
     Ok(())
 }
@@ -125,14 +144,12 @@ fn cell(text: &str) -> String {
     format!("  {text}{}", " ".repeat(padding))
 }
 
-/// Formats a cost as a factor and every other measure in percent.
-fn shown(measure: ReplayMeasure, estimate: Estimate) -> String {
+/// Formats a value and its interval.
+fn shown(unit: Unit, estimate: Estimate) -> String {
     let Estimate { value, low, high } = estimate;
-    let [value, low, high] = [value, low, high].map(|number| match measure {
-        ReplayMeasure::Cost | ReplayMeasure::Bill | ReplayMeasure::FullBill => {
-            format!("{number:.2}")
-        }
-        _ => percent(number),
+    let [value, low, high] = [value, low, high].map(|number| match unit {
+        Unit::Percent => percent(number),
+        Unit::Factor => format!("{number:.2}"),
     });
     format!("{value} [{low}, {high}]")
 }
