@@ -336,7 +336,8 @@ fn criteria(conversations: &str, args: &[&str]) -> Ran {
 /// turn, which does not fit.
 #[test]
 fn criteria_have_a_table_per_share() {
-    let ran = criteria(&conversations(), &["--share", "100,50%"]);
+    let args = ["--share", "100,50%", "--policy", "suffix,newest"];
+    let ran = criteria(&conversations(), &args);
     insta::assert_snapshot!("eval_criteria", format!("{}{}", ran.ok(), ran.err));
     for line in ran.out.lines() {
         assert!(line.chars().count() <= 80, "{line}");
