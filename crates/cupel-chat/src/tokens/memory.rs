@@ -71,9 +71,11 @@ fn keys() -> &'static [u64; 4] {
 
 /// Returns the name that four lanes make.
 fn name(lanes: [u64; 4], keys: &[u64; 4]) -> Name {
+    let left = fold(lanes[0] ^ keys[3], lanes[1] ^ keys[2]);
+    let right = fold(lanes[2] ^ keys[1], lanes[3] ^ keys[0]);
     Name(
-        fold(lanes[0] ^ keys[3], lanes[1] ^ keys[2]) ^ lanes[2].rotate_left(29),
-        fold(lanes[2] ^ keys[1], lanes[3] ^ keys[0]) ^ lanes[0].rotate_left(31),
+        fold(left ^ keys[0], right ^ keys[1]),
+        fold(left.rotate_left(32) ^ keys[2], right ^ keys[3]),
     )
 }
 
