@@ -25,12 +25,12 @@ pub fn default_policy() -> Policy {
 ///
 /// 1. Results that a newer result of the same call (name and arguments) supersedes are shortened to 100 tokens.
 /// 2. Old tool results are shortened to 6,400 tokens, then to half as many again and again, down to 100.
-/// 3. Old assistant texts without tool calls are shortened to 100 tokens, then results and texts to 60,
+/// 3. Old assistant texts without tool calls are shortened to 400, 200 and 100 tokens, then results and texts to 60,
 ///    then texts to 30.
 /// 4. The oldest messages are dropped.
 /// 5. The task and the results of the newest step are shortened.
 ///
-/// The first state that fits is taken.
+/// At each level one message is shortened after the other, oldest first. The first state that fits is taken.
 ///
 /// ```
 /// assert!(!cupel_chat::single_policy().chat().replay);

@@ -82,6 +82,31 @@ fn a_call_that_waits_for_an_approval_stays() {
     }
 }
 
+/// Twelve long answers, and a question about the newest. One token over the budget costs the oldest one a little.
+#[test]
+fn one_token_over_the_budget_costs_one_old_answer() {
+    let mut messages = vec![user("What happened in the first hour?")];
+    for hour in 0..12 {
+        messages.push(answer(&format!("In hour {hour} it rained. ").repeat(80)));
+        messages.push(user("And then?"));
+    }
+    let chat = chat_of(&messages);
+    let all = chat.tokens(&Heuristic);
+    let fitted = chat.fit(&single_policy(), &budget(all - 1), &Heuristic);
+    let fitted = fitted.unwrap();
+    let shortened: Vec<usize> = fitted.shortened.iter().map(|it| it.index).collect();
+    assert_eq!((fitted.dropped.len(), &shortened[..]), (0, &[1][..]));
+    // A request that goes on makes room for the next turn, from the oldest on.
+    let fitted = chat.fit(&default_policy(), &budget(all - 1), &Heuristic);
+    let fitted = fitted.unwrap();
+    let shortened: Vec<usize> = fitted.shortened.iter().map(|it| it.index).collect();
+    assert!(
+        fitted.dropped.is_empty() && shortened.len() <= 4,
+        "{shortened:?}"
+    );
+    assert!(shortened.iter().all(|&index| index < 12), "{shortened:?}");
+}
+
 /// A call that a user turn follows will get no result: the provider rejects it, so it is dropped first.
 #[test]
 fn a_call_that_was_given_up_is_dropped_first() {

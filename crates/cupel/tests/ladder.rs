@@ -330,6 +330,28 @@ fn low_water_marks_shorten_and_drop_further_than_needed() {
 }
 
 #[test]
+fn a_gradual_ladder_shortens_the_lowest_first_and_no_more_than_it_must() {
+    let items: Vec<ContextItem> = (0..3)
+        .map(|_| result(100, &[(50, 50), (20, 20)]).build().unwrap())
+        .collect();
+    let steps = vec![LadderStep::shorten(tool(), [50, 20]), LadderStep::Drop];
+    // Ranks follow the order of the items.
+    check(
+        &LadderSlice::new(steps).with_gradual(true),
+        &items,
+        &[
+            (300, &[Some(100); 3]),
+            (299, &[Some(100), Some(100), Some(50)]),
+            (249, &[Some(100), Some(50), Some(50)]),
+            (199, &[Some(50); 3]),
+            (149, &[Some(50), Some(50), Some(20)]),
+            (60, &[Some(20); 3]),
+            (59, &[Some(20), Some(20), None]),
+        ],
+    );
+}
+
+#[test]
 fn a_mark_of_one_is_the_target_above_2_to_the_53() {
     // The nearest float is 2^53, which leaves no room for the view.
     let target = (1 << 53) + 1;
@@ -501,9 +523,12 @@ mod oracle {
                         let mut state = states.last().unwrap().clone();
                         let before = state.clone();
                         meant.sort_by_key(|&rank| -tokens_of(items, &before, rank));
+                        if !*mandatory {
+                            meant.sort_unstable_by(|a, b| b.cmp(a));
+                        }
                         for rank in meant {
                             cap(items, &mut state, rank, level);
-                            if *mandatory {
+                            if *mandatory || slicer.is_gradual() {
                                 states.push(state.clone());
                             }
                         }
@@ -536,9 +561,12 @@ mod oracle {
                     };
                     for &level in levels {
                         let mut state = states.last().unwrap().clone();
-                        for rank in (0..items.len()).filter(is_superseded) {
+                        for rank in (0..items.len()).rev().filter(is_superseded) {
                             if !is_mandatory(items, rank) {
                                 cap(items, &mut state, rank, level);
+                                if slicer.is_gradual() {
+                                    states.push(state.clone());
+                                }
                             }
                         }
                         states.push(state);
@@ -646,8 +674,10 @@ fn item() -> impl Strategy<Value = ContextItem> {
 
 fn cases(marks: impl Strategy<Value = (f64, f64)>) -> impl Strategy<Value = Case> {
     let items = vec(item(), 0..8);
-    (steps(), marks, 0_i64..60, items).prop_map(|(steps, marks, marker, items)| {
+    let drawn = (steps(), marks, 0_i64..60, any::<bool>(), items);
+    drawn.prop_map(|(steps, marks, marker, gradual, items)| {
         let slicer = LadderSlice::new(steps).with_marker_tokens(marker);
+        let slicer = slicer.with_gradual(gradual);
         Case {
             slicer: slicer.with_marks(marks.0, marks.1).unwrap(),
             items: ranked(&items),

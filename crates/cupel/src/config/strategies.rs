@@ -349,6 +349,8 @@ family! {
             "The share of the target down to which items are dropped once shortening is not enough.";
         marker_tokens: i64 = default(COUNT, Literal::Integer(0)),
             "The tokens reserved for a marker if an item is dropped.";
+        gradual: bool = default(Shape::Bool, Literal::Bool(false)),
+            "Whether items are shortened one at a time, lowest rank first, instead of all at once at each level.";
     }
 
     "choice" Choice ChoiceSlice::from_config

@@ -102,6 +102,7 @@ pub struct LadderSlice {
     shorten_to: f64,
     drop_to: f64,
     marker_tokens: i64,
+    is_gradual: bool,
 }
 
 /// A step of a [`LadderSlice`].
@@ -119,7 +120,8 @@ pub enum LadderStep {
         kind: ContextKind,
         /// Which candidates are capped.
         ///
-        /// `false`: those that are not marked as mandatory, all at once: one state per level. `true`: those
+        /// `false`: those that are not marked as mandatory, all at once: one state per level, or one at a time with
+        /// [`with_gradual`](LadderSlice::with_gradual). `true`: those
         /// that are never dropped (marked with [`MANDATORY`](LadderSlice::MANDATORY) or
         /// [`KEEP`](LadderSlice::KEEP), or in a group with such a candidate), one at a time, most tokens
         /// first, ties by rank: one state per candidate and level. The order is that of the tokens at the
@@ -180,6 +182,7 @@ impl LadderSlice {
             shorten_to: 1.0,
             drop_to: 1.0,
             marker_tokens: 0,
+            is_gradual: false,
         }
     }
 
@@ -226,6 +229,16 @@ impl LadderSlice {
         self
     }
 
+    /// Sets whether a step shortens the candidates that are not mandatory one at a time, lowest rank first, instead of
+    /// all at once: one state per candidate and level. Defaults to `false`.
+    ///
+    /// All at once, ten texts of 500 tokens that exceed a target by one token are ten texts of 100. One at a time, the
+    /// lowest is shortened, and the others stay.
+    pub fn with_gradual(mut self, is_gradual: bool) -> Self {
+        self.is_gradual = is_gradual;
+        self
+    }
+
     /// Replaces the steps.
     pub fn with_steps(mut self, steps: Vec<LadderStep>) -> Self {
         self.steps = steps;
@@ -240,6 +253,11 @@ impl LadderSlice {
     /// Returns the low-water marks of shortening and of dropping.
     pub fn marks(&self) -> (f64, f64) {
         (self.shorten_to, self.drop_to)
+    }
+
+    /// Returns whether candidates are shortened one at a time.
+    pub fn is_gradual(&self) -> bool {
+        self.is_gradual
     }
 
     /// Returns the tokens of a marker.
@@ -426,7 +444,7 @@ impl StateRange {
 
 impl States {
     fn new(slicer: &LadderSlice, ranked: &[ScoredRef<'_>]) -> Self {
-        let mut builder = StatesBuilder::new(slicer.marker_tokens, ranked);
+        let mut builder = StatesBuilder::new(slicer, ranked);
         builder.end_state();
         for step in &slicer.steps {
             match step {
@@ -597,6 +615,7 @@ impl<'s> Cursor<'s> {
 struct StatesBuilder<'r, 'a> {
     ranked: &'r [ScoredRef<'a>],
     marker_tokens: i64,
+    is_gradual: bool,
     forms: Vec<Form>,
     is_mandatory: Vec<bool>,
     /// Whether a candidate is never dropped.
@@ -614,7 +633,7 @@ struct StatesBuilder<'r, 'a> {
 }
 
 impl<'r, 'a> StatesBuilder<'r, 'a> {
-    fn new(marker_tokens: i64, ranked: &'r [ScoredRef<'a>]) -> Self {
+    fn new(slicer: &LadderSlice, ranked: &'r [ScoredRef<'a>]) -> Self {
         let groups = ranks_by_group(ranked);
         let retained = ranked.iter().map(|scored| scored.item.retention());
         let retained: Vec<Retention> = retained.collect();
@@ -634,7 +653,8 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
         let tokens = ranked.iter().map(|scored| i128::from(scored.item.tokens()));
         Self {
             ranked,
-            marker_tokens,
+            marker_tokens: slicer.marker_tokens,
+            is_gradual: slicer.is_gradual,
             forms: vec![Form::Full; ranked.len()],
             is_mandatory,
             is_kept,
@@ -659,7 +679,8 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
             };
             has_role && self.ranked[rank].item.kind() == kind
         };
-        let mut ranks: Vec<usize> = (0..self.ranked.len()).filter(is_capped).collect();
+        // The lowest first.
+        let mut ranks: Vec<usize> = (0..self.ranked.len()).rev().filter(is_capped).collect();
         for &level in levels {
             // Mandatory candidates are cut as little as possible: one at a time, the largest first.
             if mandatory {
@@ -668,7 +689,7 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
             for &rank in &ranks {
                 let form = self.forms[rank].capped(self.ranked[rank].item, level);
                 self.change(rank, form);
-                if mandatory {
+                if mandatory || self.is_gradual {
                     self.end_state();
                 }
             }
@@ -680,10 +701,13 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
     fn supersede(&mut self, levels: &[i64]) {
         let newest = newest_results(self.ranked, |_| true);
         for &level in levels {
-            for (rank, scored) in self.ranked.iter().enumerate() {
+            for (rank, scored) in self.ranked.iter().enumerate().rev() {
                 let is_newest = scored.item.call().is_none_or(|call| newest[call] == rank);
                 if !is_newest && !self.is_mandatory[rank] {
                     self.change(rank, self.forms[rank].capped(scored.item, level));
+                    if self.is_gradual {
+                        self.end_state();
+                    }
                 }
             }
             self.end_state();
@@ -787,6 +811,7 @@ impl Slicer for LadderSlice {
             shorten_to: self.shorten_to,
             drop_to: self.drop_to,
             marker_tokens: self.marker_tokens,
+            gradual: self.is_gradual,
         })
     }
 
@@ -855,8 +880,10 @@ impl LadderSlice {
         shorten_to: f64,
         drop_to: f64,
         marker_tokens: i64,
+        gradual: bool,
     ) -> Result<Self, super::ConfigError> {
         let slicer = Self::new(steps).with_marker_tokens(marker_tokens);
+        let slicer = slicer.with_gradual(gradual);
         let slicer = slicer.with_marks(shorten_to, drop_to);
         slicer.map_err(super::ConfigError::invalid)
     }
