@@ -12,6 +12,7 @@
 //! 4      0 .. 6         0 3 4 5 6      1 and 2 dropped      0 3 4 5
 //! ```
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
@@ -19,6 +20,7 @@ use cupel::config::PolicyConfig;
 use cupel::{ContextBudget, ContextItem, Policy};
 use serde::{Deserialize, Serialize};
 
+use crate::cache::unmarked;
 use crate::candidates::{Base, SessionMemory};
 use crate::chat::Chat;
 use crate::fit::{FitError, Fitted};
@@ -73,7 +75,7 @@ pub struct SessionWindow<'a> {
     pub rebuilt: Option<Rebuilt>,
 }
 
-/// The prefix that a window shares, byte for byte, with the one before it.
+/// The prefix that a window shares with the one before it, byte for byte but for breakpoints of the prompt cache.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[non_exhaustive]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -129,7 +131,7 @@ pub struct FitState {
 /// The decision about one message.
 #[derive(Debug, Clone, PartialEq)]
 struct Remembered {
-    /// The hash of this message and all before it (a hash chain). A decision depends on the
+    /// The hash of this message and all before it (a hash chain), without breakpoints of the prompt cache. A decision depends on the
     /// messages before it, so it holds as long as all of them are the same: the first chain that
     /// differs tells where the history was edited.
     chain: u64,
@@ -145,7 +147,7 @@ pub struct InvalidState(String);
 
 /// The version of the file format. It changes with anything that gives a field another meaning: the
 /// hash function, the levels, the order of the fields.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// The file format of a state. It has hashes, token counts and positions, and no text of the chat.
 #[derive(Serialize, Deserialize)]
@@ -288,10 +290,15 @@ impl Fitter {
         let settings = settings
             .iter()
             .fold(self.fingerprint, |seed, text| hash(seed, text.as_bytes()));
-        let hashes: Vec<u64> = chat
-            .messages()
-            .map(|it| hash(0, it.json().as_bytes()))
-            .collect();
+        let messages = chat.messages.iter().enumerate();
+        let texts = messages.map(|(index, message)| {
+            // A breakpoint of the prompt cache moves with every request, and is no edit.
+            let text = unmarked(chat.layout.json(index), message);
+            // Paths in a message may change with its breakpoints, so its shortened form is not remembered.
+            let is_as_written = matches!(text, Cow::Borrowed(_));
+            (hash(0, text.as_bytes()), is_as_written)
+        });
+        let (hashes, is_as_written): (Vec<u64>, Vec<bool>) = texts.unzip();
         let chains: Vec<u64> = hashes
             .iter()
             .scan(settings, |chain, own| {
@@ -321,6 +328,9 @@ impl Fitter {
         // Items of messages that changed since must be built again.
         memory.originals.truncate(known.len());
         memory.bases.truncate(known.len());
+        for (base, is_as_written) in memory.bases.iter_mut().zip(&is_as_written) {
+            base.take_if(|_| !is_as_written);
+        }
         let window = chat
             .candidates_after(&memory, &self.policy, Some(budget), counter)
             .and_then(|candidates| {
@@ -348,7 +358,9 @@ impl Fitter {
         let mut bases = vec![None; chat.len()];
         for short in &fitted.shortened {
             messages[short.index].level = Some(short.level);
-            bases[short.index] = candidates.base(short.index, short.level);
+            if is_as_written[short.index] {
+                bases[short.index] = candidates.base(short.index, short.level);
+            }
         }
         let window = written(&fitted, &hashes, &messages);
         let reuse = Reuse::between(&self.state.window, &window);

@@ -31,6 +31,7 @@
 //! ```
 
 mod budget;
+mod cache;
 mod candidates;
 mod chat;
 mod chats;

@@ -574,8 +574,8 @@ fn a_damaged_state_is_an_error() {
         "",
         "{}",
         &state[..state.len() / 2],
-        &state.replace("\"cupel_state\":1", "\"cupel_state\":2"),
-        &state.replace("\"cupel_state\":1", "\"cupel_state\":0"),
+        &state.replace("\"cupel_state\":2", "\"cupel_state\":3"),
+        &state.replace("\"cupel_state\":2", "\"cupel_state\":1"),
         &state
             .replacen("true", "false", 1)
             .replacen("false", "true", 1),
@@ -896,9 +896,9 @@ fn a_state_of_another_conversation_is_an_error_until_a_restart() {
 #[test]
 fn a_state_of_any_other_version_is_refused() {
     let state = FitState::default().to_json();
-    assert!(state.contains("\"cupel_state\":1,"), "{state}");
-    for version in [0, 2] {
-        let other = state.replacen(":1,", &format!(":{version},"), 1);
+    assert!(state.contains("\"cupel_state\":2,"), "{state}");
+    for version in [0, 1, 3] {
+        let other = state.replacen(":2,", &format!(":{version},"), 1);
         let error = FitState::from_json(&other).unwrap_err().to_string();
         assert!(
             error.contains(&format!("has version {version},")),

@@ -72,6 +72,80 @@ fn a_session_with_a_state_and_a_caller_without_one_get_the_same_bytes() {
     }
 }
 
+/// Sets a breakpoint of the prompt cache on a message, as a client of the format does.
+fn set_breakpoint(shape: Shape, message: &mut Value) {
+    match shape {
+        Shape::Anthropic => {
+            // A string has no place for it.
+            if let Value::String(text) = &message["content"] {
+                message["content"] = json!([{"type": "text", "text": text}]);
+            }
+            let blocks = message["content"].as_array_mut().unwrap();
+            blocks.last_mut().unwrap()["cache_control"] = json!({"type": "ephemeral"});
+        }
+        Shape::Bedrock => {
+            let blocks = message["content"].as_array_mut().unwrap();
+            blocks.push(json!({"cachePoint": {"type": "default"}}));
+        }
+        Shape::Vercel => {
+            let options = json!({"anthropic": {"cacheControl": {"type": "ephemeral"}}});
+            message["providerOptions"] = options;
+        }
+        _ => unreachable!("{shape} has no breakpoints"),
+    }
+}
+
+/// A tool loop of a format: the task, then calls with their results.
+fn marked_loop(shape: Shape, steps: usize) -> Vec<Value> {
+    let log = "a line of the log\n".repeat(40);
+    let mut messages = vec![match shape {
+        Shape::Bedrock => json!({"role": "user", "content": [{"text": "Why does it fail?"}]}),
+        _ => json!({"role": "user", "content": "Why does it fail?"}),
+    }];
+    for step in 0..steps {
+        let (id, log) = (format!("c{step}"), format!("{step}\n{log}"));
+        messages.extend(match shape {
+            Shape::Anthropic => [
+                json!({"role": "assistant", "content": [{"type": "tool_use", "id": id, "name": "log", "input": {"n": step}}]}),
+                json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": log}]}),
+            ],
+            Shape::Bedrock => [
+                json!({"role": "assistant", "content": [{"toolUse": {"toolUseId": id, "name": "log", "input": {"n": step}}}]}),
+                json!({"role": "user", "content": [{"toolResult": {"toolUseId": id, "content": [{"text": log}]}}]}),
+            ],
+            _ => [
+                json!({"role": "assistant", "content": [{"type": "tool-call", "toolCallId": id, "toolName": "log", "input": {"n": step}}]}),
+                json!({"role": "tool", "content": [{"type": "tool-result", "toolCallId": id, "toolName": "log", "output": {"type": "text", "value": log}}]}),
+            ],
+        });
+    }
+    messages
+}
+
+#[test]
+fn a_breakpoint_that_moves_is_no_edit_and_does_not_end_the_prefix() {
+    for shape in [Shape::Anthropic, Shape::Bedrock, Shape::Vercel] {
+        let messages = marked_loop(shape, 40);
+        let (mut plain, mut marked) = (Fitter::new(policy()), Fitter::new(policy()));
+        let mut shortened = 0;
+        for request in requests(&messages) {
+            let fit = |fitter: &mut Fitter, messages: &[Value]| {
+                let chat = Chat::parse(&Value::from(messages).to_string(), Some(shape)).unwrap();
+                let window = fitter.fit(&chat, &budget(1_500), &Encoding::O200k);
+                let window = window.unwrap_or_else(|error| panic!("{shape}: {error}"));
+                assert_eq!(window.rebuilt, None, "{shape}, {} messages", messages.len());
+                (window.reuse, window.fitted.kept, window.fitted.shortened)
+            };
+            let mut moved = request.to_vec();
+            set_breakpoint(shape, moved.last_mut().unwrap());
+            let expected = fit(&mut plain, request);
+            shortened += expected.2.len();
+            assert_eq!(fit(&mut marked, &moved), expected, "{shape}");
+        }
+        assert!(shortened > 100, "{shape}: {shortened}");
+    }
+}
+
 #[test]
 fn a_window_that_is_the_next_history_stays_valid_and_the_same() {
     let messages = agent_loop(30, 6);

@@ -121,6 +121,7 @@ const NOTES: &[&str] = &[
     "annotations",
     "logprobs",
     "cache_control",
+    "providerOptions",
     "container",
     "context_management",
     "extra",
