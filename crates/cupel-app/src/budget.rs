@@ -61,13 +61,13 @@ impl Amount {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct BudgetOptions {
     /// The token limit. Defaults to the budget of the request, for a chat to the context window of its model less
-    /// the tokens that the request reserves for the answer, by default 4,096, and at most what the model accepts as
-    /// input.
+    /// 4,096 tokens for the answer, or those that the request asks for if they are more, and at most what the model
+    /// accepts as input.
     pub budget: Option<Amount>,
     /// The tokens to aim for, at most the limit. Defaults to the limit.
     pub target: Option<Amount>,
-    /// The tokens reserved for the answer of the model, at most the limit. Defaults to those of the request, without
-    /// a budget to 4,096.
+    /// The tokens reserved for the answer of the model, at most the limit. Without a budget
+    /// defaults to 4,096, or to those that the request asks for if they are more.
     pub reserve: Option<Amount>,
     /// The safety margin for estimated counts, in percent from 0 to 100. Defaults to 0.
     pub margin: Option<f64>,
@@ -107,6 +107,16 @@ pub enum OriginReserve {
     Given(Amount),
     /// These tokens, because nothing states a reserve.
     Default(i64),
+    /// These tokens, which are more than the limit of a field of the request. A lower limit does not change the
+    /// budget, so that the requests of a conversation have the same one.
+    Covers {
+        /// The field.
+        field: &'static str,
+        /// Its tokens.
+        limit: i64,
+        /// The tokens for the answer.
+        reserve: i64,
+    },
 }
 
 impl BudgetOrigin {
@@ -124,6 +134,14 @@ impl BudgetOrigin {
             OriginReserve::Default(tokens) => {
                 let (tokens, reserve) = (grouped(*tokens), dialect.argument(Argument::Reserve));
                 format!("{window} less {tokens} for the answer; {reserve} changes that")
+            }
+            OriginReserve::Covers {
+                field,
+                limit,
+                reserve,
+            } => {
+                let (limit, reserve) = (grouped(*limit), grouped(*reserve));
+                format!("{window} less {reserve} for the answer, more than {field} ({limit})")
             }
         };
         match self.input_limit {
@@ -268,7 +286,14 @@ impl BudgetOptions {
                 (reserve, Some(implied.reserve))
             }
             (None, None) => {
-                let reserve = OriginReserve::Default(implied.reserve);
+                let reserve = match chat.output_limit() {
+                    Some((field, limit)) => OriginReserve::Covers {
+                        field,
+                        limit,
+                        reserve: implied.reserve,
+                    },
+                    None => OriginReserve::Default(implied.reserve),
+                };
                 (reserve, Some(implied.reserve))
             }
         };

@@ -177,8 +177,12 @@ impl Decimal {
     }
 }
 
-/// The tokens kept for the answer if a request does not limit it: what many clients ask for by default. A small
+/// The tokens kept for the answer, unless a request asks for more: what many clients ask for by default. A small
 /// window gives at most a quarter of itself.
+///
+/// A request that asks for less keeps the same. The cuts of a chat depend on its budget, and a conversation has
+/// requests with other limits, such as a title of 50 tokens. With the limit of each the budget would move, and all
+/// cuts with it.
 pub const DEFAULT_RESERVE: i64 = 4_096;
 
 /// The budget of a chat for which none was given, and what it follows from; see
@@ -196,7 +200,8 @@ pub struct DefaultBudget {
     pub model: Option<&'static Model>,
     /// The tokens kept for the answer.
     pub reserve: i64,
-    /// The field of the request that states the reserve; `None` if it is the [`DEFAULT_RESERVE`].
+    /// The field of the request that states the reserve; `None` if it is the [`DEFAULT_RESERVE`], which the request
+    /// does not exceed.
     pub reserve_field: Option<&'static str>,
 }
 
@@ -239,7 +244,7 @@ impl Chat {
     /// | part | from |
     /// |---|---|
     /// | window | the field [`window_limit`](Self::window_limit), otherwise [`Model::window`] |
-    /// | reserve | the field [`output_limit`](Self::output_limit), otherwise [`DEFAULT_RESERVE`], at most a quarter of the window |
+    /// | reserve | [`DEFAULT_RESERVE`], at most a quarter of the window; the field [`output_limit`](Self::output_limit) if it is more |
     /// | input limit | [`Model::input_limit`] |
     ///
     /// # Errors
@@ -266,6 +271,7 @@ impl Chat {
                 (Some(model), None, model.window)
             }
         };
+        let least = DEFAULT_RESERVE.min(window / 4);
         let (reserve_field, reserve) = match self.output_limit() {
             Some((field, reserve)) if reserve >= window => {
                 return Err(DefaultBudgetError::NothingLeft {
@@ -274,8 +280,8 @@ impl Chat {
                     window,
                 });
             }
-            Some((field, reserve)) => (Some(field), reserve),
-            None => (None, DEFAULT_RESERVE.min(window / 4)),
+            Some((field, reserve)) if reserve >= least => (Some(field), reserve),
+            _ => (None, least),
         };
         let input_limit = model.and_then(|model| model.input_limit);
         Ok(DefaultBudget {

@@ -180,12 +180,29 @@ fn the_default_budget_follows_from_the_request_and_its_model() {
         (r#""model":"gpt-4","#, (6_144, 8_192, 2_048, None, None)),
         (
             r#""model":"gpt-4o","max_tokens":1000,"#,
-            (127_000, 128_000, 1_000, None, answer),
+            (123_904, 128_000, 4_096, None, None),
         ),
-        // 400,000 less 1,000, but no more than 272,000 of input.
+        (
+            r#""model":"gpt-4o","max_tokens":4095,"#,
+            (123_904, 128_000, 4_096, None, None),
+        ),
+        (
+            r#""model":"gpt-4o","max_tokens":4097,"#,
+            (123_903, 128_000, 4_097, None, answer),
+        ),
+        // A quarter of the window is less than 4,096.
+        (
+            r#""model":"gpt-4","max_tokens":2000,"#,
+            (6_144, 8_192, 2_048, None, None),
+        ),
+        (
+            r#""model":"gpt-4","max_tokens":2100,"#,
+            (6_092, 8_192, 2_100, None, answer),
+        ),
+        // 400,000 less 4,096, but no more than 272,000 of input.
         (
             r#""model":"gpt-5","max_tokens":1000,"#,
-            (272_000, 400_000, 1_000, None, answer),
+            (272_000, 400_000, 4_096, None, None),
         ),
         (
             r#""model":"gpt-5","max_tokens":200000,"#,

@@ -29,8 +29,8 @@ pub(crate) struct BudgetArgs {
 
     /// Tokens reserved for the model's answer
     ///
-    /// Default: with --budget none; otherwise what the request allows the answer (`max_tokens` and the like), or
-    /// 4,096 if it has no limit, at most a quarter of the window.
+    /// Default: with --budget none; otherwise 4,096 or a quarter of the window, whichever is less, or what the request
+    /// allows the answer (`max_tokens` and the like), if that is more.
     #[arg(long, value_name = "TOKENS", allow_hyphen_values = true)]
     reserve: Option<String>,
 

@@ -410,6 +410,12 @@ fn the_default_budget_is_the_window_less_the_answer() {
             123_904,
             "less 4,096 for the answer; --reserve changes that",
         ),
+        // A lower limit gives the same budget, so that the cuts of a conversation stay.
+        (
+            format!(r#"{{"model": "gpt-4o", "max_tokens": 50, {messages}}}"#),
+            123_904,
+            "less 4,096 for the answer, more than max_tokens (50)",
+        ),
         (
             format!(r#"{{"model": "gpt-4o", "max_tokens": 8000, {messages}}}"#),
             120_000,

@@ -188,7 +188,8 @@ def fit(
         state: A file that remembers the decisions, so that a prompt cache can reuse the prefix.
         tools: Tool definitions that are sent with the messages. They are counted.
         system: The system prompt, if the messages do not contain it. It is counted.
-        reserve: Tokens for the answer. Default: the limit of the request if there is no budget.
+        reserve: Tokens for the answer. Default without a budget: 4,096, at most a quarter of the
+            window, or the limit of the request if that is more.
         shape: The format of the chat, such as ``"anthropic"``. Detected by default.
         encoding: The token counter, such as ``"o200k"``. Default: the model's.
         options: Also how a chat is trimmed, as the table ``chat`` of a policy says it:
