@@ -7,7 +7,7 @@ use cupel_app::{
     Error, Fit, Notice, Options, Prepared, PreparedSession, ReadOptions, Scope, Source,
     WindowMessage, count,
 };
-use cupel_chat::{Chat, FitState};
+use cupel_chat::{CacheMark, Chat, FitState};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
@@ -83,19 +83,25 @@ pub(crate) fn shape_of(messages: &Bound<'_, PyAny>) -> PyResult<&'static str> {
     }
 }
 
-/// The answer without the chat, the messages of the window, the JSON pointer of the list with the messages, and
-/// the report.
+/// The answer without the chat, the messages of the window, the cache breakpoints to put into it, the JSON pointer of
+/// the list with the messages, and the report.
 type Fitted<'py> = (
     Bound<'py, PyAny>,
     Bound<'py, PyList>,
+    Vec<Mark>,
     Option<String>,
     Report,
 );
+
+/// A cache breakpoint: the position of the message in the window, or None for the request; the path to put it at; and
+/// its JSON.
+type Mark = (Option<usize>, String, String);
 
 /// A window, and what the chat is rebuilt from.
 struct Window {
     fitted: FittedChat,
     messages: Vec<WindowMessage>,
+    marks: Vec<CacheMark>,
     list: Option<String>,
     notices: Vec<Notice>,
 }
@@ -133,9 +139,12 @@ pub(crate) fn fit<'py>(
     for notice in &window.notices {
         error::warn(py, notice)?;
     }
+    let marks = window.marks.into_iter();
+    let marks = marks.map(|mark| (mark.message, mark.path, mark.json));
     Ok((
         document,
         messages,
+        marks.collect(),
         window.list,
         Report::of_fit(window.fitted),
     ))
@@ -145,12 +154,13 @@ impl Window {
     fn of_chat(source: Source, options: Options) -> Result<Self, Error> {
         let prepared = Prepared::new(source.clone(), &options, Scope::OneBudget)?;
         let fit = prepared.fit()?;
-        let (answer, messages) = (fit.answer(), fit.messages());
+        let (answer, messages, marks) = (fit.answer(), fit.messages(), fit.cache_marks());
         let (scores, ranks) = (fit.scores(), fit.ranks());
         let Fit { run, fitted, .. } = fit;
         let report = fitted.map_or(run.report, |fitted| fitted.report);
         Ok(Self {
             messages,
+            marks,
             list: prepared.list_pointer().map(str::to_owned),
             notices: prepared.setting.all_notices(),
             fitted: FittedChat {
@@ -175,6 +185,7 @@ impl Window {
         let messages = window.fitted.messages().into_iter();
         Ok(Self {
             messages: messages.map(WindowMessage::from).collect(),
+            marks: window.fitted.cache_marks(),
             list: prepared.chat.list_pointer().map(str::to_owned),
             notices: prepared.setting.all_notices(),
             fitted: FittedChat {

@@ -85,6 +85,7 @@ def test_the_command_and_fit_agree_on_random_chats(budget: str, tmp_path: Path) 
             "shortened",
             "markers",
             "warnings",
+            "cache_breakpoints",
             "tokens_before",
             "tokens_after",
             "budget",

@@ -434,3 +434,38 @@ def test_what_is_not_a_list_is_refused() -> None:
 def test_keep_task_is_a_truth_value() -> None:
     with pytest.raises(cupel.InvalidInputError, match="True or False"):
         cupel.fit(SESSION, "2k", keep_task="no")  # type: ignore[call-overload]
+
+
+def test_cache_breakpoints_are_set_on_copies() -> None:
+    call = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "a", "content": "12 degrees"}
+    request: dict[str, Any] = {
+        "system": "Be brief.",
+        "messages": [
+            {"role": "user", "content": "Weather?"},
+            {"role": "assistant", "content": [call]},
+            {"role": "user", "content": [result]},
+        ],
+    }
+    before = copy.deepcopy(request)
+    fitted = cupel.fit(request, 1_000, cache_breakpoints=True)
+    assert request == before
+    mark = {"cache_control": {"type": "ephemeral"}}
+    assert fitted.request == {
+        "system": [{"type": "text", "text": "Be brief."} | mark],
+        "messages": [
+            {"role": "user", "content": [{"type": "text", "text": "Weather?"} | mark]},
+            request["messages"][1],
+            {"role": "user", "content": [result | mark]},
+        ],
+    }
+    assert [(it["place"], it["index"], it["position"]) for it in fitted.cache_breakpoints] == [
+        ("system", None, None),
+        ("previous", 0, 0),
+        ("end", 2, 2),
+    ]
+    bedrock = [{"role": "user", "content": [{"text": "Hi"}]}]
+    fitted = cupel.fit(bedrock, 1_000, cache_breakpoints=True, shape="bedrock")
+    assert fitted.messages == [
+        {"role": "user", "content": [{"text": "Hi"}, {"cachePoint": {"type": "default"}}]}
+    ]

@@ -2,8 +2,8 @@
 
 use cupel::{ExclusionReason, SelectionReport, total_tokens};
 use cupel_chat::{
-    Cuts, Dropped, FitState, Fitted, FittedMessage, Fitter, Marker, Rebuilt, Reuse, SessionWindow,
-    Shortened, TokenCounter, Warning,
+    CacheBreakpoint, CacheMark, Cuts, Dropped, FitState, Fitted, FittedMessage, Fitter, Marker,
+    Rebuilt, Reuse, SessionWindow, Shortened, TokenCounter, Warning,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -40,6 +40,8 @@ pub struct FitAnswer {
     pub markers: Vec<Marker>,
     /// What the provider may reject in the window, and lost cache breakpoints.
     pub warnings: Vec<Warning>,
+    /// Where a breakpoint of the provider's prompt cache is worth one, in order; at most four. Empty for items.
+    pub cache_breakpoints: Vec<CacheBreakpoint>,
     /// The tokens of the whole request before.
     pub tokens_before: i64,
     /// The tokens of the whole request after.
@@ -197,6 +199,7 @@ fn empty(
         shortened: Vec::new(),
         markers: Vec::new(),
         warnings: Vec::new(),
+        cache_breakpoints: Vec::new(),
         tokens_before,
         tokens_after,
         cuts: None,
@@ -219,6 +222,7 @@ impl FitAnswer {
             markers: fitted.markers.clone(),
             warnings: fitted.warnings.clone(),
             cuts: fitted.cuts.clone(),
+            cache_breakpoints: fitted.breakpoints.clone(),
             ..self
         }
     }
@@ -295,7 +299,13 @@ impl Fit<'_> {
         }
     }
 
-    /// Returns the messages or items of the window, in order.
+    /// Returns the cache breakpoints to put into the window; see [`Fitted::cache_marks`].
+    pub fn cache_marks(&self) -> Vec<CacheMark> {
+        let fitted = self.fitted.as_ref();
+        fitted.map_or_else(Vec::new, Fitted::cache_marks)
+    }
+
+    /// Returns the messages or items of the window, in order, without new cache breakpoints.
     pub fn messages(&self) -> Vec<WindowMessage> {
         match &self.fitted {
             Some(fitted) => fitted.messages().into_iter().map(Into::into).collect(),

@@ -1,7 +1,7 @@
 //! [`Notice`]: settings without effect and guesses, as data.
 
 use cupel::ContextKind;
-use cupel_chat::{UnknownModel, Warning};
+use cupel_chat::{Shape, UnknownModel, Warning};
 
 use crate::argument::{Argument, Dialect, Question};
 use crate::text::grouped;
@@ -22,6 +22,8 @@ pub enum Notice {
         /// The presets for chats.
         for_chats: Vec<&'static str>,
     },
+    /// The format has no breakpoints of a prompt cache.
+    NoBreakpoints(Shape),
     /// Without a policy, many budgets of a chat have another one than a single budget has.
     BudgetsPolicy,
     /// No candidate has a kind that a slot or a quota names.
@@ -61,6 +63,17 @@ impl Notice {
                 "the preset {preset} is for items: it may drop the task and the newest step of a chat; presets for chats are {}",
                 for_chats.join(", ")
             ),
+            Self::NoBreakpoints(shape) => {
+                let with = Shape::ALL
+                    .into_iter()
+                    .filter(|it| it.has_cache_breakpoints());
+                let with: Vec<&str> = with.map(Shape::name).collect();
+                format!(
+                    "{} has no effect: the format {shape} has no breakpoints; {} have",
+                    dialect.argument(Argument::Chat("cache_breakpoints")),
+                    with.join(" and ")
+                )
+            }
             Self::BudgetsPolicy => {
                 let fit = dialect.question(Question::Fit);
                 format!(

@@ -2,7 +2,7 @@
 
 use cupel::Policy;
 use cupel::config::{PolicyConfig, Preset, preset, presets};
-use cupel_chat::{default_policy, single_policy};
+use cupel_chat::{Shape, default_policy, single_policy};
 
 use crate::error::{Error, Fault};
 use crate::notice::Notice;
@@ -80,8 +80,16 @@ impl NamedPolicy {
         Self::of_config(config.name.as_deref().unwrap_or("of the request"), config)
     }
 
+    /// Returns notices about what has no effect on a chat of a format, or not the one that is meant.
+    pub(crate) fn unsuited_to(&self, shape: Shape) -> impl Iterator<Item = Notice> {
+        let sets_breakpoints = self.policy.chat().cache_breakpoints;
+        let no_breakpoints = sets_breakpoints && !shape.has_cache_breakpoints();
+        let no_breakpoints = no_breakpoints.then_some(Notice::NoBreakpoints(shape));
+        self.preset_for_items().into_iter().chain(no_breakpoints)
+    }
+
     /// Returns a notice if this is a preset for items.
-    pub(crate) fn unsuited_to_chats(&self) -> Option<Notice> {
+    fn preset_for_items(&self) -> Option<Notice> {
         preset(&self.name)
             .ok()
             .filter(|preset| !preset.is_for_chats())?;

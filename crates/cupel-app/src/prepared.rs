@@ -246,7 +246,7 @@ impl PreparedSession {
         let query = options.query.as_deref();
         let mut notices: Vec<Notice> = unread_query(query, [&policy]).into_iter().collect();
         let policy = policy.with_query(query, true)?;
-        notices.extend(policy.unsuited_to_chats());
+        notices.extend(policy.unsuited_to(chat.shape()));
         let counter = options.counter.counter(model, Some(chat.shape()))?;
         let setting = Setting {
             budget: budget.budget,
@@ -407,7 +407,7 @@ impl Prepared {
         };
         let RunBudget { budget, origin } = budget;
         let mut notices = unused_kinds(&candidates, &budget, &policy.policy, "message");
-        notices.extend(policy.unsuited_to_chats());
+        notices.extend(policy.unsuited_to(chat.shape()));
         notices.extend(unread);
         if scope == Scope::AnyBudget && options.policy.is_none() {
             notices.push(Notice::BudgetsPolicy);

@@ -58,6 +58,10 @@ pub struct Candidates {
     cuts: Option<Cuts>,
     /// Whether an earlier window of the same session dropped a message, by position.
     pub(crate) dropped_before: Vec<bool>,
+    /// The first message behind the head of a replay; `None` if the chat fits, and without a replay.
+    pub(crate) head: Option<usize>,
+    /// Whether the window gets cache breakpoints.
+    pub(crate) sets_breakpoints: bool,
 }
 
 /// The text replacements of one message.
@@ -253,6 +257,9 @@ impl Chat {
             tokens_before: total_tokens(&items),
             markers: Markers::Off,
             is_strict: settings.strict,
+            head: None,
+            sets_breakpoints: settings.cache_breakpoints
+                && self.shape.format().breakpoints.is_some(),
             kept_because: Vec::new(),
             superseded_by: BTreeMap::new(),
             cuts: None,
@@ -292,6 +299,7 @@ impl Chat {
                 bases = state.bases;
                 candidates.dropped_before = state.dropped;
                 candidates.cuts = Some(state.cuts);
+                candidates.head = Some(state.head);
                 // The chat was cut, so messages that the provider rejects are dropped even if the rest fits.
                 candidates.is_strict |= state.is_cut;
             }

@@ -9,6 +9,7 @@ use cupel::{
     SelectionReport, TraceDetailLevel, total_tokens,
 };
 
+use crate::cache::CacheBreakpoint;
 use crate::candidates::Candidates;
 use crate::chat::Chat;
 use crate::layout::Piece;
@@ -16,7 +17,7 @@ use crate::marker::Marker;
 use crate::message::Role;
 use crate::replay::Cuts;
 use crate::shape::{Shape, Start};
-use crate::splice::replace_values;
+use crate::splice::{put_value, replace_values};
 use crate::tokens::TokenCounter;
 use crate::warning::Warning;
 
@@ -35,6 +36,10 @@ pub struct Fitted<'a> {
     pub markers: Vec<Marker>,
     /// What the provider may reject in the window, and lost cache breakpoints.
     pub warnings: Vec<Warning>,
+    /// Where a breakpoint of the provider's prompt cache is worth one, in order; at most four.
+    pub breakpoints: Vec<CacheBreakpoint>,
+    /// Whether the window gets them.
+    pub(crate) sets_breakpoints: bool,
     /// The score of every message.
     pub scores: Vec<f64>,
     /// The rank of every message, from 0; `None` for one that is mandatory or was not ranked.
@@ -106,6 +111,16 @@ pub enum FittedMessage<'f> {
     },
 }
 
+impl FittedMessage<'_> {
+    /// Returns the position of the message, or of the kept one that a marker precedes.
+    fn index(&self) -> usize {
+        match self {
+            Self::Original(index) | Self::Changed { index, .. } => *index,
+            Self::Marker { before, .. } => *before,
+        }
+    }
+}
+
 impl Fitted<'_> {
     /// Returns the messages of the window in order, by their position in the input. A program that holds
     /// the messages as values of its own builds the window from them.
@@ -140,25 +155,42 @@ impl Fitted<'_> {
         messages
     }
 
-    /// Returns the request with the kept messages. What is not shortened is byte for byte as in the
-    /// input.
+    /// Returns the request with the kept messages and the [`cache_marks`](Self::cache_marks). What is not changed is byte
+    /// for byte as in the input.
     pub fn to_json(&self) -> String {
         let messages = self.messages();
+        let layout = &self.chat.layout;
         let changed = messages.iter().map(|message| match message {
             FittedMessage::Changed { index, texts } => {
                 let texts = texts.iter().map(|(path, text)| (*path, text.as_str()));
-                replace_values(self.chat.layout.json(*index), texts)
+                Some(replace_values(layout.json(*index), texts))
             }
-            _ => String::new(),
+            _ => None,
         });
-        let changed: Vec<String> = changed.collect();
+        let mut changed: Vec<Option<String>> = changed.collect();
+        let marks = self.cache_marks();
+        for mark in &marks {
+            let Some(position) = mark.message else {
+                continue;
+            };
+            let json = match (&changed[position], &messages[position]) {
+                (Some(json), _) => json,
+                (None, FittedMessage::Marker { json, .. }) => *json,
+                (None, message) => layout.json(message.index()),
+            };
+            changed[position] = Some(put_value(json, &mark.path, &mark.json));
+        }
         let pieces = messages.iter().zip(&changed);
-        let pieces = pieces.map(|(message, changed)| match message {
-            FittedMessage::Original(index) => Piece::Original(*index),
-            FittedMessage::Changed { index, .. } => Piece::Replaced(*index, changed),
-            FittedMessage::Marker { before, json } => Piece::Before(*before, json),
+        let pieces = pieces.map(|(message, changed)| match (message, changed) {
+            (FittedMessage::Marker { before, json }, changed) => {
+                Piece::Before(*before, changed.as_deref().unwrap_or(json))
+            }
+            (message, Some(changed)) => Piece::Replaced(message.index(), changed),
+            (message, None) => Piece::Original(message.index()),
         });
-        self.chat.layout.write(&pieces.collect::<Vec<_>>())
+        let text = layout.write(&pieces.collect::<Vec<_>>());
+        let of_request = marks.iter().filter(|mark| mark.message.is_none());
+        of_request.fold(text, |text, mark| put_value(&text, &mark.path, &mark.json))
     }
 }
 
@@ -515,6 +547,9 @@ impl Chat {
             .collect();
         let markers = self.markers_for(candidates, &kept, view, counter);
         let warnings = self.warnings(&kept);
+        let marked = markers.iter().filter(|it| it.merged_into.is_none());
+        let marked: Vec<usize> = marked.map(|marker| marker.before).collect();
+        let breakpoints = self.breakpoints(candidates.head, &kept, &marked);
         let marker_tokens: i64 = markers.iter().map(|marker| marker.tokens).sum();
         Fitted {
             chat: self,
@@ -527,6 +562,8 @@ impl Chat {
             shortened,
             markers,
             warnings,
+            breakpoints,
+            sets_breakpoints: candidates.sets_breakpoints,
             kept,
             report,
         }

@@ -61,6 +61,7 @@ mod warning;
 pub use budget::{
     BudgetError, BudgetProblem, DEFAULT_RESERVE, DefaultBudget, DefaultBudgetError, parse_budget,
 };
+pub use cache::{CacheBreakpoint, CacheMark, CachePlace};
 pub use candidates::Candidates;
 pub use chat::{Chat, Message, ToolCall};
 pub use chats::Chats;

@@ -100,6 +100,8 @@ pub(crate) struct Replayed {
     /// Whether a form changed.
     pub(crate) is_cut: bool,
     pub(crate) cuts: Cuts,
+    /// The end of the head: the first message behind it.
+    pub(crate) head: usize,
 }
 
 /// The cuts of a chat that exceeds the budget, and when the next one comes.
@@ -469,6 +471,7 @@ impl<'c> Replay<'c> {
     }
 
     fn finish(mut self) -> Result<Replayed, FitError> {
+        let head = end_of_head(&mut self);
         let mut bases = Vec::with_capacity(self.forms.len());
         for (index, form) in self.forms.iter().enumerate() {
             let known = match form {
@@ -491,6 +494,7 @@ impl<'c> Replay<'c> {
             dropped: self.forms.iter().map(is_dropped).collect(),
             is_cut: self.is_cut,
             cuts: self.cuts,
+            head,
         })
     }
 }
@@ -630,6 +634,15 @@ fn head(replay: &mut Replay<'_>, units: &Units<'_>, end: usize, level: i64) -> u
     };
     let mut starts = (0..end).filter(|&index| units.of(index) == index);
     starts.find(|&unit| !fits(unit)).unwrap_or(end)
+}
+
+/// Returns the first message behind the head of the whole chat, which stays the same until the budget changes: after a
+/// cut, a prompt cache still reads the messages before it.
+fn end_of_head(replay: &mut Replay<'_>) -> usize {
+    let end = replay.chat.len();
+    let units = Units::new(replay.chat, replay.history.landmarks.turns(end));
+    let level = at_most(replay.share(HEAD_RESULT));
+    head(replay, &units, end, level)
 }
 
 /// Returns the newest user turns, up to a share of the budget.

@@ -50,6 +50,51 @@ pub(crate) fn replace_values<'a>(
     result
 }
 
+/// Returns `json` with a value put at a path: at a key of an object, in the place of its value if there is one, or
+/// before the element at an index of an array. A path that leads nowhere is ignored.
+pub(crate) fn put_value(json: &str, path: &str, value: &str) -> String {
+    let at = insertion(json, path);
+    let Some((range, before, after)) = at else {
+        return json.to_owned();
+    };
+    let (start, end) = (&json[..range.start], &json[range.end..]);
+    format!("{start}{before}{value}{after}{end}")
+}
+
+/// Returns the bytes that a value takes the place of, and what separates it from its neighbors.
+fn insertion(json: &str, path: &str) -> Option<(Range<usize>, String, &'static str)> {
+    let (parent, step) = path.rsplit_once(['.', '[']).unwrap_or(("", path));
+    let parent = find(json, parent)?;
+    let open = parent.start + 1;
+    let raw: &RawValue = serde_json::from_str(&json[parent]).ok()?;
+    let parent = raw.get();
+    let end_of = |value: &RawValue| open - 1 + offset(parent, value) + value.get().len();
+    if let Some(index) = step.strip_suffix(']') {
+        let index: usize = index.parse().ok()?;
+        let elements: Vec<&RawValue> = serde_json::from_str(parent).ok()?;
+        return match index.checked_sub(1) {
+            Some(before) => {
+                let at = end_of(elements.get(before)?);
+                Some((at..at, ",".to_owned(), ""))
+            }
+            None => Some((
+                open..open,
+                String::new(),
+                if elements.is_empty() { "" } else { "," },
+            )),
+        };
+    }
+    if let Some(range) = find(json, path) {
+        return Some((range, String::new(), ""));
+    }
+    let Entries(entries) = serde_json::from_str(parent).ok()?;
+    let key = format!("{}:", quoted(step));
+    Some(match entries.last() {
+        Some((_, last)) => (end_of(last)..end_of(last), format!(",{key}"), ""),
+        None => (open..open, key, ""),
+    })
+}
+
 /// Returns a text as a JSON string.
 pub(crate) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
@@ -100,6 +145,28 @@ mod tests {
     fn json_replaces_a_value_that_is_not_a_string() {
         let replaced = replace_values(r#"{"a": {"b":[1, 2]} }"#, [("a.b", "[1]")]);
         assert_eq!(replaced, r#"{"a": {"b":[1]} }"#);
+    }
+
+    #[test]
+    fn a_value_is_put_at_a_key_or_before_an_element() {
+        for (json, path, expected) in [
+            (
+                r#"{"a": [ {"b":1 } ]}"#,
+                "a[0].c",
+                r#"{"a": [ {"b":1,"c":9 } ]}"#,
+            ),
+            (r#"{"a": [ {} ]}"#, "a[0].c", r#"{"a": [ {"c":9} ]}"#),
+            (r#"{"a": "x", "b": 2}"#, "a", r#"{"a": 9, "b": 2}"#),
+            (r#" { "b": 2 } "#, "a", r#" { "b": 2,"a":9 } "#),
+            (r#"{"a": [1, 2 ]}"#, "a[1]", r#"{"a": [1,9, 2 ]}"#),
+            (r#"{"a": [1, 2 ]}"#, "a[2]", r#"{"a": [1, 2,9 ]}"#),
+            (r#"{"a": [1]}"#, "a[0]", r#"{"a": [9,1]}"#),
+            (r#"{"a": []}"#, "a[0]", r#"{"a": [9]}"#),
+            (r#"{"a": [1]}"#, "a[2]", r#"{"a": [1]}"#),
+            (r#"{"a": 1}"#, "b.c", r#"{"a": 1}"#),
+        ] {
+            assert_eq!(put_value(json, path, "9"), expected, "{path}");
+        }
     }
 
     #[test]

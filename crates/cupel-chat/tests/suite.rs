@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, reason = "figures for --nocapture")]
 
 mod agents;
+mod breakpoints;
 mod budgets;
 mod characters;
 mod clients;

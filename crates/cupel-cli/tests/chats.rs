@@ -157,6 +157,7 @@ fn fit_answers_in_json() {
         keys,
         [
             "budget",
+            "cache_breakpoints",
             "chat",
             "counter",
             "dropped",

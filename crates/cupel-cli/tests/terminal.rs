@@ -463,9 +463,9 @@ fn the_limit_of_the_answer_is_found_in_every_format() {
             195_000,
         ),
         (
-            r#"{"model": "llama3.1", "messages": [{"role": "user", "content": "Hi"}], "options": {"num_predict": 72}}"#,
+            r#"{"model": "llama3.1", "messages": [{"role": "user", "content": "Hi"}], "options": {"num_predict": 5072}}"#,
             &[],
-            131_000,
+            126_000,
         ),
         (
             r#"{"model": "llama3.1", "messages": [{"role": "user", "content": "Hi"}], "options": {"num_predict": -1, "num_ctx": 8192}}"#,

@@ -51,6 +51,49 @@ fn the_task_stays_unless_it_may_be_dropped() {
 }
 
 #[test]
+fn cache_breakpoints_are_named_in_every_answer_and_set_if_requested() {
+    let sandbox = Sandbox::new();
+    let text = r#"{"system": "Be brief.", "messages": [{"role": "user", "content": "Hi"}]}"#;
+    let run = |args: &[&str]| {
+        let args = [&["fit", "-", "--budget", "1k", "--json"], args].concat();
+        sandbox.run_with_input(&args, text.as_bytes())
+    };
+    let places = json!([
+        {"place": "system", "index": null, "position": null},
+        {"place": "end", "index": 0, "position": 0}
+    ]);
+    let without = run(&[]).json();
+    assert_eq!(without["cache_breakpoints"], places);
+    let request: Value = serde_json::from_str(text).expect("JSON");
+    assert_eq!(without["chat"], request);
+    let with = run(&["--cache-breakpoints"]).json();
+    assert_eq!(with["cache_breakpoints"], places);
+    let block = |text: &str| json!([{"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}]);
+    assert_eq!(with["chat"]["system"], block("Be brief."));
+    assert_eq!(with["chat"]["messages"][0]["content"], block("Hi"));
+    assert_eq!(with["tokens_after"], without["tokens_after"]);
+    // A state has the same answer.
+    let state = run(&["--cache-breakpoints", "--state", "chat.state"]).json();
+    assert_eq!(state["chat"], with["chat"]);
+    // Another format has none, and the command says so.
+    let openai = fit(&sandbox, &["--budget", "2k", "--cache-breakpoints"]);
+    let file = example("agent-session.json");
+    let shown = sandbox.run(&["fit", &file, "--budget", "2k", "--cache-breakpoints"]);
+    let warning = "warning: --cache-breakpoints has no effect: the format openai has no breakpoints; \
+                   anthropic and bedrock have";
+    let words = shown.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains(warning), "{}", shown.err);
+    let places = &openai.json()["cache_breakpoints"];
+    let names: Vec<&Value> = places
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|it| &it["place"])
+        .collect();
+    assert_eq!(names, ["system", "head", "previous", "end"]);
+}
+
+#[test]
 fn results_over_the_limit_are_shortened_although_the_chat_fits() {
     let sandbox = Sandbox::new();
     let whole = fit(&sandbox, &["--budget", "100k"]).json();

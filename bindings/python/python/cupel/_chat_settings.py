@@ -32,3 +32,6 @@ class ChatSettings(TypedDict, total=False):
 
     replay: bool | None
     """Cut rarely and deeply, so that a prompt cache can reuse the prefix."""
+
+    cache_breakpoints: bool | None
+    """Set breakpoints of the prompt cache (Anthropic, Bedrock)."""

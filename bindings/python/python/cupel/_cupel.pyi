@@ -325,6 +325,7 @@ def fit(
 ) -> tuple[
     dict[str, Any],
     list[int | str | tuple[int, list[tuple[str, str]]]],
+    list[tuple[int | None, str, str]],
     str | None,
     Report,
 ]: ...

@@ -16,7 +16,7 @@ from typing import (
 from cupel import _cupel
 from cupel._cupel import Report
 from cupel._errors import InvalidInputError
-from cupel._messages import as_input, at, from_document, request_of, with_list, with_texts
+from cupel._messages import as_input, at, from_document, request_of, with_list, with_mark, with_texts
 from cupel._state import read_state, write_state
 from cupel._types import BudgetLike, FitOptions, PolicyLike
 
@@ -40,6 +40,10 @@ class Fitted(Generic[M]):
     """The texts in the place of dropped messages: ``before``, ``omitted``, ``text``, ..."""
     warnings: list[Any]
     """What the provider may reject in the window, and lost cache breakpoints."""
+    cache_breakpoints: list[dict[str, Any]]
+    """Where a breakpoint of the prompt cache is worth one: ``place``, ``index``, a position in the
+    input, and ``position``, the one in ``messages``; both are None for the system prompt and tools
+    of the request. With ``cache_breakpoints=True`` they are set, in the formats that have them."""
     tokens_before: int
     """The tokens of the whole request before."""
     tokens_after: int
@@ -102,7 +106,7 @@ def _fit(
         shape = shape or _cupel.shape_of(chat)
         chat = request_of(chat, tools=tools, system=system, shape=shape)
     others["shape"] = shape
-    document, window, pointer, report = _cupel.fit(
+    document, window, marks, pointer, report = _cupel.fit(
         chat, {"budget": budget, "policy": policy}, others, session
     )
     found = own if not isinstance(own, Mapping) else at(own, pointer or "")
@@ -117,10 +121,16 @@ def _fit(
         else:
             index, texts = entry
             fitted.append(with_texts(listed[index], texts))
+    for position, path, mark in marks:
+        if position is not None:
+            fitted[position] = with_mark(fitted[position], path, mark)
     request = None
     if isinstance(own, Mapping):
         is_text = isinstance(found, str)
         request = dict(own) if is_text else with_list(own, pointer or "", fitted)
+        for position, path, mark in marks:
+            if position is None:
+                request = with_mark(request, path, mark)
     return Fitted(
         messages=fitted,
         request=request,
@@ -129,6 +139,7 @@ def _fit(
         shortened=document["shortened"],
         markers=document["markers"],
         warnings=document["warnings"],
+        cache_breakpoints=document["cache_breakpoints"],
         tokens_before=document["tokens_before"],
         tokens_after=document["tokens_after"],
         budget=document["budget"],

@@ -152,6 +152,34 @@ def _replaced(value: Any, steps: Sequence[str | int], text: str) -> Any:
     return changed_object
 
 
+def with_mark(value: Any, path: str, json_text: str) -> Any:
+    """Returns a copy of a message or a request with a cache breakpoint: a key of an object, or a new
+    element of a list. What is not changed is shared."""
+    steps: list[str | int] = [name or int(index) for name, index in _STEP.findall(path)]
+    return _put(value, steps, json.loads(json_text))
+
+
+def _put(value: Any, steps: Sequence[str | int], new: Any) -> Any:
+    step, rest = steps[0], steps[1:]
+    if isinstance(step, int):
+        changed = list(value)
+        if rest:
+            changed[step] = _put(value[step], rest, new)
+        else:
+            changed.insert(step, new)
+        return changed
+    if isinstance(value, Mapping):
+        fields: Any = copy.copy(value)
+        fields[step] = _put(value[step], rest, new) if rest else new
+        return fields
+    inner = _put(getattr(value, step), rest, new) if rest else new
+    if hasattr(value, "model_copy"):
+        return value.model_copy(update={step: inner})
+    changed_object = copy.copy(value)
+    setattr(changed_object, step, inner)
+    return changed_object
+
+
 def from_document(text: str, like: object) -> Any:
     """Returns a new message: of langchain-core if its neighbors are, otherwise a dict."""
     document = json.loads(text)

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::fields::{Fault, count_unknown, fault, text};
 use super::{Binding, Format, ResultPlace, Start, blocks};
+use crate::cache::Breakpoints;
 use crate::layout::Layout;
 use crate::message::{ParsedMessage, Role};
 use crate::tokens::image;
@@ -28,6 +29,7 @@ pub(super) const FORMAT: Format = Format {
         "document",
         "image",
     ],
+    breakpoints: Some(Breakpoints::Field),
     image_tokens: image::anthropic_tokens,
     ..Format::new("anthropic", "Anthropic", read)
 };

@@ -20,6 +20,7 @@ use super::fields::{
     type_fault,
 };
 use super::{Binding, Format, RequestField, Shape, Start, media};
+use crate::cache::Breakpoints;
 use crate::layout::Layout;
 use crate::message::{ContentPart, ParsedMessage, Role};
 use crate::tokens::image;
@@ -38,6 +39,7 @@ pub(super) const FORMAT: Format = Format {
     request_evidence,
     // The field `system` is a string or blocks with `type` at Anthropic.
     refines: &[Shape::Anthropic],
+    breakpoints: Some(Breakpoints::Block),
     image_tokens: image::anthropic_tokens,
     ..Format::new("bedrock", "Amazon Bedrock", read)
 };

@@ -36,6 +36,8 @@ pub(super) const FORMAT: Format = Format {
         parent: Some(("uuid", "parentUuid")),
         marker,
     }),
+    // A transcript is no request.
+    breakpoints: None,
     ..anthropic::FORMAT
 };
 

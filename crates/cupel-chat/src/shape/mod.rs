@@ -74,6 +74,7 @@ use serde_json::{Map, Value};
 pub(crate) use detect::{detect, evidence, foreign};
 pub(crate) use fields::{Fault, annotate, read};
 
+use crate::cache::Breakpoints;
 use crate::layout::{Layout, RequestFields};
 use crate::message::{Image, ParsedMessage, Role};
 use crate::tokens::image;
@@ -199,6 +200,8 @@ pub(crate) struct Format {
     /// Returns a marker message from its role, its text as JSON, and a message whose notation it uses:
     /// the role as written, and the message as JSON.
     pub(crate) marker: fn(Role, &str, &Value) -> (&'static str, String),
+    /// How a request marks what the prompt cache of the provider is to store; `None` if it has no breakpoints.
+    pub(crate) breakpoints: Option<Breakpoints>,
     /// Returns the tokens of an image.
     pub(crate) image_tokens: fn(Image) -> i64,
     /// How the messages are found in a transcript.
@@ -328,6 +331,7 @@ impl Format {
             block_types: &[],
             refines: &[],
             marker: text_marker,
+            breakpoints: None,
             image_tokens: image::openai_tokens,
             transcript: None,
         }
@@ -395,6 +399,11 @@ impl Shape {
     /// Returns whether no encoding of the format's provider is public, so that tokens are estimates.
     pub fn is_estimated(self) -> bool {
         self.format().is_estimated
+    }
+
+    /// Returns whether a request of the format can have breakpoints of the provider's prompt cache.
+    pub fn has_cache_breakpoints(self) -> bool {
+        self.format().breakpoints.is_some()
     }
 
     /// Returns whether the first message after the system messages must be a user message. The API of

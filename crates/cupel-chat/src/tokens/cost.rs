@@ -5,6 +5,7 @@
 use serde_json::Value;
 
 use super::TokenCounter;
+use crate::cache::without_marks;
 use crate::layout::Layout;
 use crate::message::{ContentPart, ParsedMessage};
 use crate::shape::{RequestField, Shape};
@@ -58,7 +59,10 @@ pub(crate) fn overhead(shape: Shape, layout: &Layout, counter: &dyn TokenCounter
     let fields = shape.format().request_fields.iter();
     let fields = fields.map(|field| match *field {
         RequestField::Json(key) => match layout.field(key) {
-            Some(value @ (Value::Array(_) | Value::Object(_))) => counter.count(&value.to_string()),
+            // Breakpoints of the prompt cache are no part of the prompt.
+            Some(value @ (Value::Array(_) | Value::Object(_))) => {
+                counter.count(&without_marks(&value.to_string()))
+            }
             _ => 0,
         },
         RequestField::Prompt(key, read) => {

@@ -18,6 +18,10 @@ use crate::config::registry::{Field, Literal, Shape, TOKENS, default, optional};
 /// ```
 #[non_exhaustive]
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is one setting, independent of the others"
+)]
 pub struct ChatSettings {
     /// Messages that are always kept: positions (`3`), ranges (`3-5`) and roles (`role:user`).
     pub pin: Vec<String>,
@@ -43,6 +47,9 @@ pub struct ChatSettings {
     /// they are rare and deep, so that a provider's prompt cache reuses the prefix, and the window is a function of
     /// the request, the budget, the policy and the counter. Read by policies with a ladder. Defaults to `false`.
     pub replay: bool,
+    /// Whether a window gets the breakpoints of the provider's prompt cache: `cache_control` of Anthropic, `cachePoint`
+    /// of Bedrock. Other formats have none. Defaults to `false`.
+    pub cache_breakpoints: bool,
 }
 
 /// Which texts of a chat a ladder may shorten.
@@ -86,6 +93,7 @@ impl Default for ChatSettings {
             step: None,
             strict: false,
             replay: false,
+            cache_breakpoints: false,
         }
     }
 }
@@ -158,7 +166,7 @@ impl ChatValue<'_> {
 
 /// The settings, in the order in which documents and helps list them.
 #[cfg(feature = "serde")]
-pub static CHAT_SETTINGS: [ChatSetting; 8] = [
+pub static CHAT_SETTINGS: [ChatSetting; 9] = [
     ChatSetting {
         field: default(Shape::Array(&Shape::Label, 0), Literal::EmptyArray).named(
             "pin",
@@ -238,5 +246,15 @@ pub static CHAT_SETTINGS: [ChatSetting; 8] = [
         is_common: false,
         needs_ladder: true,
         value: |chat| ChatValue::Switch(&mut chat.replay),
+    },
+    ChatSetting {
+        field: default(Shape::Bool, Literal::Bool(false)).named(
+            "cache_breakpoints",
+            "Whether a window gets the breakpoints of the provider's prompt cache, in the formats anthropic and bedrock.",
+        ),
+        help: "Set breakpoints of the prompt cache (Anthropic, Bedrock)",
+        is_common: false,
+        needs_ladder: false,
+        value: |chat| ChatValue::Switch(&mut chat.cache_breakpoints),
     },
 ];
