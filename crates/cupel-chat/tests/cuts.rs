@@ -1,7 +1,7 @@
 //! The laws of a policy with cuts: what its windows have in common while a chat grows.
 
 use cupel::{Policy, Shorten};
-use cupel_chat::{Chat, Encoding, FitError, Fitter, Heuristic, Shape, default_policy};
+use cupel_chat::{Chat, Encoding, FitError, FitState, Fitter, Heuristic, Shape, default_policy};
 use cupel_conformance::testing;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -70,6 +70,78 @@ fn a_session_with_a_state_and_a_caller_without_one_get_the_same_bytes() {
             assert_eq!(window.fitted.to_json(), fit(request, tokens));
         }
     }
+}
+
+/// A request of a session: the length of the history and the budget in percent, whether the first user turn is
+/// another one, and whether another process goes on from the state.
+type Turn = (usize, i64, bool, bool);
+
+fn turns() -> impl Strategy<Value = Vec<Turn>> {
+    let turn = (
+        20..=100_usize,
+        prop::sample::select(vec![20, 45, 80]),
+        any::<bool>(),
+        any::<bool>(),
+    );
+    prop::collection::vec(turn, 1..8)
+}
+
+/// Returns the histories of a session in a format: the messages, and the same with another first user turn.
+fn histories(shape: Shape, steps: &[crate::generated::Step]) -> [Vec<Value>; 2] {
+    let messages = render(shape, steps);
+    let mut edited = messages.clone();
+    let user = edited.iter().position(|it| it["role"] == "user");
+    if let Some(user) = user {
+        // A field that clients add: the bytes differ, the rules do not.
+        edited[user]["metadata"] = json!("edited");
+    }
+    [messages, edited]
+}
+
+#[test]
+fn a_state_changes_no_window_in_any_order_of_requests_in_any_process() {
+    let config = Config {
+        // A case is a hundred fits: one in ten of the cases that are asked for.
+        cases: testing::cases(60).div_ceil(10),
+        failure_persistence: None,
+        max_shrink_iters: 60,
+        ..Config::default()
+    };
+    let limited = with(&policy(), |it| it.max_result = Some(60));
+    let run = |steps: &[crate::generated::Step], turns: &[Turn]| {
+        let cases = SHAPES
+            .into_iter()
+            .flat_map(|it| [(it, policy()), (it, limited.clone())]);
+        for (shape, policy) in cases {
+            let histories = histories(shape, steps);
+            let mut fitter = Fitter::new(policy.clone());
+            for &(length, share, is_edited, is_resumed) in turns {
+                let history = &histories[usize::from(is_edited)];
+                let end = (history.len() * length).div_ceil(100);
+                let chat = Chat::parse(&document(shape, &history[..end]), Some(shape)).unwrap();
+                let budget = budget(chat.tokens(&Heuristic) * share / 100);
+                if is_resumed {
+                    let state = FitState::from_json(&fitter.state().to_json()).unwrap();
+                    fitter = Fitter::resume(policy.clone(), state);
+                }
+                let alone = chat
+                    .fit(&policy, &budget, &Heuristic)
+                    .map(|it| it.to_json());
+                let window = fitter.fit(&chat, &budget, &Heuristic);
+                let mut window = window.map(|it| it.fitted.to_json());
+                if window == Err(FitError::OtherConversation) {
+                    fitter.restart();
+                    let anew = fitter.fit(&chat, &budget, &Heuristic);
+                    window = anew.map(|it| it.fitted.to_json());
+                }
+                prop_assert_eq!(window, alone, "{}", shape);
+            }
+        }
+        Ok(())
+    };
+    TestRunner::new(config)
+        .run(&(steps(), turns()), |(steps, turns)| run(&steps, &turns))
+        .unwrap_or_else(|error| panic!("{error}"));
 }
 
 /// Sets a breakpoint of the prompt cache on a message, as a client of the format does.
