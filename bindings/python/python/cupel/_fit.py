@@ -16,7 +16,15 @@ from typing import (
 from cupel import _cupel
 from cupel._cupel import Report
 from cupel._errors import InvalidInputError
-from cupel._messages import as_input, at, from_document, request_of, with_list, with_mark, with_texts
+from cupel._messages import (
+    as_input,
+    at,
+    from_document,
+    request_of,
+    with_list,
+    with_mark,
+    with_texts,
+)
 from cupel._state import read_state, write_state
 from cupel._types import BudgetLike, FitOptions, PolicyLike
 

@@ -153,8 +153,8 @@ def _replaced(value: Any, steps: Sequence[str | int], text: str) -> Any:
 
 
 def with_mark(value: Any, path: str, json_text: str) -> Any:
-    """Returns a copy of a message or a request with a cache breakpoint: a key of an object, or a new
-    element of a list. What is not changed is shared."""
+    """Returns a copy of a message or a request with a cache breakpoint: a key of an object, or a
+    new element of a list. What is not changed is shared."""
     steps: list[str | int] = [name or int(index) for name, index in _STEP.findall(path)]
     return _put(value, steps, json.loads(json_text))
 
