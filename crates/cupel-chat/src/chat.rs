@@ -12,6 +12,7 @@ use crate::layout::{Layout, Piece};
 use crate::message::{ContentPart, ParsedMessage, Role};
 use crate::shape::{Shape, annotate, detect, read, type_of};
 use crate::tokens::{TokenCounter, cost};
+use crate::views::Questions;
 
 /// A conversation. Kept messages are written back byte for byte.
 ///
@@ -37,6 +38,7 @@ pub struct Chat {
     pub(crate) groups: Groups,
     /// The items of [`Shape::Items`], and whether they state their tokens.
     items: Vec<(ContextItem, bool)>,
+    pub(crate) questions: Questions,
 }
 
 /// One message of a chat.
@@ -138,6 +140,7 @@ impl Chat {
             .map_err(|(index, fault)| layout.fault(index, &fault.field, fault.message))?;
         Ok(Self {
             groups: Groups::new(shape, &messages, continues(shape, &layout)),
+            questions: Questions::new(&messages),
             shape,
             layout,
             messages,

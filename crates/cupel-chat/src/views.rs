@@ -11,13 +11,13 @@
 //! ```
 
 use std::cell::OnceCell;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use serde_json::Value;
 
 use crate::chat::Chat;
 use crate::message::{ContentPart, ParsedMessage, Slot};
-use crate::shorten::Shortener;
+use crate::shorten::{Query, Shortener, Words, words_of};
 use crate::tokens::memory::{Memory, Name};
 use crate::tokens::{TokenCounter, cost};
 
@@ -37,6 +37,15 @@ pub(crate) struct MessageShortener<'c> {
     /// The tokens of the message as it was read.
     tokens: i64,
     strings: Vec<Shortenable<'c>>,
+    asked: Asked<'c>,
+}
+
+/// What a message was asked for.
+struct Asked<'c> {
+    chat: &'c Chat,
+    index: usize,
+    query: OnceCell<Query>,
+    name: OnceCell<u64>,
 }
 
 /// A string that a shorter one may replace.
@@ -54,6 +63,89 @@ struct Shortenable<'c> {
 /// The fewest tokens of one of several strings that share a level. A result of 50 short texts at a
 /// level of 100 would leave 2 tokens for each: less than a marker.
 const LEAST_SHARE: i64 = 15;
+
+/// The user turns, which the messages after them are shortened for.
+#[derive(Debug, Clone)]
+pub(crate) struct Questions {
+    /// By position, the last user turn before a message.
+    turns: Vec<Option<usize>>,
+    /// By position, the words of a user turn, and the name of its texts. Found when a message after it is shortened.
+    words: Vec<OnceLock<Words>>,
+    names: Vec<OnceLock<u64>>,
+}
+
+impl Questions {
+    pub(crate) fn new(messages: &[ParsedMessage]) -> Self {
+        let mut last = None;
+        let turns = messages.iter().enumerate().map(|(index, message)| {
+            let before = last;
+            last = Some(index).filter(|_| message.is_user_turn()).or(last);
+            before
+        });
+        Self {
+            turns: turns.collect(),
+            words: vec![OnceLock::new(); messages.len()],
+            names: vec![OnceLock::new(); messages.len()],
+        }
+    }
+}
+
+impl<'c> Asked<'c> {
+    fn new(chat: &'c Chat, index: usize) -> Self {
+        Self {
+            chat,
+            index,
+            query: OnceCell::new(),
+            name: OnceCell::new(),
+        }
+    }
+
+    /// Returns the words of the last user turn before the message, and of the arguments of the calls whose results it
+    /// has.
+    fn query(&self) -> &Query {
+        self.query.get_or_init(|| {
+            let turn = self.chat.questions.turns[self.index].map_or_else(Words::default, |turn| {
+                let words = &self.chat.questions.words[turn];
+                words.get_or_init(|| words_of(self.texts(turn))).clone()
+            });
+            Query {
+                turn,
+                calls: words_of(self.arguments()),
+            }
+        })
+    }
+
+    /// Names the texts that the words are from.
+    fn name(&self) -> u64 {
+        *self.name.get_or_init(|| {
+            let turn = self.chat.questions.turns[self.index].map_or(0, |turn| {
+                let name = &self.chat.questions.names[turn];
+                *name.get_or_init(|| Name::of_all(self.texts(turn)))
+            });
+            turn.rotate_left(32) ^ Name::of_all(self.arguments())
+        })
+    }
+
+    fn texts(&self, turn: usize) -> impl Iterator<Item = &'c str> {
+        let message = &self.chat.messages[turn];
+        let own = message.slots.iter().filter(|slot| slot.result.is_none());
+        own.filter_map(|slot| match &message.parts[slot.part] {
+            ContentPart::Text(text) => Some(text.as_str()),
+            _ => None,
+        })
+    }
+
+    fn arguments(&self) -> impl Iterator<Item = &'c str> {
+        let (chat, index) = (self.chat, self.index);
+        let calls = chat.groups.with(index).iter();
+        let calls = calls.filter(move |&&member| member <= index);
+        let parts = calls.flat_map(|&member| &chat.messages[member].parts);
+        parts.filter_map(|part| match part {
+            ContentPart::Call(_, arguments) => Some(arguments.as_str()),
+            _ => None,
+        })
+    }
+}
 
 impl Chat {
     /// Returns whether a message has a tool result with text.
@@ -120,6 +212,7 @@ impl Chat {
             message,
             tokens,
             strings: strings.collect(),
+            asked: Asked::new(self, index),
         }
     }
 }
@@ -143,7 +236,7 @@ impl MessageShortener<'_> {
             if string.tokens <= share {
                 continue;
             }
-            if let Some(text) = string.shorten(share, counter) {
+            if let Some(text) = string.shorten(share, &self.asked, counter) {
                 replacement.tokens += counter.count(&text) - string.tokens;
                 replacement
                     .texts
@@ -168,24 +261,25 @@ type Shortened = Option<Arc<str>>;
 
 impl Shortenable<'_> {
     /// Returns the string shortened to a level, as the process remembers it.
-    fn shorten(&self, level: i64, counter: &dyn TokenCounter) -> Shortened {
+    fn shorten(&self, level: i64, asked: &Asked<'_>, counter: &dyn TokenCounter) -> Shortened {
         static SHORTENED: LazyLock<Memory<Shortened>> = LazyLock::new(|| Memory::new(REMEMBERED));
-        let make = || self.make(level, counter).map(Arc::from);
+        let make = || self.make(level, asked, counter).map(Arc::from);
         let Some(counter) = counter.identity() else {
             return make();
         };
         let kind = u64::from(self.slot.result.is_some()) + 2 * u64::from(self.slot.is_json);
         let text = self.name.get_or_init(|| Name::of(self.text, 0));
-        let name = text.with([counter, level.unsigned_abs(), kind]);
+        let level = level.unsigned_abs().rotate_left(8) ^ kind;
+        let name = text.with([counter, level, asked.name()]);
         SHORTENED.get_or_make(name, |it| 64 + it.as_deref().map_or(0, str::len), make)
     }
 
-    fn make(&self, level: i64, counter: &dyn TokenCounter) -> Option<String> {
-        let shortener = self.shortener.get_or_init(|| Shortener::new(self.text));
-        let text = match self.slot.result {
-            Some(_) => shortener.result(level, counter),
-            None => shortener.prose(level, counter),
-        }?;
+    fn make(&self, level: i64, asked: &Asked<'_>, counter: &dyn TokenCounter) -> Option<String> {
+        let shortener = self.shortener.get_or_init(|| match self.slot.result {
+            Some(_) => Shortener::of_result(self.text, asked.query()),
+            None => Shortener::of_text(self.text, asked.query()),
+        });
+        let text = shortener.shorten(level, counter)?;
         let text = if self.slot.is_json {
             normalized(&text, self.text)?
         } else {

@@ -19,7 +19,8 @@ use std::sync::OnceLock;
 use serde::de::IgnoredAny;
 
 use super::identifiers::{SHORT, is_identifier};
-use super::lines::Text;
+use super::query::Query;
+use super::text::Text;
 
 /// Strings of more characters are cut before any field is omitted. Names, titles, paths and ids are
 /// shorter; what is longer is text.
@@ -60,6 +61,7 @@ pub(super) struct Document {
     /// The names of the keys, with their quotes. The first is `"values"`, for elements of a
     /// top-level array, which have no key.
     pub(super) keys: Vec<String>,
+    pub(super) query: Query,
 }
 
 /// A field or an element.
@@ -94,7 +96,7 @@ enum Class {
 
 impl Document {
     /// Parses a text; `None` if it is not JSON. `characters` are those of the original.
-    pub(super) fn parse(text: &str, characters: usize) -> Option<Self> {
+    pub(super) fn parse(text: &str, characters: usize, query: &Query) -> Option<Self> {
         serde_json::from_str::<IgnoredAny>(text).ok()?;
         let mut document = Self {
             characters,
@@ -106,6 +108,7 @@ impl Document {
             abridged: OnceLock::new(),
             values: Vec::new(),
             keys: vec![r#""values""#.to_owned()],
+            query: query.clone(),
         };
         let mut scan = Scan {
             document: &mut document,

@@ -30,8 +30,10 @@ pub(super) fn is_identifier(word: &str) -> bool {
     }
     let is_marked = |byte: u8| byte.is_ascii_digit() || byte == b'@' || byte == b'/';
     let is_capital = |byte: u8| byte.is_ascii_uppercase() || byte == b'_';
-    let is_shaped =
-        word.bytes().any(is_marked) || word.len() >= CAPITALS && word.bytes().all(is_capital);
+    let is_shaped = word.bytes().any(is_marked)
+        || word.len() >= CAPITALS
+            && word.bytes().all(is_capital)
+            && word.bytes().any(|byte| byte != b'_');
     is_shaped && LENGTH.contains(&word.chars().count()) && !word.contains(char::is_whitespace)
 }
 

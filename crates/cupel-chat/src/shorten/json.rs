@@ -11,9 +11,9 @@
 //! {"rows":[{"id":"W-101","log":"start [9 lines omitted] end"},{"id":"W-102"},...],"total":3}
 //! 3. the beginning in whole rows, then values by key:
 //! {"rows":[{"id":"W-101","log":"start [840 characters omitted]"}],
-//!  "_omitted":{"_shortened":"values by key, from 984 characters","id":["W-102","W-103"],"total":3}}
+//!  "_omitted":{"_shortened":"984 characters","id":["W-102","W-103"],"total":3}}
 //! 4. values by key:
-//! {"_shortened":"values by key, from 984 characters","id":["W-101","W-102","W-103"],"total":3}
+//! {"_shortened":"984 characters","id":["W-101","W-102","W-103"],"total":3}
 //! ```
 //!
 //! The values are those that a later call is likely to repeat: ids first. Form 3 keeps rows whole,
@@ -25,8 +25,9 @@ use std::ops::Range;
 
 use super::binary::thousands;
 use super::document::{Document, Listed, Node, unquoted};
-use super::lines::{Shares, Text, cut_before};
+use super::kinds;
 use super::search::Limit;
+use super::text::{Text, cut_before};
 
 /// Up to this level there is room for values by key only: a beginning of 50 tokens would show about
 /// one row and take the room of the ids of all others.
@@ -93,7 +94,7 @@ impl Document {
             strings[index] = if share.holds(whole) {
                 whole.to_owned()
             } else {
-                self.texts()[index].shorten(share, Shares::RESULT, &quote)?
+                self.texts()[index].shorten(share, &quote)?
             };
             room -= limit.counter.count(&strings[index]);
         }
@@ -116,7 +117,13 @@ impl Document {
     }
 
     fn texts(&self) -> &[Text<'static>] {
-        let text = |span: &Range<usize>| Text::new(Cow::Owned(self.value(span)));
+        let text = |span: &Range<usize>| {
+            Text::new(
+                Cow::Owned(self.value(span)),
+                &self.query,
+                &kinds::OF_RESULTS,
+            )
+        };
         self.texts
             .get_or_init(|| self.long_strings.iter().map(text).collect())
     }
@@ -141,7 +148,9 @@ impl Document {
             };
             let strings: Vec<String> = self.long_strings.iter().map(abridge).collect();
             let text = self.with_strings(&strings);
-            Box::new(Self::parse(&text, self.characters).expect("strings replace strings"))
+            Box::new(
+                Self::parse(&text, self.characters, &self.query).expect("strings replace strings"),
+            )
         })
     }
 
@@ -228,7 +237,7 @@ impl Document {
         let mut sorted = values.to_vec();
         sorted.sort_unstable_by_key(|value| (first[&value.key], value.span.start));
         let mut output = format!(
-            r#"{{"_shortened":"values by key, from {} characters""#,
+            r#"{{"_shortened":"{} characters""#,
             thousands(self.characters)
         );
         for group in sorted.chunk_by(|a, b| a.key == b.key) {

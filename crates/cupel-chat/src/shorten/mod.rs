@@ -1,24 +1,31 @@
 //! Shortens tool results and texts to a number of tokens.
 //!
-//! The output depends on the text, the level and the counter only, so that a shortened message stays
-//! the same from turn to turn. JSON stays JSON ([`json`]), other text is cut by whole lines
-//! ([`lines`]), base64 and binary become placeholders ([`binary`]). Markers say how much is gone.
+//! The output depends on the text, the level, the counter and what the text was asked for ([`query`]) only, so that
+//! a shortened message stays the same from turn to turn. JSON stays JSON ([`json`]), other text is cut by lines that
+//! suit its kind ([`text`], [`kinds`]), base64 and binary become placeholders ([`binary`]). Markers say how much is
+//! gone.
 
 mod binary;
 mod document;
+mod errors;
 mod identifiers;
 mod json;
+mod kinds;
 mod lines;
+mod query;
 mod search;
 #[cfg(test)]
 mod tests;
+mod text;
 
 use std::borrow::Cow;
 
 use crate::TokenCounter;
 use document::Document;
-use lines::{Shares, Text};
+use kinds::Kind;
+pub(crate) use query::{Query, Words, words_of};
 use search::Limit;
+use text::Text;
 
 /// A text that can be shortened to any number of tokens.
 #[derive(Debug)]
@@ -37,39 +44,41 @@ enum Form<'t> {
 }
 
 impl<'t> Shortener<'t> {
-    pub(crate) fn new(original: &'t str) -> Self {
+    /// Returns the shortener of a tool result.
+    pub(crate) fn of_result(original: &'t str, query: &Query) -> Self {
+        Self::new(original, query, &kinds::OF_RESULTS)
+    }
+
+    /// Returns the shortener of a text of the model or of a user.
+    pub(crate) fn of_text(original: &'t str, query: &Query) -> Self {
+        Self::new(original, query, &kinds::OF_TEXTS)
+    }
+
+    fn new(original: &'t str, query: &Query, kinds: &'static [Kind]) -> Self {
         let text = binary::replace(original);
         let form = match text.trim_start().bytes().next() {
-            Some(b'{' | b'[') => Document::parse(&text, original.chars().count()).map(Form::Json),
+            Some(b'{' | b'[') => {
+                Document::parse(&text, original.chars().count(), query).map(Form::Json)
+            }
             Some(b'"') => serde_json::from_str::<String>(&text)
                 .ok()
-                .map(|value| Form::JsonString(Text::new(Cow::Owned(value)))),
+                .map(|value| Form::JsonString(Text::new(Cow::Owned(value), query, kinds))),
             _ => None,
         };
         Self {
             original,
-            form: form.unwrap_or_else(|| Form::Text(Text::new(text))),
+            form: form.unwrap_or_else(|| Form::Text(Text::new(text, query, kinds))),
         }
     }
 
-    /// Returns the tool result in at most `level` tokens, or `None` if it has no more than that
-    /// already or cannot be shortened that far.
-    pub(crate) fn result(&self, level: i64, counter: &dyn TokenCounter) -> Option<String> {
-        self.shorten(level, counter, Shares::RESULT)
-    }
-
-    /// Returns the assistant's or user's text in at most `level` tokens, or `None` as
-    /// [`result`](Self::result) does.
-    pub(crate) fn prose(&self, level: i64, counter: &dyn TokenCounter) -> Option<String> {
-        self.shorten(level, counter, Shares::PROSE)
-    }
-
-    fn shorten(&self, level: i64, counter: &dyn TokenCounter, shares: Shares) -> Option<String> {
+    /// Returns the text in at most `level` tokens, or `None` if it has no more than that already or
+    /// cannot be shortened that far.
+    pub(crate) fn shorten(&self, level: i64, counter: &dyn TokenCounter) -> Option<String> {
         let limit = Limit::exceeded(self.original, level, counter)?;
         match &self.form {
             Form::Json(document) => document.shorten(limit),
-            Form::JsonString(text) => text.shorten(limit, shares, &json::quote),
-            Form::Text(text) => text.shorten(limit, shares, &str::to_owned),
+            Form::JsonString(text) => text.shorten(limit, &json::quote),
+            Form::Text(text) => text.shorten(limit, &str::to_owned),
         }
     }
 }

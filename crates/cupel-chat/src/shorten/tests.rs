@@ -14,9 +14,43 @@ const COUNTER: Encoding = Encoding::O200k;
 const LEVELS: [i64; 11] = [6_400, 3_200, 1_600, 800, 400, 200, 100, 60, 50, 25, 8];
 
 fn result(text: &str, level: i64) -> String {
-    Shortener::new(text)
-        .result(level, &COUNTER)
-        .expect("the text can be shortened")
+    shortened(text, level).expect("the text can be shortened")
+}
+
+/// The shorteners of tool results and of texts.
+type Of = for<'t> fn(&'t str, &Query) -> Shortener<'t>;
+const OF: [Of; 2] = [
+    |text, query| Shortener::of_result(text, query),
+    |text, query| Shortener::of_text(text, query),
+];
+
+fn shortened(text: &str, level: i64) -> Option<String> {
+    Shortener::of_result(text, &Query::default()).shorten(level, &COUNTER)
+}
+
+fn prose(text: &str, level: i64) -> Option<String> {
+    Shortener::of_text(text, &Query::default()).shorten(level, &COUNTER)
+}
+
+/// A query of one user turn.
+fn asked(turn: &str) -> Query {
+    Query {
+        turn: words_of([turn].into_iter()),
+        calls: Words::default(),
+    }
+}
+
+/// A file of functions of three lines, with line numbers.
+fn source(functions: usize) -> String {
+    let mut text = String::new();
+    for function in 0..functions {
+        let line = 4 * function + 1;
+        writeln!(text, "{line:>6}\tdef handle_{function}(request):").unwrap();
+        writeln!(text, "{:>6}\t    user = request.user", line + 1).unwrap();
+        writeln!(text, "{:>6}\t    return render(user, {function})", line + 2).unwrap();
+        writeln!(text, "{:>6}\t", line + 3).unwrap();
+    }
+    text
 }
 
 /// A search result with `rows` rows of which each has two identifiers.
@@ -52,20 +86,20 @@ fn log(lines: usize, error: usize) -> String {
 #[test]
 fn a_text_that_fits_is_not_shortened() {
     for text in ["", "short", "{}", "[1, 2]", "\"text\""] {
-        assert_eq!(Shortener::new(text).result(8, &COUNTER), None, "{text}");
-        assert_eq!(Shortener::new(text).prose(8, &COUNTER), None, "{text}");
+        assert_eq!(shortened(text, 8), None, "{text}");
+        assert_eq!(prose(text, 8), None, "{text}");
     }
     let text = log(100, 50);
     let tokens = COUNTER.count(&text);
-    assert_eq!(Shortener::new(&text).result(tokens, &COUNTER), None);
-    assert!(Shortener::new(&text).result(tokens - 1, &COUNTER).is_some());
+    assert_eq!(shortened(&text, tokens), None);
+    assert!(shortened(&text, tokens - 1).is_some());
 }
 
 #[test]
 fn a_level_below_the_smallest_marker_shortens_nothing() {
     for text in [rows(100), log(100, 3), "word ".repeat(100)] {
         for level in [0, -1, i64::MIN] {
-            assert_eq!(Shortener::new(&text).result(level, &COUNTER), None);
+            assert_eq!(shortened(&text, level), None);
         }
     }
 }
@@ -88,7 +122,7 @@ fn json_keeps_identifiers_before_other_values() {
     let numbers = value["number"].as_array().unwrap();
     assert_eq!(numbers.len(), 12, "{short}");
     assert_eq!(value["seats"], Value::Null, "{short}");
-    assert_eq!(value["_shortened"], "values by key, from 973 characters");
+    assert_eq!(value["_shortened"], "973 characters");
 }
 
 #[test]
@@ -105,10 +139,7 @@ fn json_keeps_whole_rows_from_the_beginning() {
             original["flights"].as_array().unwrap()[..kept.len()]
         );
         let omitted = &value["_omitted"];
-        assert_eq!(
-            omitted["_shortened"],
-            "values by key, from 79,025 characters"
-        );
+        assert_eq!(omitted["_shortened"], "79,025 characters");
         assert!(
             omitted["number"].as_array().unwrap().len() > 2,
             "{level}: {short}"
@@ -184,25 +215,25 @@ fn numbers_of_json_stay_as_written() {
 }
 
 #[test]
-fn lines_are_kept_whole_and_markers_count_the_others() {
+fn lines_are_kept_whole_and_one_marker_counts_the_others() {
     for (lines, error) in [(50, 20), (400, 399), (4_000, 0)] {
         let text = log(lines, error);
-        let original: Vec<&str> = text.lines().collect();
         for level in [6_400, 800, 200, 100, 60] {
-            let Some(short) = Shortener::new(&text).result(level, &COUNTER) else {
+            let Some(short) = shortened(&text, level) else {
                 continue;
             };
-            let mut line = 0;
-            for kept in short.lines() {
-                if let Some(marker) = kept.strip_prefix('[') {
+            let mut original = text.lines();
+            let (mut kept, mut omitted) = (0, Vec::new());
+            for line in short.lines() {
+                if let Some(marker) = line.strip_prefix('[') {
                     let number = marker.split(' ').next().unwrap().replace(',', "");
-                    line += number.parse::<usize>().unwrap();
-                } else {
-                    assert_eq!(kept, original[line], "{level}: {short}");
-                    line += 1;
+                    omitted.push(number.parse::<usize>().unwrap());
+                } else if line != "…" {
+                    assert!(original.any(|it| it == line), "{level}: {short}");
+                    kept += 1;
                 }
             }
-            assert_eq!(line, lines, "{level}: {short}");
+            assert_eq!(omitted, [lines - kept], "{level}: {short}");
             assert!(short.starts_with("line 0:"), "{level}: {short}");
             assert!(short.contains("db-7731"), "{level}: {short}");
         }
@@ -210,21 +241,269 @@ fn lines_are_kept_whole_and_markers_count_the_others() {
 }
 
 #[test]
-fn the_marker_names_identifiers_of_the_omitted_lines() {
+fn the_marker_names_identifiers_of_omitted_lines() {
     let mut text = log(60, 999);
     text.insert_str(
         text.len() / 2,
         "\nthe order ORDER-5512 belongs to mia@example.com\n",
     );
     for level in [100, 60] {
-        for short in [
-            Shortener::new(&text).result(level, &COUNTER).unwrap(),
-            Shortener::new(&text).prose(level, &COUNTER).unwrap(),
-        ] {
-            assert!(short.contains(" omitted, including "), "{short}");
-            assert!(short.contains("ORDER-5512, mia@example.com"), "{short}");
+        let short = result(&text, level);
+        let names = "lines omitted, including ORDER-5512, mia@example.com]";
+        assert!(short.contains(names), "{short}");
+        // Of a text, the line itself is kept: its words are new.
+        let short = prose(&text, level).unwrap();
+        assert!(
+            short.contains("ORDER-5512 belongs to mia@example.com"),
+            "{short}"
+        );
+    }
+}
+
+/// Checks that a form has the lines of a window that a reader made by hand, in order, and beside them only lines
+/// of the text and marks of gaps.
+fn check_window(text: &str, query: &str, level: i64, window: &[&str]) {
+    let shortener = Shortener::of_result(text, &asked(query));
+    let short = shortener.shorten(level, &COUNTER).unwrap();
+    let mut lines = short.lines();
+    for line in window {
+        assert!(
+            lines.any(|it| it == *line),
+            "no {line:?} in order at {level}: {short}"
+        );
+    }
+    let is_of_text = |line: &str| {
+        text.lines()
+            .any(|it| it.trim_start_matches(' ') == line.trim_start_matches(' '))
+    };
+    for line in short.lines().filter(|line| !line.is_empty()) {
+        let is_marker = line.starts_with('[') && line.ends_with(']') && line.contains(" omitted");
+        assert!(
+            is_marker || line == "…" || is_of_text(line),
+            "{line:?} at {level}: {short}"
+        );
+    }
+}
+
+#[test]
+fn a_test_run_keeps_why_and_which_test_failed() {
+    let mut pytest = "....F\n".to_owned();
+    for line in 0..30 {
+        writeln!(pytest, "tests/test_upload.py:{line}: in helper_{line}").unwrap();
+    }
+    let verdict = [
+        "E   AssertionError: expected 3 uploads, got 1",
+        "FAILED tests/test_upload.py::test_retry - AssertionError",
+        "1 failed, 1 passed in 3.2s",
+    ];
+    pytest += &verdict.join("\n");
+    for level in [100, 60] {
+        check_window(&pytest, "Fix the flaky test", level, &verdict);
+    }
+    let mut cargo = String::from("running 41 tests\n");
+    for test in 0..40 {
+        writeln!(cargo, "test upload::tests::part_{test} ... ok").unwrap();
+    }
+    let verdict = [
+        "test upload::tests::retries ... FAILED",
+        "thread 'upload::tests::retries' panicked at src/upload.rs:90:9:",
+        "assertion `left == right` failed",
+        "  left: 1",
+        " right: 3",
+        "test result: FAILED. 40 passed; 1 failed; 0 ignored",
+    ];
+    cargo += &verdict[..1].join("\n");
+    cargo += "\n\nfailures:\n\n---- upload::tests::retries stdout ----\n";
+    cargo += &verdict[1..].join("\n");
+    check_window(&cargo, "", 120, &verdict);
+    check_window(&cargo, "", 65, &verdict[2..]);
+}
+
+#[test]
+fn source_code_keeps_declarations_and_what_was_asked_for() {
+    let text = source(50);
+    let window = [
+        "1\tdef handle_0(request):",
+        "149\tdef handle_37(request):",
+        "150\t    user = request.user",
+    ];
+    for level in [100, 60] {
+        check_window(&text, "handle_37 fails without a user", level, &window);
+    }
+    // Without numbers, the code is recognized by its lines.
+    let text: String = text
+        .lines()
+        .flat_map(|line| [line.split_once('\t').unwrap().1, "\n"])
+        .collect();
+    let window = [
+        "def handle_0(request):",
+        "def handle_37(request):",
+        "    user = request.user",
+    ];
+    check_window(&text, "handle_37 fails without a user", 60, &window);
+}
+
+#[test]
+fn numbers_show_the_gaps_of_numbered_lines() {
+    let short = Shortener::of_result(&source(50), &asked("handle_37")).shorten(100, &COUNTER);
+    let short = short.unwrap();
+    assert_eq!(short.matches(" lines omitted]").count(), 1, "{short}");
+    assert!(
+        !short.contains('…') && !short.contains("including"),
+        "{short}"
+    );
+    // Numbers that do not ascend are no line numbers.
+    let clock = "12:30 the backup started\n".repeat(60);
+    assert!(
+        result(&clock, 60).contains("12:30 the backup started\n["),
+        "{}",
+        result(&clock, 60)
+    );
+}
+
+#[test]
+fn a_diff_keeps_files_and_changed_lines() {
+    let mut text = String::new();
+    for (file, old, new) in [
+        ("upload", "parts", "parts.iter().rev()"),
+        ("retry", "3", "5"),
+    ] {
+        write!(
+            text,
+            "diff --git a/src/{file}.rs b/src/{file}.rs\nindex 3f1c2a..9b0d1e 100644\n--- a/src/{file}.rs\n+++ b/src/{file}.rs\n\
+             @@ -10,9 +10,9 @@ impl Upload {{\n     /// Sends the parts.\n     fn send(&self) {{\n         let parts = self.parts();\n\
+             -        let value = {old};\n+        let value = {new};\n         self.client.send(value);\n         Ok(())\n     }}\n }}\n"
+        )
+        .unwrap();
+    }
+    let window = [
+        "+++ b/src/upload.rs",
+        "-        let value = parts;",
+        "+        let value = parts.iter().rev();",
+        "+++ b/src/retry.rs",
+        "-        let value = 3;",
+        "+        let value = 5;",
+    ];
+    check_window(&text, "", 120, &window);
+    check_window(&text, "", 60, &window[..3]);
+}
+
+#[test]
+fn compiler_output_keeps_the_first_errors_with_their_places() {
+    let mut text = String::new();
+    for krate in 0..40 {
+        writeln!(text, "   Compiling crate-{krate} v0.{krate}.0").unwrap();
+    }
+    let errors = [
+        "error[E0308]: mismatched types",
+        "  --> src/upload.rs:12:9",
+        "12 |         self.client.send(part)?;",
+        "   |         ^^^^^^^^^^^^^^^^^^^^^^^ expected `()`, found `Response`",
+        "error: could not compile `upload` (lib) due to 1 previous error",
+    ];
+    text += &errors[..2].join("\n");
+    text += "\n   |\n";
+    text += &errors[2..].join("\n");
+    check_window(&text, "", 120, &errors);
+    check_window(&text, "", 60, &errors[..2]);
+}
+
+#[test]
+fn search_results_keep_a_line_of_each_file_and_what_was_asked_for() {
+    let mut text = String::new();
+    for file in ["src/api.py", "src/upload.py", "tests/test_upload.py"] {
+        for line in 0..8 {
+            writeln!(text, "{file}:{}:    retry(upload_{line})", 10 * line + 7).unwrap();
         }
     }
+    text += "src/policy.py:3:class RetryPolicy:\n";
+    let window = [
+        "src/api.py:7:    retry(upload_0)",
+        "src/upload.py:7:    retry(upload_0)",
+        "src/policy.py:3:class RetryPolicy:",
+    ];
+    check_window(&text, "RetryPolicy ignores its limit", 100, &window);
+    check_window(
+        &text,
+        "RetryPolicy ignores its limit",
+        60,
+        &[window[0], window[2]],
+    );
+}
+
+#[test]
+fn a_listing_keeps_entries_that_were_asked_for() {
+    let mut text = "total 96\n".to_owned();
+    for entry in 0..24 {
+        writeln!(
+            text,
+            "-rw-r--r--  1 root root {} Nov 19 module_{entry}.py",
+            100 + entry
+        )
+        .unwrap();
+    }
+    let window = [
+        "total 96",
+        "-rw-r--r--  1 root root 117 Nov 19 module_17.py",
+    ];
+    for level in [100, 60] {
+        check_window(&text, "rename module_17", level, &window);
+    }
+}
+
+#[test]
+fn a_table_keeps_its_header_and_rows_that_were_asked_for() {
+    let mut text = "| name     | orders | city    |\n|----------|--------|---------|\n".to_owned();
+    for user in 0..40 {
+        writeln!(text, "| user_{user:03} | {:>6} | Berlin  |", user * 7).unwrap();
+    }
+    let window = [
+        "| name     | orders | city    |",
+        "|----------|--------|---------|",
+        "| user_031 |    217 | Berlin  |",
+    ];
+    for level in [100, 60] {
+        check_window(&text, "How many orders has user_031?", level, &window);
+    }
+}
+
+#[test]
+fn a_log_keeps_its_beginning_errors_and_its_end() {
+    let window = [
+        "line 0: request done in some milliseconds",
+        "line 200: error: lost connection to db-7731 in some milliseconds",
+        "line 399: request done in some milliseconds",
+    ];
+    for level in [100, 60] {
+        check_window(&log(400, 200), "", level, &window);
+    }
+}
+
+#[test]
+fn prose_keeps_sentences() {
+    let text = "Our trip starts in Berlin. It will be a lot of fun, and you will see a lot of it.\n\n\
+        1. **Potsdam**: The palace of Sanssouci has terraced vineyards. It is nice, and you will like it a lot.\n\
+        2. **Leipzig**: Bach worked at the church of Saint Thomas. It is nice, and you will like it a lot.\n\n\
+        I hope that this is what you like. It will be nice.";
+    let short = prose(text, 60).unwrap();
+    for sentence in [
+        "Our trip starts in Berlin.",
+        "Bach worked at the church of Saint Thomas.",
+        "It will be nice.",
+    ] {
+        assert!(short.contains(sentence), "{sentence}: {short}");
+    }
+    assert!(!short.contains("It is nice"), "{short}");
+    assert!(short.contains(" sentences omitted]"), "{short}");
+    // The words of the question are known already.
+    let query = asked("palace Sanssouci terraced vineyards Potsdam");
+    let short = Shortener::of_text(text, &query)
+        .shorten(45, &COUNTER)
+        .unwrap();
+    assert!(
+        short.contains("Bach") && !short.contains("Sanssouci"),
+        "{short}"
+    );
 }
 
 #[test]
@@ -233,10 +512,7 @@ fn a_text_of_one_long_identifier_is_shortened() {
     let text = format!("AA-{} and more", "0𐀀¡".repeat(20));
     let tokens = COUNTER.count(&text);
     for level in [tokens - 1, tokens - 10, 25] {
-        assert!(
-            Shortener::new(&text).result(level, &COUNTER).is_some(),
-            "{level}"
-        );
+        assert!(shortened(&text, level).is_some(), "{level}");
     }
 }
 
@@ -265,7 +541,7 @@ fn characters_are_not_torn() {
     for unit in ["e\u{301}", "👩\u{200d}🚀", "👍🏽", "中", "\u{0}"] {
         let text = unit.repeat(2_000);
         for level in [400, 100, 60] {
-            let Some(short) = Shortener::new(&text).result(level, &COUNTER) else {
+            let Some(short) = shortened(&text, level) else {
                 continue;
             };
             if short.starts_with("[binary, ") {
@@ -384,14 +660,15 @@ fn extreme_inputs_are_shortened_at_every_level() {
     ];
     for text in &cases {
         let start = &text[..text.len().min(20)];
-        let shortener = Shortener::new(text);
+        let result = Shortener::of_result(text, &Query::default());
+        let prose = Shortener::of_text(text, &Query::default());
         let tokens = COUNTER.count(text);
         for level in LEVELS {
-            let short = shortener.result(level, &COUNTER);
+            let short = result.shorten(level, &COUNTER);
             if level >= 25 && tokens > level {
                 assert!(short.is_some(), "{start:?} to {level}");
             }
-            for short in short.iter().chain(&shortener.prose(level, &COUNTER)) {
+            for short in short.iter().chain(&prose.shorten(level, &COUNTER)) {
                 assert!(
                     COUNTER.count(short) <= level,
                     "{start:?} to {level}: {short:?}"
@@ -459,11 +736,49 @@ fn arbitrary_text() -> impl Strategy<Value = String> {
         2 => Just("\n".to_owned()),
         1 => Just("Error: failed\n".to_owned()),
         1 => "[a-zA-Z0-9+/]{256,400}",
-        1 => "[ぁ-ん中e\u{301}👍🏽]{1,20}",
+        1 => "[ぁ-ん中e\u{301}👍🏽。]{1,20}",
         1 => vec(any::<char>(), 0..40).prop_map(String::from_iter),
         1 => prop::sample::select(&["\\", "\\u", "\\ud800", "\"", "{", "[", "\u{0}", "\r\n"]).prop_map(str::to_owned),
     ];
     vec(piece, 0..120).prop_map(|pieces| pieces.concat())
+}
+
+/// Lines of the outputs that have a kind of their own, most of them of one kind.
+fn arbitrary_output() -> impl Strategy<Value = String> {
+    const LINES: [&str; 9] = [
+        "{n}\tlet name_{n} = read(path)?;",
+        "+added line {n}",
+        "E   AssertionError: expected {n}, got 1\n1 failed, {n} passed in 0.3s",
+        "error[E0{n}]: mismatched types\n  --> src/a.rs:{n}:5",
+        "src/file_{n}.rs:{n}:    let name_{n} = 3;",
+        "def function_{n}(self):",
+        "-rw-r--r-- 1 root root {n} Nov 19 file_{n}.txt",
+        "| name_{n} | {n} | an address |",
+        "This is sentence {n}. It is followed by name_{n}! And then? That was all of it, in one long line: no break.",
+    ];
+    let line = |kind: usize| {
+        prop_oneof![
+            8 => Just(LINES[kind]),
+            1 => prop::sample::select(&LINES),
+            1 => Just(""),
+            1 => Just("@@ -{n},3 +{n},4 @@"),
+        ]
+    };
+    let lines = (0..LINES.len()).prop_flat_map(move |kind| vec(line(kind), 0..150));
+    lines.prop_map(|lines| {
+        let numbered = lines.iter().enumerate();
+        let numbered =
+            numbered.map(|(number, line)| line.replace("{n}", &(number + 100).to_string()));
+        numbered.collect::<Vec<_>>().join("\n")
+    })
+}
+
+fn arbitrary_query() -> impl Strategy<Value = Query> {
+    let word = prop_oneof![2 => "name_1[0-9]{2}", 1 => "[a-z]{1,8}", 1 => "\\PC{0,6}"];
+    vec(word, 0..6).prop_map(|words| Query {
+        turn: words_of(words.iter().map(String::as_str)),
+        calls: Words::default(),
+    })
 }
 
 #[test]
@@ -474,35 +789,31 @@ fn any_text_is_shortened_within_the_level() {
         failure_persistence: None,
         ..ProptestConfig::default()
     };
-    let text = prop_oneof![arbitrary_json(), arbitrary_text()];
+    let text = prop_oneof![arbitrary_json(), arbitrary_text(), arbitrary_output()];
     let level = prop_oneof![1..12i64, 12..120i64, 120..900i64];
     let shortened = std::cell::Cell::new(0);
     proptest::test_runner::TestRunner::new(config)
-        .run(&(text, level), |(text, level)| {
+        .run(&(text, level, arbitrary_query()), |(text, level, query)| {
             let counters: [&dyn TokenCounter; 2] = [&COUNTER, &Heuristic];
             for counter in counters {
-                let shortener = Shortener::new(&text);
-                let shorts = [
-                    shortener.result(level, counter),
-                    shortener.prose(level, counter),
-                ];
-                let again = Shortener::new(&text);
-                prop_assert_eq!(
-                    &shorts,
-                    &[again.result(level, counter), again.prose(level, counter)]
-                );
-                for short in shorts.iter().flatten() {
-                    prop_assert!(counter.count(&text) > level);
-                    prop_assert!(counter.count(short) <= level, "{}", short);
-                    check_json(&text, short);
+                for of in OF {
+                    let short = of(&text, &query).shorten(level, counter);
+                    prop_assert_eq!(&short, &of(&text, &query).shorten(level, counter));
+                    let tokens = counter.count(&text);
+                    if tokens > level && level >= 25 {
+                        prop_assert!(short.is_some(), "{tokens} tokens to {level}");
+                    }
+                    let Some(short) = short else { continue };
+                    prop_assert!(tokens > level);
+                    prop_assert!(counter.count(&short) <= level, "{}", short);
+                    check_json(&text, &short);
+                    // A window may be the history of the next request: a form is a text like any other.
+                    prop_assert_eq!(of(&short, &query).shorten(level, counter), None);
+                    if let Some(again) = of(&short, &query).shorten(level / 2, counter) {
+                        prop_assert!(counter.count(&again) <= level / 2, "{}", again);
+                        check_json(&text, &again);
+                    }
                     shortened.set(shortened.get() + 1);
-                }
-                if counter.count(&text) > level && level >= 25 {
-                    prop_assert!(
-                        shorts[0].is_some(),
-                        "{} tokens to {level}",
-                        counter.count(&text)
-                    );
                 }
             }
             Ok(())
@@ -513,6 +824,52 @@ fn any_text_is_shortened_within_the_level() {
         "{} texts were shortened",
         shortened.get()
     );
+}
+
+/// Counts as another counter, and adds up the bytes that it is given.
+#[derive(Default)]
+struct Work(std::sync::atomic::AtomicUsize);
+
+impl TokenCounter for Work {
+    fn count(&self, text: &str) -> i64 {
+        self.0
+            .fetch_add(text.len(), std::sync::atomic::Ordering::Relaxed);
+        COUNTER.count(text)
+    }
+
+    fn name(&self) -> &'static str {
+        "work"
+    }
+
+    fn is_estimate(&self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn the_tokens_that_are_counted_depend_on_the_level_and_not_on_the_text() {
+    let texts: [fn(usize) -> String; 3] = [
+        |lines| log(lines, 7),
+        |lines| source(lines),
+        |lines| "One more sentence. ".repeat(lines),
+    ];
+    for text in texts {
+        for level in [60, 400] {
+            let counted = |text: &str| {
+                let work = Work::default();
+                Shortener::of_result(text, &asked("line_7 handle_9")).shorten(level, &work);
+                work.0.into_inner()
+            };
+            let text = text(8_000);
+            assert!(text.len() > 300 * 400);
+            let bytes = counted(&text);
+            // A token has about four bytes, and a search makes at most some twenty counts.
+            assert!(
+                bytes < 100 * usize::try_from(level).unwrap(),
+                "{bytes} bytes at {level}"
+            );
+        }
+    }
 }
 
 /// Prints the time of shortening 1 MB at every level against counting it once.
@@ -534,11 +891,11 @@ fn shortening_takes_less_time_than_counting() {
         let tokens = COUNTER.count(&text);
         let counting = start.elapsed();
         let start = Instant::now();
-        let shortener = Shortener::new(&text);
+        let shortener = Shortener::of_result(&text, &Query::default());
         let parsed = start.elapsed();
         let shorter = LEVELS
             .iter()
-            .filter_map(|&level| shortener.result(level, &COUNTER))
+            .filter_map(|&level| shortener.shorten(level, &COUNTER))
             .count();
         let all = start.elapsed();
         let ratio = all.as_secs_f64() / counting.as_secs_f64();

@@ -46,6 +46,11 @@ impl Name {
         name(lanes, keys)
     }
 
+    /// Names several texts, in order.
+    pub(crate) fn of_all<'t>(texts: impl Iterator<Item = &'t str>) -> u64 {
+        texts.fold(0, |name: u64, text| Self::of(text, name.rotate_left(17)).0)
+    }
+
     /// Names something that was made of a named text and numbers.
     pub(crate) fn with(self, numbers: [u64; 3]) -> Self {
         let keys = keys();
