@@ -28,10 +28,10 @@ SHAPES = sorted((ROOT / "examples/shapes").glob("*.json"))
 def test_the_example_of_the_readme() -> None:
     # The figures are those of README.md.
     fitted = cupel.fit(SESSION, "2k")
-    assert (len(fitted.kept), fitted.tokens_after, fitted.tokens_before) == (19, 1_818, 5_869)
+    assert (len(fitted.kept), fitted.tokens_after, fitted.tokens_before) == (10, 1_474, 5_869)
     assert fitted.budget == 2_000
-    assert [entry["index"] for entry in fitted.shortened] == [13, 30, 33, 34, 41]
-    assert [entry["index"] for entry in fitted.dropped] == [*range(2, 12), 14, *range(16, 30)]
+    assert [entry["index"] for entry in fitted.shortened] == [30]
+    assert [entry["index"] for entry in fitted.dropped] == [*range(2, 15), *range(16, 30), *range(32, 39)]
     assert (fitted.shape, fitted.counter, fitted.estimated) == ("openai", "o200k_base", False)
 
 
@@ -221,7 +221,7 @@ def test_numbers_of_numpy_are_options() -> None:
 def test_a_fitted_chat_is_a_value_with_a_short_repr() -> None:
     chat = json.loads((ROOT / "examples/agent-session.json").read_text(encoding="utf-8"))
     fitted = cupel.fit(chat, "2k")
-    assert repr(fitted) == "<cupel.Fitted: 19 of 44 messages, 1,818 of 5,869 tokens>"
+    assert repr(fitted) == "<cupel.Fitted: 10 of 44 messages, 1,474 of 5,869 tokens>"
     assert fitted == cupel.fit(chat, "2k") != cupel.fit(chat, "3k")
 
 

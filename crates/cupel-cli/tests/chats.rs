@@ -84,7 +84,7 @@ fn the_session_of_the_readme_fits_into_2k() {
     assert_eq!(rest.next(), None, "the last user turn stays");
     assert_eq!(fitted["tools"], whole["tools"]);
     let summary = ran.err.lines().next().expect("a summary");
-    let is_marker = |it: &&Value| it["content"] == "[1 earlier message omitted]";
+    let is_marker = |it: &&Value| it["content"] == "[13 earlier messages omitted]";
     let kept = messages.len() - messages.iter().filter(is_marker).count();
     assert!(
         summary.starts_with(&format!("kept {kept} of 44 messages, ")),
@@ -416,9 +416,9 @@ fn budget_and_policy_commands_accept_a_chat() {
             .contains(&json!(33))
     };
     assert!(has(least) && !has(least - 1), "{least}");
-    let item = sandbox.run(&["explain", &session, "--budget", "2k", "--item", "33"]);
+    let item = sandbox.run(&["explain", &session, "--budget", "2k", "--item", "30"]);
     assert!(
-        item.ok().contains("shortened to 61 of 236 tokens"),
+        item.ok().contains("shortened to 29 of 57 tokens"),
         "{}",
         item.out
     );

@@ -755,7 +755,7 @@ fn the_answer_goes_to_a_file_and_notes_are_left_out() {
             "fit",
             "fitted.json",
             "--budget",
-            "1500",
+            "1300",
             "-o",
             "fitted.json",
         ])
