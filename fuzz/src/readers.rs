@@ -11,7 +11,7 @@ use cupel_chat::{
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
-use crate::shorten::Shortener;
+use crate::shorten::{Query, Shortener, Words, words_of};
 
 const FORMATS: [Format; 3] = [Format::Json, Format::Toml, Format::Yaml];
 
@@ -136,9 +136,18 @@ pub(crate) fn shorten(data: &[u8]) {
     let level = 2 * i64::from(level);
     let is_json = |text: &str| serde_json::from_str::<IgnoredAny>(text).is_ok();
     let is_structured = text.trim_start().starts_with(['{', '[', '"']) && is_json(text);
-    let shortener = Shortener::new(text);
-    let result = shortener.result(level, &Heuristic);
-    for short in result.iter().chain(&shortener.prose(level, &Heuristic)) {
+    // The words of the text itself are those that it was asked for.
+    let turn: Words = words_of(std::iter::once(text));
+    let query = Query {
+        turn,
+        ..Query::default()
+    };
+    let shorteners = [
+        Shortener::of_result(text, &query),
+        Shortener::of_text(text, &query),
+    ];
+    let shortened = shorteners.map(|it| it.shorten(level, &Heuristic));
+    for short in shortened.iter().flatten() {
         assert!(Heuristic.count(short) <= level, "over {level}: {short}");
         assert!(!is_structured || is_json(short), "not JSON: {short}");
     }
