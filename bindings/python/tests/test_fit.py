@@ -31,7 +31,11 @@ def test_the_example_of_the_readme() -> None:
     assert (len(fitted.kept), fitted.tokens_after, fitted.tokens_before) == (10, 1_474, 5_869)
     assert fitted.budget == 2_000
     assert [entry["index"] for entry in fitted.shortened] == [30]
-    assert [entry["index"] for entry in fitted.dropped] == [*range(2, 15), *range(16, 30), *range(32, 39)]
+    assert [entry["index"] for entry in fitted.dropped] == [
+        *range(2, 15),
+        *range(16, 30),
+        *range(32, 39),
+    ]
     assert (fitted.shape, fitted.counter, fitted.estimated) == ("openai", "o200k_base", False)
 
 

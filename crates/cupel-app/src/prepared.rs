@@ -848,6 +848,9 @@ impl Prepared {
         targets: RangeInclusive<i64>,
         observer: &mut dyn FnMut(SweepProgress) -> ControlFlow<()>,
     ) -> Result<BudgetSweep, Error> {
+        if !self.has_other_budgets() {
+            return Err(Fault::ReplayHasOneBudget.into());
+        }
         let (items, samples) = (self.items(), self.samples());
         let mut sweep = self.pipeline().sweep_observed(
             items,

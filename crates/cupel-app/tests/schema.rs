@@ -201,19 +201,24 @@ fn ask_prepared(schema: &Schema, prepared: &Prepared) -> Result<(), cupel_app::E
         let answer = ExplainOneAnswer::from(prepared.explain_item(index)?);
         schema.check("ExplainOneAnswer", &answer);
     }
+    let slack = prepared.budget().max_tokens() / 2;
+    if !prepared.pipeline().policy().slicer().is_quota() {
+        schema.check("MarginalAnswer", &prepared.marginal(slack)?);
+    }
     // A search that is stopped at once is inexact, and any other one complete.
     let mut go = |_| ControlFlow::Continue(());
     let mut stop = |_| ControlFlow::Break(());
+    if !prepared.has_other_budgets() {
+        let error = prepared.sweep(1, None, &mut stop).err();
+        schema.check("ErrorAnswer", &error.expect("an error").answer(&Plain));
+        return Ok(());
+    }
     let to = Some(prepared.all_tokens().min(400));
     schema.check("SweepAnswer", &prepared.sweep(1, to, &mut go)?);
     schema.check("SweepAnswer", &prepared.sweep(1, None, &mut stop)?);
     let none = |answer| schema.check("MinBudgetAnswer", &answer);
     none(prepared.min_budget(None, to, &mut go)?);
     none(prepared.min_budget(Some(0), None, &mut stop)?);
-    let slack = prepared.budget().max_tokens() / 2;
-    if !prepared.pipeline().policy().slicer().is_quota() {
-        schema.check("MarginalAnswer", &prepared.marginal(slack)?);
-    }
     let policies = ["chat", "newest", "agent"].map(preset);
     schema.check("CompareAnswer", &prepared.compare(policies.into())?);
     Ok(())
@@ -320,6 +325,21 @@ fn ask_all(schema: &Schema) {
     ));
     ask(schema, "items.json", ITEMS, &over);
     ask_prepared(schema, &refused()).expect("answers");
+    // A file is read twice.
+    let call =
+        |id| json!({"id": id, "type": "function", "function": {"name": "read", "arguments": "{}"}});
+    let file = "A line of the file.\n".repeat(60);
+    let mut messages = vec![json!({"role": "user", "content": "Read it."})];
+    for id in ["a", "b"] {
+        messages.push(json!({"role": "assistant", "content": null, "tool_calls": [call(id)]}));
+        messages.push(json!({"role": "tool", "tool_call_id": id, "content": file}));
+    }
+    let text = Value::from(messages).to_string();
+    let mut once = options("500");
+    once.policy = Some(preset("single"));
+    let source = Source::new("chat.json", text);
+    let prepared = Prepared::new(source, &once, Scope::OneBudget).expect("a chat");
+    schema.check("ExplainAnswer", &prepared.explain().expect("a window"));
     schema.check("SelectAnswer", &refused().run().expect("a run").answer());
     for text in [
         "",

@@ -258,7 +258,8 @@ fn one_token_over_the_budget_costs_some_old_answers_and_not_the_newest() {
     // The first answer is in the head, the last is the newest; most of the others stay in full.
     assert!(!is_short(&1) && !is_short(&23), "{shortened:?}");
     assert!(shortened.len() <= 4, "{shortened:?}");
-    assert!(fitted.tokens_after * 100 > all * 75);
+    // A quarter is free for the next requests, and at most the twelfth of one more answer.
+    assert!(fitted.tokens_after * 100 > all * 66);
 }
 
 #[test]
