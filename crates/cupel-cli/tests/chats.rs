@@ -698,7 +698,10 @@ fn the_page_has_the_reasons_of_explain() {
     let args = [&["explain", &chat, "--budget", "1400"][..], &options].concat();
     sandbox.run(&args).ok();
     let page = sandbox.read("why.html");
-    for reason in ["older than the cut", "no room: needs 29, 28 left"] {
+    for reason in [
+        "older than the cut",
+        "group of 3 too large: needs 119 with marker, 59 left",
+    ] {
         assert!(
             page.contains(&format!("\"reason\":\"{reason}\"")),
             "{reason}"
