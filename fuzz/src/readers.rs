@@ -11,7 +11,7 @@ use cupel_chat::{
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
-use crate::shorten::{Query, Shortener, Words};
+use crate::shorten::{Query, Shortener, Words, words_of};
 
 const FORMATS: [Format; 3] = [Format::Json, Format::Toml, Format::Yaml];
 
@@ -137,8 +137,9 @@ pub(crate) fn shorten(data: &[u8]) {
     let is_json = |text: &str| serde_json::from_str::<IgnoredAny>(text).is_ok();
     let is_structured = text.trim_start().starts_with(['{', '[', '"']) && is_json(text);
     // The words of the text itself are those that it was asked for.
+    let turn: Words = words_of(std::iter::once(text));
     let query = Query {
-        turn: Words::of(std::iter::once(text)).into(),
+        turn,
         ..Query::default()
     };
     let shorteners = [
