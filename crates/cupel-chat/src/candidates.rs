@@ -300,6 +300,12 @@ impl Chat {
                 candidates.dropped_before = state.dropped;
                 candidates.cuts = Some(state.cuts);
                 candidates.head = Some(state.head);
+                // The cuts left room for exactly these markers. If the messages do not fit, the ladder drops more of
+                // them, and has to reserve room itself.
+                if let (Some(tokens), Some(ladder)) = (state.marker_tokens, &mut candidates.ladder)
+                {
+                    *ladder = ladder.clone().with_marker_tokens(tokens);
+                }
                 // The chat was cut, so messages that the provider rejects are dropped even if the rest fits.
                 candidates.is_strict |= state.is_cut;
             }

@@ -38,6 +38,7 @@ mod chats;
 mod error;
 mod fit;
 mod fitter;
+mod gaps;
 mod groups;
 mod layout;
 mod marker;

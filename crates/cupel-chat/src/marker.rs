@@ -82,6 +82,15 @@ impl Markers {
         }
     }
 
+    /// Returns whether a gap with this place for a marker has one.
+    fn is_wanted(&self, place: Place) -> bool {
+        match self {
+            Self::Off => false,
+            Self::BeforeUserTurn => place == Place::Message(Role::Assistant),
+            Self::Everywhere(_) => place != Place::Nowhere,
+        }
+    }
+
     fn text(&self, omitted: usize) -> String {
         match self {
             Self::Everywhere(text) => text.replace("{n}", &omitted.to_string()),
@@ -253,11 +262,7 @@ impl Chat {
                 continue;
             }
             let place = self.marker_place(before, index);
-            let is_wanted = match markers {
-                Markers::BeforeUserTurn => place == Place::Message(Role::Assistant),
-                _ => true,
-            };
-            if is_wanted {
+            if markers.is_wanted(place) {
                 gaps.push((index, omitted, place));
             }
         }
@@ -399,12 +404,32 @@ impl Chat {
         if count == 0 {
             return 0;
         }
-        // An upper bound for any marker of any window: a longer number never has fewer tokens, and
-        // `assistant` is the longer role.
-        let text = markers.text(self.len().max(2));
+        // An upper bound for any marker of any window: a longer number never has fewer tokens.
+        count * self.marker_cost(markers, self.len().max(2), counter)
+    }
+
+    /// Returns whether a window has a marker between two kept messages with a gap between them, or before its first
+    /// one.
+    pub(crate) fn has_marker(
+        &self,
+        markers: &Markers,
+        before: Option<usize>,
+        index: usize,
+    ) -> bool {
+        self.shape.is_chat() && markers.is_wanted(self.marker_place(before, index))
+    }
+
+    /// Returns the most tokens that a marker for this number of messages costs: those of a message of its own.
+    /// `assistant` is the longer role, and part of another message it needs no role at all.
+    pub(crate) fn marker_cost(
+        &self,
+        markers: &Markers,
+        omitted: usize,
+        counter: &dyn TokenCounter,
+    ) -> i64 {
         let place = Place::Message(Role::Assistant);
-        let marker = self.marker(place, (0, 1), text, &[], counter);
-        count * marker.map_or(0, |marker| marker.tokens)
+        let marker = self.marker(place, (0, 1), markers.text(omitted), &[], counter);
+        marker.map_or(0, |marker| marker.tokens)
     }
 
     /// Returns the role as written and the JSON of a marker, in the notation of the message `like`.

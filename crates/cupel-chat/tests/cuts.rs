@@ -48,6 +48,38 @@ fn between_two_cuts_a_window_starts_with_the_one_before() {
 }
 
 #[test]
+fn user_turns_whose_answers_were_dropped_have_a_marker_between_them() {
+    let turn = |index: usize| {
+        // A marker costs more than the short answers, so those stay instead.
+        let answer = match index % 4 {
+            0 => "Yes.".to_owned(),
+            _ => "It is a long way along the harbor. ".repeat(15),
+        };
+        [
+            json!({"role": "user", "content": format!("Question {index}: is it far?")}),
+            json!({"role": "assistant", "content": answer}),
+        ]
+    };
+    let last = turn(30).into_iter().take(1);
+    let messages: Vec<Value> = (0..30).flat_map(turn).chain(last).collect();
+    let mut most = 0;
+    for tokens in (160..500).step_by(17) {
+        for request in requests(&messages) {
+            let window = valid::messages(&fit(request, tokens));
+            let is_user = |message: &Value| message["role"] == "user";
+            let meets = |pair: &[Value]| is_user(&pair[0]) && is_user(&pair[1]);
+            assert!(!window.windows(2).any(meets), "{tokens}: {window:#?}");
+            let is_marker =
+                |message: &&Value| message["content"].as_str().unwrap().ends_with(" omitted]");
+            let markers = window.iter().filter(is_marker);
+            most = most.max(markers.filter(|it| it["role"] == "assistant").count());
+        }
+    }
+    // A single marker would be reserved for any window.
+    assert!(most > 2, "{most}");
+}
+
+#[test]
 fn a_session_with_a_state_and_a_caller_without_one_get_the_same_bytes() {
     for (messages, tokens) in [(agent_loop(40, 6), 2_500), (conversation(40), 1_500)] {
         let mut fitter = Fitter::new(policy());
