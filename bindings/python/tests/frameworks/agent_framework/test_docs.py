@@ -16,6 +16,7 @@ from agent_framework import (
 )
 
 import adapters
+import long_chat
 
 
 class Offline(ChatMiddlewareLayer, FunctionInvocationLayer, BaseChatClient):
@@ -63,3 +64,42 @@ def test_the_model_gets_the_window_of_the_history() -> None:
         [*step, "user"],
         [*step, "user", "assistant", "tool"],
     ]
+
+
+class Reviewer(Offline):
+    """Calls both tools, then answers, in each turn."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reuse = long_chat.Reuse()
+
+    def _inner_get_response(self, *, messages: Any, **kwargs: Any) -> Any:
+        async def answer() -> ChatResponse:
+            turn, step = divmod(self.reuse.calls, 2)
+            self.reuse.add(long_chat.as_json([message.to_dict() for message in messages]))
+            if step:
+                contents: list[Any] = [long_chat.answer(turn)]
+            else:
+                calls = [long_chat.call(turn, name) for name in ("read", "search")]
+                contents = [
+                    Content.from_function_call(id, name, arguments=arguments)
+                    for id, name, arguments in calls
+                ]
+            return ChatResponse(messages=[Message("assistant", contents)])
+
+        return answer()
+
+
+def test_a_long_chat_reuses_the_prefix_of_its_windows() -> None:
+    model = Reviewer()
+    read, search = (tool(function) for function in long_chat.tools())
+    names = adapters.run_example("Agent Framework", {"model": model, "weather": read})
+    agent = names["agent"]
+
+    async def main() -> None:
+        session = agent.create_session()
+        for turn in range(long_chat.TURNS):
+            await agent.run(long_chat.question(turn), session=session, tools=[search])
+
+    asyncio.run(main())
+    model.reuse.check("Agent Framework, example")

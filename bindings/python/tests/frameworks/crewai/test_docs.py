@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import Any
 
@@ -12,6 +13,7 @@ from crewai import Agent, BaseLLM
 from crewai.tools import tool
 
 import adapters
+import long_chat
 
 
 class Offline(BaseLLM):
@@ -49,3 +51,42 @@ def test_the_model_gets_the_window_of_the_messages() -> None:
     sizes = [sum(len(str(m["content"])) for m in messages) for messages in model.seen]
     assert sizes[-1] < 8000 * 5 < 3 * 16000
     assert adapters.QUESTION in str(model.seen[-1])
+
+
+class Reviewer(Offline):
+    """Calls a tool, then answers, in each turn."""
+
+    reuse: Any = None
+
+    def call(self, messages: Any, *args: Any, **kwargs: Any) -> str:
+        turn, step = divmod(self.reuse.calls, 2)
+        self.reuse.add(long_chat.as_json([dict(message) for message in messages]))
+        if step:
+            return f"Thought: I know.\nFinal Answer: {long_chat.answer(turn)}"
+        arguments = json.dumps(long_chat.call(turn, "read")[2])
+        return f"Thought: I need it.\nAction: read\nAction Input: {arguments}"
+
+
+def test_a_long_chat_reuses_the_prefix_of_its_windows() -> None:
+    from crewai.hooks import unregister_before_llm_call_hook
+
+    read, _ = long_chat.tools()
+    names = adapters.run_example("CrewAI", {})
+    model = Reviewer(model="offline", reuse=long_chat.Reuse())
+    chat: list[Any] = []
+    try:
+        for turn in range(long_chat.TURNS):
+            chat.append({"role": "user", "content": long_chat.question(turn)})
+            agent = Agent(
+                role="Reviewer",
+                goal="Review.",
+                backstory=long_chat.SYSTEM,
+                llm=model,
+                tools=[tool(read)],
+            )
+            result = agent.kickoff(chat)
+            assert result.raw == long_chat.answer(turn)
+            chat = [message for message in result.messages if message["role"] != "system"]
+    finally:
+        unregister_before_llm_call_hook(names["fit_messages"])
+    model.reuse.check("CrewAI, example")

@@ -12,6 +12,7 @@ from google.adk.runners import InMemoryRunner
 from google.genai import types
 
 import adapters
+import long_chat
 
 
 class Offline(BaseLlm):
@@ -68,3 +69,44 @@ def test_the_model_gets_the_window_of_the_session() -> None:
         assert adapters.OLD not in texts
         assert adapters.QUESTION in texts
     assert len(stored.events) == 4 + 4
+
+
+class Reviewer(Offline):
+    """Calls both tools, then answers, in each turn."""
+
+    reuse: Any = None
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        turn, step = divmod(self.reuse.calls, 2)
+        system = llm_request.config.system_instruction
+        contents = [content.model_dump(exclude_none=True) for content in llm_request.contents]
+        self.reuse.add(long_chat.as_json([system, *contents]))
+        calls = [long_chat.call(turn, name) for name in ("read", "search")]
+        if step:
+            parts = [types.Part(text=long_chat.answer(turn))]
+        else:
+            parts = [types.Part.from_function_call(name=n, args=a) for _, n, a in calls]
+        yield LlmResponse(content=types.Content(role="model", parts=parts))
+
+
+def test_a_long_chat_reuses_the_prefix_of_its_windows() -> None:
+    model = Reviewer(model="gemini-2.5-flash", reuse=long_chat.Reuse())
+    read, search = long_chat.tools()
+    names = adapters.run_example("Agent Development Kit", {"model": model, "weather": read})
+    agent = names["agent"]
+    agent.tools.append(search)
+    runner = InMemoryRunner(agent=agent, app_name="app")
+
+    async def main() -> None:
+        session = await runner.session_service.create_session(app_name="app", user_id="user")
+        for turn in range(long_chat.TURNS):
+            question = types.Content(role="user", parts=[types.Part(text=long_chat.question(turn))])
+            async for _ in runner.run_async(
+                user_id="user", session_id=session.id, new_message=question
+            ):
+                pass
+
+    asyncio.run(main())
+    model.reuse.check("Agent Development Kit, example")

@@ -8,6 +8,7 @@ from haystack import component
 from haystack.dataclasses import ChatMessage, ToolCall
 
 import adapters
+import long_chat
 
 
 @component
@@ -44,3 +45,14 @@ def test_the_model_gets_the_window_of_the_history() -> None:
         "user",
     ]
     assert sent[:4] == history[:4]
+
+
+def test_a_long_chat_reuses_the_prefix_of_its_windows() -> None:
+    model = Offline()
+    pipeline = adapters.run_example("Haystack", {"model": model, "history": []})["pipeline"]
+    reuse = long_chat.Reuse()
+    for messages in long_chat.requests():
+        chat = [ChatMessage.from_openai_dict_format(message) for message in messages]
+        pipeline.run({"fit": {"messages": chat}})
+        reuse.add(long_chat.as_json([message.to_dict() for message in model.seen[-1]]))
+    reuse.check("Haystack, example")

@@ -10,11 +10,13 @@ import pytest
 from langchain.agents import create_agent
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 import adapters
 import cupel
+import long_chat
 from cupel.langchain import CupelMiddleware
 
 
@@ -152,6 +154,39 @@ def test_tool_pairs_stay_whole(budget: int) -> None:
         results = [m.tool_call_id for m in messages if isinstance(m, ToolMessage)]
         assert calls == results
         assert isinstance(messages[0], SystemMessage)
+
+
+class Reviewer(Model):
+    """Calls both tools, then answers, in each turn."""
+
+    reuse: Any = None
+
+    def _generate(self, messages: Any, *args: Any, **kwargs: Any) -> Any:
+        turn, step = divmod(self.reuse.calls, 2)
+        self.reuse.add(
+            long_chat.as_json([message.model_dump(exclude_defaults=True) for message in messages])
+        )
+        calls = [long_chat.call(turn, name) for name in ("read", "search")]
+        answer = AIMessage(
+            long_chat.answer(turn) if step else "",
+            tool_calls=[] if step else [{"id": i, "name": n, "args": a} for i, n, a in calls],
+        )
+        return ChatResult(generations=[ChatGeneration(message=answer)])
+
+
+def test_a_long_chat_reuses_the_prefix_of_its_windows() -> None:
+    model = Reviewer(messages=iter(()), reuse=long_chat.Reuse())
+    agent: Any = create_agent(
+        model,
+        [tool(function) for function in long_chat.tools()],
+        system_prompt=long_chat.SYSTEM,
+        middleware=[CupelMiddleware(budget=long_chat.BUDGET, model=long_chat.MODEL)],
+        checkpointer=InMemorySaver(),
+    )
+    config: Any = {"configurable": {"thread_id": "1"}}
+    for turn in range(long_chat.TURNS):
+        agent.invoke({"messages": [HumanMessage(long_chat.question(turn))]}, config)
+    model.reuse.check("LangChain, CupelMiddleware")
 
 
 def test_the_examples_of_the_documentation_run() -> None:

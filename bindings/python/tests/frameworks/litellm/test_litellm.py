@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 import os
 import subprocess
@@ -22,6 +23,7 @@ os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
 import adapters
 import cupel
+import long_chat
 from cupel.litellm import CupelHook
 
 KEY = "sk-test"
@@ -266,6 +268,21 @@ def test_other_calls_pass() -> None:
     assert fitted(data, "aembedding", budget=10) is data
     data = {"model": "gpt-4o", "input": "A text. " * 500}
     assert fitted(data, "aresponses", budget=10) is data
+
+
+def test_a_long_chat_reuses_the_prefix_of_its_windows() -> None:
+    reuse = long_chat.Reuse()
+    hook = CupelHook(budget=long_chat.BUDGET)
+
+    async def main() -> None:
+        for messages in long_chat.requests():
+            # The proxy reads each request from its body: no object is the same in two requests.
+            data = {"model": long_chat.MODEL, "messages": copy.deepcopy(messages)}
+            new = await hook.async_pre_call_hook(None, None, data, "acompletion")
+            reuse.add(long_chat.as_json(new["messages"]))
+
+    asyncio.run(main())
+    reuse.check("LiteLLM, CupelHook")
 
 
 def test_the_example_of_the_documentation_runs() -> None:

@@ -26,6 +26,7 @@ from llama_index.core.tools import FunctionTool
 
 import adapters
 import cupel
+import long_chat
 from cupel.llama_index import CupelMemory, CupelPostprocessor
 
 LONG = "\n".join(f"line {i}: cloudy" for i in range(60))
@@ -239,6 +240,50 @@ def test_a_query_engine_synthesizes_from_the_selected_nodes() -> None:
         Fixed(), llm=MockLLM(), node_postprocessors=[CupelPostprocessor(budget=70)]
     )
     assert {n.score for n in engine.query("word?").source_nodes} == {0.9, 8.0}
+
+
+class Reviewer(Offline):
+    """Calls both tools, then answers, in each turn."""
+
+    reuse: Any = None
+
+    def _answer(self, messages: Any) -> ChatResponse:
+        turn, step = divmod(self.reuse.calls, 2)
+        self.reuse.add(
+            long_chat.as_json([message.model_dump(exclude_defaults=True) for message in messages])
+        )
+        if step:
+            return ChatResponse(
+                message=ChatMessage(role="assistant", content=long_chat.answer(turn))
+            )
+        calls = [long_chat.call(turn, name) for name in ("read", "search")]
+        blocks = [
+            ToolCallBlock(tool_call_id=id, tool_name=name, tool_kwargs=arguments)
+            for id, name, arguments in calls
+        ]
+        return ChatResponse(message=ChatMessage(role="assistant", blocks=blocks))
+
+
+def test_a_long_chat_reuses_the_prefix_of_its_windows() -> None:
+    model = Reviewer(reuse=long_chat.Reuse())
+    tools = [
+        FunctionTool.from_defaults(function, name=function.__name__)
+        for function in long_chat.tools()
+    ]
+    stored = CupelMemory.from_defaults(
+        budget=long_chat.BUDGET,
+        system=long_chat.SYSTEM,
+        tools=tools,
+        options={"model": long_chat.MODEL},
+    )
+    agent = FunctionAgent(tools=tools, llm=model, system_prompt=long_chat.SYSTEM, streaming=False)
+
+    async def main() -> None:
+        for turn in range(long_chat.TURNS):
+            await agent.run(long_chat.question(turn), memory=stored)
+
+    asyncio.run(main())
+    model.reuse.check("LlamaIndex, CupelMemory")
 
 
 def test_the_examples_of_the_documentation_run() -> None:

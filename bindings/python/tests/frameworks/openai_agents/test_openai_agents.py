@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ from openai.types.responses import (
 
 import adapters
 import cupel
+import long_chat
 from cupel.openai_agents import input_filter
 
 set_tracing_disabled(True)
@@ -178,6 +180,61 @@ def test_calls_stay_with_their_outputs(budget: int) -> None:
     for items in model.seen:
         calls = [i["call_id"] for i in items if i.get("type") == "function_call"]
         assert calls == [i["call_id"] for i in items if i.get("type") == "function_call_output"]
+
+
+class Reviewer(Model):
+    """Calls both tools, then answers, in each turn."""
+
+    def __init__(self) -> None:
+        self.reuse = long_chat.Reuse()
+
+    async def get_response(
+        self, system_instructions: str | None, input: Any, *args: Any, **kwargs: Any
+    ) -> ModelResponse:
+        turn, step = divmod(self.reuse.calls, 2)
+        self.reuse.add(long_chat.as_json([system_instructions, *input]))
+        output: list[Any]
+        if step:
+            text = ResponseOutputText(
+                type="output_text", text=long_chat.answer(turn), annotations=[]
+            )
+            output = [
+                ResponseOutputMessage(
+                    id="m", type="message", role="assistant", status="completed", content=[text]
+                )
+            ]
+        else:
+            output = [
+                ResponseFunctionToolCall(
+                    type="function_call", call_id=id, name=name, arguments=json.dumps(arguments)
+                )
+                for id, name, arguments in (long_chat.call(turn, n) for n in ("read", "search"))
+            ]
+        return ModelResponse(output=output, usage=Usage(), response_id=None)
+
+    def stream_response(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError
+
+
+def test_a_long_chat_reuses_the_prefix_of_its_windows() -> None:
+    model = Reviewer()
+    reviewer = Agent(
+        name="reviewer",
+        model=model,
+        instructions=long_chat.SYSTEM,
+        tools=[function_tool(function) for function in long_chat.tools()],
+    )
+    fit = input_filter(budget=long_chat.BUDGET, model=long_chat.MODEL)
+    config = RunConfig(call_model_input_filter=fit)
+    session = SQLiteSession("long")
+
+    async def main() -> None:
+        for turn in range(long_chat.TURNS):
+            question = long_chat.question(turn)
+            await Runner.run(reviewer, question, session=session, run_config=config)
+
+    asyncio.run(main())
+    model.reuse.check("OpenAI Agents, input_filter")
 
 
 def test_the_example_of_the_documentation_runs() -> None:

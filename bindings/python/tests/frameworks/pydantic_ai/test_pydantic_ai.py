@@ -23,6 +23,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 import adapters
 import cupel
+import long_chat
 from cupel.pydantic_ai import CupelCapability
 
 LONG = "\n".join(f"line {i}: cloudy" for i in range(60))
@@ -185,6 +186,31 @@ def test_calls_stay_with_their_returns(budget: int) -> None:
         calls = [p.tool_call_id for p in parts(messages) if isinstance(p, ToolCallPart)]
         returns = [p.tool_call_id for p in parts(messages) if isinstance(p, ToolReturnPart)]
         assert calls == returns
+
+
+def test_a_long_chat_reuses_the_prefix_of_its_windows() -> None:
+    reuse = long_chat.Reuse()
+
+    def review(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        turn, step = divmod(reuse.calls, 2)
+        # The parts show their times: a part that is made anew is another one.
+        reuse.add([repr(part) for part in parts(messages)])
+        if step:
+            return ModelResponse(parts=[TextPart(long_chat.answer(turn))])
+        calls = [long_chat.call(turn, name) for name in ("read", "search")]
+        return ModelResponse(parts=[ToolCallPart(name, args, id) for id, name, args in calls])
+
+    agent = Agent(
+        FunctionModel(review),
+        system_prompt=long_chat.SYSTEM,
+        tools=[*long_chat.tools()],
+        capabilities=[CupelCapability(budget=long_chat.BUDGET, model=long_chat.MODEL)],
+    )
+    messages: list[ModelMessage] = []
+    for turn in range(long_chat.TURNS):
+        result = agent.run_sync(long_chat.question(turn), message_history=messages)
+        messages = result.all_messages()
+    reuse.check("pydantic-ai, CupelCapability")
 
 
 def test_the_example_of_the_documentation_runs() -> None:

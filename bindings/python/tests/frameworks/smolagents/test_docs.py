@@ -8,6 +8,7 @@ from smolagents import ChatMessage, MessageRole, Model, ToolCallingAgent, tool
 from smolagents.models import ChatMessageToolCall, ChatMessageToolCallFunction
 
 import adapters
+import long_chat
 
 
 class Offline(Model):
@@ -47,3 +48,39 @@ def test_the_model_gets_the_window_of_the_memory() -> None:
     roles = [m.role.value for m in window]
     assert roles[:2] == ["system", "user"]
     assert roles.count("tool-call") == roles.count("tool-response") >= 1
+
+
+class Reviewer(Model):
+    """Calls both tools, then answers, in each turn."""
+
+    reuse = long_chat.Reuse()
+
+    def generate(self, messages: list[ChatMessage], **options: Any) -> ChatMessage:
+        turn, step = divmod(self.reuse.calls, 2)
+        self.reuse.add(long_chat.as_json([message.dict() for message in messages]))
+        if step:
+            chosen = [(f"answer-{turn}", "final_answer", {"answer": long_chat.answer(turn)})]
+        else:
+            chosen = [long_chat.call(turn, name) for name in ("read", "search")]
+        calls = [
+            ChatMessageToolCall(
+                function=ChatMessageToolCallFunction(name=name, arguments=arguments),
+                id=id,
+                type="function",
+            )
+            for id, name, arguments in chosen
+        ]
+        return ChatMessage(role=MessageRole.ASSISTANT, content="", tool_calls=calls)
+
+
+def test_a_long_chat_reuses_the_prefix_of_its_windows() -> None:
+    names = adapters.run_example("smolagents", {"model": Reviewer()})
+    agent = ToolCallingAgent(
+        tools=[tool(function) for function in long_chat.tools()],
+        model=names["FittedModel"](),
+        verbosity_level=0,
+    )
+    for turn in range(long_chat.TURNS):
+        answer = agent.run(long_chat.question(turn), reset=False)
+        assert answer == long_chat.answer(turn)
+    Reviewer.reuse.check("smolagents, example")
