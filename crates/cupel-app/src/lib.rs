@@ -48,6 +48,7 @@ mod counter;
 mod error;
 mod explain;
 mod fit;
+mod hints;
 mod input;
 mod kinds;
 mod models;
@@ -75,6 +76,7 @@ pub use explain::{ExplainAnswer, ExplainOneAnswer, ExplainedCandidate, Reason};
 pub use fit::{
     DroppedEntry, Fit, FitAnswer, Session, SessionAnswer, ShortenedEntry, WindowMessage,
 };
+pub use hints::hints_out_of_range;
 pub use input::{Class, Classified, Evidence, Form, Input};
 pub use models::{ModelAnswer, models};
 pub use notice::Notice;

@@ -39,6 +39,17 @@ pub enum Notice {
     },
     /// The policy ranks by time, and no item has a timestamp.
     NoTimes,
+    /// The policy reads hints, and some are outside of 0 to 1.
+    HintsOutOfRange {
+        /// How many.
+        count: usize,
+        /// The position of the first of these items.
+        index: usize,
+        /// Its hint.
+        hint: f64,
+    },
+    /// No message has a role, so that a list is read as items.
+    NoRole,
     /// The search is for words, and the scorer does not read them.
     ScorerIgnoresQuery {
         /// The scorer.
@@ -97,6 +108,20 @@ impl Notice {
             }
             Self::NoTimes => {
                 "no item has a timestamp, by which the policy ranks: all items are equally old"
+                    .to_owned()
+            }
+            Self::HintsOutOfRange { count, index, hint } => {
+                let more = match count - 1 {
+                    0 => String::new(),
+                    1 => " (and 1 more)".to_owned(),
+                    more => format!(" (and {} more)", grouped(i64::try_from(more).unwrap_or(i64::MAX))),
+                };
+                format!(
+                    "a future_relevance_hint counts from 0 to 1, and items[{index}] has {hint:?}{more}: lower ones count as 0, higher ones as 1, others as none; scale them, or give their ranks"
+                )
+            }
+            Self::NoRole => {
+                "the element at position 0 has no `role`: the list is read as items, not as the messages of a chat"
                     .to_owned()
             }
             Self::ScorerIgnoresQuery { scorer } => {

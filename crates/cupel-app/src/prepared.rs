@@ -15,6 +15,7 @@ use cupel_chat::{
 use crate::argument::Argument;
 use crate::budget::{BudgetOrigin, DefaultBudget, RunBudget};
 use crate::error::{Error, Fault, Unexpected};
+use crate::hints::hints_out_of_range;
 use crate::input::{Classified, Evidence, Form, Input, raw_items};
 use crate::kinds::unused_kinds;
 use crate::notice::Notice;
@@ -412,6 +413,10 @@ impl Prepared {
         if scope == Scope::AnyBudget && options.policy.is_none() {
             notices.push(Notice::BudgetsPolicy);
         }
+        // A list of items under the key of a list of messages.
+        if chat.shape() == Shape::Items && options.read.shape.is_none() {
+            notices.push(Notice::NoRole);
+        }
         Ok(Self {
             query: options.query.clone(),
             // A chat states no policy.
@@ -465,6 +470,15 @@ impl Prepared {
         let (policy, unread) = with_query.map_err(|error| error.or_at(|| source.whole()))?;
         let mut notices = unused_kinds(&request.items, &budget, &policy.policy, "item");
         notices.extend(missing_times(&request.items, &budget, &policy.policy));
+        notices.extend(hints_out_of_range(&request.items, &policy.policy));
+        // Items are fitted as well. A list of them that says nothing but contents may be a chat without roles.
+        if scope == Scope::OneBudget
+            && counter.is_some()
+            && matches!(evidence, Evidence::Element(_))
+            && request.items.iter().all(has_only_content)
+        {
+            notices.push(Notice::NoRole);
+        }
         notices.extend(unread);
         Ok(Self {
             query,
@@ -1017,6 +1031,12 @@ impl Prepared {
         let query = self.query.as_deref().filter(|_| self.has_given_query);
         unread_query(query, policies)
     }
+}
+
+/// Returns whether nothing but the content and the tokens of an item is set.
+fn has_only_content(item: &ContextItem) -> bool {
+    let bare = ContextItem::builder(item.content(), item.tokens()).build();
+    bare.is_ok_and(|bare| *item == bare)
 }
 
 /// Returns the policy for a query, and a notice if it does not read the one that the caller gave.

@@ -156,6 +156,13 @@ pub trait Scorer: Send + Sync {
         self.children().into_iter().any(Scorer::reads_content)
     }
 
+    /// Returns whether scores depend on the future relevance hints of items.
+    ///
+    /// Defaults to whether a child reads them, without children to `false`.
+    fn reads_hints(&self) -> bool {
+        self.children().into_iter().any(Scorer::reads_hints)
+    }
+
     /// Returns the language in which the texts are read, if a language matters.
     ///
     /// Defaults to that of the first child that has one.
@@ -286,6 +293,10 @@ macro_rules! forward {
 
             fn reads_content(&self) -> bool {
                 (**self).reads_content()
+            }
+
+            fn reads_hints(&self) -> bool {
+                (**self).reads_hints()
             }
 
             #[cfg(feature = "relevance")]

@@ -30,6 +30,10 @@ impl Scorer for ReflexiveScorer {
         Some(self)
     }
 
+    fn reads_hints(&self) -> bool {
+        true
+    }
+
     #[cfg(feature = "serde")]
     fn to_config(&self) -> Result<super::ScorerConfig, super::ConfigError> {
         Ok(super::ScorerConfig::Reflexive)
