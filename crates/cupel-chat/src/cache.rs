@@ -145,9 +145,7 @@ impl Chat {
     /// Returns whether the request has a system prompt or tools beside its messages.
     fn has_request_prefix(&self) -> bool {
         let fields = self.shape.format().request_fields.iter();
-        let mut keys = fields.map(|field| match field {
-            RequestField::Prompt(key, _) | RequestField::Json(key) => key,
-        });
+        let mut keys = fields.map(RequestField::key);
         keys.any(|key| self.layout.field(key).is_some_and(|value| !value.is_null()))
     }
 

@@ -547,6 +547,12 @@ const OUTPUT_LIMITS: [&str; 7] = [
 /// The field that limits the context window.
 const WINDOW_LIMIT: &str = "options.num_ctx";
 
+/// Returns whether a field of the request is or holds a limit.
+pub(crate) fn is_limit(field: &str) -> bool {
+    let mut paths = OUTPUT_LIMITS.iter().chain([&WINDOW_LIMIT]);
+    paths.any(|path| path.split('.').next() == Some(field))
+}
+
 /// Returns the tokens in a field of the request, by its path. `null`, 0 and negative numbers, such as the -1
 /// and -2 of Ollama, set no limit.
 ///

@@ -41,7 +41,7 @@ use crate::chats::Chats;
 use crate::error::{ChatError, Kind, Place};
 use crate::pointer::{self, Found};
 use crate::scan::{duplicate_key, tolerant, unpaired_surrogate};
-use crate::shape::{Record, Shape, Transcript, evidence, foreign, type_of};
+use crate::shape::{Record, Shape, Transcript, evidence, foreign, is_request_field, type_of};
 
 /// A text as a list of values, and the text before, between and after them.
 #[derive(Debug, Clone)]
@@ -440,6 +440,8 @@ impl Layout {
 
     /// Returns a field of the request beside the list.
     pub(crate) fn field(&self, key: &str) -> Option<&serde_json::Value> {
+        // A caller may leave out the fields that no reader names.
+        debug_assert!(is_request_field(key), "`is_request_field` lacks `{key}`");
         // Records of a transcript may state a field repeatedly, such as the model. The last counts.
         let mut found = self.envelope.iter().filter(|(name, _)| name == key);
         found.next_back().map(|(_, value)| value)

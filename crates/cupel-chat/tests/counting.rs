@@ -46,6 +46,40 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 #[test]
+fn the_schema_of_the_answer_is_counted_in_every_place() {
+    let schema = r#"{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}"#;
+    let count = |field: &str| {
+        let text = format!(r#"{{"messages":[{{"role":"user","content":"Hi."}}]{field}}}"#);
+        let chat = Chat::parse(&text, None).unwrap();
+        chat.overhead(&Encoding::O200k)
+    };
+    let plain = count("");
+    // A role and the separators of a message, as those of any prompt.
+    let expected = Encoding::O200k.count(schema) + 4;
+    for field in [
+        r#","response_format":{"type":"json_schema","json_schema":{"name":"a","schema":SCHEMA}}"#,
+        r#","response_format":SCHEMA"#,
+        r#","text":{"format":{"type":"json_schema","schema":SCHEMA}}"#,
+        r#","output_config":{"format":{"type":"json_schema","schema":SCHEMA}}"#,
+        r#","output_format":{"type":"json_schema","schema":SCHEMA}"#,
+    ] {
+        assert_eq!(
+            count(&field.replace("SCHEMA", schema)) - plain,
+            expected,
+            "{field}"
+        );
+    }
+    for field in [
+        r#","response_format":{"type":"json_object"}"#,
+        r#","response_format":null"#,
+        r#","text":{"verbosity":"low"}"#,
+        r#","temperature":1"#,
+    ] {
+        assert_eq!(count(field), plain, "{field}");
+    }
+}
+
+#[test]
 fn exact_counts_equal_those_of_tiktoken_rs() {
     let config = Config {
         cases: cases(1_000),

@@ -75,6 +75,7 @@ pub(crate) use detect::{detect, evidence, foreign};
 pub(crate) use fields::{Fault, annotate, read};
 
 use crate::cache::Breakpoints;
+use crate::chat::is_limit;
 use crate::layout::{Layout, RequestFields};
 use crate::message::{Image, ParsedMessage, Role};
 use crate::tokens::image;
@@ -250,6 +251,15 @@ pub(crate) enum RequestField {
     Json(&'static str),
 }
 
+impl RequestField {
+    /// Returns the name of the field.
+    pub(crate) fn key(&self) -> &'static str {
+        match self {
+            Self::Prompt(key, _) | Self::Json(key) => key,
+        }
+    }
+}
+
 /// The first message after the system messages of a valid chat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Start {
@@ -311,6 +321,12 @@ impl Format {
                 RequestField::Json("functions"),
                 RequestField::Prompt("system", anthropic::system),
                 RequestField::Prompt("instructions", anthropic::system),
+                // The schema of the answer: OpenAI Chat, OpenAI Responses, Anthropic.
+                RequestField::Prompt("response_format", answer_schema),
+                RequestField::Prompt("text", answer_schema),
+                RequestField::Prompt("text_format", answer_schema),
+                RequestField::Prompt("output_format", answer_schema),
+                RequestField::Prompt("output_config", answer_schema),
             ],
             continued_by: &[],
             start: Start::Any,
@@ -336,6 +352,57 @@ impl Format {
             transcript: None,
         }
     }
+}
+
+/// The fields of requests that are read beside those of [`Format`]: the model, whether the model thinks, and what only
+/// one provider has.
+const OTHER_FIELDS: [&str; 9] = [
+    "model",
+    "modelId",
+    "thinking",
+    "anthropic_version",
+    "cache_control",
+    "citation_options",
+    "keep_alive",
+    "safety_mode",
+    "strict_tools",
+];
+
+/// Returns whether a chat reader looks at a field of a request with that name: the list of messages, what costs
+/// tokens, limits, and what tells formats apart. A caller whose requests hold other values than JSON, such as a client's
+/// timeout, can leave out the other fields: the windows are the same.
+///
+/// ```
+/// use cupel_chat::is_request_field;
+///
+/// assert!(is_request_field("messages") && is_request_field("tools") && is_request_field("max_tokens"));
+/// assert!(!is_request_field("temperature"));
+/// ```
+pub fn is_request_field(name: &str) -> bool {
+    let reads = |shape: Shape| {
+        let format = shape.format();
+        format.lists.contains(&name)
+            || format.continued_by.contains(&name)
+            || format
+                .request_fields
+                .iter()
+                .any(|field| field.key() == name)
+    };
+    OTHER_FIELDS.contains(&name) || is_limit(name) || Shape::ALL.into_iter().any(reads)
+}
+
+/// Reads the schema of the answer, which is part of the prompt: in one of these places, or the value itself.
+fn answer_schema(value: &Value) -> Result<ParsedMessage, Fault> {
+    let places = ["/json_schema/schema", "/format/schema", "/schema"];
+    let mut found = places.into_iter().filter_map(|place| value.pointer(place));
+    // `{"type": "json_object"}` asks for JSON without a schema.
+    let itself = || Some(value).filter(|value| value.get("properties").is_some());
+    let Some(schema) = found.next().or_else(itself) else {
+        return fields::fault("", "the answer has no schema");
+    };
+    let mut message = ParsedMessage::new(Role::System, "system");
+    message.push_text(&schema.to_string());
+    Ok(message)
 }
 
 /// Writes a marker with the roles `user` and `assistant`, and its text as the content.
