@@ -15,7 +15,7 @@ use pyo3::types::{
     PyType,
 };
 
-use crate::json::{NotFinite, reduced, rfc3339, to_json, to_python};
+use crate::json::{NotFinite, reduced, refuse_table, rfc3339, to_json, to_python};
 use crate::{callback, error};
 
 /// A candidate for the context window.
@@ -307,6 +307,7 @@ impl<'py> Candidates<'py> {
         let list = match value.cast::<PyList>() {
             Ok(list) => list.clone(),
             Err(_) => {
+                refuse_table(value, "items")?;
                 let is_one = value.is_instance_of::<PyString>() || value.is_instance_of::<PyDict>();
                 let items = value.try_iter().ok().filter(|_| !is_one);
                 let items = items.ok_or_else(|| {

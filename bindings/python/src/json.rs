@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use cupel_app::Error;
 use pyo3::PyTypeInfo;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{
@@ -27,6 +27,15 @@ pub(crate) enum NotFinite {
 
 /// The most levels of nested values.
 const MAX_DEPTH: usize = 200;
+
+/// The fields of requests in which a client takes a class of pydantic.
+const ANSWER_FORMATS: [&str; 5] = [
+    "response_format",
+    "text_format",
+    "output_format",
+    "response_schema",
+    "responseSchema",
+];
 
 /// Writes a Python value as JSON. Pydantic models are written as `model_dump(mode="json")` returns them, times
 /// as RFC 3339. `path` names the value in errors.
@@ -87,8 +96,10 @@ impl Writer {
 
     fn nested(&mut self, write: impl FnOnce(&mut Self) -> PyResult<()>) -> PyResult<()> {
         if self.depth == MAX_DEPTH {
-            let message = format!("nested more than {MAX_DEPTH} levels deep");
-            return Err(Fault::new(&self.path, message).into());
+            let message = format!("nested more than {MAX_DEPTH} levels deep, or in itself");
+            // The path to the place has as many steps: its start says where it is.
+            let start: String = self.path.chars().take(60).collect();
+            return Err(Fault::new(format!("{start}..."), message).into());
         }
         self.depth += 1;
         write(self)?;
@@ -160,18 +171,36 @@ impl Writer {
     fn object(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = value.py();
         if value.is_instance_of::<PyType>() {
+            // A client sends the class of an answer as its schema. Elsewhere a class is a mistake, such as a tool that
+            // was not made of it.
+            let key = self.path.rsplit('.').next().unwrap_or_default();
+            if ANSWER_FORMATS.contains(&key)
+                && let Some(schema) = value.getattr_opt(intern!(py, "model_json_schema"))?
+            {
+                return self.value(&schema.call0()?);
+            }
             let message = format!("expected a value of JSON, got the class {value}");
             return Err(Fault::new(&self.path, message).into());
         }
         if let Some(number) = scalar(value)? {
             return self.value(&number);
         }
+        refuse_table(value, &self.path)?;
         if let Some(dump) = value.getattr_opt(intern!(py, "model_dump"))? {
             let options = PyDict::new(py);
             options.set_item(intern!(py, "mode"), intern!(py, "json"))?;
             // Defaults that the caller did not set are not sent.
             options.set_item(intern!(py, "exclude_unset"), true)?;
-            return self.value(&dump.call((), Some(&options))?);
+            let fields = dump.call((), Some(&options));
+            let fields = fields.map_err(|raised| {
+                // Of a model that holds itself or an object that is not JSON.
+                if raised.is_instance_of::<PyValueError>(py) {
+                    let message = format!("cannot be written as JSON: {}", raised.value(py));
+                    return Fault::new(&self.path, message).into();
+                }
+                raised
+            });
+            return self.value(&fields?);
         }
         if let Some(time) = rfc3339(value, &self.path)? {
             self.text.push_str(&Value::from(time).to_string());
@@ -210,6 +239,36 @@ fn scalar<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>>
     }
 }
 
+/// Returns a value as JSON.
+#[pyfunction]
+pub(crate) fn as_json(value: &Bound<'_, PyAny>, path: &str) -> PyResult<String> {
+    to_json(value, path, NotFinite::Text)
+}
+
+/// Returns whether the engine reads a field of a request.
+#[pyfunction]
+pub(crate) fn is_request_field(name: &str) -> bool {
+    cupel_chat::is_request_field(name)
+}
+
+/// Refuses a table, such as a data frame: its elements are columns, or the names of columns.
+#[pyfunction]
+pub(crate) fn refuse_table(value: &Bound<'_, PyAny>, path: &str) -> PyResult<()> {
+    let rows = ["to_pylist", "to_dicts", "to_dict"];
+    let is_table = value.hasattr("columns")? && value.hasattr("shape")?;
+    let mut rows = rows
+        .into_iter()
+        .filter(|name| is_table && value.hasattr(*name).unwrap_or(false));
+    let Some(name) = rows.next() else {
+        return Ok(());
+    };
+    let argument = if name == "to_dict" { "\"records\"" } else { "" };
+    let fault = Fault::new(path, format!("expected a list, got {}", described(value)));
+    Err(fault
+        .help(format!("pass its rows: {name}({argument})"))
+        .into())
+}
+
 /// Returns the text of a string. `path` names it in errors.
 pub(crate) fn text<'a>(value: &'a Bound<'_, PyString>, path: &str) -> PyResult<&'a str> {
     value.to_str().map_err(|_| {
@@ -237,7 +296,14 @@ pub(crate) fn rfc3339(value: &Bound<'_, PyAny>, path: &str) -> PyResult<Option<S
         return Ok(None);
     }
     let is_naive = match value.getattr_opt(intern!(py, "utcoffset"))? {
-        Some(offset) => offset.call0()?.is_none(),
+        Some(offset) => match offset.call0() {
+            Ok(offset) => offset.is_none(),
+            // `NaT` of pandas has the methods of a time, and raises.
+            Err(_) => {
+                let fault = Fault::new(path, format!("{} is not a time", value.repr()?));
+                return Err(fault.help("leave the field out").into());
+            }
+        },
         None => true,
     };
     if is_naive {

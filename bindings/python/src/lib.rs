@@ -45,11 +45,13 @@ mod _cupel {
     #[pymodule_export]
     use super::item::{Item, Items};
     #[pymodule_export]
+    use super::json::{as_json, is_request_field, refuse_table};
+    #[pymodule_export]
     use super::policy::{PyPolicy, preset_names, restore_policy};
     #[pymodule_export]
     use super::questions::{ask, count, count_texts, models};
     #[pymodule_export]
-    use super::selection::{Report, Selection, select, select_index};
+    use super::selection::{Report, Selection, restore_report, select, select_index};
     #[pymodule_export]
     use super::strategy::{Choice, PyPlacer, PyScorer, PySlicer};
 

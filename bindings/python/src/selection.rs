@@ -1,5 +1,6 @@
 //! `select`, its result and its report.
 
+use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock};
 
 use arrow_array::RecordBatch;
@@ -10,17 +11,20 @@ use cupel::{
     InclusionReason, SelectionReport, TraceDetailLevel,
 };
 use cupel_app::{
-    FitAnswer, NamedPolicy, Options, Prepared, Scope, SelectAnswer, Source, missing_times,
+    Error, FitAnswer, NamedPolicy, Options, Prepared, Scope, SelectAnswer, Source, grouped,
+    hints_out_of_range, missing_times,
 };
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList, PyString, PyType};
 use pyo3_arrow::PyTable;
 use self_cell::self_cell;
+use serde::Deserialize as _;
+use serde_json::Value;
 
 use crate::columns::{self, DecisionColumns};
 use crate::item::{Candidates, Item};
-use crate::json::answer;
+use crate::json::{answer, to_python, to_value};
 use crate::policy::{read_for_items, with_query};
 use crate::{budget, error};
 
@@ -62,9 +66,7 @@ pub(crate) fn select(
     let candidates = Candidates::read(items)?;
     let items = Arc::clone(&candidates.items);
     let policy = &named.policy;
-    if let Some(notice) = missing_times(&items, &budget, policy) {
-        error::warn(py, &notice)?;
-    }
+    warn(py, &items, &budget, policy)?;
     let run = py.detach(|| {
         let mut trace = trace.then(|| DiagnosticTraceCollector::new(TraceDetailLevel::Item));
         let owned = OwnedDecisions::try_new(items, |items| match &mut trace {
@@ -91,6 +93,21 @@ pub(crate) fn select(
     })
 }
 
+/// Warns of what the policy reads and the items lack or misstate.
+fn warn(
+    py: Python<'_>,
+    items: &[ContextItem],
+    budget: &ContextBudget,
+    policy: &cupel::Policy,
+) -> PyResult<()> {
+    let notices = [
+        missing_times(items, budget, policy),
+        hints_out_of_range(items, policy),
+    ];
+    let mut notices = notices.iter().flatten();
+    notices.try_for_each(|notice| error::warn(py, notice))
+}
+
 /// Returns the positions of the items that fit a budget, in the order of the window.
 #[pyfunction]
 #[pyo3(signature = (items, budget, policy=None, *, query=None))]
@@ -104,9 +121,7 @@ pub(crate) fn select_index(
     let policy = with_query(read_for_items(policy)?, query)?.policy;
     let budget = budget::read(budget)?;
     let items = Candidates::read(items)?.items;
-    if let Some(notice) = missing_times(&items, &budget, &policy) {
-        error::warn(py, &notice)?;
-    }
+    warn(py, &items, &budget, &policy)?;
     let window = py.detach(|| policy.run_indices(&items, &budget));
     window.map_err(error::raise)
 }
@@ -247,6 +262,8 @@ enum Run {
         budget: Box<ContextBudget>,
     },
     Fit(Box<FittedChat>),
+    /// One of a fitted chat that was pickled.
+    Pickled(Box<PickledFit>),
 }
 
 /// A fitted chat, and the question that its window answers.
@@ -265,6 +282,57 @@ pub(crate) struct FittedChat {
     pub(crate) options: Options,
 }
 
+/// The report of a fitted chat without the chat, which its page would need.
+struct PickledFit {
+    /// The answer, as `to_dict` returns it, with the report.
+    answer: Value,
+    report: SelectionReport,
+    scores: Vec<f64>,
+    ranks: Vec<Option<usize>>,
+    window: Vec<usize>,
+    /// The position, the reason and the tokens of each dropped message.
+    dropped: Vec<(usize, ExclusionReason, i64)>,
+    tokens_used: i64,
+}
+
+impl PickledFit {
+    fn new(answer: &str, scores: Vec<f64>, ranks: Vec<Option<usize>>) -> serde_json::Result<Self> {
+        let answer: Value = serde_json::from_str(answer)?;
+        let dropped = answer["dropped"].as_array().into_iter().flatten();
+        let dropped = dropped.map(|entry| {
+            Ok((
+                usize::deserialize(&entry["index"])?,
+                ExclusionReason::deserialize(&entry["reason"])?,
+                i64::deserialize(&entry["tokens"])?,
+            ))
+        });
+        Ok(Self {
+            report: SelectionReport::deserialize(&answer["report"])?,
+            scores,
+            ranks,
+            window: Vec::deserialize(&answer["kept"])?,
+            dropped: dropped.collect::<serde_json::Result<_>>()?,
+            tokens_used: i64::deserialize(&answer["tokens_after"])?,
+            answer,
+        })
+    }
+}
+
+/// The arguments of [`restore_report`]: the answer, the scores and the ranks.
+type PickledArguments = (String, Vec<f64>, Vec<Option<usize>>);
+
+/// Makes a report again that was pickled.
+#[pyfunction]
+#[pyo3(name = "_restore_report")]
+pub(crate) fn restore_report(
+    answer: &str,
+    scores: Vec<f64>,
+    ranks: Vec<Option<usize>>,
+) -> PyResult<Report> {
+    let fit = PickledFit::new(answer, scores, ranks).map_err(Error::internal);
+    Ok(Report(Run::Pickled(Box::new(fit.map_err(error::raise)?))))
+}
+
 impl Report {
     /// Returns the report of a fitted chat.
     pub(crate) fn of_fit(fitted: FittedChat) -> Self {
@@ -276,6 +344,7 @@ impl Report {
         match &self.0 {
             Run::Select { owned, .. } => owned.borrow_owner().len(),
             Run::Fit(fitted) => fitted.scores.len(),
+            Run::Pickled(fit) => fit.scores.len(),
         }
     }
 
@@ -283,6 +352,7 @@ impl Report {
         match &self.0 {
             Run::Select { owned, .. } => owned.borrow_dependent().window().to_vec(),
             Run::Fit(fitted) => fitted.answer.kept.clone(),
+            Run::Pickled(fit) => fit.window.clone(),
         }
     }
 
@@ -290,7 +360,30 @@ impl Report {
     fn decided(&self) -> Vec<Row> {
         match &self.0 {
             Run::Select { owned, .. } => Row::of_run(owned.borrow_dependent()),
-            Run::Fit(fitted) => Row::of_fit(fitted),
+            Run::Fit(fitted) => {
+                let dropped = fitted.answer.dropped.iter();
+                let dropped =
+                    dropped.map(|entry| (entry.index, entry.reason.clone(), entry.tokens));
+                let (scores, ranks) = (&fitted.scores, &fitted.ranks);
+                Row::of_fit(&fitted.answer.kept, dropped, &fitted.report, scores, ranks)
+            }
+            Run::Pickled(fit) => {
+                let dropped = fit.dropped.iter().cloned();
+                Row::of_fit(&fit.window, dropped, &fit.report, &fit.scores, &fit.ranks)
+            }
+        }
+    }
+
+    /// Returns the answer and the report of a fitted chat as JSON.
+    fn fit_answer(&self) -> Result<Option<Value>, Error> {
+        match &self.0 {
+            Run::Select { .. } => Ok(None),
+            Run::Fit(fitted) => {
+                let mut answer = to_value(&fitted.answer)?;
+                answer["report"] = to_value(&fitted.report)?;
+                Ok(Some(answer))
+            }
+            Run::Pickled(fit) => Ok(Some(fit.answer.clone())),
         }
     }
 
@@ -309,6 +402,67 @@ impl Report {
         let schema = Arc::new(Schema::new(columns::fields()));
         RecordBatch::try_new(schema, columns.finish())
             .map_err(|fault| PyRuntimeError::new_err(fault.to_string()))
+    }
+}
+
+/// The most bytes of what a notebook shows. A notebook with a few of them still opens at once and can be diffed.
+const MAX_OUTPUT: usize = 300_000;
+
+/// The most candidates of the table in the place of a larger page: some 100 bytes each.
+const MAX_ROWS: usize = 1_000;
+
+impl Report {
+    /// Returns whether the page may fit [`MAX_OUTPUT`]: it has every text and, per candidate, at least 100 bytes.
+    /// Making a larger one only to discard it takes seconds.
+    fn fits_output(&self) -> bool {
+        let bytes = match &self.0 {
+            Run::Select { owned, .. } => {
+                let items = owned.borrow_owner().iter();
+                items.map(|item| item.content().len()).sum()
+            }
+            Run::Fit(fitted) => fitted.source.text.len(),
+            Run::Pickled(_) => return false,
+        };
+        bytes + 100 * self.rows() <= MAX_OUTPUT
+    }
+
+    /// Returns a table of the newest candidates, with a line that says what it leaves out.
+    fn table(&self) -> String {
+        let (all, used) = (self.rows(), self.tokens_used());
+        let mut rows = self.decided();
+        rows.sort_unstable_by_key(|row| row.index);
+        let left_out = rows.len().saturating_sub(MAX_ROWS);
+        let number = |count: usize| grouped(i64::try_from(count).unwrap_or(i64::MAX));
+        let rest = match (left_out, &self.0) {
+            (0, _) => String::new(),
+            (_, Run::Pickled(_)) => {
+                format!("; the first {} are not shown here", number(left_out))
+            }
+            (..) => format!(
+                "; the first {} are not shown here, <code>report.to_html()</code> returns the page with all",
+                number(left_out)
+            ),
+        };
+        let mut html = format!(
+            "<p>{} of {} included, {} tokens{rest}</p><div style=\"max-height: 720px; overflow: auto\"><table>\
+             <tr><th>#</th><th></th><th>reason</th><th>tokens</th></tr>",
+            number(self.window().len()),
+            number(all),
+            grouped(used)
+        );
+        for row in &rows[left_out..] {
+            let (status, reason) = match &row.reason {
+                Reason::Included(reason) => ("in", reason.name()),
+                Reason::Excluded(reason) => ("out", reason.name()),
+            };
+            let _ = write!(
+                html,
+                "<tr><td>{}</td><td>{status}</td><td>{reason}</td><td>{}</td></tr>",
+                row.index, row.tokens
+            );
+        }
+        html.push_str("</table></div>");
+        html
     }
 }
 
@@ -347,16 +501,23 @@ impl Row {
     }
 
     /// Returns the rows of a fitted chat: the window, then the dropped messages.
-    fn of_fit(fitted: &FittedChat) -> Vec<Self> {
+    fn of_fit(
+        window: &[usize],
+        dropped: impl Iterator<Item = (usize, ExclusionReason, i64)>,
+        report: &SelectionReport,
+        scores: &[f64],
+        ranks: &[Option<usize>],
+    ) -> Vec<Self> {
         let row = |index: usize, score, reason, position, tokens| Self {
             index,
-            rank: fitted.ranks[index],
+            // A pickled report may have been changed.
+            rank: ranks.get(index).copied().flatten(),
             score,
             reason,
             position,
             tokens,
         };
-        let kept = fitted.answer.kept.iter().zip(&fitted.report.included);
+        let kept = window.iter().zip(&report.included);
         let kept = kept.enumerate().map(|(position, (&index, entry))| {
             let reason = Reason::Included(entry.reason);
             row(
@@ -367,15 +528,9 @@ impl Row {
                 entry.item.tokens(),
             )
         });
-        let dropped = fitted.answer.dropped.iter().map(|entry| {
-            let reason = Reason::Excluded(entry.reason.clone());
-            row(
-                entry.index,
-                fitted.scores[entry.index],
-                reason,
-                None,
-                entry.tokens,
-            )
+        let dropped = dropped.map(|(index, reason, tokens)| {
+            let score = scores.get(index).copied().unwrap_or(f64::NAN);
+            row(index, score, Reason::Excluded(reason), None, tokens)
         });
         kept.chain(dropped).collect()
     }
@@ -421,11 +576,10 @@ impl Report {
                 };
                 answer(py, &SelectAnswer::of(decisions, Some(report)))
             }
-            Run::Fit(fitted) => {
-                let document = answer(py, &fitted.answer)?;
-                document.set_item("report", answer(py, &fitted.report)?)?;
-                Ok(document)
-            }
+            Run::Fit(_) | Run::Pickled(_) => to_python(
+                py,
+                &self.fit_answer().map_err(error::raise)?.unwrap_or_default(),
+            ),
         }
     }
 
@@ -455,6 +609,7 @@ impl Report {
         match &self.0 {
             Run::Select { owned, .. } => owned.borrow_dependent().tokens_used(),
             Run::Fit(fitted) => fitted.answer.tokens_after,
+            Run::Pickled(fit) => fit.tokens_used,
         }
     }
 
@@ -482,6 +637,10 @@ impl Report {
 
     /// Returns a self-contained web page that explains the window at every budget.
     fn to_html(&self, py: Python<'_>) -> PyResult<String> {
+        if matches!(self.0, Run::Pickled(_)) {
+            let fault = error::Fault::new("", "a report that was pickled has no page");
+            return Err(fault.help("keep the text of to_html() before").into());
+        }
         let page = py.detach(|| match &self.0 {
             Run::Select {
                 owned,
@@ -511,21 +670,28 @@ impl Report {
                 } = &**fitted;
                 page(&Prepared::new(source.clone(), options, Scope::Budget)?)
             }
+            // Refused above.
+            Run::Pickled(_) => Ok(String::new()),
         });
         page.map_err(error::raise)
     }
 
-    /// Returns the page in a frame, for notebooks.
+    /// Returns the page in a frame, for notebooks. A page of more than [`MAX_OUTPUT`] bytes is a table of the newest
+    /// candidates: a notebook stores its outputs, and a page has every text.
     #[pyo3(name = "_repr_html_")]
     fn repr_html(&self, py: Python<'_>) -> PyResult<String> {
-        let page = self
-            .to_html(py)?
-            .replace('&', "&amp;")
-            .replace('"', "&quot;");
-        Ok(format!(
-            "<iframe srcdoc=\"{page}\" style=\"width: 100%; height: 720px; border: 1px solid #8884; \
-             border-radius: 6px\" title=\"cupel\"></iframe>"
-        ))
+        if self.fits_output() {
+            let page = self.to_html(py)?;
+            let page = page.replace('&', "&amp;").replace('"', "&quot;");
+            let frame = format!(
+                "<iframe srcdoc=\"{page}\" style=\"width: 100%; height: 720px; border: 1px solid #8884; \
+                 border-radius: 6px\" title=\"cupel\"></iframe>"
+            );
+            if frame.len() <= MAX_OUTPUT {
+                return Ok(frame);
+            }
+        }
+        Ok(self.table())
     }
 
     fn __len__(&self) -> usize {
@@ -538,9 +704,25 @@ impl Report {
         format!("<cupel.Report: {kept} of {all} included, {used} tokens>")
     }
 
-    fn __reduce__(_this: &Bound<'_, Self>) -> PyResult<()> {
-        Err(PyTypeError::new_err(
-            "a Report cannot be pickled; pickle report.to_dict() or report.to_arrow()",
+    /// The report of a fitted chat is pickled without its page, which needs the chat.
+    fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, PickledArguments)> {
+        let report = this.get();
+        let (scores, ranks) = match &report.0 {
+            Run::Select { .. } => {
+                return Err(PyTypeError::new_err(
+                    "a Report of select cannot be pickled; pickle report.to_dict() or \
+                     report.to_arrow()",
+                ));
+            }
+            Run::Fit(fitted) => (fitted.scores.clone(), fitted.ranks.clone()),
+            Run::Pickled(fit) => (fit.scores.clone(), fit.ranks.clone()),
+        };
+        let answer = report.fit_answer().map_err(error::raise)?;
+        let restore = this.py().import("cupel._cupel")?;
+        let restore = restore.getattr("_restore_report")?;
+        Ok((
+            restore,
+            (answer.unwrap_or_default().to_string(), scores, ranks),
         ))
     }
 }

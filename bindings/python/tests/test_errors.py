@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -232,6 +233,17 @@ def test_a_chat_that_does_not_fit_lists_what_must_stay() -> None:
 def test_an_invalid_chat_is_refused(messages: Any) -> None:
     with pytest.raises(cupel.InvalidInputError):
         cupel.fit(messages, 100)
+
+
+def test_errors_have_the_names_under_which_they_are_imported() -> None:
+    names = ["CupelError", "CupelWarning", "InternalError", "InvalidInputError", "OverBudgetError"]
+    for name in names:
+        error = getattr(cupel, name)
+        assert f"{error.__module__}.{error.__qualname__}" == f"cupel.{name}"
+    with pytest.raises(cupel.OverBudgetError) as raised:
+        cupel.select(PINNED, 50)
+    shown = traceback.format_exception_only(raised.value)
+    assert shown[0].startswith("cupel.OverBudgetError: ")
 
 
 def test_an_error_can_be_pickled() -> None:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 import pickle
 import random
+import re
 from pathlib import Path
 from typing import Any
 
 import anthropic.types
 import numpy
 import openai.types.chat
+import pandas
+import polars
+import pyarrow
+import pydantic
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from openai.types.chat import ChatCompletionMessage
@@ -325,8 +331,11 @@ def test_a_state_that_cannot_be_read_or_written_is_an_error(tmp_path: Path) -> N
 def test_an_unknown_option_is_a_type_error() -> None:
     calls: list[Any] = [cupel.fit, cupel.Fitter]
     for call in calls:
-        with pytest.raises(TypeError, match="unexpected keyword argument 'shortn'"):
+        text = "unexpected keyword argument 'shortn'; did you mean 'shorten'?"
+        with pytest.raises(TypeError, match=re.escape(text)):
             call(SESSION, shortn="off")
+        with pytest.raises(TypeError, match="'zzz'$"):
+            call(SESSION, zzz="off")
 
 
 def test_the_types_of_messages_are_kept() -> None:
@@ -473,3 +482,139 @@ def test_cache_breakpoints_are_set_on_copies() -> None:
     assert fitted.messages == [
         {"role": "user", "content": [{"text": "Hi"}, {"cachePoint": {"type": "default"}}]}
     ]
+
+
+def test_a_fitted_chat_can_be_pickled() -> None:
+    fitted = cupel.fit(SESSION, "2k")
+    again = pickle.loads(pickle.dumps(fitted))
+    assert again == fitted
+    assert b"cupel._fit" not in pickle.dumps(fitted)
+    assert again.report.to_dict() == fitted.report.to_dict()
+    assert again.report.included == fitted.report.included
+    assert again.report.excluded == fitted.report.excluded
+    assert again.report.to_arrow() == fitted.report.to_arrow()
+    assert (repr(again), repr(again.report)) == (repr(fitted), repr(fitted.report))
+    twice = pickle.loads(pickle.dumps(again))
+    assert twice.report.to_dict() == fitted.report.to_dict()
+    with pytest.raises(cupel.InvalidInputError, match=r"keep the text of to_html\(\)"):
+        again.report.to_html()
+    assert "<table>" in again._repr_html_()
+
+
+def test_a_fitted_chat_is_a_dict_of_json() -> None:
+    fitted = cupel.fit(SESSION, "2k")
+    document = fitted.to_dict()
+    assert json.loads(json.dumps(document)) == document
+    assert document["messages"] == fitted.messages and document["kept"] == fitted.kept
+    assert {it.name for it in dataclasses.fields(fitted)} - document.keys() == {"report", "request"}
+    models = cupel.fit(langchain_messages(), 200)
+    assert json.loads(json.dumps(models.to_dict()))["messages"][0]["type"] == "system"
+    plain = dataclasses.asdict(fitted)
+    assert plain["messages"] == fitted.messages and plain["messages"] is not fitted.messages
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_forgotten_role_is_named() -> None:
+    chats: list[Any] = [
+        [{"content": "Hello!"}, {"content": "Hi."}],
+        {"messages": [{"content": "Hello!"}]},
+    ]
+    for chat in chats:
+        with pytest.raises(cupel.CupelWarning, match="position 0 has no `role`"):
+            cupel.fit(chat, 100)
+    mixed = [{"role": "user", "content": "Hello!"}, {"content": "Hi."}]
+    with pytest.raises(cupel.InvalidInputError, match="an item") as raised:
+        cupel.fit(mixed, 100)
+    assert raised.value.path == "messages[1]"
+    # Items that look like items, and a list that is said to be of items.
+    cupel.fit([{"content": "Hello!", "tokens": 2}], 100)
+    cupel.fit([{"content": "Hello!", "future_relevance_hint": 0.5}], 100, policy="rag")
+    cupel.fit([{"content": "Hello!"}], 100, shape="items")
+
+
+def test_one_message_is_not_a_chat() -> None:
+    with pytest.raises(cupel.InvalidInputError, match="got one message"):
+        cupel.fit({"role": "user", "content": "Hello!"}, 100)
+
+
+@pytest.mark.parametrize("as_request", [False, True])
+def test_another_thread_may_change_the_list(as_request: bool) -> None:
+    messages = [*SESSION["messages"]]
+
+    def score(items: list[cupel.Item]) -> list[float]:
+        messages.clear()  # as another thread could while the engine runs
+        return [1.0] * len(items)
+
+    chat = {**SESSION, "messages": messages} if as_request else messages
+    fitted = cupel.fit(chat, "100k", policy=cupel.Policy(score), model="gpt-4o")
+    assert messages == [] and fitted.messages == SESSION["messages"]
+
+
+def test_tables_are_refused_with_the_way_to_pass_their_rows() -> None:
+    rows: list[Json] = [{"role": "user", "content": "Hello!"}]
+    items = [{"content": "Hello!", "tokens": 2}]
+    for make, advice in [
+        (pandas.DataFrame, 'to_dict("records")'),
+        (polars.DataFrame, "to_dicts()"),
+        (pyarrow.Table.from_pylist, "to_pylist()"),
+    ]:
+        calls: list[Any] = [
+            lambda make=make: cupel.fit(make(rows), 100),
+            lambda make=make: cupel.fit([make(rows)], 100),
+            lambda make=make: cupel.explain(make(rows), 100),
+            lambda make=make: cupel.select(make(items), 100),
+        ]
+        for call in calls:
+            with pytest.raises(cupel.InvalidInputError, match="expected a list, got") as raised:
+                call()
+            assert raised.value.help == f"pass its rows: {advice}"
+    table = pandas.DataFrame(rows)
+    assert cupel.fit(table.to_dict("records"), 100).kept == [0]
+
+
+def test_what_json_cannot_hold_is_named() -> None:
+    class Model(pydantic.BaseModel):
+        role: str = "user"
+        content: str = "Hello!"
+        inner: Any = None
+
+    model = Model(role="user", content="Hello!")
+    model.inner = model
+    itself: Json = {"role": "user", "content": "Hello!"}
+    itself["inner"] = itself
+    missing: Json = {"role": "user", "content": "Hello!", "timestamp": pandas.NaT}
+    for message, path, text in [
+        (model, "messages[0]", "cannot be written as JSON: Circular reference"),
+        (itself, "messages[0].inner.inner", "nested more than 200 levels deep, or in itself"),
+        (missing, "messages[0].timestamp", "NaT is not a time"),
+    ]:
+        with pytest.raises(cupel.InvalidInputError) as raised:
+            cupel.fit([message], 100)
+        assert text in raised.value.message
+        assert str(raised.value.path).startswith(path) and len(str(raised.value)) < 300
+
+
+def test_a_large_chat_is_a_table_in_a_notebook() -> None:
+    small = cupel.fit(SESSION, "2k")._repr_html_()
+    assert "<iframe" in small and len(small) <= 300_000
+    roles = ["user", "assistant"]
+    chat = [{"role": roles[i % 2], "content": f"message {i}"} for i in range(10_000)]
+    fitted = cupel.fit(chat, "5k")
+    large = fitted._repr_html_()
+    assert len(large) <= 300_000 and "<iframe" not in large
+    assert "of 10,000 included" in large and "the first 9,000 are not shown here" in large
+    assert "report.to_html()" in large
+    # The newest messages are shown, each with its outcome.
+    assert large.count("<tr>") == 1 + 1_000 and "<td>9999</td><td>in</td>" in large
+    assert "<td>9000</td>" in large and "<td>8999</td>" not in large
+    items = [{"content": f"item {i}", "tokens": 5} for i in range(10_000)]
+    assert "first 9,000" in cupel.select(items, 1_000)._repr_html_()
+
+
+def test_each_fit_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("DEBUG", logger="cupel"):
+        cupel.fit(SESSION, "2k")
+        cupel.Fitter("2k").fit(SESSION)
+    assert [(r.name, r.levelname) for r in caplog.records] == [("cupel", "DEBUG")] * 2
+    text = "fit: <cupel.Fitted: 10 of 44 messages, 1,474 of 5,869 tokens>, budget 2000, openai"
+    assert caplog.messages[0] == text

@@ -172,13 +172,42 @@ def test_a_report_is_not_iterable() -> None:
         iter(report)
 
 
+def hinted(hints: list[float], policy: Any) -> tuple[list[int], list[str]]:
+    """Returns which two items are kept, and the warnings."""
+    items = [
+        {"content": f"document {i}", "tokens": 10, "future_relevance_hint": hint}
+        for i, hint in enumerate(hints)
+    ]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        kept = cupel.select(items, 20, policy).indices
+    return sorted(kept), [str(it.message) for it in caught if "hint" in str(it.message)]
+
+
+@pytest.mark.parametrize("policy", ["rag", cupel.Policy("reflexive", "greedy")], ids=str)
+def test_a_hint_out_of_range_is_a_warning(policy: Any) -> None:
+    assert hinted([0.1, 0.9, 0.5, 1.0], policy) == ([1, 3], [])
+    for hints, first, count in [
+        ([1.2, 12.3, 5.0, 7.7], "items[0] has 1.2", "3 more"),
+        ([-5.0, -1.0, -3.0, -0.5], "items[0] has -5", "3 more"),
+        ([0.2, 0.9, 12.0, float("inf")], "items[2] has 12.0", "1 more"),
+    ]:
+        _, [text] = hinted(hints, policy)
+        assert text.startswith("a future_relevance_hint counts from 0 to 1, ")
+        assert first in text and f"(and {count})" in text
+    _, [text] = hinted([0.2, float("nan"), 0.1, 0.3], policy)
+    assert "items[1] has NaN:" in text
+
+
+def test_a_hint_that_no_scorer_reads_may_have_any_value() -> None:
+    assert hinted([1.2, 12.3, 5.0, 7.7], cupel.Policy("priority"))[1] == []
+
+
 def test_an_answer_that_cannot_be_pickled_says_what_can() -> None:
     selection = cupel.select(ITEMS, 40)
-    fitted = cupel.fit([{"role": "user", "content": "Hello!"}], 100)
     for answer, advice in [
         (selection, r"selection\.report\.to_dict\(\)"),
         (selection.report, r"report\.to_dict\(\)"),
-        (fitted, r"report\.to_dict\(\)"),
     ]:
         with pytest.raises(TypeError, match=f"cannot be pickled; pickle .*{advice}"):
             pickle.dumps(answer)

@@ -33,7 +33,7 @@ from cupel._errors import (
     InvalidInputError,
     OverBudgetError,
 )
-from cupel._fit import Fitted, Fitter, fit
+from cupel._fit import Fitted, Fitter, afit, fit
 from cupel._pipeline import Pipeline
 from cupel._types import FitOptions
 
@@ -59,6 +59,7 @@ __all__ = [
     "Selection",
     "Slicer",
     "__version__",
+    "afit",
     "fit",
     "presets",
     "select",

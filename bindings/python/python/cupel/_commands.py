@@ -23,7 +23,8 @@ __all__ = [
 
 
 def _ask(question: str, data: Any, options: Mapping[str, Any], **parameters: Any) -> dict[str, Any]:
-    return _cupel.ask(question, as_input(data), parameters, options)
+    chat = as_input(data, has_chat=options.get("at") is None)
+    return _cupel.ask(question, chat, parameters, options)
 
 
 def explain(

@@ -21,15 +21,19 @@ __all__ = [
     "Session",
     "Slicer",
     "_restore_policy",
+    "_restore_report",
+    "as_json",
     "ask",
     "check_fit",
     "count",
     "count_texts",
     "evaluate",
     "fit",
+    "is_request_field",
     "main",
     "models",
     "presets",
+    "refuse_table",
     "select",
     "select_batches",
     "select_index",
@@ -260,7 +264,7 @@ class Report:
     @property
     def tokens_used(self) -> int: ...
     def __len__(self) -> int: ...
-    def __reduce__(self) -> NoReturn: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
 
 @overload
 def select(
@@ -346,4 +350,10 @@ def count_texts(
     texts: Sequence[str], encoding: str | None = None, model: str | None = None
 ) -> list[int]: ...
 def models() -> list[dict[str, Any]]: ...
+def is_request_field(name: str) -> bool: ...
+def as_json(value: object, path: str) -> str: ...
+def refuse_table(value: object, path: str) -> None: ...
+def _restore_report(
+    answer: str, scores: Sequence[float], ranks: Sequence[int | None]
+) -> Report: ...
 def _restore_policy(arguments: tuple[Any, ...], options: dict[str, Any]) -> Policy: ...

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 
@@ -11,8 +14,26 @@ class CupelWarning(UserWarning):
     """A setting without effect, or a guess such as an estimated token count."""
 
 
+_held: ContextVar[list[str] | None] = ContextVar("cupel_held_warnings", default=None)
+
+
+@contextmanager
+def held_warnings() -> Iterator[list[str]]:
+    """Collects the texts of warnings instead of warning, also in threads that copy the context."""
+    texts: list[str] = []
+    token = _held.set(texts)
+    try:
+        yield texts
+    finally:
+        _held.reset(token)
+
+
 def warn(text: str) -> None:
     """Warns at the line outside of this package that made the call."""
+    held = _held.get()
+    if held is not None:
+        held.append(text)
+        return
     level, frame = 2, sys._getframe(1)
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == "cupel":
         level, frame = level + 1, frame.f_back
@@ -83,6 +104,17 @@ class OverBudgetError(CupelError):
 
 class InternalError(CupelError):
     """An internal error; please report it."""
+
+
+# Tracebacks and pickles show the names under which callers import them.
+for _public in (
+    CupelWarning,
+    CupelError,
+    InvalidInputError,
+    OverBudgetError,
+    InternalError,
+):
+    _public.__module__ = "cupel"
 
 
 def _restore(kind: type[CupelError], message: str, state: dict[str, Any]) -> CupelError:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
+import json
+import logging
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import (
     Any,
     Generic,
@@ -21,14 +25,20 @@ from cupel._messages import (
     at,
     from_document,
     request_of,
+    snapshot,
     with_list,
     with_mark,
     with_texts,
 )
+from cupel._offload import offload
 from cupel._state import read_state, write_state
 from cupel._types import BudgetLike, FitOptions, PolicyLike
 
 M = TypeVar("M")
+
+_logger = logging.getLogger("cupel")
+# A library leaves it to the program where its log goes.
+_logger.addHandler(logging.NullHandler())
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -79,13 +89,48 @@ class Fitted(Generic[M]):
     def _repr_html_(self) -> str:
         return self.report._repr_html_()
 
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the fields as values of JSON. Messages are copies, as dicts.
 
-def _split(function: str, options: Mapping[str, Any]) -> tuple[PolicyLike | None, dict[str, Any]]:
-    """Returns the policy and the other options of a function."""
+        ``report`` and ``request`` are left out: a report has a method of the same name, and a
+        request holds what the client of a provider takes.
+
+        >>> import cupel
+        >>> fitted = cupel.fit([{"role": "user", "content": "Hello!"}], 100)
+        >>> fitted.to_dict()["messages"]
+        [{'role': 'user', 'content': 'Hello!'}]
+        """
+        found = {
+            it.name: getattr(self, it.name)
+            for it in fields(self)
+            if it.name not in ("messages", "report", "request")
+        }
+        messages = _cupel.as_json(as_input(self.messages, "messages"), "messages")
+        return {"messages": json.loads(messages), **found}
+
+
+def _split(
+    function: str, options: Mapping[str, Any], own: Iterable[str] = ()
+) -> tuple[PolicyLike | None, dict[str, Any]]:
+    """Returns the policy and the other options of a function. `own` are its other parameters."""
+    known = [*FitOptions.__annotations__, *own, "budget"]
     for name in options.keys() - FitOptions.__annotations__.keys():
-        raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
+        near = difflib.get_close_matches(name, known, 1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")
     others = {**options}
     return others.pop("policy", None), others
+
+
+def check_options(
+    function: str,
+    budget: BudgetLike | None,
+    options: Mapping[str, Any],
+    own: Iterable[str] = (),
+) -> None:
+    """Raises the error of options that no chat would make valid."""
+    policy, others = _split(function, options, own)
+    _cupel.check_fit({"budget": budget, "policy": policy}, others)
 
 
 def _fit(
@@ -102,8 +147,11 @@ def _fit(
     is_known = isinstance(messages, (Mapping, list, tuple, str)) or not hasattr(
         messages, "__iter__"
     )
+    if not is_known:
+        _cupel.refuse_table(messages, "messages")
     own: Any = messages if is_known else list(messages)
-    chat = as_input(own, "messages")
+    copied = snapshot(own)
+    chat = as_input(copied, "messages")
     if isinstance(tools, (str, bytes)):
         got = type(tools).__name__
         raise InvalidInputError(f"expected a list of tools, got {got}", path="tools")
@@ -117,7 +165,12 @@ def _fit(
     document, window, marks, pointer, report = _cupel.fit(
         chat, {"budget": budget, "policy": policy}, others, session
     )
-    found = own if not isinstance(own, Mapping) else at(own, pointer or "")
+    found = copied
+    if isinstance(own, Mapping):
+        if pointer is None:
+            message = "expected a list of messages or a request, got one message"
+            raise InvalidInputError(message, path="messages", help="put it into a list")
+        found = at(copied, pointer)
     listed = [found] if isinstance(found, str) else found
     like = listed[0] if listed else None
     fitted: list[Any] = []
@@ -139,7 +192,7 @@ def _fit(
         for position, path, mark in marks:
             if position is None:
                 request = with_mark(request, path, mark)
-    return Fitted(
+    fitted_chat: Fitted[M] = Fitted(
         messages=fitted,
         request=request,
         kept=document["kept"],
@@ -157,6 +210,8 @@ def _fit(
         reuse=document.get("reuse"),
         report=report,
     )
+    _logger.debug("fit: %r, budget %d, %s", fitted_chat, fitted_chat.budget, fitted_chat.shape)
+    return fitted_chat
 
 
 @overload
@@ -239,6 +294,48 @@ def fit(
     return fitted
 
 
+@overload
+async def afit(
+    messages: Mapping[str, Any],
+    budget: BudgetLike | None = None,
+    *,
+    state: str | os.PathLike[str] | None = None,
+    tools: Sequence[Any] | None = None,
+    system: Any = None,
+    **options: Unpack[FitOptions],
+) -> Fitted[dict[str, Any]]: ...
+@overload
+async def afit(
+    messages: Sequence[M],
+    budget: BudgetLike | None = None,
+    *,
+    state: str | os.PathLike[str] | None = None,
+    tools: Sequence[Any] | None = None,
+    system: Any = None,
+    **options: Unpack[FitOptions],
+) -> Fitted[M]: ...
+async def afit(
+    messages: Sequence[Any] | Mapping[str, Any],
+    budget: BudgetLike | None = None,
+    *,
+    state: str | os.PathLike[str] | None = None,
+    tools: Sequence[Any] | None = None,
+    system: Any = None,
+    **options: Unpack[FitOptions],
+) -> Fitted[Any]:
+    """Fits a chat as :func:`fit` does, without blocking the event loop.
+
+    A chat of more than 50,000 characters is fitted in a thread, a smaller one at once.
+
+    >>> import asyncio, cupel
+    >>> chat = [{"role": "user", "content": "What is 2 + 2?"}]
+    >>> asyncio.run(cupel.afit(chat, budget="8k")).kept
+    [0]
+    """
+    given = {"state": state, "tools": tools, "system": system, **options}
+    return await offload((messages, tools, system), partial(fit, messages, budget, **given))
+
+
 class Fitter:
     """Fits a growing chat turn by turn and remembers its decisions.
 
@@ -263,8 +360,7 @@ class Fitter:
         **options: Unpack[FitOptions],
     ) -> None:
         """Starts a session, or continues one from the text of its ``state``."""
-        policy, others = _split("Fitter", options)
-        _cupel.check_fit({"budget": budget, "policy": policy}, others)
+        check_options("Fitter", budget, options, own=("state",))
         self._session = _cupel.Session(state)
         self._budget = budget
         self._options = options
@@ -322,5 +418,38 @@ class Fitter:
             options=options,
         )
 
+    @overload
+    async def afit(
+        self,
+        messages: Mapping[str, Any],
+        *,
+        tools: Sequence[Any] | None = None,
+        system: Any = None,
+        query: str | None = None,
+    ) -> Fitted[dict[str, Any]]: ...
+    @overload
+    async def afit(
+        self,
+        messages: Sequence[M],
+        *,
+        tools: Sequence[Any] | None = None,
+        system: Any = None,
+        query: str | None = None,
+    ) -> Fitted[M]: ...
+    async def afit(
+        self,
+        messages: Sequence[Any] | Mapping[str, Any],
+        *,
+        tools: Sequence[Any] | None = None,
+        system: Any = None,
+        query: str | None = None,
+    ) -> Fitted[Any]:
+        """Fits the chat as it is now without blocking the event loop; see :func:`afit`."""
+        call = partial(self.fit, messages, tools=tools, system=system, query=query)
+        return await offload((messages, tools, system), call)
 
-__all__ = ["Fitted", "Fitter", "fit"]
+
+# Pickles and help show the names under which callers import them.
+Fitted.__module__ = Fitter.__module__ = "cupel"
+
+__all__ = ["Fitted", "Fitter", "afit", "fit"]

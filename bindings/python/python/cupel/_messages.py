@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from cupel import _cupel
 from cupel._errors import InvalidInputError
 
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
@@ -42,15 +43,23 @@ def _langchain_fields(message: Any, path: str) -> Any:
         raise InvalidInputError(f"cannot be written as JSON: {error}", path=path) from error
 
 
-def as_input(data: Any, path: str = "data") -> Any:
-    """Returns a chat, a list of items or a request as the engine reads it."""
+def as_input(data: Any, path: str = "data", *, has_chat: bool = True) -> Any:
+    """Returns a chat, a list of items or a request as the engine reads it.
+
+    A request of a chat keeps the fields that the engine reads: the others may hold what a client
+    takes and JSON has not, such as a timeout. With `has_chat=False` the chat is elsewhere in it.
+    """
     if isinstance(data, Mapping):
+        lists = [data[key] for key in _MESSAGES if key in data]
+        has_chat = has_chat and any(isinstance(it, (list, tuple, str)) for it in lists)
         return {
             key: as_input(value, f"{path}.messages")
             if key == "messages" and isinstance(value, (list, tuple))
             else value
             for key, value in data.items()
+            if not (has_chat and _is_left_out(key, value))
         }
+    _cupel.refuse_table(data, path)
     if isinstance(data, (str, bytes)) or not hasattr(data, "__iter__"):
         kind = type(data).__name__
         message = f"expected a list of messages or items, or a request, got {kind}"
@@ -70,6 +79,26 @@ def as_input(data: Any, path: str = "data") -> Any:
 
 _LISTS = {"openai-responses": "input", "gemini": "contents"}
 """The keys of the messages in requests, where they are not ``messages``."""
+_MESSAGES = ("messages", *_LISTS.values())
+
+
+def _is_left_out(key: Any, value: Any) -> bool:
+    """Returns whether the engine does not read a field, or a client does not send it."""
+    # `omit` and `NOT_GIVEN` of the openai and anthropic packages: arguments that are not given.
+    is_absent = type(value).__name__ in ("Omit", "NotGiven")
+    return isinstance(key, str) and (is_absent or not _cupel.is_request_field(key))
+
+
+def snapshot(data: Any, levels: int = 3) -> Any:
+    """Returns a copy of a list of messages, or of a request and its lists, with the same messages.
+
+    Another thread may change the lists meanwhile, and decisions are positions in them.
+    """
+    if isinstance(data, (list, tuple)):
+        return list(data)
+    if isinstance(data, Mapping) and levels:
+        return {key: snapshot(value, levels - 1) for key, value in dict(data).items()}
+    return data
 
 
 def request_of(
