@@ -9,8 +9,13 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import pytest
+
+import cupel
 
 PAGE = Path(__file__).parents[3] / "docs/python-frameworks.md"
 
@@ -35,6 +40,23 @@ def run_example(section: str, names: dict[str, Any], block: int = 0) -> dict[str
     blocks = re.findall(r"^```python\n(.*?)^```$", found[1], re.M | re.S)
     exec(compile(blocks[block], f"{PAGE.name}: {section}", "exec"), names)
     return names
+
+
+def check_options(make: Callable[..., object], own: str = "on_fit") -> None:
+    """Checks that an adapter refuses wrong options when it is made, not at its first call."""
+    wrong: list[tuple[dict[str, Any], type[Exception], str]] = [
+        ({"budget": "8kk"}, cupel.InvalidInputError, "budget: invalid budget `8kk`"),
+        ({"policy": "newset"}, cupel.InvalidInputError, "did you mean `newest`?"),
+        ({"polcy": "agent"}, TypeError, "'polcy'; did you mean 'policy'?"),
+        ({"shorten": "some"}, cupel.InvalidInputError, "unknown name `some`"),
+        ({"on_fti": print}, TypeError, f"'on_fti'; did you mean '{own}'?"),
+        ({"on_fit": "print"}, cupel.InvalidInputError, "on_fit: expected a function, got str"),
+    ]
+    for options, kind, text in wrong:
+        with pytest.raises(kind, match=re.escape(text)):
+            make(**{"budget": "8k", **options})
+    make(budget="8k", policy="newest", on_fit=print)
+    make(budget="50%")  # of a model that the first request names
 
 
 def check_module(name: str) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from llama_index.core.base.llms.types import (
@@ -21,15 +23,22 @@ from llama_index.core.memory import Memory
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 
-from cupel._cupel import select
-from cupel._fit import fit
+from cupel._adapter import Adapter, OnFit, check_callback
+from cupel._cupel import Policy, check_fit, presets, select
+from cupel._fit import Fitted
+from cupel._offload import offload
 from cupel._rebuild import positions, texts
+from cupel._types import PolicyLike
 
 __all__ = ["CupelMemory", "CupelPostprocessor"]
 
 
 class CupelPostprocessor(BaseNodePostprocessor):
     """Selects the nodes that fit a budget, by their scores.
+
+    Scores between 0 and 1 are the hints of the nodes, as `future_relevance_hint` of `cupel.select`.
+    If one is outside, such as those of many rerankers, the ranks of all scores are: the best has 1.
+    A node without a score comes last. `on_fit` is called with each `cupel.Selection`.
 
     >>> from llama_index.core.schema import NodeWithScore, TextNode
     >>> nodes = [NodeWithScore(node=TextNode(text="word " * n), score=1 / n) for n in (9, 90)]
@@ -39,6 +48,17 @@ class CupelPostprocessor(BaseNodePostprocessor):
 
     budget: int | str
     policy: Any = "rag"
+    on_fit: Any = Field(default=None, exclude=True)
+
+    def __init__(
+        self, budget: int | str, policy: Any = "rag", on_fit: Any = None, **fields: Any
+    ) -> None:
+        # Before pydantic, which wraps errors. The policy apart: it may need the query of a run.
+        check_fit({"policy": policy}, {})
+        select([], budget)
+        check_callback("on_fit", on_fit)
+        given: dict[str, Any] = {"budget": budget, "policy": policy, "on_fit": on_fit}
+        super().__init__(**given, **fields)
 
     @classmethod
     def class_name(cls) -> str:
@@ -47,27 +67,49 @@ class CupelPostprocessor(BaseNodePostprocessor):
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        # Hints are between 0 and 1; scores of some retrievers are not.
-        scores = [max(0.0, node.score or 0.0) for node in nodes]
-        highest = max([1.0, *scores])
+        hints = _hints([node.score for node in nodes])
         items = [
             {
                 "content": node.node.get_content(metadata_mode=MetadataMode.LLM),
                 "kind": "Document",
-                "future_relevance_hint": score / highest,
+                "future_relevance_hint": hint,
             }
-            for node, score in zip(nodes, scores, strict=True)
+            for node, hint in zip(nodes, hints, strict=True)
         ]
-        query = query_bundle.query_str if query_bundle else None
-        selection = select(items, self.budget, self.policy, query=query)
+        policy = _policy(self.policy)
+        # An engine hands over its query whether or not the policy reads one.
+        query = query_bundle.query_str if query_bundle and policy.needs_query else None
+        selection = select(items, self.budget, policy, query=query)
+        if self.on_fit is not None:
+            self.on_fit(selection)
         return [nodes[index] for index in selection.indices]
+
+
+def _policy(policy: PolicyLike) -> Policy:
+    if isinstance(policy, Policy):
+        return policy
+    if isinstance(policy, Mapping):
+        return Policy.from_dict(policy)
+    is_preset = isinstance(policy, str) and policy in presets()
+    return Policy.preset(str(policy)) if is_preset else Policy.from_file(policy)
+
+
+def _hints(scores: Sequence[float | None]) -> list[float]:
+    """Returns scores as hints from 0 to 1 in the same order. A missing one is the lowest."""
+    known = [s for s in scores if s is not None and not math.isnan(s)]
+    if all(0 <= s <= 1 for s in known):
+        return [s if s is not None and 0 <= s <= 1 else 0.0 for s in scores]
+    # Ranks: the scale of a logit or of BM25 has no fixed ends. Equal scores have equal ranks.
+    ranks = {s: rank for rank, s in enumerate(sorted(set(known)), 1)}
+    return [ranks.get(s, 0) / len(ranks) if s is not None else 0.0 for s in scores]
 
 
 class CupelMemory(Memory):
     """A memory that stores every message and returns those that fit a budget.
 
     Takes the options of `cupel.fit` as `options`. An agent adds its system prompt and its tools
-    to what a memory returns: `system` and `tools` are counted.
+    to what a memory returns: `system` and `tools` are counted. `on_fit` is called with each
+    `cupel.Fitted`.
 
     >>> memory = CupelMemory.from_defaults(budget="8k")
     >>> memory.put(ChatMessage(role="user", content="Hello!"))
@@ -79,10 +121,15 @@ class CupelMemory(Memory):
     options: dict[str, Any] = Field(default_factory=dict)
     system: str | None = None
     tools: list[Any] = Field(default_factory=list, exclude=True)
+    # Not typed as a function: the error of another value is that of this package.
+    on_fit: Any = Field(default=None, exclude=True)
 
     @classmethod
     def class_name(cls) -> str:
         return "CupelMemory"
+
+    def _adapter(self) -> Adapter:
+        return Adapter("CupelMemory", self.budget, self.options, self.on_fit)
 
     @classmethod
     def from_defaults(  # type: ignore[override]
@@ -92,6 +139,7 @@ class CupelMemory(Memory):
         system: str | None = None,
         tools: Sequence[Any] = (),
         options: dict[str, Any] | None = None,
+        on_fit: OnFit | None = None,
         **memory: Any,
     ) -> CupelMemory:
         """Creates a memory. Takes the arguments of `Memory.from_defaults` as well.
@@ -102,6 +150,8 @@ class CupelMemory(Memory):
         assert isinstance(created, cls)
         created.budget, created.system = budget, system
         created.tools, created.options = list(tools), options or {}
+        created.on_fit = on_fit
+        created._adapter().check()
         return created
 
     async def aget(
@@ -111,13 +161,20 @@ class CupelMemory(Memory):
         messages = await super().aget(input=input, **block_kwargs)
         if not messages:
             return messages
+        adapter = self._adapter()
+        window, fitted = await offload(messages, partial(self._fit, adapter, messages))
+        adapter.report(fitted)
+        return window
+
+    def _fit(
+        self, adapter: Adapter, messages: list[ChatMessage]
+    ) -> tuple[list[ChatMessage], Fitted[Any]]:
         originals = [_openai(message) for message in messages]
-        fitted = fit(
+        fitted = adapter.fit(
             originals,
-            self.budget,
+            shape="openai",
             system=self.system,
             tools=[tool.metadata.to_openai_tool() for tool in self.tools],
-            **{**self.options, "shape": "openai"},
         )
         window = []
         for index, message in positions(fitted):
@@ -127,7 +184,7 @@ class CupelMemory(Memory):
                 window.append(messages[index])
             else:
                 window.append(_with_texts(messages[index], message))
-        return window
+        return window, fitted
 
 
 _ROLES = {MessageRole.CHATBOT: "assistant", MessageRole.MODEL: "assistant"}

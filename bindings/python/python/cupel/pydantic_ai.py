@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from typing import Any, Unpack
 
@@ -27,9 +28,11 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
 
-from cupel._fit import fit
+from cupel._adapter import Adapter, OnFit
+from cupel._fit import Fitted
+from cupel._offload import offload
 from cupel._rebuild import positions, texts
-from cupel._types import FitOptions
+from cupel._types import BudgetLike, FitOptions
 
 __all__ = ["CupelCapability"]
 
@@ -39,7 +42,7 @@ class CupelCapability(AbstractCapability[Any]):
 
     Takes the options of `cupel.fit`. The instructions and the tools are counted. The history of
     the run keeps every message. A request is fitted by its parts: the kept parts are the
-    agent's own objects.
+    agent's own objects. `on_fit` is called with each `cupel.Fitted`.
 
     >>> from pydantic_ai import Agent
     >>> agent = Agent("test", capabilities=[CupelCapability(budget="8k")])
@@ -47,27 +50,33 @@ class CupelCapability(AbstractCapability[Any]):
     'success (no tool calls)'
     """
 
-    def __init__(self, budget: int | str | None = None, **options: Unpack[FitOptions]) -> None:
-        self.budget = budget
-        self.options = options
+    def __init__(
+        self,
+        budget: BudgetLike | None = None,
+        *,
+        on_fit: OnFit | None = None,
+        **options: Unpack[FitOptions],
+    ) -> None:
+        self._adapter = Adapter("CupelCapability", budget, options, on_fit).check()
 
     async def prepare_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
         """Returns the request with the fitted messages."""
+        call = partial(self._fit, request_context)
+        messages, fitted = await offload(request_context.messages, call)
+        self._adapter.report(fitted)
+        return replace(request_context, messages=messages)
+
+    def _fit(self, request_context: ModelRequestContext) -> tuple[list[ModelMessage], Fitted[Any]]:
         parameters = request_context.model_request_parameters
         parts = [*_parts(request_context.messages)]
-        options: FitOptions = {
-            "model": request_context.model.model_name,
-            **self.options,
-            "shape": "openai",
-        }
-        fitted = fit(
+        fitted = self._adapter.fit(
             [message for _, _, message in parts],
-            self.budget,
+            shape="openai",
+            model=request_context.model.model_name,
             system=_instructions(parameters),
             tools=[_tool(t) for t in (*parameters.function_tools, *parameters.output_tools)],
-            **options,
         )
         # The kept parts with the position of their message, which is `None` for a marker.
         kept: list[tuple[int | None, Any]] = []
@@ -87,7 +96,7 @@ class CupelCapability(AbstractCapability[Any]):
                 messages.append(old)
             else:
                 messages.append(replace(old, parts=new))
-        return replace(request_context, messages=messages)
+        return messages, fitted
 
 
 def _parts(messages: Iterable[ModelMessage]) -> Iterable[tuple[int, Any, dict[str, Any]]]:

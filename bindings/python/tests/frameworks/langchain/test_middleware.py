@@ -207,5 +207,17 @@ def test_the_examples_of_the_documentation_run() -> None:
     assert adapters.run_example("trim_messages", names)["window"] == [question]
 
 
+def test_wrong_options_are_refused_when_it_is_made() -> None:
+    adapters.check_options(CupelMiddleware)
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_the_callback_gets_each_window(is_async: bool) -> None:
+    seen: list[cupel.Fitted[Any]] = []
+    model, _ = run(CupelMiddleware(budget=500, keep_task=False, on_fit=seen.append), is_async)
+    # The system message is counted and not part of the list.
+    assert [fitted.messages for fitted in seen] == [messages[1:] for messages in model.seen]
+
+
 def test_the_docstrings_run_and_the_types_hold() -> None:
     adapters.check_module("cupel._langchain_middleware")

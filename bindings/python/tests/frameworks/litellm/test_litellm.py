@@ -294,5 +294,51 @@ def test_the_example_of_the_documentation_runs() -> None:
     assert new["messages"][-1] is messages[-1]
 
 
+def test_wrong_options_are_refused_when_it_is_made() -> None:
+    adapters.check_options(CupelHook, own="on_fit")
+    with pytest.raises(cupel.InvalidInputError, match="on_error: expected 'raise' or 'pass'"):
+        CupelHook(on_error="ignore")  # type: ignore[arg-type]
+
+
+def test_the_callback_gets_each_window() -> None:
+    seen: list[cupel.Fitted[Any]] = []
+    data = {"model": "gpt-4o", "messages": chat()}
+    new = fitted(data, "acompletion", budget=100, keep_task=False, on_fit=seen.append)
+    assert [it.messages for it in seen] == [new["messages"]]
+
+
+# Requests that cannot be fitted, for different reasons.
+UNFIT: list[tuple[dict[str, Any], str]] = [
+    ({"messages": chat("long " * 300)}, "mandatory messages need"),
+    ({"messages": [*chat(), {"role": "critic", "content": "No."}]}, "unknown role"),
+    ({"messages": [*chat(), {"role": "user", "content": 5}]}, "content"),
+    ({"messages": chat(), "max_tokens": "many"}, "max_tokens"),
+]
+
+
+@pytest.mark.parametrize(("fields", "text"), UNFIT)
+def test_every_error_has_status_400_or_passes(
+    fields: dict[str, Any], text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    data = {"model": "gpt-4o", **fields}
+    with pytest.raises(cupel.CupelError, match=text) as raised:
+        fitted(data, "acompletion", budget=BUDGET)
+    assert raised.value.status_code == 400  # type: ignore[attr-defined]
+    assert fitted(data, "acompletion", budget=BUDGET, on_error="pass") is data
+    [record] = caplog.records
+    assert (record.name, record.levelname) == ("cupel", "WARNING")
+    assert "is sent as it is" in record.message and text in record.message
+
+
+@pytest.mark.parametrize(("fields", "text"), UNFIT)
+def test_the_proxy_answers_every_error_with_400(
+    proxy: str, fields: dict[str, Any], text: str
+) -> None:
+    Provider.seen.clear()
+    status, answer = post(proxy + "/v1/chat/completions", {"model": "gpt-4o", **fields})
+    assert (status, text in answer) == (400, True), answer
+    assert Provider.seen == []
+
+
 def test_the_docstrings_run_and_the_types_hold() -> None:
     adapters.check_module("cupel.litellm")

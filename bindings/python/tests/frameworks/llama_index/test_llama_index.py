@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from typing import Any
 
 import pytest
@@ -121,7 +122,7 @@ def memory(messages: list[ChatMessage], **options: Any) -> CupelMemory:
 
 
 QUESTION = ChatMessage(role="user", content="And in Bonn?")
-OFF = {"keep_task": False, "shorten": "off"}
+OFF = {"policy": "single", "keep_task": False, "shorten": "off"}
 
 
 @pytest.mark.parametrize("is_async", [False, True])
@@ -296,6 +297,68 @@ def test_the_examples_of_the_documentation_run() -> None:
     assert contents[-1] == adapters.QUESTION and adapters.OLD not in contents
     assert names["memory"].get_all()[: len(old)] == old
     assert len(adapters.run_example("LlamaIndex", {"nodes": nodes()}, block=1)["window"]) == 5
+
+
+def test_wrong_options_are_refused_when_it_is_made() -> None:
+    def make(budget: Any, on_fit: Any = None, **options: Any) -> CupelMemory:
+        return CupelMemory.from_defaults(budget=budget, on_fit=on_fit, options=options)
+
+    adapters.check_options(make)
+    for options, text in [
+        ({"budget": "8kk"}, "invalid budget `8kk`"),
+        ({"policy": "rga"}, "did you mean `rag`?"),
+        ({"on_fit": "print"}, "expected a function"),
+    ]:
+        with pytest.raises(cupel.InvalidInputError, match=re.escape(text)):
+            CupelPostprocessor(**{"budget": 100, **options})
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_the_callbacks_get_each_window(is_async: bool) -> None:
+    seen: list[Any] = []
+    stored = memory([*history(), QUESTION], budget=380, on_fit=seen.append)
+    window = asyncio.run(stored.aget()) if is_async else stored.get()
+    assert [len(fitted.messages) for fitted in seen] == [len(window)]
+    kept = CupelPostprocessor(budget=70, on_fit=seen.append).postprocess_nodes(nodes())
+    assert len(seen[1].indices) == len(kept) > 0
+
+
+def scored(*scores: float | None) -> list[NodeWithScore]:
+    return [
+        NodeWithScore(node=TextNode(text=f"passage {i} " + "word " * 20), score=score)
+        for i, score in enumerate(scores)
+    ]
+
+
+def test_a_policy_that_reads_the_query_gets_it() -> None:
+    texts = ["The keys are on the fridge. " * 4, "It rains in Rome. " * 4, "A story. " * 8]
+    given = [NodeWithScore(node=TextNode(text=text)) for text in texts]
+    policies: list[Any] = [
+        cupel.Policy("relevance", "rank"),
+        {"scorer": {"type": "relevance"}, "slicer": {"type": "rank"}},
+    ]
+    for policy in policies:
+        processor = CupelPostprocessor(budget=40, policy=policy)
+        kept = processor.postprocess_nodes(given, query_str="Where are my keys?")
+        assert [node.text for node in kept] == texts[:1]
+
+
+@pytest.mark.filterwarnings("error::cupel.CupelWarning")
+@pytest.mark.parametrize(
+    ("scores", "best"),
+    [
+        ([0.1, 0.9, 0.5, 0.7], {0.9, 0.7}),
+        ([1.2, 12.3, 5.0, 7.7], {12.3, 7.7}),
+        ([-5.0, -1.0, -3.0, -0.5], {-0.5, -1.0}),
+        ([-8.0, -2.0, -4.0, -9.0], {-2.0, -4.0}),
+        ([-0.2, 0.9, 12.0, float("inf")], {12.0, float("inf")}),
+        ([None, float("nan"), 0.4, 0.5], {0.4, 0.5}),
+        ([None, -7.0, None, -6.0], {-7.0, -6.0}),
+    ],
+)
+def test_nodes_are_ranked_by_any_scores(scores: list[float | None], best: set[float]) -> None:
+    kept = CupelPostprocessor(budget=55).postprocess_nodes(scored(*scores), query_str="q")
+    assert {node.score for node in kept} == best
 
 
 def test_the_docstrings_run_and_the_types_hold() -> None:

@@ -113,7 +113,7 @@ def kinds(items: list[Any]) -> list[str]:
 
 @pytest.mark.parametrize("is_async", [False, True])
 def test_the_model_gets_the_fitted_items_and_the_session_keeps_all(is_async: bool) -> None:
-    model, session = run(is_async, budget=180, keep_task=False, shorten="off")
+    model, session = run(is_async, budget=180, policy="single", keep_task=False, shorten="off")
     step = ["function_call", "function_call_output"]
     assert [kinds(items) for items in model.seen] == [
         ["user", *step, "assistant", "user"],
@@ -244,6 +244,16 @@ def test_the_example_of_the_documentation_runs() -> None:
     assert adapters.run_example("OpenAI Agents", names)["result"].final_output == "Sunny."
     assert adapters.OLD not in [item.get("content") for item in model.seen[0]]
     assert model.seen[0][-1]["content"] == adapters.QUESTION
+
+
+def test_wrong_options_are_refused_when_it_is_made() -> None:
+    adapters.check_options(input_filter)
+
+
+def test_the_callback_gets_each_window() -> None:
+    seen: list[cupel.Fitted[Any]] = []
+    model, _ = run(budget=450, keep_task=False, on_fit=seen.append)
+    assert [fitted.messages for fitted in seen] == model.seen
 
 
 def test_the_docstrings_run_and_the_types_hold() -> None:

@@ -82,7 +82,7 @@ def kinds(messages: list[ModelMessage]) -> list[str]:
 
 @pytest.mark.parametrize("is_async", [False, True])
 def test_the_model_gets_the_fitted_messages_and_the_history_keeps_all(is_async: bool) -> None:
-    run = Run(is_async, budget=160, keep_task=False, shorten="off")
+    run = Run(is_async, budget=160, policy="single", keep_task=False, shorten="off")
     step = ["tool-call", "tool-return"]
     # The system prompt stays, the user prompt of the same request does not.
     window = ["system-prompt", "user-prompt", *step, "text", "user-prompt"]
@@ -93,7 +93,7 @@ def test_the_model_gets_the_fitted_messages_and_the_history_keeps_all(is_async: 
 def test_kept_parts_are_the_agents_own_objects() -> None:
     before = history()
     unchanged = copy.deepcopy(before)
-    run = Run(history=before, budget=160, keep_task=False, shorten="off")
+    run = Run(history=before, budget=160, policy="single", keep_task=False, shorten="off")
     own = [before[0].parts[0], *parts(before[4:])]
     assert all(a is b for a, b in zip(parts(run.seen[0])[:-1], own, strict=True))
     assert before == unchanged
@@ -229,6 +229,17 @@ def test_the_example_of_the_documentation_runs() -> None:
     assert adapters.run_example("pydantic-ai", names)["result"].output == "It is sunny."
     contents = [getattr(part, "content", None) for part in parts(seen[0])]
     assert contents[-1] == adapters.QUESTION and adapters.OLD not in contents
+
+
+def test_wrong_options_are_refused_when_it_is_made() -> None:
+    adapters.check_options(CupelCapability)
+
+
+def test_the_callback_gets_each_window() -> None:
+    seen: list[cupel.Fitted[Any]] = []
+    run = Run(budget=400, keep_task=False, on_fit=seen.append)
+    assert len(seen) == len(run.seen) == 2
+    assert all(fitted.shortened and fitted.tokens_after <= 400 for fitted in seen)
 
 
 def test_the_docstrings_run_and_the_types_hold() -> None:
