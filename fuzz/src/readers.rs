@@ -6,7 +6,7 @@ use cupel::config::{Document, Format, PolicyConfig};
 use cupel::{ContextBudget, ContextItem, SelectionReport, TraceEvent};
 use cupel_chat::{
     Chat, FitState, Fitter, Heuristic, Shape, TokenCounter, default_policy, parse_budget,
-    session_policy, single_policy,
+    single_policy,
 };
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -118,10 +118,8 @@ pub(crate) fn windows(data: &[u8]) {
     let step = usize::try_from(all / 40 + 1).expect("a small number");
     let budgets = (1..=all.saturating_add(1)).step_by(step);
     let budgets = budgets.flat_map(|tokens| [tokens, tokens + 1]);
-    for (policy, is_monotone) in [(single_policy(), true), (session_policy(), false)] {
-        crate::windows::check(&chat, &policy, &Heuristic, is_monotone, budgets.clone())
-            .unwrap_or_else(|problem| panic!("{problem}"));
-    }
+    crate::windows::check(&chat, &single_policy(), &Heuristic, budgets)
+        .unwrap_or_else(|problem| panic!("{problem}"));
 }
 
 /// Shortens a text to a level, which the first byte states. The result is within the level, and JSON
@@ -166,7 +164,7 @@ pub(crate) fn state(data: &[u8]) {
     assert_eq!(again.to_json(), written);
     let chat = include_str!("../../examples/agent-session.json");
     let chat = Chat::parse(chat, None).expect("the example is a chat");
-    let mut fitter = Fitter::resume(session_policy(), again);
+    let mut fitter = Fitter::resume(default_policy(), again);
     for tokens in [600, 1_200, 100_000] {
         let budget = ContextBudget::with_target(tokens, tokens).expect("the budget is valid");
         if let Ok(window) = fitter.fit(&chat, &budget, &Heuristic) {

@@ -2,7 +2,7 @@
 
 use cupel::ContextBudget;
 use cupel_chat::{
-    Chat, Encoding, Fitter, Shape, TokenCounter, single_policy, newest_policy, session_policy,
+    Chat, Encoding, Fitter, Shape, TokenCounter, default_policy, newest_policy, single_policy,
 };
 use serde_json::json;
 
@@ -51,7 +51,7 @@ fn turns() -> Row {
         return row.missed("the budget is invalid");
     };
     let newest = newest_policy();
-    let mut fitter = Fitter::new(session_policy());
+    let mut fitter = Fitter::new(default_policy());
     counter.count("the first count unpacks the vocabulary");
     let (mut ours, mut theirs) = (0.0, 0.0);
     for end in (4..=messages.len()).step_by(2) {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use cupel::config::{CHAT_SETTINGS, ChatValue};
+use cupel::config::{CHAT_SETTINGS, ChatValue, removed};
 use cupel::{ContextKind, Shorten};
 use cupel_app::{Amount, Argument, Arguments, CounterName, Options};
 use cupel_chat::{BudgetProblem, Shape, parse_budget};
@@ -117,7 +117,10 @@ pub(crate) fn read(parameters: &Bound<'_, PyDict>, options: &Bound<'_, PyDict>) 
         let mut known = ROWS.iter().map(|(argument, _)| *argument);
         let is_known = known.any(|argument| is_option(argument) && is(keyword(argument)));
         if !is_known && !CHAT_SETTINGS.iter().any(|setting| is(setting.name())) {
-            let message = format!("unexpected keyword argument {}", name.repr()?);
+            let mut message = format!("unexpected keyword argument {}", name.repr()?);
+            if let Some(instead) = removed("key", &name.str()?.to_string_lossy()) {
+                message = format!("{message}: it was removed; {instead}");
+            }
             return Err(PyTypeError::new_err(message));
         }
     }

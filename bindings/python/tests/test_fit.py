@@ -206,7 +206,6 @@ def test_fields_of_langchain_that_are_not_sent_may_hold_anything() -> None:
         ("model", 4),
         ("shorten", ["off"]),
         ("reserve", 2.5),
-        ("step", True),
         ("pin", 2.0),
         ("pin", b"3"),
         ("strict", "False"),
@@ -280,20 +279,20 @@ def test_pins_and_options_are_those_of_the_command() -> None:
     assert cupel.fit(SESSION, "2k", policy="newest").kept == json.loads(ran.stdout)["kept"]
 
 
-def test_a_fitter_remembers_its_cuts(tmp_path: Path) -> None:
+def test_a_fitter_gives_the_same_windows_by_a_state(tmp_path: Path) -> None:
     messages = SESSION["messages"]
-    session = cupel.Fitter(budget="2k", model="gpt-4o", policy="session")
+    session = cupel.Fitter(budget="2k", model="gpt-4o", policy="agent")
     state = tmp_path / "state.json"
     kept: list[list[int]] = []
     for end in (20, 30, 44):
         fitted = session.fit(messages[:end])
-        by_file = cupel.fit(messages[:end], "2k", model="gpt-4o", policy="session", state=state)
+        by_file = cupel.fit(messages[:end], "2k", model="gpt-4o", policy="agent", state=state)
         assert fitted.kept == by_file.kept
         assert fitted.messages == by_file.messages
         kept.append(fitted.kept)
     assert fitted.reuse is not None and fitted.reuse["tokens"] > 0
     # The state moves to another process as text.
-    again = cupel.Fitter(budget="2k", model="gpt-4o", policy="session", state=session.state)
+    again = cupel.Fitter(budget="2k", model="gpt-4o", policy="agent", state=session.state)
     assert again.fit(messages).messages == session.fit(messages).messages
 
 
@@ -395,7 +394,7 @@ def test_a_session_of_no_messages_is_refused() -> None:
 
 
 def test_a_pickled_fitter_goes_on() -> None:
-    fitter = cupel.Fitter("2k", model="gpt-4o", policy=cupel.Policy.preset("session"))
+    fitter = cupel.Fitter("2k", model="gpt-4o", policy=cupel.Policy.preset("agent"))
     fitter.fit(SESSION["messages"][:30])
     again = pickle.loads(pickle.dumps(fitter))
     assert again.state == fitter.state

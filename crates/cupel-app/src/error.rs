@@ -585,7 +585,7 @@ impl Error {
             Fault::ForChats(argument) => format!("remove {}", dialect.argument(*argument)),
             Fault::NeedsLadder { .. } => {
                 let policy = dialect.with_value(Argument::Policy, "agent");
-                format!("use {policy} or session, or leave the option out")
+                format!("use {policy} or single, or leave the option out")
             }
             Fault::UnknownPolicy(error) => {
                 let list = dialect.question(Question::Presets);

@@ -107,7 +107,7 @@ pub struct ShortenedEntry {
 pub struct SessionAnswer {
     /// What the window shares with the one before it; `None` for the first.
     pub reuse: Option<Reuse>,
-    /// Why decisions of the state were discarded; `None` if all of them were followed.
+    /// Why a part of the state is of no use; `None` if all of it is that of the chat.
     pub rebuilt: Option<Rebuilt>,
 }
 
@@ -341,7 +341,7 @@ impl Fit<'_> {
     }
 }
 
-/// The decisions of earlier requests of one conversation.
+/// What is remembered of the earlier requests of a conversation.
 #[derive(Debug, Clone, Default)]
 pub struct Session {
     fitter: Option<Fitter>,
@@ -357,14 +357,14 @@ impl Session {
         }
     }
 
-    /// Returns what the next window is based on.
+    /// Returns what is remembered.
     pub fn state(&self) -> &FitState {
         self.fitter.as_ref().map_or(&self.state, Fitter::state)
     }
 }
 
 impl PreparedSession {
-    /// Fits the chat and remembers the decisions. If that fails, the session does not change.
+    /// Fits the chat and remembers what was counted. If that fails, the session does not change.
     ///
     /// # Errors
     ///

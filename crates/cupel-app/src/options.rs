@@ -16,8 +16,8 @@ use crate::policy::NamedPolicy;
 pub struct Options {
     /// The limits.
     pub budget: BudgetOptions,
-    /// The policy. Defaults to the policy of the request, else to the preset `agent` for a chat, `session` for a
-    /// chat with a state, and `chat` for items.
+    /// The policy. Defaults to the policy of the request, else to the preset `agent` for a chat, and `chat` for
+    /// items.
     pub policy: Option<NamedPolicy>,
     /// The question that the window is to answer, for policies that score by relevance. Defaults to `query` of
     /// the request, for a chat to the text of the last user turn.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cupel::config::RequestConfig;
 use cupel::{
     BudgetSweep, ContextBudget, ContextItem, CupelError, Decisions, ExclusionReason,
-    InclusionReason, LadderSlice, Pipeline, Policy, SweepProgress, total_tokens,
+    InclusionReason, Pipeline, Policy, SweepProgress, total_tokens,
 };
 use cupel_chat::{
     Candidates, Chat, Cut, FitError, Fitted, Shape, TokenCounter, UnknownModel, Warning,
@@ -85,26 +85,19 @@ impl Setting {
     }
 
     /// Returns why a candidate was dropped, in few words, without the numbers that differ from one to the next.
-    /// `free` are the tokens of the budget that the window does not use.
-    pub fn dropped_because(&self, reason: &ExclusionReason, free: i64) -> String {
-        let words = self.words(reason, free);
+    pub fn dropped_because(&self, reason: &ExclusionReason) -> String {
+        let words = self.words(reason);
         words.unwrap_or_else(|| reason.summary())
     }
 
     /// Returns the words for a reason that says more about the policy than the reason itself does.
-    fn words(&self, reason: &ExclusionReason, free: i64) -> Option<String> {
+    fn words(&self, reason: &ExclusionReason) -> Option<String> {
         match reason {
             // A policy that ranks by time drops the oldest, so the reason is its age, not a rank.
             ExclusionReason::RankedBelow { .. } if self.ranks_by_time() => Some(OLDER.to_owned()),
             // The names of the rules of a chat say what is wrong: "tool call without a result".
             ExclusionReason::Filtered { filter_name } => Some(filter_name.clone()),
-            reason => {
-                let Refused { tokens, .. } = Refused::of(reason)?;
-                // A ladder may cut more than it must, so that the next turns need no cut: the newest of what it
-                // dropped fits, and is as old as the rest.
-                let is_spared = tokens <= free && self.leaves_slack() && self.ranks_by_time();
-                is_spared.then(|| OLDER.to_owned())
-            }
+            _ => None,
         }
     }
 
@@ -115,13 +108,6 @@ impl Setting {
     /// Returns whether the policy has a ladder.
     fn has_ladder(&self) -> bool {
         self.policy.policy.slicer().ladder().is_some()
-    }
-
-    /// Returns whether the policy has a ladder that cuts below the budget.
-    fn leaves_slack(&self) -> bool {
-        let policy = &self.policy.policy;
-        let marks = policy.slicer().ladder().map(LadderSlice::marks);
-        marks.is_some_and(|marks| marks != (1.0, 1.0) || policy.chat().step.is_some())
     }
 
     /// Returns the error of a fit, at the input.
@@ -209,7 +195,7 @@ pub struct Variant {
     candidates: Option<Candidates>,
 }
 
-/// A chat whose decisions are remembered, with the policy, the budget and the counter.
+/// A chat of a [`Session`](crate::Session), with the policy, the budget and the counter.
 pub struct PreparedSession {
     /// The chat.
     pub chat: Box<Chat>,
@@ -824,20 +810,18 @@ impl Prepared {
     fn why_out(&self, decisions: &Decisions<'_>, reason: &ExclusionReason) -> Option<String> {
         let refused = Refused::of(reason).filter(|_| self.setting.has_ladder());
         let Some(Refused { tokens, left }) = refused else {
-            // The tokens of the window, which take a while, do not matter.
-            return self.setting.words(reason, 0);
+            return self.setting.words(reason);
         };
         // A ladder drops from the oldest on, so one message or group has such a reason, and this runs once.
         let limit = self.setting.budget.window_limit();
         let free = limit.saturating_sub(self.tokens_of(decisions));
-        let words = self.setting.words(reason, free);
-        if words.is_some() || free == left {
-            return words;
+        if free == left {
+            return None;
         }
         // The ladder reserves a marker for what it drops. Where the window needs none yet, the reserve is free; with
         // this message it would need one.
         let marker = (free - left).max(0);
-        let has_marker = marker > 0 && !self.setting.leaves_slack();
+        let has_marker = marker > 0;
         let needed = if has_marker { tokens + marker } else { tokens };
         let (needed, free) = (grouped(needed), grouped(free));
         let with = if has_marker { " with marker" } else { "" };

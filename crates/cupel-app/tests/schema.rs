@@ -379,11 +379,11 @@ fn ask_sessions(schema: &Schema) {
         schema.check("FitAnswer", &task.answer(&window));
     };
     let mut session = Session::default();
-    fit(&mut session, messages, "2k", "session");
-    fit(&mut session, messages, "2k", "session");
+    fit(&mut session, messages, "2k", "agent");
+    fit(&mut session, messages, "2k", "agent");
     let mut changed = messages.clone();
     changed[3]["content"] = "Another text.".into();
-    fit(&mut session, &changed, "2k", "session");
+    fit(&mut session, &changed, "2k", "agent");
     let state: FitState = session.state().clone();
     fit(&mut Session::resume(state), &changed, "2k", "newest");
 }

@@ -28,7 +28,7 @@ use cupel::{
 use crate::chat::Chat;
 use crate::fit::FitError;
 use crate::marker::Markers;
-use crate::marks::{BOUND, LAST_USER_TURN, Landmarks, Mark, NEWEST_STEP, THINKING, is_task};
+use crate::marks::{BOUND, LAST_USER_TURN, Landmarks, Mark, THINKING, is_task};
 use crate::message::{ParsedMessage, Required, Role};
 use crate::replay::{Cuts, History};
 use crate::tokens::TokenCounter;
@@ -56,8 +56,8 @@ pub struct Candidates {
     /// The messages with results that a newer one supersedes, each with the newer one.
     superseded_by: BTreeMap<usize, usize>,
     cuts: Option<Cuts>,
-    /// Whether an earlier window of the same session dropped a message, by position.
-    pub(crate) dropped_before: Vec<bool>,
+    /// Whether a cut of a replay dropped a message, by position; empty without cuts.
+    dropped: Vec<bool>,
     /// The first message behind the head of a replay; `None` if the chat fits, and without a replay.
     pub(crate) head: Option<usize>,
     /// Whether the window gets cache breakpoints.
@@ -67,7 +67,7 @@ pub struct Candidates {
 /// The text replacements of one message.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Replacements {
-    /// The message's earlier shortened form, if a previous cut or the limit for tool results made
+    /// The message's earlier shortened form, if a cut or the limit for tool results made
     /// one. The item stands for it, and views are shorter than it.
     pub(crate) base: Option<Base>,
     /// One replacement per view of the item.
@@ -163,18 +163,14 @@ impl Deref for Candidates {
     }
 }
 
-/// What a session remembers of the messages of earlier windows, by position. The lists end where
-/// the history changed; messages beyond their end are new.
+/// What a session remembers of the messages, by position. The lists end where the history changed;
+/// messages beyond their end are new.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SessionMemory {
     /// The tokens of the first messages.
     pub(crate) tokens: Vec<i64>,
-    /// The level that each message was shortened to.
-    pub(crate) levels: Vec<Option<i64>>,
-    pub(crate) dropped: Vec<bool>,
-    /// The items and shortened messages of the last window, where they are known.
+    /// The items, where they are known.
     pub(crate) originals: Vec<ContextItem>,
-    pub(crate) bases: Vec<Option<Base>>,
 }
 
 /// Returns the ladder of a policy with the steps that its settings allow; it may be wrapped.
@@ -241,7 +237,7 @@ impl Chat {
         self.candidates_after(&SessionMemory::default(), policy, budget, counter)
     }
 
-    /// Returns the candidates of a session that remembers earlier windows.
+    /// Returns the candidates of a session that remembers what was counted.
     pub(crate) fn candidates_after(
         &self,
         memory: &SessionMemory,
@@ -263,11 +259,7 @@ impl Chat {
             kept_because: Vec::new(),
             superseded_by: BTreeMap::new(),
             cuts: None,
-            dropped_before: {
-                let mut dropped = memory.dropped.clone();
-                dropped.resize(self.len(), false);
-                dropped
-            },
+            dropped: Vec::new(),
             originals: items[..self.len()].to_vec(),
             items,
         };
@@ -278,7 +270,7 @@ impl Chat {
             Some(_) if self.shape.is_chat() => landmarks.all(),
             _ => vec![None; self.len()],
         };
-        let mut bases = self.earlier_forms(memory, settings, &marks, &candidates, counter)?;
+        let mut bases = self.limited_results(settings, &marks, &candidates, counter)?;
         let repeated = self.repeated_results();
         if let Some(ladder) = candidates.ladder.take() {
             candidates.markers = Markers::of(settings);
@@ -297,7 +289,7 @@ impl Chat {
                 };
                 let state = history.replay(budget, counter)?;
                 bases = state.bases;
-                candidates.dropped_before = state.dropped;
+                candidates.dropped = state.dropped;
                 candidates.cuts = Some(state.cuts);
                 candidates.head = Some(state.head);
                 // The cuts left room for exactly these markers. If the messages do not fit, the ladder drops more of
@@ -339,8 +331,6 @@ impl Chat {
         {
             candidates.edit(question, |item| item.mark(|marks| marks.is_query = true))?;
         }
-        // With `step`, a cut is deeper than the budget needs, so all views are made.
-        let budget = budget.filter(|_| settings.step.is_none());
         candidates.offer_views(self, &marks, &repeated, budget, counter)?;
         // A window without a marker is better than none.
         if let Some(budget) = budget.filter(|_| settings.replay)
@@ -353,34 +343,25 @@ impl Chat {
         Ok(candidates)
     }
 
-    /// Returns the forms that messages have before the policy chooses: as an earlier window had them, or within the
-    /// limit for tool results.
-    fn earlier_forms(
+    /// Returns the forms of the tool results that exceed the limit for them.
+    fn limited_results(
         &self,
-        memory: &SessionMemory,
         settings: &ChatSettings,
         marks: &[Option<Mark>],
         candidates: &Candidates,
         counter: &dyn TokenCounter,
     ) -> Result<Vec<Option<Base>>, FitError> {
         let mut bases = vec![None; self.len()];
+        let Some(limit) = settings.max_result else {
+            return Ok(bases);
+        };
         for (index, mark) in marks.iter().enumerate() {
-            // The newest step is shortened only if this window needs it.
-            let is_newest = *mark == Some((Retention::Mandatory, NEWEST_STEP));
-            let remembered = memory.levels.get(index).filter(|_| !is_newest);
-            let remembered = remembered.copied().flatten();
-            let limit = settings.max_result.filter(|_| self.has_result(index));
-            let Some(level) = remembered.into_iter().chain(limit).min() else {
-                continue;
-            };
-            let known = memory.bases.get(index).and_then(Option::as_ref);
-            if let Some(known) = known.filter(|known| known.replacement.level == level) {
-                bases[index] = Some(known.clone());
+            if !self.has_result(index) {
                 continue;
             }
             let original = &candidates.originals[index];
             let shortener = self.shortener(index, original.tokens(), is_task(*mark), counter);
-            if let Some((text, replacement)) = shortener.shorten(level, counter) {
+            if let Some((text, replacement)) = shortener.shorten(limit, counter) {
                 bases[index] = Some(Base::new(original, &text, replacement.into())?);
             }
         }
@@ -447,16 +428,16 @@ impl Chat {
 const LEAST_ANSWER: i64 = 60;
 
 impl Candidates {
-    /// Returns the tokens of the messages that no earlier window dropped, and of the request overhead.
+    /// Returns the tokens of the messages that no cut dropped, and of the request overhead.
     pub(crate) fn tokens(&self) -> i64 {
-        let is_kept = |(index, _): &(usize, &ContextItem)| !self.is_dropped_before(*index);
+        let is_kept = |(index, _): &(usize, &ContextItem)| !self.is_cut(*index);
         let kept = self.items.iter().enumerate().filter(is_kept);
         total_tokens(kept.map(|(_, item)| item))
     }
 
-    /// Returns whether an earlier window of the same session dropped a message.
-    pub(crate) fn is_dropped_before(&self, index: usize) -> bool {
-        self.dropped_before.get(index) == Some(&true)
+    /// Returns whether a cut of a replay dropped a message.
+    pub(crate) fn is_cut(&self, index: usize) -> bool {
+        self.dropped.get(index) == Some(&true)
     }
 
     /// Returns the tokens of a message, shortened as far as its ladder shortens it before it is dropped.
@@ -466,22 +447,10 @@ impl Candidates {
         view.map_or(item.tokens(), ContextView::tokens)
     }
 
-    /// Returns the tokens of the messages that an earlier window of the same session dropped.
+    /// Returns the tokens of the messages that a cut of a replay dropped.
     pub(crate) fn gap_tokens(&self) -> i64 {
-        let dropped = (0..self.dropped_before.len()).filter(|&it| self.dropped_before[it]);
+        let dropped = (0..self.dropped.len()).filter(|&it| self.dropped[it]);
         dropped.map(|index| self.least_tokens(index)).sum()
-    }
-
-    /// Returns a message as a window keeps it, shortened to a level.
-    pub(crate) fn base(&self, index: usize, level: i64) -> Option<Base> {
-        let Replacements { base, views } = &self.replacements[index];
-        match views.iter().position(|view| view.level == level) {
-            Some(view) => {
-                let text = self.items[index].views()[view].content();
-                Base::new(&self.originals[index], text, views[view].clone()).ok()
-            }
-            None => base.clone(),
-        }
     }
 
     fn edit(
@@ -669,21 +638,15 @@ impl Candidates {
         let pinned = total_tokens(self.items.iter().filter(|item| item.pinned()));
         let target = budget.effective(pinned).target_tokens();
         let marker = ladder.marker_tokens();
-        // The gap of an earlier window has a marker in any case.
+        // The gap of a cut has a marker in any case.
         let gap = if self.gap_tokens() > marker {
             marker
         } else {
             0
         };
         let whole = target.saturating_sub(gap).max(0);
-        // The second limit assumes a marker, and the lower of both low-water marks.
-        let (shorten_to, drop_to) = ladder.marks();
-        let target = target.saturating_sub(marker).max(0);
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "rounds down, and saturates"
-        )]
-        let enough = (target as f64 * shorten_to.min(drop_to)).floor() as i64;
+        // The second limit assumes a marker.
+        let enough = target.saturating_sub(marker).max(0);
         (whole.saturating_add(pinned), enough.saturating_add(pinned))
     }
 }

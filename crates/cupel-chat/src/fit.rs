@@ -231,8 +231,6 @@ pub enum FitError {
         /// What is wrong with it.
         problem: String,
     },
-    /// The state of a session is that of another conversation; see [`Fitter::fit`](crate::Fitter::fit).
-    OtherConversation,
     /// The policy failed.
     Policy(CupelError),
 }
@@ -296,9 +294,6 @@ impl fmt::Display for FitError {
                 )
             }
             Self::InvalidPin { pin, problem } => write!(f, "invalid pin `{pin}`: {problem}"),
-            Self::OtherConversation => f.write_str(
-                "the state is that of another conversation: the chat has no message of its last window; use a state of its own, or restart the session",
-            ),
             Self::Policy(error) => error.fmt(f),
         }
     }

@@ -1,43 +1,36 @@
-//! [`Fitter`]: trims a growing chat turn by turn and remembers its decisions.
+//! [`Fitter`]: trims a growing chat request by request, and remembers what was counted.
 //!
-//! A window that is chosen anew each turn changes near its beginning each turn: another message is
-//! dropped, another result shortened. A prompt cache then has to read everything after it again.
-//! With a state, decisions stay, and new ones are made only when the budget is exceeded:
+//! A policy with [`replay`](cupel::ChatSettings::replay) makes the cuts of the earlier requests again, so a window does
+//! not depend on the state. The state saves work, and tells what a prompt cache can reuse:
 //!
 //! ```text
-//! turn   chat           window         state                reused of the previous window
-//! 1      0 1 2          0 1 2
-//! 2      0 1 2 3 4      0 3 4          1 and 2 dropped      0
-//! 3      0 .. 5         0 3 4 5        1 and 2 dropped      0 3 4
-//! 4      0 .. 6         0 3 4 5 6      1 and 2 dropped      0 3 4 5
+//! request   chat           window         counted       reused of the previous window
+//! 1         0 1 2          0 1 2          0 1 2
+//! 2         0 1 2 3 4      0 3 4          3 4           0
+//! 3         0 .. 5         0 3 4 5        5             0 3 4
 //! ```
 
-use std::borrow::Cow;
-use std::collections::HashSet;
 use std::fmt;
 
-use cupel::config::PolicyConfig;
 use cupel::{ContextBudget, ContextItem, Policy};
 use serde::{Deserialize, Serialize};
 
 use crate::cache::unmarked;
-use crate::candidates::{Base, SessionMemory};
+use crate::candidates::SessionMemory;
 use crate::chat::Chat;
 use crate::fit::{FitError, Fitted};
-use crate::message::{ParsedMessage, Role};
 use crate::tokens::TokenCounter;
 
-/// Trims a growing chat turn by turn, so that consecutive windows share a long prefix.
+/// Trims a growing chat request by request, and tells how much of the previous window is reused.
 ///
-/// A provider's prompt cache reuses the prefix that a request shares with an earlier one. A fitter
-/// remembers which messages it dropped and how far it shortened others. Nothing changes until the chat
-/// exceeds the budget; new messages are appended. Token counts are remembered too.
+/// The windows are those of [`Chat::fit`]. A fitter remembers the token counts of the messages and the last window; a
+/// caller that sends a history again pays for its new messages only, also in another process.
 ///
 /// ```
 /// use cupel::ContextBudget;
-/// use cupel_chat::{Chat, Encoding, Fitter, session_policy};
+/// use cupel_chat::{Chat, Encoding, Fitter, default_policy};
 ///
-/// let mut fitter = Fitter::new(session_policy());
+/// let mut fitter = Fitter::new(default_policy());
 /// let budget = ContextBudget::with_target(60, 60)?;
 /// let mut messages = vec![r#"{"role": "user", "content": "Count with me."}"#.to_owned()];
 /// for turn in 1..=9 {
@@ -45,8 +38,8 @@ use crate::tokens::TokenCounter;
 ///     messages.push(format!(r#"{{"role": "user", "content": "Then I say {turn} and a half."}}"#));
 ///     let chat = Chat::parse(&format!("[{}]", messages.join(",")), None)?;
 ///     let window = fitter.fit(&chat, &budget, &Encoding::O200k)?;
-///     assert!(window.fitted.tokens_after <= 60);
-///     assert_eq!(window.fitted.kept[0], 0); // the task
+///     let alone = chat.fit(&default_policy(), &budget, &Encoding::O200k)?;
+///     assert_eq!(window.fitted.to_json(), alone.to_json());
 /// }
 /// let state = fitter.state().to_json();
 /// assert_eq!(cupel_chat::FitState::from_json(&state)?, *fitter.state());
@@ -55,12 +48,9 @@ use crate::tokens::TokenCounter;
 #[derive(Debug, Clone)]
 pub struct Fitter {
     policy: Policy,
-    /// The hash of the policy. Decisions of another policy are of no use.
-    fingerprint: u64,
     state: FitState,
-    /// The items and shortened messages of the last window. A state file has only their tokens and levels.
+    /// The items of the last chat. A state file has only their tokens.
     originals: Vec<ContextItem>,
-    bases: Vec<Option<Base>>,
 }
 
 /// A window of a session.
@@ -71,7 +61,7 @@ pub struct SessionWindow<'a> {
     pub fitted: Fitted<'a>,
     /// What the window shares with the one before it; `None` for the first.
     pub reuse: Option<Reuse>,
-    /// Why decisions of the state were discarded; `None` if all of them were followed.
+    /// Why a part of the state is of no use; `None` if all of it is that of the chat.
     pub rebuilt: Option<Rebuilt>,
 }
 
@@ -90,17 +80,16 @@ pub struct Reuse {
     pub first_changed: Option<usize>,
 }
 
-/// Why decisions of a state were discarded.
+/// Why a part of a state is of no use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Rebuilt {
-    /// The message at this position is not the one that earlier windows had there. Decisions about the
-    /// messages before it stay.
+    /// The message at this position is not the one that the chat had there before. A prompt cache ends before it.
     #[cfg_attr(feature = "schema", schemars(title = "HistoryChanged"))]
     HistoryChanged(usize),
-    /// The state is that of another policy, chat format or token counter.
+    /// The state is that of another chat format or token counter.
     OtherSettings,
 }
 
@@ -109,10 +98,10 @@ impl fmt::Display for Rebuilt {
         match self {
             Self::HistoryChanged(index) => write!(
                 f,
-                "the history changed at message {index}; decisions from there on were made again"
+                "the history changed at message {index}, so a prompt cache ends before it"
             ),
             Self::OtherSettings => f.write_str(
-                "the state has another policy, format or counter; all decisions were made again",
+                "the state has another format or counter, so all messages were counted again",
             ),
         }
     }
@@ -121,23 +110,20 @@ impl fmt::Display for Rebuilt {
 /// What a [`Fitter`] remembers.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FitState {
-    /// The policy, the format and the counter; 0 before the first window.
+    /// The hash of the format and the counter; 0 before the first window.
     settings: u64,
     messages: Vec<Remembered>,
     /// The messages of the last window as written: position, hash and tokens.
     window: Vec<(usize, u64, i64)>,
 }
 
-/// The decision about one message.
-#[derive(Debug, Clone, PartialEq)]
+/// What is remembered of one message.
+#[derive(Debug, Clone, Copy, PartialEq)]
 struct Remembered {
-    /// The hash of this message and all before it (a hash chain), without breakpoints of the prompt cache. A decision depends on the
-    /// messages before it, so it holds as long as all of them are the same: the first chain that
-    /// differs tells where the history was edited.
+    /// The hash of this message and all before it (a hash chain), without breakpoints of the prompt cache: the first
+    /// chain that differs tells where the history was edited.
     chain: u64,
     tokens: i64,
-    level: Option<i64>,
-    is_dropped: bool,
 }
 
 /// The error of reading a state.
@@ -146,8 +132,8 @@ struct Remembered {
 pub struct InvalidState(String);
 
 /// The version of the file format. It changes with anything that gives a field another meaning: the
-/// hash function, the levels, the order of the fields.
-const VERSION: u32 = 2;
+/// hash function, the order of the fields.
+const VERSION: u32 = 3;
 
 /// The file format of a state. It has hashes, token counts and positions, and no text of the chat.
 #[derive(Serialize, Deserialize)]
@@ -155,11 +141,11 @@ const VERSION: u32 = 2;
 struct StateFile {
     cupel_state: u32,
     settings: u64,
-    /// Chain, tokens, level and whether it is dropped.
-    messages: Vec<(u64, i64, Option<i64>, bool)>,
+    /// Chain and tokens.
+    messages: Vec<(u64, i64)>,
     window: Vec<(usize, u64, i64)>,
-    /// The hash of the other fields: a file that was cut off or edited is refused, because its
-    /// decisions would be followed silently.
+    /// The hash of the other fields: a file that was cut off or edited is refused, because wrong
+    /// counts would be used silently.
     check: u64,
 }
 
@@ -170,9 +156,7 @@ impl FitState {
         let mut file = StateFile {
             cupel_state: VERSION,
             settings: self.settings,
-            messages: messages
-                .map(|it| (it.chain, it.tokens, it.level, it.is_dropped))
-                .collect(),
+            messages: messages.map(|it| (it.chain, it.tokens)).collect(),
             window: self.window.clone(),
             check: 0,
         };
@@ -210,12 +194,7 @@ impl FitState {
         Ok(Self {
             settings: file.settings,
             messages: messages
-                .map(|(chain, tokens, level, is_dropped)| Remembered {
-                    chain,
-                    tokens,
-                    level,
-                    is_dropped,
-                })
+                .map(|(chain, tokens)| Remembered { chain, tokens })
                 .collect(),
             window: file.window,
         })
@@ -235,47 +214,28 @@ impl StateFile {
 }
 
 impl Fitter {
-    /// Starts a session. See [`session_policy`](crate::session_policy).
+    /// Starts a session.
     pub fn new(policy: Policy) -> Self {
         Self::resume(policy, FitState::default())
     }
 
     /// Continues a session.
     pub fn resume(policy: Policy, state: FitState) -> Self {
-        // A state outlives the process, so the fingerprint must not depend on addresses.
-        let data = PolicyConfig::of(&policy).ok();
-        let data = data.and_then(|config| serde_json::to_string(&config).ok());
-        // A policy that is not data is known by its Debug form.
-        let data = data.unwrap_or_else(|| format!("{policy:?}"));
         Self {
-            fingerprint: hash(0, data.as_bytes()),
-            originals: Vec::new(),
-            bases: Vec::new(),
             policy,
             state,
+            originals: Vec::new(),
         }
     }
 
-    /// Returns what the next window is based on.
+    /// Returns what is remembered.
     pub fn state(&self) -> &FitState {
         &self.state
     }
 
-    /// Forgets all decisions: the next window starts a session, also one of another conversation.
-    pub fn restart(&mut self) {
-        self.state = FitState::default();
-        self.originals.clear();
-        self.bases.clear();
-    }
-
     /// Trims the chat to a budget; see [`Chat::fit`]. If that fails, the state does not change.
     ///
-    /// A state of another conversation is an error, because the new decisions would replace those of the
-    /// other one. System messages aside, which many conversations of an agent share, the chat then has
-    /// neither the first messages of the state nor any that its last window kept as it was. An edited
-    /// history still has some of them, and so does a compacted one that keeps its newest messages; a chat
-    /// with a compaction of its format is never another conversation. [`restart`](Self::restart) starts
-    /// again.
+    /// The state of another conversation is replaced.
     ///
     /// # Errors
     ///
@@ -289,16 +249,14 @@ impl Fitter {
         let settings = [chat.shape().name(), counter.name()];
         let settings = settings
             .iter()
-            .fold(self.fingerprint, |seed, text| hash(seed, text.as_bytes()));
+            .fold(0, |seed, text| hash(seed, text.as_bytes()));
         let messages = chat.messages.iter().enumerate();
-        let texts = messages.map(|(index, message)| {
-            // A breakpoint of the prompt cache moves with every request, and is no edit.
+        // A breakpoint of the prompt cache moves with every request, and is no edit.
+        let hashes = messages.map(|(index, message)| {
             let text = unmarked(chat.layout.json(index), message);
-            // Paths in a message may change with its breakpoints, so its shortened form is not remembered.
-            let is_as_written = matches!(text, Cow::Borrowed(_));
-            (hash(0, text.as_bytes()), is_as_written)
+            hash(0, text.as_bytes())
         });
-        let (hashes, is_as_written): (Vec<u64>, Vec<bool>) = texts.unzip();
+        let hashes: Vec<u64> = hashes.collect();
         let chains: Vec<u64> = hashes
             .iter()
             .scan(settings, |chain, own| {
@@ -308,29 +266,13 @@ impl Fitter {
             .collect();
 
         let (known, rebuilt) = self.known(settings, &chains);
-        if self.is_other_conversation(chat, &hashes, known) {
-            return Err(FitError::OtherConversation);
-        }
         let known = &self.state.messages[..known];
-        // A replay makes the earlier cuts again, so their decisions are not remembered for it.
-        let decided = if self.policy.chat().replay {
-            &[]
-        } else {
-            known
-        };
         let mut memory = SessionMemory {
             tokens: known.iter().map(|message| message.tokens).collect(),
-            levels: decided.iter().map(|message| message.level).collect(),
-            dropped: decided.iter().map(|message| message.is_dropped).collect(),
             originals: std::mem::take(&mut self.originals),
-            bases: std::mem::take(&mut self.bases),
         };
         // Items of messages that changed since must be built again.
         memory.originals.truncate(known.len());
-        memory.bases.truncate(known.len());
-        for (base, is_as_written) in memory.bases.iter_mut().zip(&is_as_written) {
-            base.take_if(|_| !is_as_written);
-        }
         let window = chat
             .candidates_after(&memory, &self.policy, Some(budget), counter)
             .and_then(|candidates| {
@@ -338,33 +280,18 @@ impl Fitter {
                 Ok((candidates, fitted))
             });
         // Returned before the error is: a caller may try again with another budget.
-        (self.originals, self.bases) = (memory.originals, memory.bases);
+        self.originals = memory.originals;
         let (candidates, fitted) = window?;
 
-        let mut is_kept = vec![false; chat.len()];
-        for &index in &fitted.kept {
-            is_kept[index] = true;
-        }
-        let remembered = |index: usize| {
-            Remembered {
-                chain: chains[index],
-                tokens: candidates.originals[index].tokens(),
-                level: None,
-                // The result of a call may follow, so an invalid message is not dropped for good.
-                is_dropped: !is_kept[index] && chat.groups.defect(index).is_none(),
-            }
-        };
-        let mut messages: Vec<Remembered> = (0..chat.len()).map(remembered).collect();
-        let mut bases = vec![None; chat.len()];
-        for short in &fitted.shortened {
-            messages[short.index].level = Some(short.level);
-            if is_as_written[short.index] {
-                bases[short.index] = candidates.base(short.index, short.level);
-            }
-        }
+        let messages = chains.into_iter().zip(&candidates.originals);
+        let messages = messages.map(|(chain, item)| Remembered {
+            chain,
+            tokens: item.tokens(),
+        });
+        let messages: Vec<Remembered> = messages.collect();
         let window = written(&fitted, &hashes, &messages);
         let reuse = Reuse::between(&self.state.window, &window);
-        (self.originals, self.bases) = (candidates.originals, bases);
+        self.originals = candidates.originals;
         self.state = FitState {
             settings,
             messages,
@@ -375,22 +302,6 @@ impl Fitter {
             reuse,
             rebuilt,
         })
-    }
-
-    /// Returns whether the state is that of another conversation; `known` messages are the same.
-    fn is_other_conversation(&self, chat: &Chat, hashes: &[u64], known: usize) -> bool {
-        let own = |index: &usize| chat.messages[*index].role() != Role::System;
-        let mut own = (0..chat.len()).filter(own);
-        // Without messages of its own a chat is the start of any conversation.
-        let Some(first) = own.clone().next() else {
-            return false;
-        };
-        // The hash of a message in full does not depend on the settings of the state.
-        let window: HashSet<u64> = self.state.window.iter().map(|(_, hash, _)| *hash).collect();
-        !window.is_empty()
-            && first >= known
-            && !chat.messages.iter().any(ParsedMessage::is_compaction)
-            && !own.any(|index| window.contains(&hashes[index]))
     }
 
     /// Returns how many messages of the state are those of the chat, and why not all are.

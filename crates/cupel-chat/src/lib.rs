@@ -72,7 +72,7 @@ pub use fitter::{FitState, Fitter, InvalidState, Rebuilt, Reuse, SessionWindow};
 pub use marker::Marker;
 pub use message::Role;
 pub use models::{INPUT_LIMITS_SOURCE, MODELS, MODELS_AS_OF, Model, UnknownModel};
-pub use policies::{default_policy, newest_policy, session_policy, single_policy};
+pub use policies::{default_policy, newest_policy, single_policy};
 pub use replay::{Cut, Cuts};
 pub use shape::{Shape, UnknownShape, is_request_field};
 pub use tokens::{

@@ -39,16 +39,6 @@ pub fn single_policy() -> Policy {
     preset("single")
 }
 
-/// Returns the policy for a session that remembers its decisions ([`Fitter`](crate::Fitter)); the preset
-/// `session`.
-///
-/// As the [`single_policy`], but if the budget is exceeded it shortens old results and texts to 100,
-/// 60 and 30 tokens until 70 % of the budget is used, or drops messages until 90 % is used. The next windows
-/// then only grow, and the provider's prompt cache can reuse their prefix.
-pub fn session_policy() -> Policy {
-    preset("session")
-}
-
 /// Returns the policy that keeps the newest messages as they are and drops the others; the preset
 /// `newest`.
 pub fn newest_policy() -> Policy {
@@ -62,25 +52,17 @@ fn preset(name: &str) -> Policy {
 
 #[cfg(test)]
 mod tests {
-    use cupel::LadderSlice;
-
     use super::*;
 
     #[test]
-    fn the_policies_rank_by_time_and_three_of_them_are_ladders() {
-        let policies = [
-            default_policy(),
-            single_policy(),
-            session_policy(),
-            newest_policy(),
-        ];
+    fn the_policies_rank_by_time_and_two_of_them_are_ladders() {
+        let policies = [default_policy(), single_policy(), newest_policy()];
         assert!(
             policies
                 .iter()
                 .all(|policy| policy.scorer().ranks_by_time())
         );
-        let marks = policies.map(|policy| policy.slicer().ladder().map(LadderSlice::marks));
-        let full = Some((1.0, 1.0));
-        assert_eq!(marks, [full, full, Some((0.7, 0.9)), None]);
+        let ladders = policies.map(|policy| policy.slicer().ladder().is_some());
+        assert_eq!(ladders, [true, true, false]);
     }
 }

@@ -5,8 +5,7 @@ use cupel::{
     RecencyScorer, Shorten,
 };
 use cupel_chat::{
-    Chat, Encoding, FitError, Heuristic, Shape, TokenCounter, newest_policy, session_policy,
-    single_policy,
+    Chat, Encoding, FitError, Heuristic, Shape, TokenCounter, newest_policy, single_policy,
 };
 use cupel_conformance::testing;
 use proptest::collection::vec;
@@ -442,8 +441,8 @@ pub(crate) fn with(policy: &Policy, change: impl FnOnce(&mut ChatSettings)) -> P
     policy.to_builder().chat(settings).build().unwrap()
 }
 
-/// Returns the policies whose windows are compared, and whether a larger budget keeps more.
-pub(crate) fn policies() -> Vec<(Policy, bool)> {
+/// Returns the policies whose windows are compared.
+pub(crate) fn policies() -> Vec<Policy> {
     let default = single_policy();
     let marker = "[{n} messages are left out]";
     let changed = [
@@ -455,11 +454,7 @@ pub(crate) fn policies() -> Vec<(Policy, bool)> {
         strict(&default),
         default,
     ];
-    let mut policies: Vec<(Policy, bool)> = changed.map(|policy| (policy, true)).into();
-    // Their cuts are deeper than the budget needs.
-    policies.push((session_policy(), false));
-    policies.push((with(&single_policy(), |it| it.step = Some(90)), false));
-    policies
+    changed.into()
 }
 
 #[test]
@@ -489,8 +484,8 @@ fn a_window_is_the_same_for_one_budget_as_for_any_and_grows_with_it() {
                 let chat = Chat::parse(&document(shape, &messages), Some(shape)).unwrap();
                 let all = chat.tokens(&Characters);
                 let budgets = (0..20).flat_map(|part| [all * part / 20, all * part / 20 + 1]);
-                for (policy, is_monotone) in &policies {
-                    windows::check(&chat, policy, &Characters, *is_monotone, budgets.clone())
+                for policy in &policies {
+                    windows::check(&chat, policy, &Characters, budgets.clone())
                         .map_err(|problem| TestCaseError::fail(format!("{shape}: {problem}")))?;
                 }
             }

@@ -2,9 +2,7 @@
 //! after each message, at several budgets.
 
 use cupel::ContextBudget;
-use cupel_chat::{
-    Chat, FitError, Heuristic, default_policy, newest_policy, session_policy, single_policy,
-};
+use cupel_chat::{Chat, FitError, Heuristic, default_policy, newest_policy, single_policy};
 use cupel_conformance::testing;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -146,12 +144,7 @@ fn check(request: &str) -> Result<usize, TestCaseError> {
     let all = chat.tokens(counter);
     let budget = |tokens| ContextBudget::with_target(tokens, tokens).unwrap();
     let mut windows = 0;
-    for policy in [
-        default_policy(),
-        single_policy(),
-        newest_policy(),
-        session_policy(),
-    ] {
+    for policy in [default_policy(), single_policy(), newest_policy()] {
         for share in [15, 30, 45, 60, 75, 90, 100] {
             let tokens = all * share / 100;
             let fitted = match chat.fit(&policy, &budget(tokens), counter) {

@@ -8,7 +8,7 @@ use cupel::{
     CupelError, GreedySlice, KindScorer, KnapsackSlice, LadderSlice, LadderStep, Policy, RankSlice,
     RecencyScorer, ScoredItem, ScoredRef, Shorten, Slicer,
 };
-use cupel_chat::{Chat, Fitter, Heuristic, Shape, newest_policy, single_policy};
+use cupel_chat::{Chat, Heuristic, Shape, newest_policy, single_policy};
 use serde_json::{Value, json};
 
 use crate::characters::Characters;
@@ -257,52 +257,16 @@ fn the_slicer_of_a_chat_tells_what_it_wraps() {
 }
 
 #[test]
-fn a_step_removes_multiples_of_itself() {
-    let chat = chat(Shape::OpenAi, "s2 u3 a5 u4 a20 u5 a9 u2 a12 u1");
-    let policy = single_policy();
-    let stepped = with(&policy, |settings| settings.step = Some(10));
-    let all = chat.tokens(&Characters);
-    let kept = |policy: &Policy, tokens| {
-        let fitted = chat.fit(policy, &budget(tokens), &Characters);
-        fitted.map(|fitted| fitted.kept)
-    };
-    for tokens in 0..=all {
-        let rounded = all - (all - tokens + 9) / 10 * 10;
-        // A cut that the mandatory messages do not allow is not rounded.
-        let expected = kept(&policy, rounded.max(0)).or_else(|_| kept(&policy, tokens));
-        assert_eq!(kept(&stepped, tokens).ok(), expected.ok(), "at {tokens}");
-    }
-}
-
-/// Returns the kept messages and the tokens of two windows of one session.
-fn two_windows(messages: &str, budgets: [i64; 2]) -> [(Vec<usize>, i64); 2] {
-    let chat = chat(Shape::OpenAi, messages);
+fn dropped_messages_that_cost_no_more_than_their_markers_leave_no_gap() {
+    // Two markers of 3 tokens, 9 characters of a role and 1 of text cost 26 tokens, as message 1 does.
+    let rest = 8 + 22 + 22 + 8 + 3;
     let policy = with(&single_policy(), |settings| {
         settings.shorten = Shorten::Off;
         settings.marker = Some("M".to_owned());
     });
-    let mut fitter = Fitter::new(policy);
-    budgets.map(|tokens| {
-        let window = fitter.fit(&chat, &budget(tokens), &Characters).unwrap();
-        (window.fitted.kept, window.fitted.tokens_after)
-    })
-}
-
-#[test]
-fn dropped_messages_that_cost_no_more_than_their_markers_leave_no_gap() {
-    // Two markers of 3 tokens, 9 characters of a role and 1 of text cost 26 tokens, as message 1 does.
-    let rest = 8 + 22 + 22 + 8 + 3;
-    let [first, second] = two_windows("u1 a14 a10 a10 u1", [rest, rest]);
-    assert_eq!(first, (vec![0, 2, 3, 4], rest));
-    assert_eq!(second, first);
-}
-
-#[test]
-fn the_markers_of_an_earlier_gap_stay_within_the_budget() {
-    let rest = 8 + 22 + 22 + 8 + 3;
-    let [first, second] = two_windows("u1 a15 a10 a10 u1", [rest + 26, rest]);
-    assert_eq!(first.0, [0, 2, 3, 4]);
-    assert!(second.1 <= rest, "{second:?}");
+    let chat = chat(Shape::OpenAi, "u1 a14 a10 a10 u1");
+    let fitted = chat.fit(&policy, &budget(rest), &Characters).unwrap();
+    assert_eq!((fitted.kept, fitted.tokens_after), (vec![0, 2, 3, 4], rest));
 }
 
 /// Returns the windows of a chat at all budgets, without the overhead, each with its first budget.
@@ -435,9 +399,9 @@ fn the_windows_of_the_examples_are_the_same_for_one_budget_as_for_any() {
     for file in files {
         let chat = Chat::parse(&std::fs::read_to_string(&file).unwrap(), None).unwrap();
         let all = chat.tokens(&Heuristic);
-        for (policy, is_monotone) in policies() {
+        for policy in policies() {
             let budgets = (1..=all + 1).step_by(101);
-            windows::check(&chat, &policy, &Heuristic, is_monotone, budgets)
+            windows::check(&chat, &policy, &Heuristic, budgets)
                 .unwrap_or_else(|problem| panic!("{}: {problem}", file.display()));
         }
     }
@@ -464,9 +428,9 @@ fn a_text_within_a_level_stays_at_it_though_its_message_is_not() {
     // Ten tokens of a role are over the level of 100; the text is not.
     for (result, answer) in [(700, 95), (95, 95)] {
         let chat = old_texts(result, answer);
-        for (policy, is_monotone) in policies() {
+        for policy in policies() {
             let budgets = 1..=chat.tokens(&Characters) + 1;
-            windows::check(&chat, &policy, &Characters, is_monotone, budgets)
+            windows::check(&chat, &policy, &Characters, budgets)
                 .unwrap_or_else(|problem| panic!("{result} and {answer}: {problem}"));
         }
     }

@@ -23,14 +23,12 @@ fn messages(chat: &Chat, candidates: &Candidates, fitted: &Fitted<'_>) -> Messag
 
 /// Checks the windows of a chat at some budgets, in ascending order.
 ///
-/// Both ways to make the candidates give the same window, or the same error. If the policy has neither
-/// marks nor a step, which cut deeper than the budget needs, each message of a window is in the next one
-/// with at least as many tokens.
+/// Both ways to make the candidates give the same window, or the same error. Each message of a window is in the next
+/// one with at least as many tokens.
 pub(crate) fn check(
     chat: &Chat,
     policy: &Policy,
     counter: &dyn TokenCounter,
-    is_monotone: bool,
     budgets: impl IntoIterator<Item = i64>,
 ) -> Result<(), String> {
     let Ok(candidates) = chat.candidates_for(policy, None, counter) else {
@@ -44,10 +42,10 @@ pub(crate) fn check(
         let (one, any) = match (one, any) {
             (Ok(one), Ok(any)) => (one, any),
             (Err(one), Err(any)) if one == any => match before {
-                Some((smaller, _)) if is_monotone => {
+                Some((smaller, _)) => {
                     return Err(format!("a window at {smaller}, at {tokens} {one}"));
                 }
-                _ => continue,
+                None => continue,
             },
             (one, any) => {
                 let one = one.map(|fitted| fitted.kept);
@@ -70,7 +68,7 @@ pub(crate) fn check(
         if one.tokens_after > tokens {
             return Err(format!("{} tokens at {tokens}", one.tokens_after));
         }
-        if let Some((smaller, before)) = before.filter(|_| is_monotone) {
+        if let Some((smaller, before)) = before {
             let tokens_of = |window: &Messages, index: usize| match &window[index] {
                 Some((tokens, _)) => *tokens,
                 None => -1,

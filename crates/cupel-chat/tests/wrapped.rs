@@ -156,7 +156,7 @@ fn every_preset_works_in_every_decorator_or_the_error_names_both() {
             }
         }
     }
-    assert!(works >= 12 * 5 && refused == 5 * 4, "{works}, {refused}");
+    assert!(works >= 12 * 5 && refused == 4 * 4, "{works}, {refused}");
 }
 
 #[test]
@@ -214,7 +214,6 @@ fn the_chat_settings_reach_a_wrapped_ladder() {
             json!({"marker": "[{n} messages were left out here]"}),
             tokens,
         );
-        fit(json!({"step": 300}), tokens);
     }
 }
 

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::builder::{StyledStr, Styles};
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
-use cupel::config::nearest_name;
+use cupel::config::{nearest_name, removed};
 
 use crate::commands::{Command, GROUPS};
 use crate::output::{Color, OutputOptions, columns};
@@ -96,13 +96,24 @@ impl Cli {
     }
 }
 
-/// Adds the nearest subcommand to an error about an unknown one. Clap's similarity (Jaro) finds none for a
-/// transposition of two letters in a name as short as `fit`.
+/// Adds what to use instead of an option that was removed, or the nearest subcommand to an unknown one. Clap's
+/// similarity (Jaro) finds none for a transposition of two letters in a name as short as `fit`.
 fn with_suggestion(
     mut error: clap::Error,
     command: &clap::Command,
     arguments: &[OsString],
 ) -> clap::Error {
+    if let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg)
+        && error.kind() == ErrorKind::UnknownArgument
+        && let Some(instead) = removed("key", unknown.trim_start_matches('-'))
+    {
+        let tips =
+            ContextValue::StyledStrs(vec![format!("the option was removed; {instead}").into()]);
+        // In the place of a similar option.
+        error.remove(ContextKind::SuggestedArg);
+        error.insert(ContextKind::Suggested, tips);
+        return error;
+    }
     let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidSubcommand) else {
         return error;
     };

@@ -1,4 +1,4 @@
-//! Sessions on the command line: the state of a growing chat, and summaries of dropped messages.
+//! Sessions on the command line: what is remembered of a growing chat, and summaries of dropped messages.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use clap::Args;
-use cupel_app::{Argument, Error, Fault, NamedPolicy, PreparedSession, Session, check_ladder};
-use cupel_chat::{Chat, FitError, FitState, Fitted, SessionWindow, TokenCounter};
+use cupel_app::{Argument, NamedPolicy, PreparedSession, Session, check_ladder};
+use cupel_chat::{Chat, FitState, Fitted, SessionWindow, TokenCounter};
 use sha2::{Digest as _, Sha256};
 
 use crate::failure::Failure;
@@ -21,17 +21,12 @@ use crate::trimming::at_least_one;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Sessions")]
 pub(crate) struct SessionArgs {
-    /// Remember decisions in FILE, for the prompt cache
+    /// Remember counts and summaries in FILE, and say what is reused
     ///
-    /// The windows of a growing chat then share a long prefix. The default policy is `session`.
+    /// The window is the same without FILE. Messages that were there before are not counted again, and the summary says
+    /// how much of the window before a prompt cache can reuse.
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
-
-    /// Replace the state of another conversation
-    ///
-    /// Without it, a state whose last window has no message of the chat is an error, and FILE stays as it is.
-    #[arg(long, hide_short_help = true, requires = "state")]
-    restart: bool,
 
     /// Shell command that summarizes dropped messages
     ///
@@ -78,7 +73,7 @@ impl SessionArgs {
     /// Fits a chat and writes the state.
     pub(crate) fn fit<'t>(&self, task: &'t PreparedSession) -> Result<SessionWindow<'t>, Failure> {
         let mut session = Session::resume(self.read_state()?);
-        let mut window = task.fit(&mut session).map_err(|it| self.failure(it))?;
+        let mut window = task.fit(&mut session)?;
         if let Some(command) = &self.summarize {
             let summarizer = Summarizer {
                 command,
@@ -99,31 +94,16 @@ impl SessionArgs {
         Ok(window)
     }
 
-    /// Says what to do about the state of another conversation.
-    fn failure(&self, error: Error) -> Failure {
-        let is_foreign = matches!(*error.fault, Fault::Fit(FitError::OtherConversation));
-        match &self.state {
-            Some(path) if is_foreign => Failure::from(error).help(format!(
-                "give this chat a state file of its own, or replace {} with --restart",
-                path.display()
-            )),
-            _ => error.into(),
-        }
-    }
-
-    /// Reads the state; a file that does not exist is an empty one, and so is any before a restart.
+    /// Reads the state; a file that does not exist is an empty one.
     fn read_state(&self) -> Result<FitState, Failure> {
-        let Some(path) = self.state.as_ref().filter(|_| !self.restart) else {
+        let Some(path) = &self.state else {
             return Ok(FitState::default());
         };
         let Some(text) = read_if_exists(path)? else {
             return Ok(FitState::default());
         };
-        FitState::from_json(&text).map_err(|error| {
-            Failure::input(error.to_string())
-                .in_file(&path.display().to_string())
-                .help("--restart replaces it")
-        })
+        FitState::from_json(&text)
+            .map_err(|error| Failure::input(error.to_string()).in_file(&path.display().to_string()))
     }
 
     /// Returns the file of the summaries, next to the state.

@@ -45,11 +45,10 @@ impl<'r> Summary<'r> {
     ) -> Self {
         let decisions = &run.decisions;
         let tokens = fitted.map_or(decisions.tokens_used(), |fitted| fitted.tokens_after);
-        let free = task.budget().window_limit().saturating_sub(tokens);
         let mut dropped: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for index in decisions.excluded() {
             let reason = decisions.exclusion(index);
-            let reason = reason.map(|reason| task.setting.dropped_because(&reason, free));
+            let reason = reason.map(|reason| task.setting.dropped_because(&reason));
             let reason = reason.unwrap_or_default();
             dropped.entry(reason).or_default().push(index);
         }
@@ -72,11 +71,9 @@ impl<'r> Summary<'r> {
     /// Returns the summary of a window of a session.
     pub(crate) fn of_session(task: &'r PreparedSession, window: &'r SessionWindow<'r>) -> Self {
         let fitted = &window.fitted;
-        let limit = task.setting.budget.window_limit();
-        let free = limit.saturating_sub(fitted.tokens_after);
         let mut dropped: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for message in &fitted.dropped {
-            let reason = task.setting.dropped_because(&message.reason, free);
+            let reason = task.setting.dropped_because(&message.reason);
             dropped.entry(reason).or_default().push(message.index);
         }
         let mut session = Vec::new();

@@ -617,7 +617,7 @@ fn a_preset_for_items_warns_on_a_chat() {
     let warning = "warning: the preset rag is for items: it may drop the task";
     assert!(fit("rag", &[]).contains(warning));
     assert!(fit("rag", &["--state", "state.json"]).contains(warning));
-    for preset in ["agent", "session", "tool-use", "newest"] {
+    for preset in ["agent", "single", "tool-use", "newest"] {
         let err = fit(preset, &[]);
         assert!(!err.contains("is for items"), "{err}");
     }

@@ -99,18 +99,13 @@ fn agent_rows(answers: &[Value]) -> Vec<String> {
         let value = |measure: &str| percent(&result[measure]["value"]);
         let recall = &result["grounding_recall"];
         let name = result["policy"].as_str().unwrap();
-        let state = if result["state"] == true {
-            ", `--state`"
-        } else {
-            ""
-        };
         let budget = result["budget"].as_i64();
         let first = match last.replace(budget) {
             before if before == Some(budget) => " ".to_owned(),
             _ => format!(" {} ({}) ", thousands(budget.unwrap()), result["steps"]),
         };
         format!(
-            "|{first}| `{name}`{state} | {} [{}, {}] | {} | {} | {} | {:.2} | {} | {} |",
+            "|{first}| `{name}` | {} [{}, {}] | {} | {} | {} | {:.2} | {} | {} |",
             value("grounding_recall"),
             percent(&recall["low"]),
             percent(&recall["high"]),

@@ -353,7 +353,6 @@ fn criteria_have_a_table_per_share() {
         (&row["share"], &row["policy"]),
         (&json!(0.5), &json!("suffix"))
     );
-    assert_eq!(row["state"], false);
     assert_eq!(value(&answer, 0, "criterion_recall"), 0.25);
     assert_eq!(value(&answer, 0, "failed"), 0.5);
 }

@@ -89,8 +89,6 @@ pub struct CriteriaRow {
     pub share: Share,
     /// The name of the method.
     pub policy: String,
-    /// Whether decisions about earlier requests are remembered.
-    pub state: bool,
     /// The measures.
     #[serde(flatten)]
     pub estimates: Estimates<CriteriaMeasure>,
@@ -177,7 +175,6 @@ pub fn criteria(
             CriteriaRow {
                 share: *share,
                 policy: method.name().to_owned(),
-                state: method.has_state(),
                 estimates: Estimates::of(&sums),
             }
         });
@@ -218,13 +215,12 @@ fn replay_conversation(
     let whole = chat.tokens(&counter);
     let sums = settings.iter().map(|(share, method)| {
         let budget = share.of(whole);
-        let mut trimmer = method.start();
         let mut sums = Sums::default();
         // The request before: as it was sent, and its tokens without trimming.
         let mut previous: Option<(Request, i64)> = None;
         for (position, history) in histories.iter().enumerate() {
             let request = &history.request;
-            let trimmed = trimmer.window(history, budget, &counter)?;
+            let trimmed = method.window(history, budget, &counter)?;
             // The suffix keeps nothing if the last turn does not fit: no request either.
             let window = trimmed.map(|it| it.request);
             let window = window.filter(|window| window.body_tokens() > 0);

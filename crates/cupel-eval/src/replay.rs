@@ -12,8 +12,8 @@ use std::ops::{ControlFlow, Range};
 use std::sync::{Mutex, PoisonError};
 
 use chrono::{DateTime, Utc};
-use cupel::{ContextBudget, ContextItem, Policy};
-use cupel_chat::{Chat, ChatError, FitError, Fitted, Fitter, Role, TokenCounter};
+use cupel::{ContextBudget, ContextItem};
+use cupel_chat::{Chat, ChatError, FitError, Fitted, Role, TokenCounter};
 use serde::Serialize;
 
 use crate::bootstrap::SAMPLES;
@@ -38,8 +38,6 @@ pub enum Method {
     Suffix,
     /// Fits each history by a policy.
     Fit(EvalPolicy),
-    /// Fits each history by a policy and the decisions about earlier ones.
-    Session(EvalPolicy),
 }
 
 impl Method {
@@ -50,21 +48,57 @@ impl Method {
     pub fn name(&self) -> &str {
         match self {
             Self::Suffix => Self::SUFFIX,
-            Self::Fit(policy) | Self::Session(policy) => &policy.name,
+            Self::Fit(policy) => &policy.name,
         }
     }
 
-    /// Returns whether decisions about earlier histories are remembered.
-    pub fn has_state(&self) -> bool {
-        matches!(self, Self::Session(_))
+    /// Returns the window of a history at a budget for the whole request, as it is written and read again, not as it
+    /// was planned. `None` if the history cannot be trimmed to the budget.
+    ///
+    /// # Errors
+    ///
+    /// A window that cannot be parsed.
+    pub(crate) fn window(
+        &self,
+        history: &History,
+        budget: i64,
+        counter: &dyn TokenCounter,
+    ) -> Result<Option<Trimmed>, ChatError> {
+        let Ok((text, origins)) = self.trim(history, budget, counter) else {
+            return Ok(None);
+        };
+        let request = match &origins[..] {
+            // A text with one message per line and no message is no chat.
+            [] => Request {
+                messages: Vec::new(),
+                overhead: history.request.overhead,
+            },
+            _ => History::parse(&text, &history.chat, counter)?.request,
+        };
+        debug_assert_eq!(origins.len(), request.messages.len());
+        Ok(Some(Trimmed { request, origins }))
     }
 
-    /// Starts a run.
-    pub(crate) fn start(&self) -> Trimmer<'_> {
+    /// Trims a history. Returns the request as written, and the position of each message in the history; `None` for
+    /// an added message.
+    fn trim(
+        &self,
+        history: &History,
+        budget: i64,
+        counter: &dyn TokenCounter,
+    ) -> Result<(String, Vec<Option<usize>>), FitError> {
+        let chat = &history.chat;
         match self {
-            Self::Suffix => Trimmer::Suffix,
-            Self::Fit(policy) => Trimmer::Fit(&policy.policy),
-            Self::Session(policy) => Trimmer::Session(Box::new(Fitter::new(policy.policy.clone()))),
+            Self::Suffix => {
+                let kept = suffix(history, budget);
+                let text = chat.write(&kept);
+                Ok((text, kept.into_iter().map(Some).collect()))
+            }
+            Self::Fit(policy) => {
+                let limits = ContextBudget::with_target(budget, budget);
+                let limits = limits.map_err(FitError::Policy)?;
+                Ok(written(&chat.fit(&policy.policy, &limits, counter)?))
+            }
         }
     }
 }
@@ -98,8 +132,6 @@ pub struct ReplayRow {
     pub budget: i64,
     /// The name of the method.
     pub policy: String,
-    /// Whether decisions about earlier histories are remembered.
-    pub state: bool,
     /// The requests whose history exceeds the budget.
     pub trimmed: usize,
     /// The trimmed requests whose answer has evidence.
@@ -186,7 +218,6 @@ pub fn replay(
         ReplayRow {
             budget: setting.budget,
             policy: setting.method.name().to_owned(),
-            state: setting.method.has_state(),
             trimmed: tallies.iter().map(|tally| tally.trimmed).sum(),
             steps: tallies.iter().map(|tally| tally.steps).sum(),
             estimates: Estimates::of(&tallies.iter().map(|tally| &tally.sums).collect::<Vec<_>>()),
@@ -212,66 +243,6 @@ pub(crate) const RUNS_PER_THREAD: usize = 4;
 struct Setting<'m> {
     method: &'m Method,
     budget: i64,
-}
-
-/// A [`Method`] in a run.
-pub(crate) enum Trimmer<'a> {
-    Suffix,
-    Fit(&'a Policy),
-    Session(Box<Fitter>),
-}
-
-impl Trimmer<'_> {
-    /// Returns the window of a history at a budget for the whole request, as it is written and read again, not as it
-    /// was planned. `None` if the history cannot be trimmed to the budget.
-    ///
-    /// # Errors
-    ///
-    /// A window that cannot be parsed.
-    pub(crate) fn window(
-        &mut self,
-        history: &History,
-        budget: i64,
-        counter: &dyn TokenCounter,
-    ) -> Result<Option<Trimmed>, ChatError> {
-        let Ok((text, origins)) = self.trim(history, budget, counter) else {
-            return Ok(None);
-        };
-        let request = match &origins[..] {
-            // A text with one message per line and no message is no chat.
-            [] => Request {
-                messages: Vec::new(),
-                overhead: history.request.overhead,
-            },
-            _ => History::parse(&text, &history.chat, counter)?.request,
-        };
-        debug_assert_eq!(origins.len(), request.messages.len());
-        Ok(Some(Trimmed { request, origins }))
-    }
-
-    /// Trims a history. Returns the request as written, and the position of each message in the history; `None` for
-    /// an added message.
-    fn trim(
-        &mut self,
-        history: &History,
-        budget: i64,
-        counter: &dyn TokenCounter,
-    ) -> Result<(String, Vec<Option<usize>>), FitError> {
-        let chat = &history.chat;
-        let limits = ContextBudget::with_target(budget, budget).map_err(FitError::Policy)?;
-        match self {
-            Self::Suffix => {
-                let kept = suffix(history, budget);
-                let text = chat.write(&kept);
-                Ok((text, kept.into_iter().map(Some).collect()))
-            }
-            Self::Fit(policy) => Ok(written(&chat.fit(policy, &limits, counter)?)),
-            Self::Session(fitter) => {
-                let window = fitter.fit(chat, &limits, counter)?;
-                Ok(written(&window.fitted))
-            }
-        }
-    }
 }
 
 /// Returns a fitted chat as written, and the positions of its messages in the history.
@@ -551,7 +522,7 @@ struct Step {
 struct Session<'a> {
     budget: i64,
     billing: Billing,
-    trimmer: Trimmer<'a>,
+    method: &'a Method,
     tally: Tally,
     /// The last request that was sent.
     previous: Option<Sent>,
@@ -570,7 +541,7 @@ impl<'a> Session<'a> {
         Self {
             budget: setting.budget,
             billing,
-            trimmer: setting.method.start(),
+            method: setting.method,
             tally: Tally::default(),
             previous: None,
         }
@@ -579,11 +550,10 @@ impl<'a> Session<'a> {
     /// Trims the history, and measures the window if the history exceeds the budget.
     fn request(&mut self, step: &Step, counter: &dyn TokenCounter) -> Result<(), ChatError> {
         let request = &step.history.request;
-        // A request within the budget is not measured, but it is sent: a session decides from it, and the next
-        // request may reuse its prefix.
+        // A request within the budget is not measured, but it is sent: the next request may reuse its prefix.
         let is_trimmed = request.body_tokens() > self.budget;
         let budget = self.budget.saturating_add(request.fixed_tokens());
-        let trimmed = self.trimmer.window(&step.history, budget, counter)?;
+        let trimmed = self.method.window(&step.history, budget, counter)?;
         if is_trimmed {
             self.tally.trimmed += 1;
             let has_failed = trimmed.is_none();

@@ -78,10 +78,10 @@ fn runs_are_replayed_with_a_custom_strategy() {
     let runs = parse_runs(runs, "", None).expect("runs");
     let mut newest = newest();
     newest.name = later().name;
-    let replayed = |methods: [Method; 2]| {
+    let replayed = |policy| {
         let report = replay(
             &runs,
-            &methods,
+            &[Method::Fit(policy)],
             &[150, 300],
             &Billing::default(),
             &Encoding::O200k,
@@ -89,8 +89,7 @@ fn runs_are_replayed_with_a_custom_strategy() {
         );
         report.expect("a replay")
     };
-    let custom = replayed([Method::Fit(later()), Method::Session(later())]);
-    let built_in = replayed([Method::Fit(newest.clone()), Method::Session(newest)]);
+    let (custom, built_in) = (replayed(later()), replayed(newest));
     assert!(custom.results.iter().all(|row| row.trimmed > 0));
     assert_eq!(custom, built_in);
 }

@@ -39,11 +39,7 @@ fn one_message_per_line_is_one_run() {
     let list = parse(&format!("[{}]", MESSAGES.join(",\n")));
     assert_eq!((lines.len(), list.len()), (1, 1));
     for budget in [0, 5, 15, 1_000] {
-        for method in [
-            Method::Suffix,
-            Method::Fit(later()),
-            Method::Session(later()),
-        ] {
+        for method in [Method::Suffix, Method::Fit(later())] {
             let [lines, list] = [&lines, &list].map(|runs| replayed(runs, method.clone(), budget));
             assert_eq!(lines, list, "{budget}");
             assert_eq!(lines.requests, 2);

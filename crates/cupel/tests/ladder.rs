@@ -282,54 +282,6 @@ fn groups_are_dropped_whole_by_the_rank_of_their_best_member() {
 }
 
 #[test]
-fn low_water_marks_shorten_and_drop_further_than_needed() {
-    let items = [
-        result(100, &[(50, 50), (20, 20)]).build().unwrap(),
-        result(100, &[(50, 50), (20, 20)]).build().unwrap(),
-        result(100, &[(50, 50), (20, 20)]).build().unwrap(),
-    ];
-    let slicer = LadderSlice::new(vec![
-        LadderStep::shorten(tool(), [50, 20]),
-        LadderStep::Drop,
-    ]);
-    let slicer = slicer.with_marks(0.5, 0.8).unwrap();
-    check(
-        &slicer,
-        &items,
-        &[
-            (300, &[Some(100); 3]),
-            // 150 <= 299 / 2 fails, 60 fits.
-            (299, &[Some(20); 3]),
-            // Half of 119 is too little for 60, but the last state before a drop needs only 80 %.
-            (119, &[Some(20); 3]),
-            (75, &[Some(20); 3]),
-            // 60 > 0.8 * 74, so one is dropped although 60 <= 74.
-            (74, &[Some(20), Some(20), None]),
-            (50, &[Some(20), Some(20), None]),
-            (49, &[Some(20), None, None]),
-            (25, &[Some(20), None, None]),
-            (24, &[None; 3]),
-        ],
-    );
-    // No state satisfies a mark: the first that fits the target is taken.
-    let keep = result(100, &[(50, 50)])
-        .meta(LadderSlice::MANDATORY, "")
-        .build()
-        .unwrap();
-    let slicer = LadderSlice::new(vec![LadderStep::shorten_mandatory(tool(), [50])]);
-    let slicer = slicer.with_marks(0.5, 0.8).unwrap();
-    check(
-        &slicer,
-        &[keep],
-        &[(100, &[Some(100)]), (99, &[Some(50)]), (50, &[Some(50)])],
-    );
-    for (shorten_to, drop_to) in [(0.0, 1.0), (1.0, 1.1), (f64::NAN, 1.0), (1.0, -0.5)] {
-        let slicer = LadderSlice::new(Vec::new()).with_marks(shorten_to, drop_to);
-        assert_eq!(slicer.unwrap_err().code(), "SlicerConfig");
-    }
-}
-
-#[test]
 fn a_gradual_ladder_shortens_the_lowest_first_and_no_more_than_it_must() {
     let items: Vec<ContextItem> = (0..3)
         .map(|_| result(100, &[(50, 50), (20, 20)]).build().unwrap())
@@ -578,31 +530,13 @@ mod oracle {
         states
     }
 
-    /// The state for a target, by the rules of `with_marks`.
+    /// The first state that fits a target.
     pub(super) fn choose(slicer: &LadderSlice, items: &[ScoredItem], target: i64) -> Option<State> {
         let states = states(slicer, items);
         let sizes = sizes(slicer, items, &states);
         if target == 0 {
             let last = states.last().unwrap();
             return (*sizes.last().unwrap() == 0).then(|| last.clone());
-        }
-        let (shorten_to, drop_to) = slicer.marks();
-        let within =
-            |index: usize, mark: f64| sizes[index] as f64 <= (target as f64 * mark).floor();
-        let drops = |state: &State| state.contains(&None);
-        if sizes[0] <= target {
-            return Some(states[0].clone());
-        }
-        for (index, state) in states.iter().enumerate() {
-            let is_last_before_drop = states.get(index + 1).is_some_and(&drops) && !drops(state);
-            let accepted = if drops(state) {
-                within(index, drop_to)
-            } else {
-                within(index, shorten_to) || is_last_before_drop && within(index, drop_to)
-            };
-            if accepted {
-                return Some(state.clone());
-            }
         }
         let first = sizes.iter().position(|size| *size <= target)?;
         Some(states[first].clone())
@@ -672,14 +606,13 @@ fn item() -> impl Strategy<Value = ContextItem> {
     )
 }
 
-fn cases(marks: impl Strategy<Value = (f64, f64)>) -> impl Strategy<Value = Case> {
+fn cases() -> impl Strategy<Value = Case> {
     let items = vec(item(), 0..8);
-    let drawn = (steps(), marks, 0_i64..60, any::<bool>(), items);
-    drawn.prop_map(|(steps, marks, marker, gradual, items)| {
+    let drawn = (steps(), 0_i64..60, any::<bool>(), items);
+    drawn.prop_map(|(steps, marker, gradual, items)| {
         let slicer = LadderSlice::new(steps).with_marker_tokens(marker);
-        let slicer = slicer.with_gradual(gradual);
         Case {
-            slicer: slicer.with_marks(marks.0, marks.1).unwrap(),
+            slicer: slicer.with_gradual(gradual),
             items: ranked(&items),
         }
     })
@@ -709,7 +642,7 @@ fn as_state(kept: &[(usize, Option<usize>)], items: usize) -> oracle::State {
 
 #[test]
 fn the_choice_is_the_oracles() {
-    run((cases(any_marks()), 0_i64..300), |(case, target)| {
+    run((cases(), 0_i64..300), |(case, target)| {
         let expected = oracle::choose(&case.slicer, &case.items, target);
         let chosen = select(&case.slicer, &case.items, target);
         match chosen {
@@ -763,7 +696,7 @@ fn a_marker_costs_less_than_what_it_stands_for() {
 #[test]
 fn a_larger_budget_never_drops_or_shortens_what_a_smaller_one_keeps() {
     let targets = (0_i64..300, 0_i64..300);
-    run((cases(Just((1.0, 1.0))), targets), |(case, (a, b))| {
+    run((cases(), targets), |(case, (a, b))| {
         let kept = |target| select(&case.slicer, &case.items, target);
         if let Ok(small) = kept(a.min(b)) {
             let large = kept(a.max(b)).unwrap();
@@ -804,12 +737,6 @@ fn pipeline(slicer: impl Slicer + 'static) -> Pipeline {
         .deduplication(false)
         .build()
         .unwrap()
-}
-
-fn any_marks() -> impl Strategy<Value = (f64, f64)> {
-    let marks = (1_u8..=10, 1_u8..=10);
-    let marks = marks.prop_map(|(a, b)| (f64::from(a) / 10.0, f64::from(b) / 10.0));
-    prop_oneof![Just((1.0, 1.0)), marks]
 }
 
 /// Compares a sweep with one run per budget.
@@ -872,24 +799,9 @@ fn check_sweep(case: &Case, one_by_one: bool) -> Result<(), TestCaseError> {
 
 #[test]
 fn a_sweep_is_one_run_per_budget() {
-    run((cases(any_marks()), any::<bool>()), |(case, one_by_one)| {
+    run((cases(), any::<bool>()), |(case, one_by_one)| {
         check_sweep(&case, one_by_one)
     });
-}
-
-#[test]
-fn a_sweep_changes_where_a_state_fits_a_mark() {
-    // Three items of 20 tokens fit 80 % of 75.
-    let item = result(100, &[(50, 50), (20, 20)]).build().unwrap();
-    let slicer = LadderSlice::new(vec![
-        LadderStep::shorten(tool(), [50, 20]),
-        LadderStep::Drop,
-    ]);
-    let case = Case {
-        slicer: slicer.with_marks(0.5, 0.8).unwrap(),
-        items: ranked(&[item.clone(), item.clone(), item]),
-    };
-    check_sweep(&case, false).unwrap();
 }
 
 /// Collects the changes of a sweep: target, ranks and views.

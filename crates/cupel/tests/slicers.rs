@@ -380,8 +380,6 @@ fn slicers_and_scorers_tell_their_settings() {
     assert_eq!(groups.score(), GroupScore::Mean);
     let counts = CountQuotaSlice::new(counts(1), GreedySlice, ScarcityBehavior::Throw).unwrap();
     assert_eq!(counts.scarcity(), ScarcityBehavior::Throw);
-    let ladder = LadderSlice::new(Vec::new()).with_marks(0.5, 0.8).unwrap();
-    assert_eq!(ladder.marks(), (0.5, 0.8));
     assert_eq!(ChoiceSlice::new().state_limit(), 50_000_000);
     let choice = ChoiceSlice::new().with_state_limit(7).unwrap();
     assert_eq!(choice.state_limit(), 7);

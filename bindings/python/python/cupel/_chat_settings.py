@@ -24,9 +24,6 @@ class ChatSettings(TypedDict, total=False):
     marker: str | None
     """Text in the place of dropped messages; off for none."""
 
-    step: int | str | None
-    """Cut in steps of this many tokens."""
-
     strict: bool | None
     """Drop what the provider rejects, even if all fits."""
 

@@ -255,11 +255,10 @@ def fit(
         budget: Tokens for the whole request: ``8000``, ``"8k"``, ``"50%"`` of the model's window.
             Default: the model's context window minus the tokens reserved for the answer.
         model: The model that counts the tokens. Default: the request's.
-        policy: A preset, a file, a dict or a :class:`Policy`. Default: ``agent``; with a state
-            ``session``.
+        policy: A preset, a file, a dict or a :class:`Policy`. Default: ``agent``.
         query: The question that the window is to answer, for policies that score by relevance.
             Default: the last user turn.
-        state: A file that remembers the decisions, so that a prompt cache can reuse the prefix.
+        state: A file that remembers what was counted. The windows are the same without it.
         tools: Tool definitions that are sent with the messages. They are counted.
         system: The system prompt, if the messages do not contain it. It is counted.
         reserve: Tokens for the answer. Default without a budget: 4,096, at most a quarter of the
@@ -337,9 +336,9 @@ async def afit(
 
 
 class Fitter:
-    """Fits a growing chat turn by turn and remembers its decisions.
+    """Fits a growing chat turn by turn, and says how much of the window before is reused.
 
-    The windows share a long prefix, which the prompt cache of a provider can reuse.
+    The windows are those of :func:`fit`. Messages that were there before are not counted again.
 
     >>> import cupel
     >>> fitter = cupel.Fitter(budget=200)
@@ -370,7 +369,7 @@ class Fitter:
 
     @property
     def state(self) -> str:
-        """The decisions so far, as JSON."""
+        """What is remembered, as JSON."""
         return self._session.state()
 
     def __getstate__(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""State files: the decisions of a session between calls of ``fit``."""
+"""State files: what a session remembers between calls of ``fit``."""
 
 from __future__ import annotations
 

@@ -1,14 +1,10 @@
 //! A ladder over the valid messages of a chat.
 //!
 //! The ladder itself is in the library ([`LadderSlice`]). This slicer adds what the ladder does not know:
-//! which messages are invalid, which an earlier window dropped, and how coarse a cut is.
-//!
-//! With `step = 200`, a chat of 1,050 tokens and a target of 1,000 is cut to 850: the excess of 50 is
-//! rounded up to 200. The next 150 tokens then need no cut, so the beginning of the window stays the same for
-//! several turns and the provider's prompt cache is hit.
+//! which messages are invalid, and which a cut of a replay dropped.
 //!
 //! Dropped messages are replaced by a marker, which needs tokens. The ladder reserves `marker_tokens` when it
-//! drops messages itself. Two gaps are unknown to it: that of an earlier window (`gap_tokens`), and messages
+//! drops messages itself. Two gaps are unknown to it: that of a cut (`gap_tokens`), and messages
 //! dropped by a slicer around the ladder. For these, `select` takes the marker's tokens off the budget
 //! beforehand and lets the ladder reserve nothing.
 
@@ -33,10 +29,8 @@ pub(super) struct ChatLadder {
     /// By position, the filter that keeps a message from the slicer.
     pub(super) refused: Vec<Option<Filter>>,
     pub(super) whole: Whole,
-    /// The tokens of the messages that an earlier window of the session dropped.
+    /// The tokens of the messages that a cut of a replay dropped.
     pub(super) gap_tokens: i64,
-    /// The granularity of a cut in tokens; `None` cuts exactly to the target.
-    pub(super) step: Option<i64>,
 }
 
 impl ChatLadder {
@@ -50,8 +44,7 @@ impl ChatLadder {
         self.slicer.inner().is_some()
     }
 
-    /// Returns the selection of all messages that no earlier window dropped, if they fit and the policy
-    /// keeps them.
+    /// Returns the selection of all messages that no cut dropped, if they fit and the policy keeps them.
     fn select_whole(
         &self,
         slicer: &dyn Slicer,
@@ -61,12 +54,12 @@ impl ChatLadder {
         if self.whole == Whole::IfValid {
             return Ok(None);
         }
-        // Invalid messages stay in a chat that fits. Those that an earlier window dropped do not.
-        let is_before = |scored: &ScoredRef<'_>| {
+        // Invalid messages stay in a chat that fits. Those that a cut dropped do not.
+        let is_cut = |scored: &ScoredRef<'_>| {
             let filter = self.refusal(scored);
-            filter.filter(|filter| *filter == Filter::DroppedBefore)
+            filter.filter(|filter| *filter == Filter::Cut)
         };
-        let (mut selection, whole) = Part::filter(ranked, |it| is_before(it).map(Filter::name));
+        let (mut selection, whole) = Part::filter(ranked, |it| is_cut(it).map(Filter::name));
         let tokens = tokens_of(&whole.items);
         if tokens > budget.target_tokens() {
             self.whole.check_part(tokens, budget.target_tokens())?;
@@ -98,16 +91,7 @@ impl ChatLadder {
             return Ok(whole);
         }
         let (mut selection, valid) = self.valid(ranked);
-        let target = self.quantized(budget.target_tokens(), &valid);
-        let quantized = ContextBudget::with_target(budget.max_tokens(), target)?;
-        // A coarse cut may leave less than the mandatory messages need. Then the cut is exact.
-        let chosen = slicer.select(&valid.items, &quantized);
-        let chosen = match (chosen, self.step) {
-            (Err(CupelError::MandatoryExceedsBudget { .. }), Some(_)) => {
-                slicer.select(&valid.items, budget)?
-            }
-            (chosen, _) => chosen?,
-        };
+        let chosen = slicer.select(&valid.items, budget)?;
         let kept = selection.adopt(chosen, &valid.ranks)?;
         selection.extend(kept);
         Ok(selection)
@@ -165,19 +149,6 @@ impl ChatLadder {
         tokens <= budget.target_tokens()
             || least.fold(0, i64::saturating_add) <= self.ladder.marker_tokens()
     }
-
-    /// Returns the target with which a multiple of the step is cut.
-    fn quantized(&self, target: i64, part: &Part<'_>) -> i64 {
-        let total = tokens_of(&part.items);
-        match self.step {
-            Some(step) if total > target => {
-                let excess = total - target;
-                let rounded = (excess.saturating_add(step - 1) / step).saturating_mul(step);
-                (total - rounded).max(0)
-            }
-            _ => target,
-        }
-    }
 }
 
 impl Slicer for ChatLadder {
@@ -194,7 +165,7 @@ impl Slicer for ChatLadder {
         ranked: &[ScoredRef<'_>],
         budget: &ContextBudget,
     ) -> Result<Selection, CupelError> {
-        // The gap of an earlier window has a marker whatever is selected now. A gap no larger than the marker
+        // The gap of a cut has a marker whatever is selected now. A gap no larger than the marker
         // has none.
         if self.gap_tokens > self.ladder.marker_tokens() {
             let (slicer, budget) = self.with_marker_reserved(budget)?;
@@ -214,9 +185,8 @@ impl Slicer for ChatLadder {
         targets: RangeInclusive<i64>,
         visitor: &mut dyn SweepVisitor,
     ) -> Option<ControlFlow<()>> {
-        // The sweep of the ladder does not handle steps and gaps. Without a sweep, the caller runs at single
-        // targets.
-        if self.step.is_some() || self.gap_tokens > 0 {
+        // The sweep of the ladder does not handle gaps. Without a sweep, the caller runs at single targets.
+        if self.gap_tokens > 0 {
             return None;
         }
         let (_, valid) = self.valid(ranked);

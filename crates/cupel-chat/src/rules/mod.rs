@@ -39,8 +39,8 @@ use crate::chat::Chat;
 /// The filter name of messages dropped before the user turn on which the chat starts.
 const BEFORE_USER: &str = "before the first user turn";
 
-/// The filter name of messages that an earlier window of the session dropped.
-const DROPPED_BEFORE: &str = "older than the cut";
+/// The filter name of messages that a cut of a replay dropped.
+const CUT: &str = "older than the cut";
 
 impl Chat {
     /// Returns a policy without a ladder that follows the rules of this chat: it selects from its
@@ -97,7 +97,6 @@ impl Chat {
             refused: self.refused_by_ladder(candidates),
             whole: Whole::of(self, candidates.is_strict),
             gap_tokens: candidates.gap_tokens(),
-            step: policy.chat().step,
             ladder,
         };
         with_slicer(&self.with_question(policy), |_| Arc::new(slicer))
@@ -125,12 +124,12 @@ impl Chat {
     ) -> impl Fn(usize) -> Option<Filter> + 'a {
         let start = self.earliest_start();
         move |index| {
-            // Items have no rules of a provider. A message that an earlier window dropped stays dropped, and
+            // Items have no rules of a provider. A message that a cut dropped stays dropped, and
             // that reason is stated first, because it holds whether the message is valid or not.
             if !self.shape.is_chat() {
                 None
-            } else if candidates.is_dropped_before(index) {
-                Some(Filter::DroppedBefore)
+            } else if candidates.is_cut(index) {
+                Some(Filter::Cut)
             } else if let Some(defect) = self.groups.defect(index) {
                 Some(Filter::Invalid(defect.describe()))
             } else if self.groups.group(index) < start {
@@ -169,16 +168,16 @@ fn with_slicer(policy: &Policy, wrap: impl FnOnce(Arc<dyn Slicer>) -> Arc<dyn Sl
 pub(crate) enum Filter {
     /// A trimmed chat with this message is invalid. It is kept only if the whole chat is.
     Invalid(&'static str),
-    /// An earlier window of the session dropped it. It is not kept even if there is space again, so that
-    /// the beginning of the window stays the same from turn to turn.
-    DroppedBefore,
+    /// A cut of a replay dropped it. It is not kept even if there is space again, so that the beginning of the
+    /// window stays the same from request to request.
+    Cut,
 }
 
 impl Filter {
     fn name(self) -> &'static str {
         match self {
             Self::Invalid(name) => name,
-            Self::DroppedBefore => DROPPED_BEFORE,
+            Self::Cut => CUT,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::ops::Range;
 
-use super::suggest::nearest_name;
+use super::suggest::{nearest_name, removed};
 use crate::CupelError;
 
 /// What is wrong with a policy or a request, where, and how to fix it.
@@ -124,6 +124,9 @@ impl ConfigError {
         name: &str,
         known: impl IntoIterator<Item = &'k str>,
     ) -> Self {
+        if let Some(instead) = removed(what, name) {
+            return Self::new(kind, format!("the {what} {name:?} was removed; {instead}"));
+        }
         let known: Vec<&str> = known.into_iter().collect();
         let mut error = Self::new(kind, format!("unknown {what} {name:?}"));
         match nearest_name(name, known.iter().copied()) {

@@ -62,7 +62,7 @@ pub use schema::{policy_schema, request_schema};
 pub use strategies::{
     CurveConfig, PlacerConfig, ScorerConfig, ScorerEntry, SlicerConfig, StepWindow,
 };
-pub use suggest::nearest_name;
+pub use suggest::{nearest_name, removed};
 
 /// Implements serde's traits through the tree that documents are parsed into.
 macro_rules! serde_through_tree {

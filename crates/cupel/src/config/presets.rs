@@ -60,7 +60,7 @@ impl Preset {
 /// let names: Vec<_> = cupel::config::presets().iter().map(|preset| preset.name()).collect();
 /// assert_eq!(
 ///     names,
-///     ["agent", "single", "session", "tool-use", "relevant", "newest", "chat", "memory", "code-review", "rag", "document-qa", "long-running", "debugging"]
+///     ["agent", "single", "tool-use", "relevant", "newest", "chat", "memory", "code-review", "rag", "document-qa", "long-running", "debugging"]
 /// );
 /// ```
 pub fn presets() -> &'static [Preset] {
@@ -120,8 +120,8 @@ macro_rules! texts {
 }
 
 /// The names, documents and audiences, in the order of the documentation.
-const TEXTS: [(&str, &str, &str); 13] = texts![
-    chats: "agent" "single" "session" "tool-use" "relevant" "newest";
+const TEXTS: [(&str, &str, &str); 12] = texts![
+    chats: "agent" "single" "tool-use" "relevant" "newest";
     items: "chat" "memory" "code-review" "rag" "document-qa" "long-running" "debugging";
 ];
 

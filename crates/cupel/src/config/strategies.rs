@@ -343,10 +343,6 @@ family! {
     "Shortens items to their views, then drops items, until the rest fits." {
         steps: Vec<LadderStep> = required(Shape::Array(A_LADDER_STEP, 0)),
             "What is given up, in order.";
-        shorten_to: f64 = default(SHARE, Literal::Number(1.0)),
-            "The share of the target down to which items are shortened once they exceed it.";
-        drop_to: f64 = default(SHARE, Literal::Number(1.0)),
-            "The share of the target down to which items are dropped once shortening is not enough.";
         marker_tokens: i64 = default(COUNT, Literal::Integer(0)),
             "The tokens reserved for a marker if an item is dropped.";
         gradual: bool = default(Shape::Bool, Literal::Bool(false)),

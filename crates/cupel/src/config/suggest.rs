@@ -40,6 +40,34 @@ pub fn nearest_name<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) ->
     })
 }
 
+/// What documents and commands no longer have: what it was, its name, and what to use instead.
+const REMOVED: [(&str, &str, &str); 4] = [
+    (
+        "preset",
+        "session",
+        "use \"agent\", which keeps the prefix of a growing chat without a state",
+    ),
+    ("key", "step", USE_REPLAY),
+    ("key", "shorten_to", USE_REPLAY),
+    ("key", "drop_to", USE_REPLAY),
+];
+const USE_REPLAY: &str = "use replay, which cuts rarely, as the preset \"agent\" does";
+
+/// Returns what to use instead of a name that was removed; `what` it was is a `preset` or a `key`.
+///
+/// ```
+/// use cupel::config::{preset, removed};
+///
+/// let instead = removed("preset", "session").unwrap();
+/// let error = preset("session").unwrap_err().to_string();
+/// assert_eq!(error, format!("the preset \"session\" was removed; {instead}"));
+/// ```
+pub fn removed(what: &str, name: &str) -> Option<&'static str> {
+    let mut removed = REMOVED.iter();
+    let (.., instead) = removed.find(|(known, removed, _)| (*known, *removed) == (what, name))?;
+    Some(instead)
+}
+
 /// Lowercase letters without separators. The limit bounds the cost for very long input.
 fn folded(name: &str) -> String {
     let letters = name.chars().take(64).filter(|c| !matches!(c, '_' | '-'));

@@ -35,9 +35,6 @@ pub struct ChatSettings {
     /// marker off. By default a marker stands only where a user turn would otherwise follow another one or
     /// a tool result. Read by policies with a ladder.
     pub marker: Option<String>,
-    /// The granularity of a cut in tokens. The tokens to remove are rounded up to a multiple of it,
-    /// so that the windows of a growing chat share a longer prefix.
-    pub step: Option<i64>,
     /// Whether messages that the provider rejects are dropped even if the chat fits: tool calls without a
     /// result, results without a call, twice or not right after it, two messages of one role in a row where
     /// roles must alternate, and messages before the first user turn in formats that start on one. Defaults to
@@ -90,7 +87,6 @@ impl Default for ChatSettings {
             max_result: None,
             shorten: Shorten::default(),
             marker: None,
-            step: None,
             strict: false,
             replay: false,
             cache_breakpoints: false,
@@ -166,7 +162,7 @@ impl ChatValue<'_> {
 
 /// The settings, in the order in which documents and helps list them.
 #[cfg(feature = "serde")]
-pub static CHAT_SETTINGS: [ChatSetting; 9] = [
+pub static CHAT_SETTINGS: [ChatSetting; 8] = [
     ChatSetting {
         field: default(Shape::Array(&Shape::Label, 0), Literal::EmptyArray).named(
             "pin",
@@ -216,16 +212,6 @@ pub static CHAT_SETTINGS: [ChatSetting; 9] = [
         is_common: false,
         needs_ladder: true,
         value: |chat| ChatValue::Text(&mut chat.marker),
-    },
-    ChatSetting {
-        field: optional(TOKENS).named(
-            "step",
-            "The granularity of a cut in tokens, so that the windows of a growing chat share a longer prefix.",
-        ),
-        help: "Cut in steps of this many tokens",
-        is_common: false,
-        needs_ladder: false,
-        value: |chat| ChatValue::Tokens(&mut chat.step),
     },
     ChatSetting {
         field: default(Shape::Bool, Literal::Bool(false)).named(

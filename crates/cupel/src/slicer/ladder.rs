@@ -1,9 +1,9 @@
 //! [`LadderSlice`]: shortens first, drops second.
 //!
 //! A sequence of states is built from the candidates alone, and the budget only chooses one of
-//! them. Without low-water marks this makes the choice monotone: a larger budget takes the same
-//! state or an earlier one, and earlier states keep more. Two results of 500 and 700 tokens with views at the levels
-//! 400 and 100, a task of 50 that is mandatory, and the steps `shorten [400, 100]`, `drop`:
+//! them, so the choice is monotone: a larger budget takes the same state or an earlier one, and earlier states keep
+//! more. Two results of 500 and 700 tokens with views at the levels 400 and 100, a task of 50 that is mandatory, and
+//! the steps `shorten [400, 100]`, `drop`:
 //!
 //! ```text
 //! state   old result   new result   task   tokens   changes
@@ -18,12 +18,11 @@
 //! changes, and a sweep goes from state to state ([`Cursor`]).
 //!
 //! A later state can have more tokens than an earlier one: a view may be longer than the item, and
-//! a drop can add a marker. The first state that fits is found by binary search over running minima
-//! ([`StateRange`]).
+//! a drop can add a marker. The first state that fits is found by binary search over running minima.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::{ControlFlow, Range, RangeInclusive};
+use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
 
 use super::group::ranks_by_group;
@@ -31,7 +30,7 @@ use super::near_duplicate::newest_results;
 use super::{Refusal, Selection, Slicer, SweepVisitor, slice_by_select};
 use crate::diagnostics::ExclusionReason;
 use crate::model::marks::key;
-use crate::model::{floor_tokens, saturate};
+use crate::model::saturate;
 use crate::{ContextBudget, ContextItem, ContextKind, CupelError, Retention, ScoredRef};
 
 /// Shortens items to their views, then drops items, in one fixed sequence of states.
@@ -67,10 +66,6 @@ use crate::{ContextBudget, ContextItem, ContextKind, CupelError, Retention, Scor
 ///
 /// The error has the tokens of the smallest state, whatever its place in the sequence.
 ///
-/// [Low-water marks](Self::with_marks) make a slicer that shortens or drops do more of it than the
-/// target needs, so that the window stays the same for some time as the input grows. The
-/// choice is then not monotone in the budget.
-///
 /// ```
 /// use cupel::{ChronologicalPlacer, ContextBudget, ContextItem, ContextKind, ContextView};
 /// use cupel::{LadderSlice, LadderStep, Pipeline, ReflexiveScorer};
@@ -99,8 +94,6 @@ use crate::{ContextBudget, ContextItem, ContextKind, CupelError, Retention, Scor
 #[derive(Debug, Clone, PartialEq)]
 pub struct LadderSlice {
     steps: Vec<LadderStep>,
-    shorten_to: f64,
-    drop_to: f64,
     marker_tokens: i64,
     is_gradual: bool,
 }
@@ -179,42 +172,9 @@ impl LadderSlice {
     pub fn new(steps: Vec<LadderStep>) -> Self {
         Self {
             steps,
-            shorten_to: 1.0,
-            drop_to: 1.0,
             marker_tokens: 0,
             is_gradual: false,
         }
-    }
-
-    /// Sets the low-water marks, shares of the target above 0 and at most 1. Both default to 1.
-    ///
-    /// Candidates that fit the target in full stay so. Otherwise a state in which nothing is dropped must
-    /// fit `shorten_to * target`, and one in which something is dropped, `drop_to * target`. The last
-    /// state before the first drop is also accepted if it fits `drop_to * target`. If no state
-    /// satisfies its mark, the first that fits the target is taken.
-    ///
-    /// In order, the first of these that exists is the choice at a target above 0, where a mark `m` is
-    /// `floor(m * target)`, the product in binary64:
-    ///
-    /// 1. the state with everything in full, if it fits the target;
-    /// 2. the first state after it without a dropped candidate that fits `shorten_to`;
-    /// 3. the last state before the first drop, if it fits `drop_to`;
-    /// 4. the first state with a dropped candidate that fits `drop_to`;
-    /// 5. the first of all states that fits the target.
-    ///
-    /// # Errors
-    ///
-    /// [`CupelError::SlicerConfig`] if a mark is out of range.
-    pub fn with_marks(mut self, shorten_to: f64, drop_to: f64) -> Result<Self, CupelError> {
-        for (name, mark) in [("shorten_to", shorten_to), ("drop_to", drop_to)] {
-            if !(mark > 0.0 && mark <= 1.0) {
-                return Err(CupelError::SlicerConfig(format!(
-                    "{name} ({mark}) must be in (0.0, 1.0]"
-                )));
-            }
-        }
-        (self.shorten_to, self.drop_to) = (shorten_to, drop_to);
-        Ok(self)
     }
 
     /// Sets the tokens of a marker that the caller puts in place of dropped candidates. Defaults to 0; a
@@ -250,11 +210,6 @@ impl LadderSlice {
         &self.steps
     }
 
-    /// Returns the low-water marks of shortening and of dropping.
-    pub fn marks(&self) -> (f64, f64) {
-        (self.shorten_to, self.drop_to)
-    }
-
     /// Returns whether candidates are shortened one at a time.
     pub fn is_gradual(&self) -> bool {
         self.is_gradual
@@ -266,74 +221,16 @@ impl LadderSlice {
     }
 
     /// Returns the targets of a range, in ascending order, at which the choice may differ from the one at
-    /// the target before: those at which another state fits the target or a mark.
-    fn breakpoints(&self, states: &States, targets: RangeInclusive<i64>) -> BTreeSet<i64> {
-        let (first, last) = targets.into_inner();
+    /// the target before: those at which another state fits.
+    fn breakpoints(states: &States, targets: RangeInclusive<i64>) -> BTreeSet<i64> {
         // Between two breakpoints the same states fit, so the same one is chosen: a sweep has one
         // run per breakpoint instead of one per target. `choose` has a rule of its own for targets
         // below 1.
-        let mut breakpoints = BTreeSet::from([first, 1]);
+        let mut breakpoints = BTreeSet::from([*targets.start(), 1]);
         let tokens = states.tokens.iter();
-        for tokens in tokens.filter_map(|&tokens| i64::try_from(tokens).ok()) {
-            let shares = [1.0, self.shorten_to, self.drop_to];
-            breakpoints.extend(shares.map(|share| least_with_mark(share, tokens, last)));
-        }
-        breakpoints.retain(|target| (first..=last).contains(target));
+        breakpoints.extend(tokens.filter_map(|&tokens| i64::try_from(tokens).ok()));
+        breakpoints.retain(|target| targets.contains(target));
         breakpoints
-    }
-
-    /// Returns the index of the state for a target.
-    ///
-    /// # Errors
-    ///
-    /// [`CupelError::MandatoryExceedsBudget`] if no state fits.
-    fn choose(&self, states: &States, target: i64) -> Result<usize, CupelError> {
-        let last = states.tokens.len() - 1;
-        let chosen = if target <= 0 {
-            // Only the last state: everything that may be dropped is dropped (SLICER-4).
-            (states.tokens[last] <= 0).then_some(last)
-        } else {
-            // The five rules of `with_marks`, in order.
-            let (shorten, drop) = (mark(self.shorten_to, target), mark(self.drop_to, target));
-            states
-                .first
-                .first_within(target)
-                .or_else(|| states.shortened.first_within(shorten))
-                .or_else(|| states.last_before_drop.first_within(drop))
-                .or_else(|| states.dropped.first_within(drop))
-                .or_else(|| states.all.first_within(target))
-        };
-        chosen.ok_or_else(|| CupelError::MandatoryExceedsBudget {
-            needed_tokens: saturate(states.all.least_tokens()),
-            available: target,
-        })
-    }
-}
-
-/// Returns the least target up to `last` whose share is at least `tokens`, or `last` or more if there is none.
-///
-/// By bisection over `mark`, not by division: a quotient is rounded, too, and could be off by one from the
-/// rounded product.
-fn least_with_mark(share: f64, tokens: i64, last: i64) -> i64 {
-    let (mut low, mut high) = (tokens.max(0), last);
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if mark(share, middle) >= tokens {
-            high = middle;
-        } else {
-            low = middle + 1;
-        }
-    }
-    low
-}
-
-/// Returns a share of the target, rounded down. A share of 1 is the target itself: binary64 would
-/// round targets from 2^53 on.
-fn mark(share: f64, target: i64) -> i64 {
-    if share < 1.0 {
-        floor_tokens(share * target as f64).min(target)
-    } else {
-        target
     }
 }
 
@@ -384,14 +281,16 @@ struct Change {
 
 /// The sequence of states. Each is the one before with some changes; state 0 keeps everything in
 /// full.
-///
-/// The five ranges hold the states that one rule of `choose` each searches, so that a rule is one search in
-/// one range. In the example above: `first` is state 0, `shortened` 1 and 2, `last_before_drop` 2, `dropped` 3
-/// and 4.
 struct States {
     /// The tokens of each state, with the marker. 128 bits, because the sum of tokens may exceed
     /// 64.
     tokens: Vec<i128>,
+    /// The running minimum of `tokens`.
+    ///
+    /// The tokens may rise from one state to the next; the running minimum never does, so it can be searched by
+    /// bisection. It first reaches a limit at the first state that fits the limit: for tokens 9, 5, 7, 3 the minima
+    /// are 9, 5, 5, 3, and a limit of 6 is first met by the second state in both.
+    minima: Vec<i128>,
     /// The number of changes up to each state: state `s` is state 0 with `changes[..ends[s]]`
     /// applied.
     ends: Vec<usize>,
@@ -399,47 +298,6 @@ struct States {
     changes: Vec<Change>,
     /// The candidates that are dropped together, as ranks. The best group is first.
     groups: Vec<Vec<usize>>,
-    first: StateRange,
-    /// The other states without a dropped candidate.
-    shortened: StateRange,
-    /// The last of them, if states with a dropped candidate follow.
-    last_before_drop: StateRange,
-    dropped: StateRange,
-    all: StateRange,
-}
-
-/// A range of states with the running minimum of their tokens.
-///
-/// The tokens may rise from one state to the next; the running minimum never does, so it can be searched by
-/// bisection. It first reaches a limit at the first state that fits the limit: for tokens 9, 5, 7, 3 the minima
-/// are 9, 5, 5, 3, and a limit of 6 is first met by the second state in both.
-#[derive(Default)]
-struct StateRange {
-    start: usize,
-    minima: Vec<i128>,
-}
-
-impl StateRange {
-    fn new(tokens: &[i128], states: Range<usize>) -> Self {
-        let start = states.start;
-        let minima = tokens[states].iter().scan(i128::MAX, |least, &tokens| {
-            *least = tokens.min(*least);
-            Some(*least)
-        });
-        let minima = minima.collect();
-        Self { start, minima }
-    }
-
-    /// Returns the first state with at most `limit` tokens.
-    fn first_within(&self, limit: i64) -> Option<usize> {
-        let is_above = |least: &i128| *least > i128::from(limit);
-        let index = self.minima.partition_point(is_above);
-        (index < self.minima.len()).then_some(self.start + index)
-    }
-
-    fn least_tokens(&self) -> i128 {
-        self.minima.last().copied().unwrap_or_default()
-    }
 }
 
 impl States {
@@ -458,6 +316,27 @@ impl States {
             }
         }
         builder.finish()
+    }
+
+    /// Returns the first state that fits a target.
+    ///
+    /// # Errors
+    ///
+    /// [`CupelError::MandatoryExceedsBudget`] if no state fits.
+    fn choose(&self, target: i64) -> Result<usize, CupelError> {
+        let last = self.tokens.len() - 1;
+        let chosen = if target <= 0 {
+            // Only the last state: everything that may be dropped is dropped (SLICER-4).
+            (self.tokens[last] <= 0).then_some(last)
+        } else {
+            let is_above = |least: &i128| *least > i128::from(target);
+            let first = self.minima.partition_point(is_above);
+            (first <= last).then_some(first)
+        };
+        chosen.ok_or_else(|| CupelError::MandatoryExceedsBudget {
+            needed_tokens: saturate(self.minima[last]),
+            available: target,
+        })
     }
 
     /// Returns the changes up to a state.
@@ -628,8 +507,6 @@ struct StatesBuilder<'r, 'a> {
     tokens: Vec<i128>,
     ends: Vec<usize>,
     changes: Vec<Change>,
-    /// The first state in which a candidate is dropped.
-    first_drop: Option<usize>,
 }
 
 impl<'r, 'a> StatesBuilder<'r, 'a> {
@@ -664,7 +541,6 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
             tokens: Vec::new(),
             ends: Vec::new(),
             changes: Vec::new(),
-            first_drop: None,
         }
     }
 
@@ -721,8 +597,6 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
             if self.is_kept[self.groups[group][0]] {
                 continue;
             }
-            // The state that this drop starts.
-            self.first_drop.get_or_insert(self.tokens.len());
             for member in 0..self.groups[group].len() {
                 self.change(self.groups[group][member], Form::Dropped);
             }
@@ -765,18 +639,12 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
     }
 
     fn finish(self) -> States {
-        let end = self.tokens.len();
-        let range = |states| StateRange::new(&self.tokens, states);
-        let (last_before_drop, first_drop) = match self.first_drop {
-            Some(drop) => (range(drop - 1..drop), drop),
-            None => (StateRange::default(), end),
-        };
+        let minima = self.tokens.iter().scan(i128::MAX, |least, &tokens| {
+            *least = tokens.min(*least);
+            Some(*least)
+        });
         States {
-            first: range(0..1),
-            shortened: range(1..first_drop),
-            last_before_drop,
-            dropped: range(first_drop..end),
-            all: range(0..end),
+            minima: minima.collect(),
             tokens: self.tokens,
             ends: self.ends,
             changes: self.changes,
@@ -808,8 +676,6 @@ impl Slicer for LadderSlice {
     fn to_config(&self) -> Result<super::SlicerConfig, super::ConfigError> {
         Ok(super::SlicerConfig::Ladder {
             steps: self.steps.clone(),
-            shorten_to: self.shorten_to,
-            drop_to: self.drop_to,
             marker_tokens: self.marker_tokens,
             gradual: self.is_gradual,
         })
@@ -827,7 +693,7 @@ impl Slicer for LadderSlice {
             return Ok(Selection::keep((0..ranked.len()).collect()));
         }
         let states = States::new(self, ranked);
-        let state = self.choose(&states, target)?;
+        let state = states.choose(target)?;
         let mut forms = vec![Form::Full; ranked.len()];
         for change in states.changes_up_to(state) {
             forms[change.rank] = change.after;
@@ -857,8 +723,8 @@ impl Slicer for LadderSlice {
     ) -> Option<ControlFlow<()>> {
         let states = States::new(self, ranked);
         let mut cursor = Cursor::new(&states, ranked.len());
-        for target in self.breakpoints(&states, targets) {
-            let flow = match self.choose(&states, target) {
+        for target in Self::breakpoints(&states, targets) {
+            let flow = match states.choose(target) {
                 Ok(state) => cursor.visit(target, state, visitor),
                 Err(error) => {
                     cursor.fail(target, error, visitor);
@@ -875,16 +741,16 @@ impl Slicer for LadderSlice {
 
 #[cfg(feature = "serde")]
 impl LadderSlice {
+    #[expect(
+        clippy::unnecessary_wraps,
+        reason = "the table of strategies builds all of them alike"
+    )]
     pub(crate) fn from_config(
         steps: Vec<LadderStep>,
-        shorten_to: f64,
-        drop_to: f64,
         marker_tokens: i64,
         gradual: bool,
     ) -> Result<Self, super::ConfigError> {
         let slicer = Self::new(steps).with_marker_tokens(marker_tokens);
-        let slicer = slicer.with_gradual(gradual);
-        let slicer = slicer.with_marks(shorten_to, drop_to);
-        slicer.map_err(super::ConfigError::invalid)
+        Ok(slicer.with_gradual(gradual))
     }
 }

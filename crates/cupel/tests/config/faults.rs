@@ -34,6 +34,22 @@ pub(super) const POLICIES: &[Fault] = &[
         r#"{"extends": "code_review"}"#,
         r#"line 1, column 13: extends: unknown preset "code_review"; did you mean "code-review"?"#,
     ),
+    // Names that were removed.
+    fault(
+        Json,
+        r#"{"extends": "session"}"#,
+        r#"line 1, column 13: extends: the preset "session" was removed; use "agent", which keeps the prefix of a growing chat without a state"#,
+    ),
+    fault(
+        Toml,
+        "extends = \"agent\"\n[chat]\nstep = 500\n",
+        r#"line 3, column 1: chat.step: the key "step" was removed; use replay, which cuts rarely, as the preset "agent" does"#,
+    ),
+    fault(
+        Json,
+        r#"{"scorer": {"type": "recency"}, "slicer": {"type": "ladder", "steps": [], "drop_to": 0.9}}"#,
+        r#"line 1, column 75: slicer.drop_to: the key "drop_to" was removed; use replay, which cuts rarely, as the preset "agent" does"#,
+    ),
     fault(
         Yaml,
         "name: mine\nextends: [rag]\n",

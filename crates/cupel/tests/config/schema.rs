@@ -67,7 +67,7 @@ const VALID: &[&str] = &[
     r#"{"scorer": {"type": "reflexive"}, "slicer": {"type": "choice"}}"#,
     r#"{"scorer": {"type": "reflexive"}, "slicer": {"type": "choice", "state_limit": 1000}}"#,
     r#"{"scorer": {"type": "reflexive"}, "slicer": {"type": "ladder", "steps": [{"type": "supersede", "levels": [100]}, {"type": "shorten", "kind": "ToolOutput", "levels": [800, 0]}, {"type": "drop"},
-        {"type": "shorten", "kind": "ToolOutput", "mandatory": true, "levels": [25]}], "gradual": true, "shorten_to": 0.7, "drop_to": 1, "marker_tokens": 10}}"#,
+        {"type": "shorten", "kind": "ToolOutput", "mandatory": true, "levels": [25]}], "gradual": true, "marker_tokens": 10}}"#,
     r#"{"scorer": {"type": "reflexive"}, "slicer": {"type": "quota", "quotas": [{"kind": "Memory"}, {"kind": "x", "require": 0.5, "cap": 1}]}}"#,
     r#"{"scorer": {"type": "composite", "entries": [{"scorer": {"type": "recency"}}, {"scorer": {"type": "scaled", "inner": {"type": "recency"}}, "weight": 1e-3}]},
         "slicer": {"type": "quota", "quotas": [], "inner": {"type": "rank"}}}"#,

@@ -91,7 +91,6 @@ const AGENT_EXAMPLES: &str = "\
 Examples:
   cupel eval agent runs.jsonl --budget 1000,2000,4000
   cupel eval agent runs.jsonl --budget 8k --policy suffix,mine.toml
-  cupel eval agent runs.jsonl --budget 8k --state
   cupel eval agent runs.jsonl --budget 8k --policy agent --shorten off
   cupel eval agent runs.jsonl --budget 8k --prefix 24k --lifetime 300
   cupel eval agent runs.jsonl --budget 8k --json | jq '.results[].cost'

@@ -113,7 +113,7 @@ fn write(report: &CriteriaReport, output: &mut Output) -> Result<(), Failure> {
         ))?;
         let columns: Vec<_> = rows
             .iter()
-            .map(|row| (&*row.policy, row.state, &row.estimates))
+            .map(|row| (&*row.policy, &row.estimates))
             .collect();
         table::write_columns(&columns, row, output)?;
     }

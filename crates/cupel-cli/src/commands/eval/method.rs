@@ -17,24 +17,15 @@ pub(super) struct MethodArgs {
     #[arg(long, value_name = "NAME|FILE", value_delimiter = ',')]
     policy: Vec<String>,
 
-    /// Remember decisions from request to request, as `cupel fit --state` does
-    #[arg(long)]
-    state: bool,
-
     #[command(flatten)]
     trimming: TrimmingArgs,
 }
 
 impl MethodArgs {
     pub(super) fn methods(&self) -> Result<Vec<Method>, Failure> {
-        let method = if self.state {
-            Method::Session
-        } else {
-            Method::Fit
-        };
         let method = |policy: NamedPolicy| {
             let NamedPolicy { name, policy } = self.trimming.options.apply(policy)?;
-            Ok(method(EvalPolicy::new(name, policy)))
+            Ok(Method::Fit(EvalPolicy::new(name, policy)))
         };
         if self.policy.is_empty() {
             return Ok(vec![Method::Suffix, method(NamedPolicy::for_chats())?]);

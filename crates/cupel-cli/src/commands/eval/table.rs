@@ -31,7 +31,7 @@ pub(super) fn write(report: &ReplayReport, output: &mut Output) -> Result<(), Fa
         }
         let columns: Vec<_> = rows
             .iter()
-            .map(|row| (&*row.policy, row.state, &row.estimates))
+            .map(|row| (&*row.policy, &row.estimates))
             .collect();
         write_columns(&columns, self::row, output)?;
     }
@@ -108,26 +108,24 @@ pub(super) enum Unit {
 const LABEL: usize = 22;
 const CELL: usize = 19;
 
-/// Writes tables with a column per policy, as many as fit the terminal. A column is the name of the policy, whether
-/// it has a state, and its values; `row` is the label and the unit of a measure.
+/// Writes tables with a column per policy, as many as fit the terminal. A column is the name of the policy and its
+/// values; `row` is the label and the unit of a measure.
 pub(super) fn write_columns<M: Measures>(
-    columns: &[(&str, bool, &Estimates<M>)],
+    columns: &[(&str, &Estimates<M>)],
     row: fn(M) -> (&'static str, Unit),
     output: &mut Output,
 ) -> Result<(), Failure> {
     let room = output::columns().saturating_sub(LABEL);
     for columns in columns.chunks((room / CELL).max(1)) {
         let mut header = " ".repeat(LABEL);
-        for (policy, has_state, _) in columns {
-            let state = if *has_state { ", state" } else { "" };
-            let name = excerpt(policy, CELL - 2 - state.len());
-            header.push_str(&cell(&(name + state)));
+        for (policy, _) in columns {
+            header.push_str(&cell(&excerpt(policy, CELL - 2)));
         }
         output.line(header.trim_end())?;
         for &measure in M::ALL {
             let (label, unit) = row(measure);
             let mut line = format!("{label:<LABEL$}");
-            for (_, _, estimates) in columns {
+            for (_, estimates) in columns {
                 let shown = estimates.get(measure).map(|value| shown(unit, value));
                 line.push_str(&cell(&shown.unwrap_or_else(|| "-".to_owned())));
             }
