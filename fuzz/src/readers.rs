@@ -11,7 +11,7 @@ use cupel_chat::{
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
-use crate::shorten::{Query, Shortener, Words, words_of};
+use crate::shorten::{Query, Shortener, Words};
 
 const FORMATS: [Format; 3] = [Format::Json, Format::Toml, Format::Yaml];
 
@@ -135,9 +135,8 @@ pub(crate) fn shorten(data: &[u8]) {
     let is_json = |text: &str| serde_json::from_str::<IgnoredAny>(text).is_ok();
     let is_structured = text.trim_start().starts_with(['{', '[', '"']) && is_json(text);
     // The words of the text itself are those that it was asked for.
-    let turn: Words = words_of(std::iter::once(text));
     let query = Query {
-        turn,
+        turn: Words::of(std::iter::once(text)).into(),
         ..Query::default()
     };
     let shorteners = [

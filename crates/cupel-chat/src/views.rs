@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::chat::Chat;
 use crate::message::{ContentPart, ParsedMessage, Slot};
-use crate::shorten::{Query, Shortener, Words, words_of};
+use crate::shorten::{Query, Shortener, Words};
 use crate::tokens::memory::{Memory, Name};
 use crate::tokens::{TokenCounter, cost};
 
@@ -70,7 +70,7 @@ pub(crate) struct Questions {
     /// By position, the last user turn before a message.
     turns: Vec<Option<usize>>,
     /// By position, the words of a user turn, and the name of its texts. Found when a message after it is shortened.
-    words: Vec<OnceLock<Words>>,
+    words: Vec<OnceLock<Arc<Words>>>,
     names: Vec<OnceLock<u64>>,
 }
 
@@ -104,13 +104,15 @@ impl<'c> Asked<'c> {
     /// has.
     fn query(&self) -> &Query {
         self.query.get_or_init(|| {
-            let turn = self.chat.questions.turns[self.index].map_or_else(Words::default, |turn| {
+            let turn = self.chat.questions.turns[self.index].map_or_else(Arc::default, |turn| {
                 let words = &self.chat.questions.words[turn];
-                words.get_or_init(|| words_of(self.texts(turn))).clone()
+                words
+                    .get_or_init(|| Words::of(self.texts(turn)).into())
+                    .clone()
             });
             Query {
                 turn,
-                calls: words_of(self.arguments()),
+                calls: Words::of(self.arguments()).into(),
             }
         })
     }
@@ -298,4 +300,42 @@ fn normalized(json: &str, original: &str) -> Option<String> {
         value = Value::from(vec![value]);
     }
     Some(value.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::Encoding;
+
+    /// A chat in which a file of 50 functions is read, after one user turn and before another one.
+    fn form_of_a_file(before: &str, path: &str, after: &str) -> String {
+        let function =
+            |number| format!("def handle_{number}(request):\n    return page({number})\n\n");
+        let file: String = (0..50).map(function).collect();
+        let arguments = json!({ "path": path }).to_string();
+        let call = json!({"id": "c", "type": "function", "function": {"name": "read", "arguments": arguments}});
+        let chat = json!([
+            {"role": "user", "content": before},
+            {"role": "assistant", "content": null, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "c", "content": file},
+            {"role": "user", "content": after},
+        ]);
+        let chat = Chat::parse(&chat.to_string(), None).unwrap();
+        let tokens = cost::message(chat.shape, &chat.messages[2], &Encoding::O200k);
+        let shortener = chat.shortener(2, tokens, false, &Encoding::O200k);
+        shortener.shorten(100, &Encoding::O200k).unwrap().0
+    }
+
+    #[test]
+    fn a_result_is_shortened_for_what_came_before_it() {
+        let form = form_of_a_file("Why does handle_37 fail?", "src/handle_19.py", "Thanks.");
+        assert!(form.contains("def handle_37(request)"), "{form}");
+        assert!(form.contains("def handle_19(request)"), "{form}");
+        let other = form_of_a_file("Why does it fail?", "src/pages.py", "Thanks.");
+        assert!(!other.contains("def handle_37(request)"), "{other}");
+        let later = form_of_a_file("Why does it fail?", "src/pages.py", "Look at handle_37.");
+        assert_eq!(later, other);
+    }
 }

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! errors    30 %   7 4
-//! beginning 40 %   0 1 2 3 ...      merged: 7 0 8 1 4 2 6 3 5
+//! beginning 40 %   0 1 2 3 ...      merged: 7 0 8 1 4 6 2 5 3
 //! end       30 %   8 7 6 ...
 //! ```
 //!
@@ -21,9 +21,9 @@ use std::fmt;
 
 use super::errors;
 use super::lines::{Lines, Part};
-use super::query::{Query, words};
+use super::query::{Query, words_of};
 
-/// Returns lines, the most useful ones first.
+/// Returns lines of a text, the most useful ones first.
 type Pick = fn(Lines<'_>, &Query) -> Vec<usize>;
 
 /// A kind of text.
@@ -35,7 +35,7 @@ pub(super) struct Kind {
     /// Whether the marker names identifiers of omitted lines. In source code, almost none is a value that a call
     /// repeats, and what a test run or a compiler says is in its errors: there the room is worth more as lines.
     pub(super) has_names: bool,
-    /// Shares in percent, and lines with the most useful ones first. Lines of no stream come last.
+    /// Shares in percent, and lists of lines. Lines of no list come last.
     streams: &'static [(usize, Pick)],
 }
 
@@ -54,21 +54,21 @@ pub(super) static OF_RESULTS: [Kind; 10] = [
     },
     Kind {
         name: "diff",
-        is: |lines| lines.any(|line| line.starts_with("@@ -")),
+        is: |lines| has(lines, &["@@ -"], starts_line),
         part: Part::Line,
         has_names: false,
         streams: &[(40, changes), (30, matches), (30, files_of_diff)],
     },
     Kind {
         name: "test output",
-        is: |lines| lines.any(is_verdict),
+        is: |lines| has(lines, &VERDICTS, starts_line) || has(lines, &COUNTED, follows_digit),
         part: Part::Line,
         has_names: false,
         streams: &[(70, failures), (30, last)],
     },
     Kind {
         name: "compiler output",
-        is: |lines| lines.any(is_diagnostic),
+        is: |lines| has(lines, &["error["], starts_line) || has(lines, &DIAGNOSTICS, follows_place),
         part: Part::Line,
         has_names: false,
         streams: &[(70, diagnostics), (30, last)],
@@ -192,60 +192,73 @@ impl Kind {
 
 // How kinds are recognized.
 
-/// Returns whether a line says how a test run went, as in `1 failed, 3 passed`, `test result: ok.`, `Ran 3 tests`
-/// and `--- FAIL: TestUpload`.
-fn is_verdict(line: &str) -> bool {
-    let line = line.trim_start();
-    let follows_number = |word: &str| {
-        let before = line.split_once(word).map(|(before, _)| before);
-        before.is_some_and(|before| before.ends_with(|c: char| c.is_ascii_digit()))
-    };
-    let is_count = [" passed", " failed", " passing", " failing"]
-        .iter()
-        .any(|word| follows_number(word));
-    let starts = [
-        "test result: ",
-        "--- FAIL: ",
-        "--- PASS: ",
-        "FAIL\t",
-        "ok  \t",
-    ];
-    is_count || starts.iter().any(|start| line.starts_with(start)) || is_unittest_verdict(line)
+/// Returns whether the sampled lines have one of some texts at a place that what is before it allows.
+///
+/// The texts are searched in all lines at once, which takes a fifth of the time of line after line.
+fn has(lines: Lines<'_>, texts: &[&str], follows: fn(&str) -> bool) -> bool {
+    lines.sample_texts().iter().any(|sample| {
+        let found = |text: &&str| {
+            let mut places = sample.match_indices(*text);
+            places.any(|(at, _)| follows(&sample[..at]))
+        };
+        texts.iter().any(found)
+    })
 }
 
-fn is_unittest_verdict(line: &str) -> bool {
-    let count = line
-        .strip_prefix("Ran ")
-        .and_then(|rest| rest.split_once(" test"));
-    count.is_some_and(|(count, _)| count.bytes().all(|byte| byte.is_ascii_digit()))
+/// How a line begins that says how a test run went.
+const VERDICTS: [&str; 6] = [
+    "test result: ",
+    "--- FAIL: ",
+    "--- PASS: ",
+    "FAIL\t",
+    "ok  \t",
+    "FAILED (",
+];
+
+/// What a line counts that says how a test run went, as in `1 failed, 3 passed in 0.2s`.
+const COUNTED: [&str; 4] = [" passed", " failed", " passing", " failing"];
+
+/// What is said of the place of an error, as in `main.c:12:5: error: expected ;` and
+/// `app.ts(3,7): error TS2322: ...`.
+const DIAGNOSTICS: [&str; 3] = [": error", ": warning", ": fatal error"];
+
+fn starts_line(before: &str) -> bool {
+    let line = before.trim_end_matches(' ');
+    line.is_empty() || line.ends_with('\n')
 }
 
-/// Returns whether a line is an error or a warning of a compiler, as in `error[E0308]: mismatched types`,
-/// `main.c:12:5: error: expected ;` and `app.ts(3,7): error TS2322: ...`.
-fn is_diagnostic(line: &str) -> bool {
-    let line = line.trim_start();
-    let words = [": error", ": warning", ": fatal error"];
-    // A place has a path, as opposed to a time of day.
-    let is_place = |text: &str| {
-        let place = text.rsplit(' ').next().unwrap_or_default();
-        place.contains([':', '(']) && place.contains(|c: char| c.is_alphabetic())
-    };
-    let mut before = words.iter().filter_map(|word| line.split_once(word));
-    line.starts_with("error[") || before.any(|(before, _)| is_place(before))
+fn follows_digit(before: &str) -> bool {
+    before.ends_with(|c: char| c.is_ascii_digit())
 }
+
+/// Returns whether a text ends with a place: a path with a line number, as opposed to a time of day.
+fn follows_place(before: &str) -> bool {
+    let near = &before.as_bytes()[before.len().saturating_sub(LONGEST_PLACE)..];
+    let place = near
+        .rsplit(u8::is_ascii_whitespace)
+        .next()
+        .unwrap_or_default();
+    let ends = place
+        .last()
+        .is_some_and(|byte| byte.is_ascii_digit() || *byte == b')');
+    ends && place.iter().any(u8::is_ascii_alphabetic)
+}
+
+/// The bytes of a place that are read. Without a limit, a text without white space would be read again for each error.
+const LONGEST_PLACE: usize = 256;
 
 /// Returns the file that a search found a line in: the path before the number of the line, as in
-/// `src/fit.rs:12:fn fit() {`. Lines around a match have `-` instead of `:`.
+/// `src/fit.rs:12:fn fit() {`. Lines around a match have `-` instead of `:`. A path has a letter, a time has none.
 fn found_in(line: &str) -> Option<&str> {
-    let numbers = line.match_indices([':', '-']);
-    let mut ends = numbers.filter(|(at, mark)| {
+    let mut marks = line.match_indices([':', '-']);
+    let (end, _) = marks.find(|(at, mark)| {
         let rest = &line[at + mark.len()..];
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
         digits > 0 && rest[digits..].starts_with(mark)
-    });
-    let (end, _) = ends.next()?;
+    })?;
     let path = &line[..end];
-    (!path.is_empty() && !path.contains(' ')).then_some(path)
+    let is_path = path.contains(char::is_alphabetic) && !path.contains(' ');
+    is_path.then_some(path)
 }
 
 /// Returns whether a line looks like code: it ends with a bracket or a separator, is a comment, a declaration or an
@@ -255,49 +268,28 @@ fn is_code(line: &str) -> bool {
     line.ends_with(['{', '}', ';', ':', '(', ')', ',', '[', ']'])
         || line.starts_with(['#', '@'])
         || line.starts_with("//")
-        || line.contains(" = ")
+        || line
+            .split_once('=')
+            .is_some_and(|(name, value)| name.ends_with(' ') && value.starts_with(' '))
         || is_declaration(line)
 }
 
-/// The beginnings of declarations, in many languages.
-const DECLARATIONS: [&str; 31] = [
-    "import ",
-    "from ",
-    "use ",
-    "#include",
-    "package ",
-    "using ",
-    "require",
-    "module ",
-    "namespace ",
-    "def ",
-    "async ",
-    "class ",
-    "fn ",
-    "pub ",
-    "function ",
-    "func ",
-    "interface ",
-    "struct ",
-    "enum ",
-    "impl ",
-    "trait ",
-    "type ",
-    "export ",
-    "public ",
-    "private ",
-    "protected ",
-    "static ",
-    "abstract ",
-    "const ",
-    "@",
-    "#[",
-];
-
-/// Returns whether a line declares or imports something.
+/// Returns whether a line declares or imports something, in many languages: by its first word.
 fn is_declaration(line: &str) -> bool {
     let line = line.trim_start();
-    DECLARATIONS.iter().any(|start| line.starts_with(start))
+    let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte == b'#';
+    let end = line.bytes().position(|byte| !is_letter(byte));
+    let word = &line[..end.unwrap_or(line.len())];
+    #[rustfmt::skip]
+    let is_keyword = matches!(
+        word,
+        "import" | "from" | "use" | "using" | "require" | "#include" | "package" | "module" | "namespace"
+        | "def" | "async" | "class" | "fn" | "pub" | "function" | "func" | "interface" | "struct" | "enum"
+        | "impl" | "trait" | "type" | "export" | "public" | "private" | "protected" | "static" | "abstract"
+        | "const"
+    );
+    // A decorator or an attribute belongs to the declaration below it.
+    is_keyword || line.starts_with('@') || line.starts_with("#[")
 }
 
 /// Returns whether a line names a file: one word, or a line of `ls -l` or `tree`.
@@ -340,22 +332,29 @@ fn errors_from_last(lines: Lines<'_>, _: &Query) -> Vec<usize> {
 
 /// The lines of a test run that say why a test failed, then those that say which.
 fn failures(lines: Lines<'_>, query: &Query) -> Vec<usize> {
-    const REASONS: [&str; 8] = [
-        "assert",
-        "Assert",
-        "Error",
-        "Exception",
-        "panicked",
-        "xpected",
-        "left:",
-        "right:",
-    ];
-    let is_reason =
-        |line: &str| line.starts_with("E  ") || REASONS.iter().any(|word| line.contains(word));
-    let mut order = lines.with(is_reason);
+    let places = REASONS
+        .iter()
+        .flat_map(|word| lines.text.match_indices(word));
+    let line = |(at, _)| lines.ranges.partition_point(|line| line.end <= at);
+    let mut order: Vec<usize> = places.map(line).collect();
+    order.sort_unstable();
+    order.dedup();
     order.extend(errors_from_last(lines, query));
     order
 }
+
+/// What lines have that say why a test failed.
+const REASONS: [&str; 9] = [
+    "\nE  ",
+    "assert",
+    "Assert",
+    "Error",
+    "Exception",
+    "panicked",
+    "xpected",
+    "left:",
+    "right:",
+];
 
 /// Lines with errors of a compiler, each with the lines below it, which show the place. The first errors come first:
 /// later ones often follow from them.
@@ -406,7 +405,7 @@ fn new(lines: Lines<'_>, query: &Query) -> Vec<usize> {
     let mut known = HashSet::new();
     let density = |line: usize| {
         let text = lines.body(line);
-        let new = words(text)
+        let new = words_of(text)
             .filter(|word| !query.has(word) && known.insert(*word))
             .count();
         new * DENSITY_SCALE / (text.len() + 1)
@@ -428,11 +427,14 @@ const REACH: usize = 4;
 /// twice if it looks like a name in code. A line is worth its words and those of the lines around it, less with the
 /// distance.
 fn matches(lines: Lines<'_>, query: &Query) -> Vec<usize> {
+    if query.is_empty() {
+        return Vec::new();
+    }
     // The lines that have a word, and the last one of them.
     let mut counts: HashMap<&str, (usize, usize)> = HashMap::new();
     let mut found: Vec<(usize, &str)> = Vec::new();
     for line in lines.indices() {
-        for word in words(lines.body(line)).filter(|word| query.has(word)) {
+        for word in words_of(lines.body(line)).filter(|word| query.has(word)) {
             let (count, last) = counts.entry(word).or_insert((0, usize::MAX));
             if *last != line {
                 (*count, *last) = (*count + 1, line);
@@ -469,4 +471,131 @@ fn sorted(worth: &[usize]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..worth.len()).collect();
     order.sort_by_key(|&line| Reverse(worth[line]));
     order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lines::split;
+    use super::*;
+
+    #[test]
+    fn streams_are_merged_by_their_shares() {
+        // The example at the head of this file: nine lines of equal length.
+        let text = "a b c\n".repeat(9);
+        let ranges = split(&text, Part::Line);
+        let kind = Kind {
+            streams: &[(30, |_, _| vec![7, 4]), (40, first), (30, last)],
+            ..SOURCE
+        };
+        let order = kind.order(Lines::new(&text, &ranges, false), &Query::default());
+        assert_eq!(order, [7, 0, 8, 1, 4, 6, 2, 5, 3]);
+    }
+
+    #[test]
+    fn every_line_with_text_is_ordered_once() {
+        let text = "one\n\n  \nerror: two\nthree";
+        let ranges = split(text, Part::Line);
+        for kind in OF_RESULTS.iter().chain(&OF_TEXTS) {
+            let mut order = kind.order(Lines::new(text, &ranges, false), &Query::default());
+            order.sort_unstable();
+            assert_eq!(order, [0, 3, 4], "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn kinds_are_recognized_by_their_lines() {
+        let cases = [
+            (
+                "numbered source code",
+                "  9\tfn a() {\n 10\t    b();\n 11\t}\n",
+            ),
+            ("numbered source code", "9:fn a() {\n12-    b();\n13-}\n"),
+            (
+                "diff",
+                "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1,2 +1,2 @@\n-a\n+b\n",
+            ),
+            (
+                "test output",
+                "test a ... ok\n\ntest result: ok. 1 passed; 0 failed\n",
+            ),
+            (
+                "test output",
+                "FAILED tests/a.py\n==== 1 failed, 2 passed in 0.2s ====\n",
+            ),
+            (
+                "test output",
+                "Ran 3 tests in 0.1s\n\nFAILED (failures=1)\n",
+            ),
+            (
+                "compiler output",
+                "main.c:12:5: error: expected ';'\n   12 |     a()\n",
+            ),
+            ("compiler output", "src/a.ts(3,7): error TS2322: Type 'a'\n"),
+            (
+                "search results",
+                "src/a.rs:1:use b;\nsrc/a.rs-2-use c;\nc:/d.rs:3:use d;\n",
+            ),
+            (
+                "source code",
+                "def a():\n    b = 3\n    return b\n\nclass C:\n",
+            ),
+            ("directory listing", "src/a.rs\nsrc/b.rs\nCargo.toml\n"),
+            (
+                "directory listing",
+                "total 8\n-rw-r--r-- 1 root root 9 Nov 19 10:00 a b\n",
+            ),
+            ("table", "NAME    STATUS   AGE\na       Running  3d\n"),
+            (
+                "prose in long lines",
+                &"The lines of prose are long. ".repeat(9),
+            ),
+            (
+                "log",
+                "12:30:01 started\n12:30:02: error: lost connection\n12:30:05 stopped\n",
+            ),
+            ("log", "I looked at it\nand it is good\n"),
+        ];
+        for (name, text) in cases {
+            let ranges = split(text, Part::Line);
+            let is_numbered = super::super::lines::is_numbered(text, &ranges);
+            let kind = Kind::of(Lines::new(text, &ranges, is_numbered), &OF_RESULTS);
+            assert_eq!(kind.name, name, "{text}");
+        }
+    }
+
+    #[test]
+    fn sentences_with_the_most_new_words_per_byte_come_first() {
+        let text =
+            "Potsdam has a palace. Leipzig has a church. Potsdam has a palace and it is old. ";
+        let ranges = split(text, Part::Sentence);
+        let lines = Lines::new(text, &ranges, false);
+        assert_eq!(new(lines, &Query::default()), [0, 1, 2]);
+        let words = super::super::query::Words::of(["Where is a palace? Potsdam!"].into_iter());
+        let query = Query {
+            turn: words.into(),
+            ..Query::default()
+        };
+        assert_eq!(new(lines, &query), [1, 0, 2]);
+    }
+
+    #[test]
+    fn the_lists_of_a_text_are_as_long_as_the_text_at_most_a_few_times() {
+        // Every line is an error, a match and a declaration.
+        let text = "pub error[E1]: name_1 failed: expected left: right:\n".repeat(2_000);
+        let ranges = split(&text, Part::Line);
+        let lines = Lines::new(&text, &ranges, false);
+        let words = super::super::query::Words::of(["name_1"].into_iter());
+        let query = Query {
+            turn: words.into(),
+            ..Query::default()
+        };
+        for kind in OF_RESULTS.iter().chain(&OF_TEXTS) {
+            let lengths = kind
+                .streams
+                .iter()
+                .map(|(_, list)| list(lines, &query).len());
+            let length: usize = lengths.sum();
+            assert!(length <= 8 * ranges.len(), "{kind:?}: {length}");
+        }
+    }
 }

@@ -78,11 +78,6 @@ impl<'t> Lines<'t> {
         self.indices().filter(is).collect()
     }
 
-    /// Returns whether a sampled line has a property.
-    pub(super) fn any(self, is: impl Fn(&str) -> bool) -> bool {
-        self.sample().any(|line| is(self.body(line)))
-    }
-
     /// Returns whether at least this percentage of the sampled lines has a property, blank lines aside.
     pub(super) fn mostly(self, percent: usize, mut is: impl FnMut(&str) -> bool) -> bool {
         let lines = self.sample().filter(|&line| !self.is_blank(line));
@@ -95,8 +90,23 @@ impl<'t> Lines<'t> {
     }
 
     fn sample(self) -> impl Iterator<Item = usize> {
+        let [start, end] = self.sampled();
+        start.chain(end)
+    }
+
+    /// Returns the sampled lines as two texts.
+    pub(super) fn sample_texts(self) -> [&'t str; 2] {
+        self.sampled().map(|lines| {
+            let ranges = &self.ranges[lines];
+            let text = ranges.first().zip(ranges.last());
+            text.map_or("", |(first, last)| &self.text[first.start..last.end])
+        })
+    }
+
+    fn sampled(self) -> [Range<usize>; 2] {
         let end = self.ranges.len();
-        (0..end.min(SAMPLE)).chain(SAMPLE.max(end.saturating_sub(SAMPLE / 2))..end)
+        let start = end.min(SAMPLE);
+        [0..start, start.max(end.saturating_sub(SAMPLE / 2))..end]
     }
 }
 
@@ -108,17 +118,12 @@ pub(super) fn split(text: &str, part: Part) -> Vec<Range<usize>> {
         let mut start = end;
         end += line.len();
         if part == Part::Sentence {
-            let line_start = start;
-            let mut last = ' ';
-            for (at, c) in line.char_indices() {
-                let at = line_start + at;
-                let is_end = c != ' ' && last == ' ' && ends_sentence(&text[start..at]);
-                let is_wide_end = matches!(last, '。' | '！' | '？');
-                if (is_end || is_wide_end) && at - start >= SHORTEST {
+            for at in sentence_starts(line) {
+                let at = end - line.len() + at;
+                if at - start >= SHORTEST {
                     ranges.push(start..at);
                     start = at;
                 }
-                last = c;
             }
         }
         ranges.push(start..end);
@@ -126,9 +131,22 @@ pub(super) fn split(text: &str, part: Part) -> Vec<Range<usize>> {
     ranges
 }
 
-/// Returns whether a text ends with the punctuation of a sentence or a clause, before white space.
-fn ends_sentence(text: &str) -> bool {
-    text.trim_end().ends_with(['.', '!', '?', ':', ';'])
+/// Returns where sentences or clauses start in a line, the first one aside: after punctuation and a space, or after
+/// the wide punctuation of Chinese and Japanese, which has no space after it.
+fn sentence_starts(line: &str) -> impl Iterator<Item = usize> {
+    // What came before: whether the last character beside spaces is punctuation, and whether there was a space.
+    let (mut is_over, mut is_spaced) = (false, false);
+    line.char_indices().filter_map(move |(at, c)| {
+        if c == ' ' {
+            is_spaced = true;
+            return None;
+        }
+        let is_start = is_over && is_spaced;
+        let is_wide = matches!(c, '。' | '！' | '？');
+        is_over = is_wide || matches!(c, '.' | '!' | '?' | ':' | ';');
+        is_spaced = is_wide;
+        is_start.then_some(at)
+    })
 }
 
 /// Returns the number that a line begins with, and the rest of the line, as `cat -n`, editors and `grep -n` write
@@ -150,7 +168,7 @@ pub(super) fn number(line: &str) -> Option<(u64, &str)> {
 /// Returns whether most lines begin with their numbers: these must ascend, as times of day and dates do not.
 pub(super) fn is_numbered(text: &str, ranges: &[Range<usize>]) -> bool {
     let mut last = None;
-    Lines::new(text, ranges, false).mostly(50, |line| {
+    Lines::new(text, ranges, false).mostly(51, |line| {
         let number = number(line).map(|(number, _)| number);
         let ascends = number > last;
         last = last.max(number);

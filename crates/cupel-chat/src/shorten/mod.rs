@@ -23,7 +23,7 @@ use std::borrow::Cow;
 use crate::TokenCounter;
 use document::Document;
 use kinds::Kind;
-pub(crate) use query::{Query, Words, words_of};
+pub(crate) use query::{Query, Words};
 use search::Limit;
 use text::Text;
 

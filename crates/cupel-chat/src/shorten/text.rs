@@ -219,6 +219,9 @@ impl<'t> Text<'t> {
     ///
     /// The order is that of usefulness, because the search takes a prefix of the list.
     fn omitted(&self, kept: &[Range<usize>], limit: Limit<'_>) -> Vec<Range<usize>> {
+        if self.identifiers.is_empty() {
+            return Vec::new();
+        }
         let visible: HashSet<&str> = kept
             .iter()
             .map(|part| &self.content[part.clone()])
@@ -270,13 +273,11 @@ impl<'t> Text<'t> {
         output
     }
 
-    /// Returns whether a gap has no text. Such a gap is not marked.
+    /// Returns whether a gap has no text beside the numbers of lines. Such a gap is not marked.
     fn is_blank(&self, gap: Range<usize>) -> bool {
-        let mut lines = self.content[gap].split('\n');
-        lines.all(|line| {
-            let body = lines::number(line).filter(|_| self.is_numbered);
-            body.map_or(line, |(_, body)| body).trim().is_empty()
-        })
+        let gap = self.content[gap].trim();
+        let number = |line| lines::number(line).is_some_and(|(_, body)| body.trim().is_empty());
+        gap.is_empty() || self.is_numbered && gap.lines().all(number)
     }
 
     /// Returns how much a gap has of the unit.
