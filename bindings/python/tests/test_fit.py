@@ -230,7 +230,7 @@ def test_numbers_of_numpy_are_options() -> None:
 def test_a_fitted_chat_is_a_value_with_a_short_repr() -> None:
     chat = json.loads((ROOT / "examples/agent-session.json").read_text(encoding="utf-8"))
     fitted = cupel.fit(chat, "2k")
-    assert repr(fitted) == "<cupel.Fitted: 10 of 44 messages, 1,474 of 5,869 tokens>"
+    assert repr(fitted) == "<cupel.Fitted: 19 of 44 messages, 1,841 of 5,869 tokens>"
     assert fitted == cupel.fit(chat, "2k") != cupel.fit(chat, "3k")
 
 
@@ -615,5 +615,5 @@ def test_each_fit_is_logged(caplog: pytest.LogCaptureFixture) -> None:
         cupel.fit(SESSION, "2k")
         cupel.Fitter("2k").fit(SESSION)
     assert [(r.name, r.levelname) for r in caplog.records] == [("cupel", "DEBUG")] * 2
-    text = "fit: <cupel.Fitted: 10 of 44 messages, 1,474 of 5,869 tokens>, budget 2000, openai"
+    text = "fit: <cupel.Fitted: 19 of 44 messages, 1,841 of 5,869 tokens>, budget 2000, openai"
     assert caplog.messages[0] == text
