@@ -40,7 +40,7 @@ fn chat_settings() -> String {
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Literal, TypedDict
 
 
@@ -49,16 +49,19 @@ class ChatSettings(TypedDict, total=False):
 ",
     );
     for setting in &CHAT_SETTINGS {
-        let shorten: Vec<String> = cupel::Shorten::NAMES
-            .iter()
-            .map(|name| format!("{name:?}"))
-            .collect();
+        let literal = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
+            format!("Literal[{}]", names.join(", "))
+        };
         let annotation = match (setting.value)(&mut ChatSettings::default()) {
             ChatValue::Switch(_) => "bool".to_owned(),
             ChatValue::Tokens(_) => "int | str".to_owned(),
             ChatValue::Text(_) => "str".to_owned(),
             ChatValue::Messages(_) => "str | int | Iterable[str | int]".to_owned(),
-            ChatValue::Shorten(_) => format!("Literal[{}]", shorten.join(", ")),
+            ChatValue::Shorten(_) => literal(cupel::Shorten::NAMES),
+            ChatValue::Tools(_) => {
+                format!("Mapping[str, {}]", literal(cupel::ToolResults::NAMES))
+            }
         };
         let _ = write!(
             text,

@@ -1,10 +1,11 @@
 //! Keyword arguments as [`Options`]: one row per option in [`ROWS`], those of [`CHAT_SETTINGS`], and the conversions
 //! of values.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cupel::config::{CHAT_SETTINGS, ChatValue, removed};
-use cupel::{ContextKind, Shorten};
+use cupel::{ContextKind, Shorten, ToolResults};
 use cupel_app::{Amount, Argument, Arguments, CounterName, Options};
 use cupel_chat::{BudgetProblem, Shape, parse_budget};
 use pyo3::exceptions::PyTypeError;
@@ -149,6 +150,7 @@ pub(crate) fn read(parameters: &Bound<'_, PyDict>, options: &Bound<'_, PyDict>) 
             ChatValue::Text(value) => *value = Some(string(&given, name)?),
             ChatValue::Messages(value) => *value = pins(&given, name)?,
             ChatValue::Shorten(value) => *value = shorten(&given, name)?,
+            ChatValue::Tools(value) => *value = tool_results(&given, name)?,
         }
     }
     Ok(asked)
@@ -280,11 +282,32 @@ pub(crate) fn counter_name(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Cou
 
 fn shorten(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Shorten> {
     let given = string(value, name)?;
-    Shorten::find(&given).ok_or_else(|| {
-        let names = Shorten::NAMES.join(", ");
-        let message = format!("unknown name `{given}`; expected one of {names}");
-        Fault::new(name, message).into()
-    })
+    Shorten::find(&given).ok_or_else(|| unknown(&given, name, Shorten::NAMES))
+}
+
+/// Reads how the results of tools are treated: a dict of names.
+fn tool_results(
+    value: &Bound<'_, PyAny>,
+    name: &str,
+) -> PyResult<BTreeMap<String, ToolResults>> {
+    let Ok(tools) = value.cast::<PyMapping>() else {
+        return Err(unexpected(value, name, "a dict of tools and names"));
+    };
+    let mut read = BTreeMap::new();
+    for entry in tools.items()?.iter() {
+        let (tool, how): (Bound<'_, PyAny>, Bound<'_, PyAny>) = entry.extract()?;
+        let (tool, given) = (string(&tool, name)?, string(&how, name)?);
+        let how = ToolResults::find(&given).ok_or_else(|| unknown(&given, name, ToolResults::NAMES))?;
+        read.insert(tool, how);
+    }
+    Ok(read)
+}
+
+/// Returns the error of a name that is none of the known ones.
+fn unknown(given: &str, name: &str, known: &[&str]) -> PyErr {
+    let known = known.join(", ");
+    let message = format!("unknown name `{given}`; expected one of {known}");
+    Fault::new(name, message).into()
 }
 
 /// Reads messages: a position, a string such as `0,3-5,role:system`, or an iterable of them.

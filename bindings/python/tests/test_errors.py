@@ -125,6 +125,10 @@ ARGUMENTS: list[tuple[Callable[[], object], str]] = [
     (lambda: cupel.fit(CHAT, 100, max_result="x"), "max_result: invalid number of tokens `x`: "),
     (lambda: cupel.fit(CHAT, 100, max_result=-1), "max_result: invalid number of tokens `-1`: "),
     (lambda: cupel.fit(CHAT, 100, shape="opnai"), "shape: "),
+    (
+        lambda: cupel.fit(CHAT, 100, tool_results={"wait": "nevr"}),
+        "tool_results: unknown name `nevr`; expected one of never, by_path, shorten_first, keep",
+    ),
     (lambda: cupel.explain(PINNED, 100, shorten="old"), "shorten= applies to chats"),
     (lambda: cupel.explain(PINNED, 100, target=200), "target=200 exceeds the budget of 100"),
     (lambda: cupel.explain(PINNED, 100, item=-1), "item: expected a whole number from 0, got -1"),

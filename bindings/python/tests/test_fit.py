@@ -211,6 +211,8 @@ def test_fields_of_langchain_that_are_not_sent_may_hold_anything() -> None:
         ("strict", "False"),
         ("tools", "search"),
         ("budget", 2.5),
+        ("tool_results", "keep"),
+        ("tool_results", {"wait": None}),
     ],
 )
 def test_an_option_of_another_type_is_refused(option: str, value: Any) -> None:
@@ -325,6 +327,25 @@ def test_a_state_that_cannot_be_read_or_written_is_an_error(tmp_path: Path) -> N
     with pytest.raises(cupel.InvalidInputError, match="delete the state to start again") as raised:
         cupel.fit(SESSION, "2k", state=file)
     assert raised.value.file == str(file)
+
+
+def test_the_results_of_single_tools_are_treated_as_asked() -> None:
+    plain = cupel.fit(SESSION, "2k")
+    kept = cupel.fit(SESSION, "2k", tool_results={"run_tests": "keep"})
+    assert kept.messages != plain.messages
+    policy = {"extends": "agent", "chat": {"tool_results": {"run_tests": "keep"}}}
+    by_policy = cupel.fit(SESSION, "2k", policy=policy)
+    assert by_policy.messages == kept.messages
+    # The setting of the call takes the place of that of the policy.
+    assert cupel.fit(SESSION, "2k", policy=policy, tool_results={}).messages == plain.messages
+    with pytest.warns(cupel.CupelWarning, match="tool_results= has no effect for `run_test`"):
+        cupel.fit(SESSION, "2k", tool_results={"run_test": "keep"})
+
+
+def test_a_removed_option_says_what_to_use() -> None:
+    options: dict[str, Any] = {"step": 500}
+    with pytest.raises(TypeError, match="'step': it was removed; use replay"):
+        cupel.fit(SESSION, "2k", **options)
 
 
 def test_an_unknown_option_is_a_type_error() -> None:

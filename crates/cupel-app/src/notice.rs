@@ -24,6 +24,13 @@ pub enum Notice {
     },
     /// The format has no breakpoints of a prompt cache.
     NoBreakpoints(Shape),
+    /// A setting names tools that no message calls.
+    UnusedTools {
+        /// The names.
+        tools: Vec<String>,
+        /// A tool with a similar name to the first of them.
+        near: Option<String>,
+    },
     /// Without a policy, many budgets of a chat have another one than a single budget has.
     BudgetsPolicy,
     /// No candidate has a kind that a slot or a quota names.
@@ -83,6 +90,17 @@ impl Notice {
                     "{} has no effect: the format {shape} has no breakpoints; {} have",
                     dialect.argument(Argument::Chat("cache_breakpoints")),
                     with.join(" and ")
+                )
+            }
+            Self::UnusedTools { tools, near } => {
+                let hint = near
+                    .as_ref()
+                    .map_or_else(String::new, |name| format!("; did you mean `{name}`?"));
+                let them = if tools.len() > 1 { "them" } else { "it" };
+                format!(
+                    "{} has no effect for `{}`: no message calls {them}{hint}",
+                    dialect.argument(Argument::Chat("tool_results")),
+                    tools.join("`, `")
                 )
             }
             Self::BudgetsPolicy => {

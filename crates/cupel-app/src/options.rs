@@ -133,6 +133,7 @@ fn is_off(value: &ChatValue<'_>) -> bool {
         ChatValue::Switch(value) => !**value,
         ChatValue::Text(value) => value.as_ref().is_none_or(String::is_empty),
         ChatValue::Shorten(value) => **value == Shorten::Off,
+        ChatValue::Tools(value) => value.is_empty(),
         _ => false,
     }
 }

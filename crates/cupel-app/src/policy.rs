@@ -1,8 +1,10 @@
 //! [`NamedPolicy`]: a policy and the name that answers show.
 
-use cupel::Policy;
-use cupel::config::{PolicyConfig, Preset, preset, presets};
-use cupel_chat::{Shape, default_policy, single_policy};
+use std::collections::BTreeSet;
+
+use cupel::config::{PolicyConfig, Preset, nearest_name, preset, presets};
+use cupel::{Policy, ToolResults};
+use cupel_chat::{Chat, Message, default_policy, single_policy};
 
 use crate::error::{Error, Fault};
 use crate::notice::Notice;
@@ -80,12 +82,33 @@ impl NamedPolicy {
         Self::of_config(config.name.as_deref().unwrap_or("of the request"), config)
     }
 
-    /// Returns notices about what has no effect on a chat of a format, or not the one that is meant.
-    pub(crate) fn unsuited_to(&self, shape: Shape) -> impl Iterator<Item = Notice> {
+    /// Returns notices about what has no effect on a chat, or not the one that is meant.
+    pub(crate) fn unsuited_to(&self, chat: &Chat) -> impl Iterator<Item = Notice> {
+        let shape = chat.shape();
         let sets_breakpoints = self.policy.chat().cache_breakpoints;
         let no_breakpoints = sets_breakpoints && !shape.has_cache_breakpoints();
         let no_breakpoints = no_breakpoints.then_some(Notice::NoBreakpoints(shape));
-        self.preset_for_items().into_iter().chain(no_breakpoints)
+        let notices = self.preset_for_items().into_iter().chain(no_breakpoints);
+        notices.chain(self.unused_tools(chat))
+    }
+
+    /// Returns a notice if settings name tools that no message calls. A chat without calls may still get them.
+    fn unused_tools(&self, chat: &Chat) -> Option<Notice> {
+        let settings = &self.policy.chat().tool_results;
+        if settings.is_empty() {
+            return None;
+        }
+        let calls = chat.messages().flat_map(Message::calls);
+        let called: BTreeSet<&str> = calls.map(|call| call.name).collect();
+        let is_called = |name: &&String| called.iter().any(|tool| ToolResults::is_for(name, tool));
+        let unused = settings.keys().filter(|name| !is_called(name));
+        let tools: Vec<String> = unused.cloned().collect();
+        let first = tools.first().filter(|_| !called.is_empty())?;
+        let near = nearest_name(first, called.iter().copied());
+        Some(Notice::UnusedTools {
+            near: near.map(str::to_owned),
+            tools,
+        })
     }
 
     /// Returns a notice if this is a preset for items.

@@ -233,7 +233,7 @@ impl PreparedSession {
         let query = options.query.as_deref();
         let mut notices: Vec<Notice> = unread_query(query, [&policy]).into_iter().collect();
         let policy = policy.with_query(query, true)?;
-        notices.extend(policy.unsuited_to(chat.shape()));
+        notices.extend(policy.unsuited_to(&chat));
         let counter = options.counter.counter(model, Some(chat.shape()))?;
         let setting = Setting {
             budget: budget.budget,
@@ -394,7 +394,7 @@ impl Prepared {
         };
         let RunBudget { budget, origin } = budget;
         let mut notices = unused_kinds(&candidates, &budget, &policy.policy, "message");
-        notices.extend(policy.unsuited_to(chat.shape()));
+        notices.extend(policy.unsuited_to(&chat));
         notices.extend(unread);
         if scope == Scope::AnyBudget && options.policy.is_none() {
             notices.push(Notice::BudgetsPolicy);
@@ -798,7 +798,7 @@ impl Prepared {
             (Some(reason), None) => reason.phrase(),
             (Some(reason @ InclusionReason::Shortened { .. }), kept) => {
                 let newer = self.superseded_by(index);
-                let newer = newer.map(|newer| format!("superseded by {newer}"));
+                let newer = newer.map(|newer| format!("superseded by #{newer}"));
                 let words = [Some(reason.phrase()), newer, kept.map(str::to_owned)];
                 words.into_iter().flatten().collect::<Vec<_>>().join("; ")
             }

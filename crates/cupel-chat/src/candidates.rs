@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use cupel::{
     ChatSettings, ContextBudget, ContextItem, ContextItemBuilder, ContextView, CupelError,
-    LadderSlice, LadderStep, Policy, Retention, Shorten, total_tokens,
+    LadderSlice, LadderStep, Policy, Retention, Shorten, ToolResults, total_tokens,
 };
 
 use crate::chat::Chat;
@@ -31,6 +31,7 @@ use crate::marker::Markers;
 use crate::marks::{BOUND, LAST_USER_TURN, Landmarks, Mark, THINKING, is_task};
 use crate::message::{ParsedMessage, Required, Role};
 use crate::replay::{Cuts, History};
+use crate::superseded::Treatments;
 use crate::tokens::TokenCounter;
 use crate::views::{MessageShortener, Replacement};
 
@@ -270,8 +271,10 @@ impl Chat {
             Some(_) if self.shape.is_chat() => landmarks.all(),
             _ => vec![None; self.len()],
         };
-        let mut bases = self.limited_results(settings, &marks, &candidates, counter)?;
-        let repeated = self.repeated_results();
+        let treatments = self.treatments(settings);
+        let mut bases =
+            self.limited_results(settings, &marks, &treatments, &candidates, counter)?;
+        let repeated = self.repeated_results(&treatments);
         if let Some(ladder) = candidates.ladder.take() {
             candidates.markers = Markers::of(settings);
             let tokens = self.marker_tokens(&candidates.markers, gaps_of(policy), &pins, counter);
@@ -285,6 +288,7 @@ impl Chat {
                     settings,
                     pins: &pins,
                     repeated: &repeated,
+                    treatments: &treatments,
                     forms: bases,
                 };
                 let state = history.replay(budget, counter)?;
@@ -308,7 +312,7 @@ impl Chat {
             }
         }
         if candidates.ladder.is_some() {
-            candidates.mark(self, &marks, &landmarks)?;
+            candidates.mark(self, &marks, &treatments, &landmarks)?;
         }
         candidates.kept_because = self.kept_because(&marks, &candidates, &settings.pin)?;
         let mut newest: HashMap<&str, usize> = HashMap::new();
@@ -348,6 +352,7 @@ impl Chat {
         &self,
         settings: &ChatSettings,
         marks: &[Option<Mark>],
+        treatments: &Treatments,
         candidates: &Candidates,
         counter: &dyn TokenCounter,
     ) -> Result<Vec<Option<Base>>, FitError> {
@@ -356,7 +361,8 @@ impl Chat {
             return Ok(bases);
         };
         for (index, mark) in marks.iter().enumerate() {
-            if !self.has_result(index) {
+            // What is said of one tool comes before what is said of all.
+            if !self.has_result(index) || treatments.of(index) == Some(ToolResults::Keep) {
                 continue;
             }
             let original = &candidates.originals[index];
@@ -469,6 +475,7 @@ impl Candidates {
         &mut self,
         chat: &Chat,
         marks: &[Option<Mark>],
+        treatments: &Treatments,
         landmarks: &Landmarks<'_>,
     ) -> Result<(), FitError> {
         if !chat.shape.is_chat() {
@@ -479,14 +486,22 @@ impl Candidates {
         let always = chat.always_kept();
         for (index, (mark, turn)) in marks.iter().zip(turns).enumerate() {
             let is_pinned = always.contains(&index);
-            if mark.is_none() && turn.is_none() && self.items[index].pinned() == is_pinned {
+            let treatment = treatments.of(index);
+            let is_plain = mark.is_none() && turn.is_none() && treatment.is_none();
+            if is_plain && self.items[index].pinned() == is_pinned {
                 continue;
             }
+            let retention = match (mark, treatment) {
+                (None, Some(ToolResults::Keep)) => Retention::Late,
+                (None, _) => Retention::Droppable,
+                // It is not dropped, and what is kept is not shortened either.
+                (Some((Retention::Kept, _)), Some(ToolResults::Keep)) => Retention::Mandatory,
+                (Some((retention, _)), _) => *retention,
+            };
             self.edit(index, |item| {
                 item.pinned(is_pinned).mark(|marks| {
-                    if let Some((retention, _)) = mark {
-                        marks.retention = *retention;
-                    }
+                    marks.retention = retention;
+                    marks.shorten_first = treatment == Some(ToolResults::ShortenFirst);
                     // Takes precedence over the group of a call and its results.
                     marks.group = turn.map(|turn| format!("turn {turn}"));
                 })
@@ -539,8 +554,8 @@ impl Candidates {
                 let is_answer = last == Some(index + 1) && !chat.has_result(index);
                 is_open[index].then(|| ViewOffer {
                     shortener: chat.shortener(index, full, is_task(marks[index]), counter),
-                    is_mandatory: marks[index]
-                        .is_some_and(|(retention, _)| retention == Retention::Mandatory),
+                    is_spared: matches!(item.retention(), Retention::Late | Retention::Mandatory),
+                    is_first: item.shorten_first(),
                     is_kept: is_kept[index],
                     tokens: item.tokens(),
                     level: base.map_or(item.tokens(), |base| base.replacement.level),
@@ -560,9 +575,16 @@ impl Candidates {
                 LadderStep::Supersede { levels } => (None, false, levels),
                 _ => continue,
             };
-            for &level in levels {
+            // As the ladder does: what is marked to be shortened first goes through all levels before the rest.
+            let has_first = kind.is_some() && !mandatory;
+            let passes: &[bool] = if has_first { &[true, false] } else { &[false] };
+            let passes = passes
+                .iter()
+                .flat_map(|first| levels.iter().map(move |it| (*first, *it)));
+            for (first, level) in passes {
                 for (index, offer) in offers.iter_mut().enumerate() {
-                    let Some(offer) = offer.as_mut().filter(|it| it.is_meant(mandatory)) else {
+                    let offer = offer.as_mut().filter(|it| it.is_meant(mandatory));
+                    let Some(offer) = offer.filter(|it| (has_first && it.is_first) == first) else {
                         continue;
                     };
                     let is_listed = match kind {
@@ -622,7 +644,7 @@ impl Candidates {
     /// marked one.
     pub(crate) fn never_dropped(&self) -> Vec<bool> {
         let messages = &self.items[..self.originals.len()];
-        let is_marked = |item: &ContextItem| item.retention() > Retention::Droppable;
+        let is_marked = |item: &ContextItem| item.retention() >= Retention::Kept;
         let marked = messages.iter().filter(|item| is_marked(item));
         let marked: BTreeSet<&str> = marked.filter_map(ContextItem::group).collect();
         let is_kept = |item: &ContextItem| {
@@ -654,7 +676,9 @@ impl Candidates {
 /// A message that the ladder may shorten, with the views that were made so far.
 struct ViewOffer<'c> {
     shortener: MessageShortener<'c>,
-    is_mandatory: bool,
+    /// Whether steps for mandatory messages shorten it only.
+    is_spared: bool,
+    is_first: bool,
     is_kept: bool,
     /// The tokens of the last view, or of the message without views.
     tokens: i64,
@@ -673,7 +697,7 @@ impl ViewOffer<'_> {
         if mandatory {
             self.is_kept
         } else {
-            !self.is_mandatory
+            !self.is_spared
         }
     }
 

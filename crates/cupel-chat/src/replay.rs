@@ -24,7 +24,7 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use cupel::{ChatSettings, ContextBudget, Retention, Shorten, total_tokens};
+use cupel::{ChatSettings, ContextBudget, Retention, Shorten, ToolResults, total_tokens};
 
 use crate::candidates::{Base, Candidates};
 use crate::chat::Chat;
@@ -32,6 +32,7 @@ use crate::fit::FitError;
 use crate::gaps::Gaps;
 use crate::groups::Groups;
 use crate::marks::{Landmarks, Mark};
+use crate::superseded::Treatments;
 use crate::tokens::TokenCounter;
 use crate::views::{MessageShortener, Replacement};
 
@@ -94,6 +95,7 @@ pub(crate) struct History<'c> {
     pub(crate) pins: &'c BTreeSet<usize>,
     /// The results of calls that occur several times, with the calls.
     pub(crate) repeated: &'c [(usize, String)],
+    pub(crate) treatments: &'c Treatments,
     /// The forms that the limit for tool results makes.
     pub(crate) forms: Vec<Option<Base>>,
 }
@@ -371,6 +373,9 @@ impl<'c> Replay<'c> {
                 self.cap(index, SUPERSEDED_LEVEL);
             }
             let results: Vec<usize> = old().filter(|&it| chat.has_result(it)).collect();
+            let is_first = |it: &usize| self.is_treated(*it, ToolResults::ShortenFirst);
+            let first: Vec<usize> = results.iter().copied().filter(is_first).collect();
+            self.cap_until(for_results, &first, &RESULT_LEVELS);
             self.cap_until(for_results, &results, &RESULT_LEVELS);
             let is_text =
                 |index: &usize| chat.messages[*index].is_from_model() && !chat.has_result(*index);
@@ -385,10 +390,11 @@ impl<'c> Replay<'c> {
         }
         let units = plan.units;
         self.drop_until(for_drops, &plan.first, &units, end);
-        // If that is not enough, also drops the newest calls of tools, then the newest user turns, down to the same
-        // mark, so that the next request needs no cut.
+        // If that is not enough, also drops the newest calls of tools, then what the policy keeps, then the newest user
+        // turns, down to the same mark, so that the next request needs no cut.
         if self.total() > self.budget {
             self.drop_until(for_drops, &plan.calls, &units, end);
+            self.drop_until(for_drops, &plan.keep, &units, end);
             self.drop_until(for_drops, &plan.users, &units, end);
         }
         let total = self.total();
@@ -400,6 +406,11 @@ impl<'c> Replay<'c> {
                 tokens_after: total,
             });
         }
+    }
+
+    /// Returns whether the policy treats the results of a message in a way of its own.
+    fn is_treated(&self, index: usize, treatment: ToolResults) -> bool {
+        self.history.treatments.of(index) == Some(treatment)
     }
 
     /// Shortens the results of the newest step for this request alone: the next one makes its cuts from the forms
@@ -570,10 +581,11 @@ struct Plan<'c> {
     units: Units<'c>,
     /// The messages that may be shortened: not mandatory, not in the head, not dropped.
     old: Vec<usize>,
-    /// The units that are dropped first, then those with the newest call of a tool, then those with one of the newest
-    /// user turns, each oldest first.
+    /// The units that are dropped first, then those with the newest call of a tool, then those with a result that the
+    /// policy keeps, then those with one of the newest user turns, each oldest first.
     first: Vec<usize>,
     calls: Vec<usize>,
+    keep: Vec<usize>,
     users: Vec<usize>,
     /// The answer that the last user turn replies to.
     answer: Option<usize>,
@@ -591,10 +603,13 @@ impl<'c> Plan<'c> {
         let head = head(replay, &units, end, level);
         let live = || replay.seen.live.iter().copied();
         let in_head = live().filter(|&index| units.of(index) < head);
-        let head_results = in_head.filter(|&index| chat.has_result(index)).collect();
+        let is_kept = |index: usize| replay.is_treated(index, ToolResults::Keep);
+        let head_results = in_head.filter(|&index| chat.has_result(index) && !is_kept(index));
+        let head_results = head_results.collect();
         let is_mandatory = |index| matches!(marks.get(&index), Some((Retention::Mandatory, _)));
         let old = live().filter(|&index| {
-            units.of(index) >= head && !is_mandatory(index) && !replay.is_outside[index]
+            let is_spared = is_mandatory(index) || is_kept(index);
+            units.of(index) >= head && !is_spared && !replay.is_outside[index]
         });
         let answer = last.and_then(|last| (0..last).rfind(|&index| chat.is_answer(index)));
         let is_free = |&index: &usize| {
@@ -604,7 +619,7 @@ impl<'c> Plan<'c> {
         };
         let calls: HashSet<usize> = replay.seen.calls.values().copied().collect();
         let newest_users = newest_users(replay);
-        let (mut first, mut with_calls, mut with_users) = (Vec::new(), Vec::new(), Vec::new());
+        let [mut first, mut with_calls, mut keep, mut with_users] = [const { Vec::new() }; 4];
         for unit in live().filter(|&index| index >= head && units.of(index) == index) {
             let members = units.members(unit);
             if !members.iter().all(is_free) {
@@ -612,6 +627,8 @@ impl<'c> Plan<'c> {
             }
             if members.iter().any(|index| newest_users.contains(index)) {
                 with_users.push(unit);
+            } else if members.iter().any(|&index| is_kept(index)) {
+                keep.push(unit);
             } else if members.iter().any(|index| calls.contains(index)) {
                 with_calls.push(unit);
             } else {
@@ -622,6 +639,7 @@ impl<'c> Plan<'c> {
             old: old.collect(),
             first,
             calls: with_calls,
+            keep,
             users: with_users,
             answer,
             head_results,
@@ -648,7 +666,8 @@ fn head(replay: &mut Replay<'_>, units: &Units<'_>, end: usize, level: i64) -> u
                 continue;
             }
             let full = replay.history.candidates.originals[index].tokens();
-            let shorter = replay.chat.has_result(index) && full > level;
+            let is_kept = replay.is_treated(index, ToolResults::Keep);
+            let shorter = replay.chat.has_result(index) && full > level && !is_kept;
             let shorter = shorter.then(|| replay.shortened(index, level)).flatten();
             let tokens = shorter.map_or(full, |it| it.tokens.min(full));
             if replay.chat.messages[index].is_user_turn() {

@@ -8,7 +8,7 @@ use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 
 use crate::agents::{agent_loop, budget, chat_of, conversation, newest_call, steps};
-use crate::generated::{SHAPES, document, render, with};
+use crate::generated::{SHAPES, document, render, tool_results, with};
 use crate::valid;
 
 fn policy() -> Policy {
@@ -141,9 +141,10 @@ fn a_state_changes_no_window_in_any_order_of_requests_in_any_process() {
     };
     let limited = with(&policy(), |it| it.max_result = Some(60));
     let run = |steps: &[crate::generated::Step], turns: &[Turn]| {
-        let cases = SHAPES
-            .into_iter()
-            .flat_map(|it| [(it, policy()), (it, limited.clone())]);
+        let cases = SHAPES.into_iter().flat_map(|it| {
+            let limited = limited.clone();
+            [(it, policy()), (it, limited), (it, tool_results(&policy()))]
+        });
         for (shape, policy) in cases {
             let histories = histories(shape, steps);
             let mut fitter = Fitter::new(policy.clone());
@@ -394,6 +395,7 @@ fn windows_are_valid_and_keep_what_the_next_answer_needs_in_every_format() {
         with(&policy(), |it| it.shorten = Shorten::Off),
         with(&policy(), |it| it.keep_task = false),
         with(&policy(), |it| it.max_result = Some(60)),
+        tool_results(&policy()),
         marked,
     ];
     TestRunner::new(config)

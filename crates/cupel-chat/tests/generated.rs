@@ -2,7 +2,7 @@
 
 use cupel::{
     ChatSettings, ChronologicalPlacer, ContextBudget, GreedySlice, KnapsackSlice, Policy,
-    RecencyScorer, Shorten,
+    RecencyScorer, Shorten, ToolResults,
 };
 use cupel_chat::{
     Chat, Encoding, FitError, Heuristic, Shape, TokenCounter, newest_policy, single_policy,
@@ -143,6 +143,24 @@ fn message(shape: Shape, role: &str, text: &str) -> Value {
     }
 }
 
+/// Returns the tool of a call with these arguments: the settings of [`tool_results`] name some.
+pub(crate) fn tool(arguments: &str) -> &'static str {
+    const TOOLS: [&str; 6] = ["f", "g", "wait", "read_page", "log", "todo"];
+    TOOLS[arguments.len() % TOOLS.len()]
+}
+
+/// Returns a policy that treats the results of some tools in each way.
+pub(crate) fn tool_results(policy: &Policy) -> Policy {
+    let settings = [
+        ("wait", ToolResults::Never),
+        ("read_*", ToolResults::ByPath),
+        ("log", ToolResults::ShortenFirst),
+        ("todo", ToolResults::Keep),
+    ];
+    let settings = settings.map(|(tool, how)| (tool.to_owned(), how));
+    with(policy, |chat| chat.tool_results = settings.into())
+}
+
 fn calls_of(
     shape: Shape,
     calls: &[(String, String)],
@@ -153,14 +171,14 @@ fn calls_of(
     match shape {
         Shape::OpenAi => {
             let calls: Vec<Value> = calls
-                .map(|(index, (arguments, _))| json!({"id": id(index), "type": "function", "function": {"name": "f", "arguments": arguments}}))
+                .map(|(index, (arguments, _))| json!({"id": id(index), "type": "function", "function": {"name": tool(arguments), "arguments": arguments}}))
                 .collect();
             vec![json!({"role": "assistant", "content": null, "tool_calls": calls})]
         }
         Shape::Responses => {
             let thought = think.then(|| json!({"type": "reasoning", "id": "rs", "summary": [{"type": "summary_text", "text": "hm"}]}));
             let calls = calls.map(|(index, (arguments, _))| {
-                json!({"type": "function_call", "call_id": id(index), "name": "f", "arguments": arguments})
+                json!({"type": "function_call", "call_id": id(index), "name": tool(arguments), "arguments": arguments})
             });
             thought.into_iter().chain(calls).collect()
         }
@@ -168,14 +186,14 @@ fn calls_of(
             let thought =
                 think.then(|| json!({"type": "thinking", "thinking": "hm", "signature": "x"}));
             let calls = calls.map(|(index, (arguments, _))| {
-                json!({"type": "tool_use", "id": id(index), "name": "f", "input": {"a": arguments}})
+                json!({"type": "tool_use", "id": id(index), "name": tool(arguments), "input": {"a": arguments}})
             });
             let content: Vec<Value> = thought.into_iter().chain(calls).collect();
             vec![json!({"role": "assistant", "content": content})]
         }
         _ => {
             let calls: Vec<Value> = calls
-                .map(|(index, (arguments, _))| json!({"id": id(index), "name": "f", "args": {"a": arguments}, "type": "tool_call"}))
+                .map(|(index, (arguments, _))| json!({"id": id(index), "name": tool(arguments), "args": {"a": arguments}, "type": "tool_call"}))
                 .collect();
             vec![json!({"type": "ai", "data": {"content": "", "tool_calls": calls}})]
         }
@@ -451,6 +469,7 @@ pub(crate) fn policies() -> Vec<Policy> {
         with(&default, |chat| chat.keep_task = false),
         with(&default, |chat| chat.shorten = Shorten::Old),
         with(&default, |chat| chat.pin = vec!["0".to_owned()]),
+        tool_results(&default),
         strict(&default),
         default,
     ];

@@ -3,7 +3,7 @@
 use cupel_chat::Shape;
 use serde_json::{Value, json};
 
-use crate::generated::Step;
+use crate::generated::{Step, tool};
 
 /// Renders a session in a format with a file in `validators/`. Roles alternate where the provider asks
 /// for it.
@@ -155,7 +155,7 @@ impl Messages {
             Shape::Bedrock => self.bedrock_tools(tools),
             Shape::ShareGpt => {
                 for index in indices {
-                    let call = json!({"name": "f", "arguments": {"a": arguments(index)}});
+                    let call = json!({"name": tool(arguments(index)), "arguments": {"a": arguments(index)}});
                     self.push(
                         true,
                         json!({"from": "function_call", "value": call.to_string()}),
@@ -180,7 +180,7 @@ impl Messages {
             }
             Shape::Vercel => {
                 let calls: Vec<Value> = indices
-                    .map(|index| json!({"type": "tool-call", "toolCallId": tools.id(index), "toolName": "f", "input": {"a": arguments(index)}}))
+                    .map(|index| json!({"type": "tool-call", "toolCallId": tools.id(index), "toolName": tool(arguments(index)), "input": {"a": arguments(index)}}))
                     .collect();
                 self.push(true, json!({"role": "assistant", "content": calls}));
                 for &index in &tools.order {
@@ -188,7 +188,7 @@ impl Messages {
                         0 => json!({"type": "text", "value": tools.calls[index].1}),
                         _ => json!({"type": "json", "value": tools.result(index)}),
                     };
-                    let part = json!({"type": "tool-result", "toolCallId": tools.id(index), "toolName": "f", "output": output});
+                    let part = json!({"type": "tool-result", "toolCallId": tools.id(index), "toolName": tool(arguments(index)), "output": output});
                     self.push(false, json!({"role": "tool", "content": [part]}));
                 }
             }
@@ -212,7 +212,7 @@ impl Messages {
             }
             _ => {
                 let calls: Vec<Value> = indices
-                    .map(|index| json!({"id": tools.id(index), "type": "function", "function": {"name": "f", "arguments": arguments(index)}}))
+                    .map(|index| json!({"id": tools.id(index), "type": "function", "function": {"name": tool(arguments(index)), "arguments": arguments(index)}}))
                     .collect();
                 self.push(
                     true,
@@ -238,7 +238,7 @@ impl Messages {
         };
         let mut calls: Vec<Value> = indices
             .map(|index| {
-                let call = json!({"name": "f", "args": {"a": arguments(index)}});
+                let call = json!({"name": tool(arguments(index)), "args": {"a": arguments(index)}});
                 json!({"functionCall": with_id(call, index)})
             })
             .collect();
@@ -248,7 +248,7 @@ impl Messages {
         }
         self.push(true, json!({"role": "model", "parts": calls}));
         let results = tools.order.iter().map(|&index| {
-            let response = json!({"name": "f", "response": tools.result(index)});
+            let response = json!({"name": tool(arguments(index)), "response": tools.result(index)});
             json!({"functionResponse": with_id(response, index)})
         });
         let mut results: Vec<Value> = results.collect();
@@ -262,7 +262,7 @@ impl Messages {
         let indices = 0..tools.calls.len();
         let arguments = |index: usize| tools.calls[index].0.as_str();
         let mut calls: Vec<Value> = indices
-            .map(|index| json!({"toolUse": {"toolUseId": tools.id(index), "name": "f", "input": {"a": arguments(index)}}}))
+            .map(|index| json!({"toolUse": {"toolUseId": tools.id(index), "name": tool(arguments(index)), "input": {"a": arguments(index)}}}))
             .collect();
         if tools.think {
             let text = json!({"text": "hm", "signature": "s"});

@@ -23,6 +23,7 @@ mod sessions;
 mod shapes;
 mod sweeps;
 mod tau_bench;
+mod tool_results;
 mod valid;
 mod validators;
 mod windows;

@@ -2,9 +2,9 @@
 
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
-use cupel::Shorten;
 use cupel::config::registry::{Literal, Need};
 use cupel::config::{CHAT_SETTINGS, ChatSetting, ChatValue};
+use cupel::{Shorten, ToolResults};
 use cupel_app::ChatOptions;
 
 use crate::budget::tokens;
@@ -21,6 +21,19 @@ pub(crate) fn at_least_one(text: &str) -> Result<i64, String> {
         0 => Err("expected at least 1 token".to_owned()),
         tokens => Ok(tokens),
     }
+}
+
+/// Parses how the results of a tool are treated, such as `todo_write=keep`.
+fn tool_results(text: &str) -> Result<(String, ToolResults), String> {
+    let names = ToolResults::NAMES.join(", ");
+    let Some((tool, how)) = text.rsplit_once('=') else {
+        return Err(format!(
+            "write a tool and one of {names}, such as todo_write=keep"
+        ));
+    };
+    let found = ToolResults::find(how.trim());
+    let how = found.ok_or_else(|| format!("unknown name `{how}`; expected one of {names}"))?;
+    Ok((tool.trim().to_owned(), how))
 }
 
 /// Returns the name of an option: `max-result`.
@@ -61,6 +74,11 @@ fn options(setting: &ChatSetting) -> impl Iterator<Item = Arg> {
             .value_name("WHICH")
             .value_parser(PossibleValuesParser::new(Shorten::NAMES))
             .hide_possible_values(true),
+        ChatValue::Tools(_) => option
+            .value_name("TOOL=HOW")
+            .value_delimiter(',')
+            .action(ArgAction::Append)
+            .value_parser(tool_results),
     };
     let off = opposite(setting).map(|off| {
         let help = format!("Turn off --{}", name(setting));
@@ -117,6 +135,10 @@ impl FromArgMatches for TrimmingArgs {
                 ChatValue::Shorten(value) => {
                     let name = matches.get_one::<String>(&id).map_or("", String::as_str);
                     *value = Shorten::find(name).unwrap_or_default();
+                }
+                ChatValue::Tools(value) => {
+                    let given = matches.get_many(&id).unwrap_or_default();
+                    *value = given.cloned().collect();
                 }
             }
         }

@@ -15,7 +15,8 @@ const REQUEST: &str = r#"{"items": [{"content": "one", "tokens": 6}, {"content":
  "budget": {"max_tokens": 50, "output_reserve": 10}, "policy": "rag"}"#;
 const TOML: &str = "policy = \"rag\"\nitems = [{content = \"one\", tokens = 6}, {content = \"two\", tokens = 7}]\n[budget]\nmax_tokens = 50\noutput_reserve = 10\n";
 const YAML: &str = "items:\n- {content: one, tokens: 6}\n- {content: two, tokens: 7}\nbudget: {max_tokens: 50, output_reserve: 10}\npolicy: rag\n";
-const UNCOUNTED: &str = r#"[{"content": "one", "kind": "Document"}, {"content": "two", "tokens": 7}]"#;
+const UNCOUNTED: &str =
+    r#"[{"content": "one", "kind": "Document"}, {"content": "two", "tokens": 7}]"#;
 
 /// An input and the task it stands for.
 struct Expected {

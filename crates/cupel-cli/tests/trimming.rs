@@ -246,8 +246,8 @@ fn a_session_says_what_is_older_than_its_cut() {
         "{first:?}"
     );
     let next = fit(301);
-    // The next window has the same cut.
-    assert_eq!(next, first);
+    let reason = "older than the cut: 38-";
+    assert!(next.len() == 1 && next[0].contains(reason), "{next:?}");
 }
 
 #[test]
@@ -336,6 +336,23 @@ fn a_summary_over_the_limit_is_cut() {
 }
 
 #[test]
+fn a_setting_for_a_tool_that_no_message_calls_is_a_notice() {
+    let sandbox = Sandbox::new();
+    let file = example("agent-session.json");
+    let fit = |tools: &'static str| {
+        let ran = sandbox.run(&["fit", &file, "--budget", "2k", "--tool-results", tools]);
+        (ran.ok().to_owned(), ran.err)
+    };
+    let (kept, err) = fit("run_tests=keep,git_*=never");
+    assert!(!err.contains("has no effect"), "{err}");
+    let (plain, err) = fit("run_test=keep,wait=never");
+    let words: Vec<&str> = err.split_whitespace().collect();
+    let notice = "--tool-results has no effect for `run_test`, `wait`: no message calls them; did you mean `run_tests`?";
+    assert!(words.join(" ").contains(notice), "{err}");
+    assert_ne!(kept, plain);
+}
+
+#[test]
 fn errors_name_the_fix() {
     let file = example("agent-session.json");
     let items = example("items.json");
@@ -345,6 +362,9 @@ fn errors_name_the_fix() {
         (&file, &["--pin", "role:robot"]),
         (&file, &["--max-result", "0"]),
         (&file, &["--shorten", "none"]),
+        (&file, &["--tool-results", "keep"]),
+        (&file, &["--tool-results", "todo_write=keeps"]),
+        (&file, &["--policy", "newest", "--tool-results", "a=keep"]),
         (&file, &["--step", "500"]),
         (&file, &["--policy", "session"]),
         (&file, &["--policy", "newest", "--shorten", "old"]),

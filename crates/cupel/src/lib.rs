@@ -121,6 +121,7 @@ pub use model::{
 };
 pub use pipeline::{
     ChatSettings, Decision, Decisions, Pipeline, PipelineBuilder, Policy, PolicyBuilder, Shorten,
+    ToolResults,
 };
 pub use placer::{ChronologicalPlacer, PlacementRule, Placer, UShapedPlacer, WindowEnd};
 #[cfg(feature = "embeddings")]

@@ -282,6 +282,40 @@ fn groups_are_dropped_whole_by_the_rank_of_their_best_member() {
 }
 
 #[test]
+fn marks_say_what_is_shortened_first_and_dropped_last() {
+    let result = || result(100, &[(50, 50), (20, 20)]);
+    let items = [
+        result().build().unwrap(),
+        result()
+            .mark(|marks| marks.shorten_first = true)
+            .build()
+            .unwrap(),
+        result()
+            .mark(|marks| marks.retention = Retention::Late)
+            .build()
+            .unwrap(),
+    ];
+    let slicer = LadderSlice::new(vec![
+        LadderStep::shorten(tool(), [50, 20]),
+        LadderStep::Drop,
+    ]);
+    check(
+        &slicer,
+        &items,
+        &[
+            (299, &[Some(100), Some(50), Some(100)]),
+            (249, &[Some(100), Some(20), Some(100)]),
+            (219, &[Some(50), Some(20), Some(100)]),
+            (169, &[Some(20), Some(20), Some(100)]),
+            // The last is the lowest, and dropped last.
+            (139, &[Some(20), None, Some(100)]),
+            (119, &[None, None, Some(100)]),
+            (99, &[None; 3]),
+        ],
+    );
+}
+
+#[test]
 fn a_gradual_ladder_shortens_the_lowest_first_and_no_more_than_it_must() {
     let items: Vec<ContextItem> = (0..3)
         .map(|_| result(100, &[(50, 50), (20, 20)]).build().unwrap())
@@ -390,8 +424,10 @@ mod oracle {
     /// For each rank: `None` if it is dropped, else its view or the item in full.
     pub(super) type State = Vec<Option<Option<usize>>>;
 
-    pub(super) fn is_mandatory(items: &[ScoredItem], rank: usize) -> bool {
-        items[rank].item.metadata().contains_key("cupel:mandatory")
+    /// Steps for candidates that are not mandatory leave it as it is.
+    fn is_spared(items: &[ScoredItem], rank: usize) -> bool {
+        let marks = items[rank].item.metadata();
+        marks.contains_key("cupel:mandatory") || marks.contains_key("cupel:late")
     }
 
     /// One of its group is mandatory, or marked to be kept.
@@ -462,45 +498,59 @@ mod oracle {
                     mandatory,
                     levels,
                 } => {
-                    for &level in levels {
-                        let meant = (0..items.len()).filter(|&rank| {
-                            let is_meant = if *mandatory {
-                                is_kept(items, rank)
-                            } else {
-                                !is_mandatory(items, rank)
-                            };
-                            items[rank].item.kind() == kind && is_meant
-                        });
-                        let mut meant: Vec<usize> = meant.collect();
-                        let mut state = states.last().unwrap().clone();
-                        let before = state.clone();
-                        meant.sort_by_key(|&rank| -tokens_of(items, &before, rank));
-                        if !*mandatory {
-                            meant.sort_unstable_by(|a, b| b.cmp(a));
-                        }
-                        for rank in meant {
-                            cap(items, &mut state, rank, level);
-                            if *mandatory || slicer.is_gradual() {
-                                states.push(state.clone());
+                    let is_first = |rank: usize| {
+                        !*mandatory
+                            && items[rank]
+                                .item
+                                .metadata()
+                                .contains_key("cupel:shorten_first")
+                    };
+                    for first in [true, false] {
+                        for &level in levels {
+                            let meant = (0..items.len()).filter(|&rank| {
+                                let is_meant = if *mandatory {
+                                    is_kept(items, rank)
+                                } else {
+                                    !is_spared(items, rank)
+                                };
+                                items[rank].item.kind() == kind
+                                    && is_meant
+                                    && is_first(rank) == first
+                            });
+                            let mut meant: Vec<usize> = meant.collect();
+                            let mut state = states.last().unwrap().clone();
+                            let before = state.clone();
+                            meant.sort_by_key(|&rank| -tokens_of(items, &before, rank));
+                            if !*mandatory {
+                                meant.sort_unstable_by(|a, b| b.cmp(a));
                             }
+                            for rank in meant {
+                                cap(items, &mut state, rank, level);
+                                if *mandatory || slicer.is_gradual() {
+                                    states.push(state.clone());
+                                }
+                            }
+                            states.push(state);
                         }
-                        states.push(state);
                     }
                 }
                 LadderStep::Drop => {
-                    for rank in (0..items.len()).rev() {
-                        let group = items[rank].item.metadata().get("cupel:group");
-                        let is_mate = |other: usize| {
-                            let name = items[other].item.metadata().get("cupel:group");
-                            other == rank || group.is_some() && name == group
-                        };
-                        let is_best = (0..rank).all(|better| !is_mate(better));
-                        if is_best && !is_kept(items, rank) {
-                            let mut state = states.last().unwrap().clone();
-                            for other in (0..items.len()).filter(|&other| is_mate(other)) {
-                                state[other] = None;
+                    for late in [false, true] {
+                        for rank in (0..items.len()).rev() {
+                            let group = items[rank].item.metadata().get("cupel:group");
+                            let is_mate = |other: usize| {
+                                let name = items[other].item.metadata().get("cupel:group");
+                                other == rank || group.is_some() && name == group
+                            };
+                            let is_best = (0..rank).all(|better| !is_mate(better));
+                            let is_late = is_marked(items, rank, "cupel:late");
+                            if is_best && !is_kept(items, rank) && is_late == late {
+                                let mut state = states.last().unwrap().clone();
+                                for other in (0..items.len()).filter(|&other| is_mate(other)) {
+                                    state[other] = None;
+                                }
+                                states.push(state);
                             }
-                            states.push(state);
                         }
                     }
                 }
@@ -514,7 +564,7 @@ mod oracle {
                     for &level in levels {
                         let mut state = states.last().unwrap().clone();
                         for rank in (0..items.len()).rev().filter(is_superseded) {
-                            if !is_mandatory(items, rank) {
+                            if !is_spared(items, rank) {
                                 cap(items, &mut state, rank, level);
                                 if slicer.is_gradual() {
                                     states.push(state.clone());
@@ -576,6 +626,8 @@ fn item() -> impl Strategy<Value = ContextItem> {
         None,
         Some(LadderSlice::MANDATORY),
         Some(LadderSlice::KEEP),
+        Some(LadderSlice::LATE),
+        Some(LadderSlice::SHORTEN_FIRST),
     ]);
     let level = prop::option::weighted(0.2, 0_i64..40);
     let call = prop::option::weighted(0.4, 0_u8..2);

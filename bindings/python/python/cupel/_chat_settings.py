@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Literal, TypedDict
 
 
@@ -32,3 +32,6 @@ class ChatSettings(TypedDict, total=False):
 
     cache_breakpoints: bool | None
     """Set breakpoints of the prompt cache (Anthropic, Bedrock)."""
+
+    tool_results: Mapping[str, Literal["never", "by_path", "shorten_first", "keep"]] | None
+    """Treat the results of a tool: never, by_path, shorten_first, keep."""

@@ -6,7 +6,7 @@ use super::registry::{CHAT, POLICY, Shape};
 use super::strategies::{PlacerConfig, ScorerConfig, SlicerConfig};
 use super::tree::Node;
 use crate::pipeline::{CHAT_SETTINGS, ChatValue};
-use crate::{ChatSettings, OverflowStrategy, Policy, RawValue, Shorten};
+use crate::{ChatSettings, OverflowStrategy, Policy, RawValue, Shorten, ToolResults};
 
 /// A policy as data.
 ///
@@ -174,6 +174,7 @@ impl Data for ChatSettings {
                 ChatValue::Text(value) => *value = fields.read(name)?,
                 ChatValue::Messages(value) => *value = fields.read(name)?,
                 ChatValue::Shorten(value) => *value = fields.read(name)?,
+                ChatValue::Tools(value) => *value = fields.read(name)?,
             }
         }
         Ok(settings)
@@ -194,6 +195,7 @@ impl Data for ChatSettings {
                 ChatValue::Text(value) => value.write(),
                 ChatValue::Messages(value) => value.write(),
                 ChatValue::Shorten(value) => value.write(),
+                ChatValue::Tools(value) => value.write(),
             };
             members.push((setting.name().to_owned(), written));
         }
@@ -206,6 +208,17 @@ impl Data for ChatSettings {
 }
 
 impl Data for Shorten {
+    fn read(node: &Node<'_>, _: Shape) -> Result<Self, ConfigError> {
+        let name = as_str(node)?;
+        Self::find(name).ok_or_else(|| unknown_choice(name, Self::NAMES))
+    }
+
+    fn write(&self) -> RawValue {
+        RawValue::Text(self.name().to_owned())
+    }
+}
+
+impl Data for ToolResults {
     fn read(node: &Node<'_>, _: Shape) -> Result<Self, ConfigError> {
         let name = as_str(node)?;
         Self::find(name).ok_or_else(|| unknown_choice(name, Self::NAMES))

@@ -146,7 +146,8 @@ impl ContextItem {
     /// |---|---|
     /// | `cupel:call` | `NearDuplicateSlice`, `LadderSlice`: results of the same call |
     /// | `cupel:group` | `GroupSlice`, `LadderSlice`, `NearDuplicateSlice`: items that stay together |
-    /// | `cupel:keep`, `cupel:mandatory` | `LadderSlice`, `NearDuplicateSlice`: items that stay |
+    /// | `cupel:keep`, `cupel:mandatory`, `cupel:late` | `LadderSlice`, `NearDuplicateSlice`: items that stay, or stay longer |
+    /// | `cupel:shorten_first` | `LadderSlice`: items that are shortened before others |
     /// | `cupel:level` | `LadderSlice`: the level that an item was shortened to |
     /// | `cupel:query` | the relevance scorers: the item that is the query |
     /// | `cupel:session` | `NeighborScorer`, `ConversationScorer`: items that may be neighbors |

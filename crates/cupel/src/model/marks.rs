@@ -6,7 +6,8 @@ use super::{ContextItem, ContextItemBuilder};
 ///
 /// A document states the same in the item's [metadata](ContextItem::metadata). A mark takes precedence. Read
 /// both together through [`retention`](ContextItem::retention), [`group`](ContextItem::group),
-/// [`level`](ContextItem::level), [`call`](ContextItem::call) and [`is_query`](ContextItem::is_query).
+/// [`level`](ContextItem::level), [`call`](ContextItem::call), [`is_query`](ContextItem::is_query) and
+/// [`shorten_first`](ContextItem::shorten_first).
 ///
 /// ```
 /// use cupel::{ContextItem, Retention};
@@ -22,7 +23,7 @@ use super::{ContextItem, ContextItemBuilder};
 #[non_exhaustive]
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Marks {
-    /// Whether the item may be dropped. Metadata: `cupel:mandatory` and `cupel:keep`.
+    /// Whether the item may be dropped. Metadata: `cupel:mandatory`, `cupel:keep` and `cupel:late`.
     pub retention: Retention,
     /// The name of its group, whose items are kept or dropped together. Metadata: `cupel:group`.
     pub group: Option<String>,
@@ -32,6 +33,8 @@ pub struct Marks {
     pub call: Option<String>,
     /// Whether it is the query itself. Metadata: `cupel:query`.
     pub is_query: bool,
+    /// Whether it is shortened before others of its kind. Metadata: `cupel:shorten_first`.
+    pub shorten_first: bool,
 }
 
 /// Whether a [`LadderSlice`](crate::LadderSlice) may drop an item.
@@ -40,6 +43,8 @@ pub enum Retention {
     /// It may be dropped.
     #[default]
     Droppable,
+    /// It is dropped after all that may be dropped, and not shortened before.
+    Late,
     /// It is never dropped, and shortened like others of its kind.
     Kept,
     /// It is never dropped, and shortened as a last resort only.
@@ -50,6 +55,8 @@ pub enum Retention {
 pub(crate) mod key {
     pub(crate) const MANDATORY: &str = "cupel:mandatory";
     pub(crate) const KEEP: &str = "cupel:keep";
+    pub(crate) const LATE: &str = "cupel:late";
+    pub(crate) const SHORTEN_FIRST: &str = "cupel:shorten_first";
     pub(crate) const GROUP: &str = "cupel:group";
     pub(crate) const LEVEL: &str = "cupel:level";
     pub(crate) const CALL: &str = "cupel:call";
@@ -65,6 +72,8 @@ impl ContextItem {
             Retention::Mandatory
         } else if has(key::KEEP) {
             marked.max(Retention::Kept)
+        } else if has(key::LATE) {
+            marked.max(Retention::Late)
         } else {
             marked
         }
@@ -91,6 +100,12 @@ impl ContextItem {
     /// Returns whether the item is the query itself, by its marks or its metadata.
     pub fn is_query(&self) -> bool {
         self.marks().is_some_and(|marks| marks.is_query) || self.text(key::QUERY).is_some()
+    }
+
+    /// Returns whether the item is shortened before others of its kind, by its marks or its metadata.
+    pub fn shorten_first(&self) -> bool {
+        self.marks().is_some_and(|marks| marks.shorten_first)
+            || self.text(key::SHORTEN_FIRST).is_some()
     }
 
     fn text(&self, key: &str) -> Option<&str> {

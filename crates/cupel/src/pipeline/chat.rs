@@ -1,5 +1,7 @@
 //! [`ChatSettings`]: how a policy treats a chat, and [`CHAT_SETTINGS`], the table of the settings.
 
+use std::collections::BTreeMap;
+
 #[cfg(feature = "serde")]
 use crate::config::registry::{Field, Literal, Shape, TOKENS, default, optional};
 
@@ -47,6 +49,74 @@ pub struct ChatSettings {
     /// Whether a window gets the breakpoints of the provider's prompt cache: `cache_control` of Anthropic, `cachePoint`
     /// of Bedrock. Other formats have none. Defaults to `false`.
     pub cache_breakpoints: bool,
+    /// How the results of a tool are treated, by its name, or by the beginning of names before a `*`. See
+    /// [`results_of`](Self::results_of). Read by policies with a ladder.
+    pub tool_results: BTreeMap<String, ToolResults>,
+}
+
+impl ChatSettings {
+    /// Returns how the results of a tool are treated, if a setting names it. The name itself comes before a pattern, and
+    /// a longer pattern before a shorter one.
+    ///
+    /// ```
+    /// use cupel::{ChatSettings, ToolResults};
+    ///
+    /// let mut chat = ChatSettings::default();
+    /// chat.tool_results.insert("browser_*".to_owned(), ToolResults::ShortenFirst);
+    /// chat.tool_results.insert("browser_wait".to_owned(), ToolResults::Never);
+    /// assert_eq!(chat.results_of("browser_click"), Some(ToolResults::ShortenFirst));
+    /// assert_eq!(chat.results_of("browser_wait"), Some(ToolResults::Never));
+    /// assert_eq!(chat.results_of("read"), None);
+    /// ```
+    pub fn results_of(&self, tool: &str) -> Option<ToolResults> {
+        if let Some(exact) = self.tool_results.get(tool) {
+            return Some(*exact);
+        }
+        let patterns = self.tool_results.iter();
+        let patterns = patterns.filter(|(pattern, _)| ToolResults::is_for(pattern, tool));
+        let longest = patterns.max_by_key(|(pattern, _)| pattern.len());
+        longest.map(|(_, results)| *results)
+    }
+}
+
+/// How the results of a tool are treated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ToolResults {
+    /// A newer one never supersedes an older one: pages, cursors, waits.
+    Never,
+    /// The newest one with the same path supersedes the others, whatever the other arguments are and whether or not a
+    /// write was seen; without a path, the newest one with the same arguments.
+    ByPath,
+    /// They are shortened before other results, after superseded ones.
+    ShortenFirst,
+    /// They are not shortened or superseded, and dropped last: a plan, a list of tasks.
+    Keep,
+}
+
+impl ToolResults {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Never, Self::ByPath, Self::ShortenFirst, Self::Keep];
+    /// Their names, in the same order.
+    pub const NAMES: &[&str] = &["never", "by_path", "shorten_first", "keep"];
+
+    /// Returns the name.
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+
+    /// Returns the one of that name.
+    pub fn find(name: &str) -> Option<Self> {
+        let position = Self::NAMES.iter().position(|known| *known == name)?;
+        Some(Self::ALL[position])
+    }
+
+    /// Returns whether the name of a setting, which may end with `*`, is that of a tool.
+    pub fn is_for(name: &str, tool: &str) -> bool {
+        match name.strip_suffix('*') {
+            Some(start) => tool.starts_with(start),
+            None => tool == name,
+        }
+    }
 }
 
 /// Which texts of a chat a ladder may shorten.
@@ -90,6 +160,7 @@ impl Default for ChatSettings {
             strict: false,
             replay: false,
             cache_breakpoints: false,
+            tool_results: BTreeMap::new(),
         }
     }
 }
@@ -129,6 +200,8 @@ pub enum ChatValue<'a> {
     Messages(&'a mut Vec<String>),
     /// Which texts are shortened.
     Shorten(&'a mut Shorten),
+    /// How the results of tools are treated, by name.
+    Tools(&'a mut BTreeMap<String, ToolResults>),
 }
 
 #[cfg(feature = "serde")]
@@ -154,6 +227,7 @@ impl ChatValue<'_> {
             (Self::Text(to), ChatValue::Text(from)) => to.clone_from(from),
             (Self::Messages(to), ChatValue::Messages(from)) => to.clone_from(from),
             (Self::Shorten(to), ChatValue::Shorten(from)) => *to = *from,
+            (Self::Tools(to), ChatValue::Tools(from)) => to.clone_from(from),
             // Values of two settings; one setting has one type.
             _ => {}
         }
@@ -162,7 +236,7 @@ impl ChatValue<'_> {
 
 /// The settings, in the order in which documents and helps list them.
 #[cfg(feature = "serde")]
-pub static CHAT_SETTINGS: [ChatSetting; 8] = [
+pub static CHAT_SETTINGS: [ChatSetting; 9] = [
     ChatSetting {
         field: default(Shape::Array(&Shape::Label, 0), Literal::EmptyArray).named(
             "pin",
@@ -242,5 +316,19 @@ pub static CHAT_SETTINGS: [ChatSetting; 8] = [
         is_common: false,
         needs_ladder: false,
         value: |chat| ChatValue::Switch(&mut chat.cache_breakpoints),
+    },
+    ChatSetting {
+        field: default(
+            Shape::ByString(&Shape::Choice(ToolResults::NAMES)),
+            Literal::EmptyObject,
+        )
+        .named(
+            "tool_results",
+            "How the results of a tool are treated, by its name, which may end with *: never superseded, superseded by_path, shortened first (shorten_first), or kept whole and dropped last (keep).",
+        ),
+        help: "Treat the results of a tool: never, by_path, shorten_first, keep",
+        is_common: false,
+        needs_ladder: true,
+        value: |chat| ChatValue::Tools(&mut chat.tool_results),
     },
 ];

@@ -30,7 +30,7 @@ mod stages;
 
 #[cfg(feature = "serde")]
 pub use chat::{CHAT_SETTINGS, ChatSetting, ChatValue};
-pub use chat::{ChatSettings, Shorten};
+pub use chat::{ChatSettings, Shorten, ToolResults};
 pub use decisions::{Decision, Decisions};
 pub use policy::{Policy, PolicyBuilder};
 pub(crate) use prepared::{Choice, PreparedRun};

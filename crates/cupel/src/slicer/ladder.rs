@@ -46,7 +46,9 @@ use crate::{ContextBudget, ContextItem, ContextKind, CupelError, Retention, Scor
 /// |---|---|
 /// | `cupel:mandatory` | never dropped; shortened only by steps for mandatory candidates |
 /// | `cupel:keep` | never dropped; shortened by all steps of its kind |
-/// | `cupel:group` | the value names its group, as in [`GroupSlice`](crate::GroupSlice). A group is dropped as a whole, and never if one of both keys above marks a member. |
+/// | `cupel:late` | dropped after all others that may be dropped, and not shortened before |
+/// | `cupel:shorten_first` | a step takes it through all its levels before it shortens another candidate |
+/// | `cupel:group` | the value names its group, as in [`GroupSlice`](crate::GroupSlice). A group is dropped as a whole, and never if one of the first two keys marks a member. |
 /// | `cupel:call` | the value identifies the call that the item is the result of, for [`LadderStep::Supersede`] |
 /// | `cupel:level` | the value is the level of the item in full: caps from there on leave it as it is. Defaults to its token count. |
 ///
@@ -113,8 +115,9 @@ pub enum LadderStep {
         kind: ContextKind,
         /// Which candidates are capped.
         ///
-        /// `false`: those that are not marked as mandatory, all at once: one state per level, or one at a time with
-        /// [`with_gradual`](LadderSlice::with_gradual). `true`: those
+        /// `false`: those that are not marked as mandatory or late, all at once: one state per level, or one at a time
+        /// with [`with_gradual`](LadderSlice::with_gradual). Those marked with
+        /// [`SHORTEN_FIRST`](LadderSlice::SHORTEN_FIRST) go through all levels before the others. `true`: those
         /// that are never dropped (marked with [`MANDATORY`](LadderSlice::MANDATORY) or
         /// [`KEEP`](LadderSlice::KEEP), or in a group with such a candidate), one at a time, most tokens
         /// first, ties by rank: one state per candidate and level. The order is that of the tokens at the
@@ -123,15 +126,16 @@ pub enum LadderStep {
         /// The caps, in tokens.
         levels: Vec<i64>,
     },
-    /// Caps the candidates that are not mandatory and that a newer result of the same call supersedes (same string in
+    /// Caps the candidates that are not mandatory or late and that a newer result of the same call supersedes (same string in
     /// the metadata `cupel:call`; newest by timestamp, then by position), all at once: one state per level.
     Supersede {
         /// The caps, in tokens.
         levels: Vec<i64>,
     },
     /// Drops the groups without a member that is marked with [`MANDATORY`](LadderSlice::MANDATORY) or
-    /// [`KEEP`](LadderSlice::KEEP), lowest rank first: one state per group. A group has the rank of its best
-    /// member; a candidate without a group is one of its own.
+    /// [`KEEP`](LadderSlice::KEEP), lowest rank first: one state per group. Groups with a member that is marked with
+    /// [`LATE`](LadderSlice::LATE) come after all others. A group has the rank of its best member; a candidate without a
+    /// group is one of its own.
     Drop,
 }
 
@@ -162,6 +166,14 @@ impl LadderSlice {
     /// The metadata key that marks an item that is never dropped, and that every step of its kind may
     /// shorten. Its value has no meaning.
     pub const KEEP: &str = key::KEEP;
+
+    /// The metadata key that marks an item that is dropped after all others, and not shortened before. Its value has
+    /// no meaning.
+    pub const LATE: &str = key::LATE;
+
+    /// The metadata key that marks an item that a step takes through all its levels before it shortens another one. Its
+    /// value has no meaning.
+    pub const SHORTEN_FIRST: &str = key::SHORTEN_FIRST;
 
     /// The metadata key of the level of an item in full: caps from there on leave it as it is. Set it for an item
     /// that the caller has already shortened, or whose text is within a level although the item with
@@ -496,7 +508,8 @@ struct StatesBuilder<'r, 'a> {
     marker_tokens: i64,
     is_gradual: bool,
     forms: Vec<Form>,
-    is_mandatory: Vec<bool>,
+    /// Whether a candidate is shortened by steps for mandatory ones only.
+    is_spared: Vec<bool>,
     /// Whether a candidate is never dropped.
     is_kept: Vec<bool>,
     groups: Vec<Vec<usize>>,
@@ -514,10 +527,10 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
         let groups = ranks_by_group(ranked);
         let retained = ranked.iter().map(|scored| scored.item.retention());
         let retained: Vec<Retention> = retained.collect();
+        let is_spared = |it: &Retention| matches!(it, Retention::Late | Retention::Mandatory);
         // `Retention` is ordered: a mandatory candidate is kept, too.
-        let at_least = |least: Retention| retained.iter().map(|it| *it >= least).collect();
-        let is_mandatory: Vec<bool> = at_least(Retention::Mandatory);
-        let mut is_kept: Vec<bool> = at_least(Retention::Kept);
+        let is_kept = |it: &Retention| *it >= Retention::Kept;
+        let mut is_kept: Vec<bool> = retained.iter().map(is_kept).collect();
         // A group is dropped as a whole or not at all, so one member that is never dropped keeps
         // the others.
         for members in &groups {
@@ -533,7 +546,7 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
             marker_tokens: slicer.marker_tokens,
             is_gradual: slicer.is_gradual,
             forms: vec![Form::Full; ranked.len()],
-            is_mandatory,
+            is_spared: retained.iter().map(is_spared).collect(),
             is_kept,
             groups,
             kept_tokens: tokens.sum(),
@@ -551,25 +564,29 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
             let has_role = if mandatory {
                 self.is_kept[rank]
             } else {
-                !self.is_mandatory[rank]
+                !self.is_spared[rank]
             };
             has_role && self.ranked[rank].item.kind() == kind
         };
         // The lowest first.
-        let mut ranks: Vec<usize> = (0..self.ranked.len()).rev().filter(is_capped).collect();
-        for &level in levels {
-            // Mandatory candidates are cut as little as possible: one at a time, the largest first.
-            if mandatory {
-                ranks.sort_by_key(|&rank| (Reverse(self.tokens_of(rank)), rank));
-            }
-            for &rank in &ranks {
-                let form = self.forms[rank].capped(self.ranked[rank].item, level);
-                self.change(rank, form);
-                if mandatory || self.is_gradual {
-                    self.end_state();
+        let ranks = (0..self.ranked.len()).rev().filter(is_capped);
+        let is_first = |&rank: &usize| !mandatory && self.ranked[rank].item.shorten_first();
+        let (first, others): (Vec<usize>, Vec<usize>) = ranks.partition(is_first);
+        for mut ranks in [first, others] {
+            for &level in levels {
+                // Mandatory candidates are cut as little as possible: one at a time, the largest first.
+                if mandatory {
+                    ranks.sort_by_key(|&rank| (Reverse(self.tokens_of(rank)), rank));
                 }
+                for &rank in &ranks {
+                    let form = self.forms[rank].capped(self.ranked[rank].item, level);
+                    self.change(rank, form);
+                    if mandatory || self.is_gradual {
+                        self.end_state();
+                    }
+                }
+                self.end_state();
             }
-            self.end_state();
         }
     }
 
@@ -579,7 +596,7 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
         for &level in levels {
             for (rank, scored) in self.ranked.iter().enumerate().rev() {
                 let is_newest = scored.item.call().is_none_or(|call| newest[call] == rank);
-                if !is_newest && !self.is_mandatory[rank] {
+                if !is_newest && !self.is_spared[rank] {
                     self.change(rank, self.forms[rank].capped(scored.item, level));
                     if self.is_gradual {
                         self.end_state();
@@ -592,7 +609,13 @@ impl<'r, 'a> StatesBuilder<'r, 'a> {
 
     /// Adds the states of [`LadderStep::Drop`], the lowest group first.
     fn drop_groups(&mut self) {
-        for group in (0..self.groups.len()).rev() {
+        let is_late = |&group: &usize| {
+            let mut members = self.groups[group].iter();
+            members.any(|&rank| self.ranked[rank].item.retention() == Retention::Late)
+        };
+        let groups = (0..self.groups.len()).rev();
+        let (late, others): (Vec<usize>, Vec<usize>) = groups.partition(is_late);
+        for group in others.into_iter().chain(late) {
             // If one member is kept, all are.
             if self.is_kept[self.groups[group][0]] {
                 continue;

@@ -41,7 +41,7 @@ use crate::{ContextBudget, ContextKind, CupelError, Retention, ScoredRef};
 /// more.
 ///
 /// A group (metadata `cupel:group`) is dropped only if every member has a twin outside of it. Items with the
-/// metadata `cupel:mandatory` or `cupel:keep` are not dropped. Pinned items are not compared.
+/// metadata `cupel:mandatory`, `cupel:keep` or `cupel:late` are not dropped. Pinned items are not compared.
 ///
 /// # Similarity
 ///
@@ -60,7 +60,7 @@ use crate::{ContextBudget, ContextKind, CupelError, Retention, ScoredRef};
 ///
 /// 1. The inner slicer chooses `K` among the candidates of the groups that are not removed, in rank order.
 /// 2. Every candidate, kept or not, gets its twin or none, in rank order from the best. `better` is empty at first.
-///    - A candidate with the metadata `cupel:mandatory` or `cupel:keep` has no twin.
+///    - A candidate with the metadata `cupel:mandatory`, `cupel:keep` or `cupel:late` has no twin.
 ///    - Otherwise, if the newest result in `K` of its call is newer than it and in another group, that is its
 ///      twin. A candidate without a timestamp is older than one with; equal times are ordered by the position in
 ///      the input.

@@ -10,7 +10,7 @@ use cupel::config::{
 use cupel::{
     ContextBudget, ContextItem, ContextKind, CupelError, DecayCurve, DecayScorer, GreedySlice,
     GroupSlice, OverflowStrategy, Placer, Policy, ProductScorer, QuotaEntry, QuotaSlice,
-    RecencyScorer, ScoredItem, Slicer, TimeProvider, UShapedPlacer,
+    RecencyScorer, ScoredItem, Slicer, TimeProvider, ToolResults, UShapedPlacer,
 };
 
 use super::schema::validator;
@@ -283,6 +283,22 @@ fn a_document_inherits_the_parts_of_the_preset_it_extends() {
     assert!(is_valid(serde_json::json!({"extends": "rag"})));
     assert!(!is_valid(serde_json::json!({"extends": "none"})));
     assert!(!is_valid(serde_json::json!({"deduplication": true})));
+}
+
+#[test]
+fn settings_for_tools_are_read_and_written() {
+    let text =
+        "extends = \"agent\"\n[chat.tool_results]\n\"mcp_fs_*\" = \"by_path\"\nwait = \"never\"\n";
+    let read = |text, format| Document::parse(text, format).unwrap().policy().unwrap();
+    let policy = read(text, Format::Toml);
+    let results_of = |tool| policy.chat().results_of(tool);
+    assert_eq!(results_of("mcp_fs_read"), Some(ToolResults::ByPath));
+    assert_eq!(results_of("wait"), Some(ToolResults::Never));
+    assert_eq!(results_of("wait_for"), None);
+    let json = serde_json::to_string(&PolicyConfig::of(&policy).unwrap()).unwrap();
+    let written = r#""tool_results":{"mcp_fs_*":"by_path","wait":"never"}"#;
+    assert!(json.contains(written), "{json}");
+    assert_eq!(read(&json, Format::Json).chat(), policy.chat());
 }
 
 #[test]

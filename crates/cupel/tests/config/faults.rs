@@ -45,6 +45,22 @@ pub(super) const POLICIES: &[Fault] = &[
         "extends = \"agent\"\n[chat]\nstep = 500\n",
         r#"line 3, column 1: chat.step: the key "step" was removed; use replay, which cuts rarely, as the preset "agent" does"#,
     ),
+    // How the results of a tool are treated.
+    fault(
+        Toml,
+        "extends = \"agent\"\n[chat.tool_results]\ntodo_write = \"keeps\"\n",
+        r#"line 3, column 14: chat.tool_results.todo_write: unknown value "keeps"; did you mean "keep"?"#,
+    ),
+    fault(
+        Json,
+        r#"{"extends": "agent", "chat": {"tool_results": {"wait": "off"}}}"#,
+        r#"line 1, column 56: chat.tool_results.wait: unknown value "off"; expected one of never, by_path, shorten_first, keep"#,
+    ),
+    fault(
+        Json,
+        r#"{"extends": "agent", "chat": {"tool_results": ["wait"]}}"#,
+        "line 1, column 47: chat.tool_results: expected an object, got an array",
+    ),
     fault(
         Json,
         r#"{"scorer": {"type": "recency"}, "slicer": {"type": "ladder", "steps": [], "drop_to": 0.9}}"#,
