@@ -137,7 +137,11 @@ impl PolicyConfig {
             deduplication: fields.read_or("deduplication", base.map(|base| base.deduplication))?,
             overflow_strategy: fields
                 .read_or("overflow_strategy", base.map(|base| base.overflow_strategy))?,
-            chat: fields.read_or("chat", base.map(|base| base.chat.clone()))?,
+            chat: {
+                let inherited = base.map_or_else(ChatSettings::default, |base| base.chat.clone());
+                let chat = fields.read_by("chat", |node, _| read_chat(node, &inherited));
+                chat.unwrap_or_else(|| Ok(inherited.clone()))?
+            },
         })
     }
 }
@@ -162,22 +166,36 @@ impl Data for PolicyConfig {
     }
 }
 
+/// Reads settings over inherited ones: without that, a document that extends `agent` and pins a message would lose its
+/// `replay`.
+fn read_chat(node: &Node<'_>, inherited: &ChatSettings) -> Result<ChatSettings, ConfigError> {
+    fn read<T: Data + Clone>(
+        fields: &Fields<'_, '_>,
+        name: &str,
+        value: &mut T,
+    ) -> Result<(), ConfigError> {
+        *value = fields.read_or(name, Some(value.clone()))?;
+        Ok(())
+    }
+    let fields = Fields::of(node, &CHAT)?;
+    let mut settings = inherited.clone();
+    for setting in &CHAT_SETTINGS {
+        let name = setting.name();
+        match (setting.value)(&mut settings) {
+            ChatValue::Switch(value) => read(&fields, name, value)?,
+            ChatValue::Tokens(value) => read(&fields, name, value)?,
+            ChatValue::Text(value) => read(&fields, name, value)?,
+            ChatValue::Messages(value) => read(&fields, name, value)?,
+            ChatValue::Shorten(value) => read(&fields, name, value)?,
+            ChatValue::Tools(value) => read(&fields, name, value)?,
+        }
+    }
+    Ok(settings)
+}
+
 impl Data for ChatSettings {
     fn read(node: &Node<'_>, _: Shape) -> Result<Self, ConfigError> {
-        let fields = Fields::of(node, &CHAT)?;
-        let mut settings = Self::default();
-        for setting in &CHAT_SETTINGS {
-            let name = setting.name();
-            match (setting.value)(&mut settings) {
-                ChatValue::Switch(value) => *value = fields.read(name)?,
-                ChatValue::Tokens(value) => *value = fields.read(name)?,
-                ChatValue::Text(value) => *value = fields.read(name)?,
-                ChatValue::Messages(value) => *value = fields.read(name)?,
-                ChatValue::Shorten(value) => *value = fields.read(name)?,
-                ChatValue::Tools(value) => *value = fields.read(name)?,
-            }
-        }
-        Ok(settings)
+        read_chat(node, &Self::default())
     }
 
     /// Writes the settings that differ from the defaults, and nothing if there are none.

@@ -291,6 +291,8 @@ fn settings_for_tools_are_read_and_written() {
         "extends = \"agent\"\n[chat.tool_results]\n\"mcp_fs_*\" = \"by_path\"\nwait = \"never\"\n";
     let read = |text, format| Document::parse(text, format).unwrap().policy().unwrap();
     let policy = read(text, Format::Toml);
+    // What the table does not name is that of the preset.
+    assert!(policy.chat().replay);
     let results_of = |tool| policy.chat().results_of(tool);
     assert_eq!(results_of("mcp_fs_read"), Some(ToolResults::ByPath));
     assert_eq!(results_of("wait"), Some(ToolResults::Never));
