@@ -17,6 +17,7 @@ mod mutants;
 mod package;
 mod process;
 mod python;
+mod python_types;
 mod schema;
 mod test;
 mod tidy;
@@ -43,7 +44,7 @@ Commands:
   wheel         Builds the wheel of a release into target/wheels
   screenshot    Writes docs/images/explain-*.png, screenshots of such a page
   coverage      Writes spec/coverage.md: the vectors and tests that prove each requirement
-  schema        Writes what follows from tables: the JSON Schemas, and the chat settings of Python
+  schema        Writes what follows from tables: the JSON Schemas, and the types of Python
   bench         Compares the library with its peers: [--quick] [--check] [--bars 1,2,3]
   bench-python  Measures the overhead of the Python package over the engine
 ";

@@ -43,6 +43,7 @@ pub(crate) fn test() -> Result<(), String> {
         install(&python, &build_wheel(&python, Build::Dev)?)
     })?;
     timed("tests", || pytest(&python, &package().join("tests")))?;
+    timed("blocks of the documents", || write_blocks(&python))?;
     timed("mypy and stubtest", || check_types(&python))?;
     timed("pyright", || pyright(&python))
 }
@@ -249,7 +250,18 @@ fn pytest(python: &Path, folder: &Path) -> Result<(), String> {
     process::run(&mut pytest, FAILED)
 }
 
-/// Checks the installed package and its tests with mypy, and the stubs against the extension module.
+/// Returns the folder of the Python blocks of the documents, each a module.
+fn blocks() -> PathBuf {
+    target().join("python/blocks")
+}
+
+fn write_blocks(python: &Path) -> Result<(), String> {
+    let mut write = Command::new(python);
+    write.arg("tests/blocks.py").arg(blocks());
+    process::run(write.current_dir(package()), FAILED)
+}
+
+/// Checks the installed package, its tests and the blocks of the documents with mypy, and the stubs against the extension module.
 fn check_types(python: &Path) -> Result<(), String> {
     for arguments in [
         "-m mypy --strict --package cupel",
@@ -260,10 +272,12 @@ fn check_types(python: &Path) -> Result<(), String> {
         check.args(arguments.split(' ')).current_dir(package());
         process::run(&mut check, FAILED)?;
     }
-    Ok(())
+    let mut check = Command::new(python);
+    check.args(["-m", "mypy", "--strict"]).arg(blocks());
+    process::run(check.current_dir(package()), FAILED)
 }
 
-/// Checks the package and its tests with pyright.
+/// Checks the package, its tests and the blocks of the documents with pyright.
 fn pyright(python: &Path) -> Result<(), String> {
     let folder = target().join("python/types");
     install_node(
@@ -271,9 +285,13 @@ fn pyright(python: &Path) -> Result<(), String> {
         &folder,
         &["package.json", "package-lock.json"],
     )?;
-    let mut check = Command::new(folder.join("node_modules/.bin/pyright"));
-    check.arg("--warnings").arg("--pythonpath").arg(python);
-    process::run(check.current_dir(package()), FAILED)
+    // Without paths: those of `pyproject.toml`.
+    for paths in [None, Some(blocks())] {
+        let mut check = Command::new(folder.join("node_modules/.bin/pyright"));
+        check.arg("--warnings").arg("--pythonpath").arg(python);
+        process::run(check.args(paths).current_dir(package()), FAILED)?;
+    }
+    Ok(())
 }
 
 /// Copies the files of a Node.js project to a folder and installs its packages there.

@@ -1,5 +1,5 @@
 //! `cargo xtask schema`: writes what follows from the tables and types of the library: the JSON Schemas of policies,
-//! requests and answers, and the types of the settings for chats in Python.
+//! requests and answers, and the types of arguments and results in Python.
 
 use std::fmt::Write as _;
 
@@ -10,12 +10,12 @@ use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 
-use crate::root;
+use crate::{python_types, root};
 
 /// A written file and the function that returns its text.
 type File = (&'static str, fn() -> String);
 
-const SCHEMAS: [File; 4] = [
+const SCHEMAS: [File; 6] = [
     (
         "crates/cupel/schema/policy.schema.json",
         cupel::config::policy_schema,
@@ -28,10 +28,20 @@ const SCHEMAS: [File; 4] = [
         "bindings/python/python/cupel/_chat_settings.py",
         chat_settings,
     ),
-    ("crates/cupel-app/schema/answers.schema.json", || {
-        written::<cupel_app::Answer>("Cupel answer")
+    ("crates/cupel-app/schema/answers.schema.json", answers),
+    ("crates/cupel-eval/schema/evidence.schema.json", evidence),
+    ("bindings/python/python/cupel/types.py", || {
+        python_types::text(&[("Answer", answers()), ("EvidenceReport", evidence())])
     }),
 ];
+
+fn answers() -> String {
+    written::<cupel_app::Answer>("Cupel answer")
+}
+
+fn evidence() -> String {
+    written::<cupel_eval::EvidenceReport>("Cupel evidence report")
+}
 
 /// Returns the settings for chats as keyword arguments of Python.
 fn chat_settings() -> String {

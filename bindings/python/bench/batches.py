@@ -25,9 +25,11 @@ from pathlib import Path
 import pyarrow as pa
 
 import cupel
+from cupel.types import PresetName
 
 PACKAGE = Path(__file__).resolve().parent.parent
-PRESET, BUDGET = "chat", 4000
+PRESET: PresetName = "chat"
+BUDGET = 4000
 RATIO, SPEEDUP = 1.5, 1.7
 
 

@@ -13,7 +13,20 @@ use crate::error::{self, Fault};
 use crate::json::{NotFinite, described, reduced, text, to_json};
 use crate::options::amount;
 
-/// The limits of a run.
+/// The limits of a window, in tokens.
+///
+/// Args:
+///     max_tokens: The model's context window, 0 or more.
+///     target_tokens: The most tokens of the window, at most `max_tokens`. Default: `max_tokens`
+///         without the reserve.
+///     output_reserve: Tokens for the model's answer, at most `max_tokens`. Default: 0.
+///     reserved_slots: Tokens that are kept free for items of a kind, by kind.
+///     estimation_safety_margin_percent: What is taken off the limits if tokens are estimates,
+///         from 0 to 100. Default: 0.
+///
+/// >>> import cupel
+/// >>> cupel.Budget(8000, output_reserve=1000)
+/// Budget(8000, target_tokens=7000, output_reserve=1000)
 #[pyclass(frozen, eq, module = "cupel", name = "Budget")]
 #[derive(Clone, PartialEq)]
 pub(crate) struct Budget(pub(crate) ContextBudget);
@@ -44,7 +57,11 @@ impl Budget {
         budget.map(Self).map_err(error::raise)
     }
 
-    /// Returns the limits.
+    /// Returns all fields.
+    ///
+    /// >>> import cupel
+    /// >>> cupel.Budget(8000).to_dict()["target_tokens"]
+    /// 8000
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let fields = PyDict::new(py);
         fields.set_item("max_tokens", self.0.max_tokens())?;
@@ -56,21 +73,25 @@ impl Budget {
         Ok(fields)
     }
 
+    /// The model's context window.
     #[getter]
     fn max_tokens(&self) -> i64 {
         self.0.max_tokens()
     }
 
+    /// The most tokens of the window.
     #[getter]
     fn target_tokens(&self) -> i64 {
         self.0.target_tokens()
     }
 
+    /// The tokens for the model's answer.
     #[getter]
     fn output_reserve(&self) -> i64 {
         self.0.output_reserve()
     }
 
+    /// The tokens that are kept free, by kind.
     #[getter]
     fn reserved_slots(&self) -> BTreeMap<String, i64> {
         let slots = self.0.reserved_slots().iter();
@@ -79,6 +100,7 @@ impl Budget {
             .collect()
     }
 
+    /// What is taken off the limits if tokens are estimates, from 0 to 100.
     #[getter]
     fn estimation_safety_margin_percent(&self) -> f64 {
         self.0.estimation_safety_margin_percent()
@@ -98,6 +120,10 @@ impl Budget {
     }
 
     /// Builds a budget from its fields, as in a request document.
+    ///
+    /// >>> import cupel
+    /// >>> cupel.Budget.from_dict({"max_tokens": 8000, "output_reserve": 1000}).output_reserve
+    /// 1000
     #[staticmethod]
     fn from_dict(fields: &Bound<'_, PyAny>) -> PyResult<Self> {
         let budget = to_json(fields, "budget", NotFinite::Text)?;

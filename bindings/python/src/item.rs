@@ -18,7 +18,27 @@ use pyo3::types::{
 use crate::json::{NotFinite, reduced, refuse_table, rfc3339, to_json, to_python};
 use crate::{callback, error};
 
-/// A candidate for the context window.
+/// A candidate for the context window: a text, its tokens, and what policies read of it.
+///
+/// Args:
+///     content: The text, not empty.
+///     tokens: Its tokens; negative ones exclude the item. Default: counted with `o200k_base`.
+///     kind: The kind, such as `"Message"` or `"ToolOutput"`. Default: `"Message"`.
+///     source: Where it comes from, such as `"Chat"` or `"Rag"`. Default: `"Chat"`.
+///     priority: Any integer; higher is more important.
+///     tags: Texts that a policy may weight or count.
+///     metadata: Texts by key.
+///     timestamp: An aware `datetime`, or a string in RFC 3339 with an offset from UTC.
+///     future_relevance_hint: The caller's own score, from 0 to 1.
+///     pinned: Whether it is always in the window. Default: False.
+///     original_tokens: Its tokens before it was shortened.
+///     views: Shorter forms with fewer tokens: dicts with `content` and `tokens`, and perhaps
+///         `level` and `value`, the share of the score that it keeps, from 0 to 1.
+///
+/// >>> import cupel
+/// >>> item = cupel.Item("The keys are on the fridge.", 8, kind="Memory", priority=2)
+/// >>> item.tokens, item.kind, item.pinned
+/// (8, 'Memory', False)
 #[pyclass(frozen, eq, hash, module = "cupel", name = "Item")]
 #[derive(Clone, PartialEq)]
 pub(crate) struct Item(pub(crate) ContextItem);
@@ -76,7 +96,11 @@ impl Item {
         Self::from_dict(fields.as_mapping())
     }
 
-    /// Builds an item from its fields.
+    /// Builds an item from its fields, as in a request document.
+    ///
+    /// >>> import cupel
+    /// >>> cupel.Item.from_dict({"content": "Hello!", "tokens": 2}) == cupel.Item("Hello!", 2)
+    /// True
     #[staticmethod]
     fn from_dict(fields: &Bound<'_, PyMapping>) -> PyResult<Self> {
         if let Some(item) = fields.cast::<PyDict>().ok().and_then(read_dict) {
@@ -89,45 +113,57 @@ impl Item {
     }
 
     /// Returns the fields that are set.
+    ///
+    /// >>> import cupel
+    /// >>> cupel.Item("Hello!", 2, pinned=True).to_dict()["pinned"]
+    /// True
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         to_python(py, &serde_json::to_value(&self.0).unwrap_or_default())
     }
 
+    /// The text.
     #[getter]
     fn content(&self) -> &str {
         self.0.content()
     }
 
+    /// The tokens.
     #[getter]
     fn tokens(&self) -> i64 {
         self.0.tokens()
     }
 
+    /// The kind, such as `"Message"`.
     #[getter]
     fn kind(&self) -> &str {
         self.0.kind().as_str()
     }
 
+    /// Where it comes from, such as `"Chat"`.
     #[getter]
     fn source(&self) -> &str {
         self.0.source().as_str()
     }
 
+    /// The priority; higher is more important.
     #[getter]
     fn priority(&self) -> Option<i64> {
         self.0.priority()
     }
 
+    /// The tags.
     #[getter]
     fn tags(&self) -> Vec<String> {
         self.0.tags().to_vec()
     }
 
+    /// The metadata, by key.
     #[getter]
     fn metadata(&self) -> HashMap<String, String> {
         self.0.metadata().clone()
     }
 
+    /// The time, in UTC.
     #[getter]
     fn timestamp<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let Some(time) = self.0.timestamp() else {
@@ -146,22 +182,25 @@ impl Item {
         time.map(Some)
     }
 
+    /// The caller's own score, from 0 to 1.
     #[getter]
     fn future_relevance_hint(&self) -> Option<f64> {
         self.0.future_relevance_hint()
     }
 
+    /// Whether it is always in the window.
     #[getter]
     fn pinned(&self) -> bool {
         self.0.pinned()
     }
 
+    /// The tokens before it was shortened.
     #[getter]
     fn original_tokens(&self) -> Option<i64> {
         self.0.original_tokens()
     }
 
-    /// The shorter forms.
+    /// The shorter forms, largest first: dicts with `content`, `tokens`, `level` and `value`.
     #[getter]
     fn views<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         to_python(
@@ -189,6 +228,14 @@ impl Item {
 }
 
 /// An immutable sequence of items, the fastest input of `select`. A slice of it is `Items` too.
+///
+/// Args:
+///     items: Items, dicts with their fields, or other objects with them as attributes.
+///
+/// >>> import cupel
+/// >>> items = cupel.Items([{"content": "old", "tokens": 60}, {"content": "new", "tokens": 30}])
+/// >>> len(items), items[0].content, items[1:]
+/// (2, 'old', <cupel.Items: 1 items>)
 #[pyclass(frozen, eq, hash, sequence, module = "cupel", name = "Items")]
 #[derive(PartialEq)]
 pub(crate) struct Items(pub(crate) Arc<Vec<ContextItem>>);
@@ -252,6 +299,11 @@ impl Items {
     }
 
     /// Returns the first position of an item, as `list.index` does.
+    ///
+    /// >>> import cupel
+    /// >>> items = cupel.Items([{"content": "a", "tokens": 1}, {"content": "b", "tokens": 1}])
+    /// >>> items.index(items[1])
+    /// 1
     #[pyo3(signature = (item, start=0, stop=isize::MAX, /))]
     fn index<'py>(
         &self,
@@ -264,6 +316,11 @@ impl Items {
     }
 
     /// Returns how often an item occurs.
+    ///
+    /// >>> import cupel
+    /// >>> items = cupel.Items([{"content": "a", "tokens": 1}, {"content": "a", "tokens": 1}])
+    /// >>> items.count(items[0])
+    /// 2
     #[pyo3(signature = (item, /))]
     fn count(&self, item: &Bound<'_, PyAny>) -> usize {
         let Ok(item) = item.cast::<Item>() else {

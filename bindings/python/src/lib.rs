@@ -47,6 +47,8 @@ mod _cupel {
     #[pymodule_export]
     use super::json::{as_json, is_request_field, refuse_table};
     #[pymodule_export]
+    use super::options::instead_of;
+    #[pymodule_export]
     use super::policy::{PyPolicy, preset_names, restore_policy};
     #[pymodule_export]
     use super::questions::{ask, count, count_texts, models};

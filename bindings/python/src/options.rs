@@ -156,6 +156,12 @@ pub(crate) fn read(parameters: &Bound<'_, PyDict>, options: &Bound<'_, PyDict>) 
     Ok(asked)
 }
 
+/// Returns what to use instead of an option that was removed.
+#[pyfunction]
+pub(crate) fn instead_of(option: &str) -> Option<&'static str> {
+    removed("key", option)
+}
+
 fn set<T>(field: &mut Option<T>, value: PyResult<T>) -> PyResult<()> {
     *field = Some(value?);
     Ok(())
@@ -286,10 +292,7 @@ fn shorten(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Shorten> {
 }
 
 /// Reads how the results of tools are treated: a dict of names.
-fn tool_results(
-    value: &Bound<'_, PyAny>,
-    name: &str,
-) -> PyResult<BTreeMap<String, ToolResults>> {
+fn tool_results(value: &Bound<'_, PyAny>, name: &str) -> PyResult<BTreeMap<String, ToolResults>> {
     let Ok(tools) = value.cast::<PyMapping>() else {
         return Err(unexpected(value, name, "a dict of tools and names"));
     };
@@ -297,7 +300,8 @@ fn tool_results(
     for entry in tools.items()?.iter() {
         let (tool, how): (Bound<'_, PyAny>, Bound<'_, PyAny>) = entry.extract()?;
         let (tool, given) = (string(&tool, name)?, string(&how, name)?);
-        let how = ToolResults::find(&given).ok_or_else(|| unknown(&given, name, ToolResults::NAMES))?;
+        let how =
+            ToolResults::find(&given).ok_or_else(|| unknown(&given, name, ToolResults::NAMES))?;
         read.insert(tool, how);
     }
     Ok(read)

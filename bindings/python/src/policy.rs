@@ -19,6 +19,25 @@ use crate::strategy;
 const UNNAMED: &str = "of the caller";
 
 /// How a window is chosen: a scorer, a slicer, a placer and settings.
+///
+/// Args:
+///     scorer: How relevant an item is: a name such as `"recency"`, a dict with a `type`, a
+///         `Scorer`, or a function of all items that returns one number per item.
+///     slicer: What fits: a name such as `"knapsack"`, a dict, a `Slicer`, or a function of the
+///         ranked pairs of item and score and the budget that returns positions.
+///         Default: `"greedy"`.
+///     placer: The order of the window: a name, a dict, a `Placer`, or a function of the pairs
+///         that returns a permutation of their positions. Default: `"chronological"`.
+///     deduplication: Whether only the best of items with the same text stays. Default: True.
+///     overflow_strategy: What happens if pinned and selected items exceed the budget: `"throw"`
+///         an error, `"truncate"` to what fits, or `"proceed"` with all. Default: `"throw"`.
+///
+/// >>> import cupel
+/// >>> policy = cupel.Policy("reflexive", {"type": "knapsack", "bucket_size": 1}, "u-shaped")
+/// >>> items = [{"content": "a", "tokens": 7, "future_relevance_hint": 0.9},
+/// ...          {"content": "b", "tokens": 6, "future_relevance_hint": 0.6}]
+/// >>> cupel.select_index(items, 10, policy)
+/// [0]
 #[pyclass(frozen, module = "cupel", name = "Policy")]
 pub(crate) struct PyPolicy {
     pub(crate) policy: Policy,
@@ -132,7 +151,11 @@ pub(crate) fn warn_of_unread_query(py: Python<'_>, named: &NamedPolicy) -> PyRes
     error::warn(py, &Notice::UnreadQuery { policies })
 }
 
-/// Returns the names of the presets.
+/// Returns the names of the built-in policies. docs/policies.md says what each is for.
+///
+/// >>> import cupel
+/// >>> "agent" in cupel.presets()
+/// True
 #[pyfunction(name = "presets")]
 pub(crate) fn preset_names() -> Vec<&'static str> {
     presets().iter().map(cupel::config::Preset::name).collect()
@@ -187,7 +210,11 @@ impl PyPolicy {
         })
     }
 
-    /// Returns a preset.
+    /// Returns a preset: one of the names of `presets()`.
+    ///
+    /// >>> import cupel
+    /// >>> cupel.Policy.preset("rag").name
+    /// 'rag'
     #[staticmethod]
     fn preset(name: &Bound<'_, PyString>) -> PyResult<Self> {
         let name = text(name, "name")?;
@@ -196,6 +223,10 @@ impl PyPolicy {
     }
 
     /// Builds a policy from its fields, as in a policy document.
+    ///
+    /// >>> import cupel
+    /// >>> cupel.Policy.from_dict({"name": "mine", "scorer": {"type": "recency"}}).name
+    /// 'mine'
     #[staticmethod]
     fn from_dict(fields: &Bound<'_, PyMapping>) -> PyResult<Self> {
         let json = to_json(fields.as_any(), "policy", NotFinite::Text)?;
@@ -210,6 +241,10 @@ impl PyPolicy {
     }
 
     /// Reads a policy document: JSON, TOML or YAML.
+    ///
+    /// >>> import cupel
+    /// >>> cupel.Policy.from_file("examples/policy.toml").needs_query
+    /// False
     #[staticmethod]
     fn from_file(path: PathBuf) -> PyResult<Self> {
         let source = read_file(&path)?;
@@ -219,14 +254,22 @@ impl PyPolicy {
         Ok(Self::data(policy, &name))
     }
 
-    /// Returns the fields of a policy document.
+    /// Returns the fields of a policy document. One with functions of Python has none: an error.
+    ///
+    /// >>> import cupel
+    /// >>> cupel.Policy("recency").to_dict()["scorer"]
+    /// {'type': 'recency'}
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let config = PolicyConfig::of(&self.policy);
         let config = config.map_err(|fault| error::config(fault, "policy"))?;
         to_python(py, &serde_json::to_value(config).unwrap_or_default())
     }
 
-    /// Returns this policy for a question.
+    /// Returns this policy for a question, which scorers such as `relevance` read.
+    ///
+    /// >>> import cupel
+    /// >>> cupel.Policy.preset("memory").with_query("Where are my keys?").needs_query
+    /// False
     fn with_query(&self, query: &Bound<'_, PyString>) -> PyResult<Self> {
         let policy = self.policy.with_query(text(query, "query")?);
         Ok(Self::data(policy, &self.name))

@@ -41,10 +41,17 @@ self_cell!(
 
 /// Selects the items that fit a budget.
 ///
-/// `items` are dicts, `Item` objects or prebuilt `Items`; `budget` is a number of tokens, a string such as
-/// `"8k"`, a dict or a `Budget`; `policy` is a preset, a file, a dict or a `Policy`, by default the preset
-/// `chat`. `query` is the question for policies that score by relevance. `trace=True` adds the events of the
-/// stages to the report.
+/// Args:
+///     items: Dicts with the fields of an `Item`, items, other objects with these attributes, or
+///         prebuilt `Items`.
+///     budget: Tokens as `8000` or `"8k"`, a dict or a `Budget`.
+///     policy: A preset, the path of a file, a dict or a `Policy`. Default: `"chat"`.
+///     query: The question, for policies that score by relevance.
+///     trace: Whether the report has the events of the stages. Default: False.
+///
+/// Raises:
+///     OverBudgetError: The pinned items do not fit.
+///     InvalidInputError: An argument is invalid.
 ///
 /// >>> import cupel
 /// >>> items = [{"content": "old", "tokens": 60}, {"content": "new", "tokens": 30}]
@@ -109,6 +116,13 @@ fn warn(
 }
 
 /// Returns the positions of the items that fit a budget, in the order of the window.
+///
+/// It takes the arguments of `select`, and is faster: nothing is recorded.
+///
+/// >>> import cupel
+/// >>> items = [{"content": "old", "tokens": 60}, {"content": "new", "tokens": 30}]
+/// >>> cupel.select_index(items, 50)
+/// [1]
 #[pyfunction]
 #[pyo3(signature = (items, budget, policy=None, *, query=None))]
 pub(crate) fn select_index(
@@ -127,6 +141,11 @@ pub(crate) fn select_index(
 }
 
 /// The result of `select`: a sequence of the selected items, in the order of the window.
+///
+/// >>> import cupel
+/// >>> selection = cupel.select([{"content": "a", "tokens": 3}, {"content": "b", "tokens": 4}], 5)
+/// >>> len(selection), selection[0]["content"], selection
+/// (1, 'a', <cupel.Selection: 1 of 2 items, 3 tokens>)
 #[pyclass(frozen, sequence, module = "cupel")]
 pub(crate) struct Selection {
     /// The selected items; of prebuilt ones made when they are asked for.
@@ -153,7 +172,8 @@ impl Selection {
 
 #[pymethods]
 impl Selection {
-    /// The selected items, in the order of the window.
+    /// The selected items, in the order of the window: the caller's own objects. A shortened
+    /// item is a copy.
     #[getter]
     fn items(&self, py: Python<'_>) -> PyResult<Py<PyList>> {
         Ok(self.list(py)?.clone_ref(py))
@@ -201,6 +221,11 @@ impl Selection {
     }
 
     /// Returns the first position of an item in the window, as `list.index` does.
+    ///
+    /// >>> import cupel
+    /// >>> items = [{"content": "a", "tokens": 3}, {"content": "b", "tokens": 4}]
+    /// >>> cupel.select(items, 9).index({"content": "b", "tokens": 4})
+    /// 1
     #[pyo3(signature = (item, start=0, stop=isize::MAX, /))]
     fn index<'py>(
         &self,
@@ -213,6 +238,10 @@ impl Selection {
     }
 
     /// Returns how often an item is in the window.
+    ///
+    /// >>> import cupel
+    /// >>> cupel.select([{"content": "a", "tokens": 3}], 9).count({"content": "a", "tokens": 3})
+    /// 1
     #[pyo3(signature = (item, /))]
     fn count<'py>(&self, item: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let items = self.list(item.py())?.bind(item.py());
@@ -242,13 +271,32 @@ impl Selection {
         class: &Bound<'py, PyType>,
         item: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let alias = class.py().import("types")?.getattr("GenericAlias")?;
-        alias.call1((class, item))
+        generic_alias(class, item)
     }
 }
 
-/// Why each candidate of a run is in or out. It is not iterable: `included` and `excluded` are lists, and
-/// `to_arrow()` is a table with one row per candidate.
+/// Returns a class with a type argument, which type checkers read.
+fn generic_alias<'py>(
+    class: &Bound<'py, PyType>,
+    item: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let alias = class.py().import("types")?.getattr("GenericAlias")?;
+    alias.call1((class, item))
+}
+
+/// Why each candidate of a run is in or out.
+///
+/// It is not iterable: `included` and `excluded` are lists, `to_arrow()` is a table with a row per
+/// candidate, and `to_html()` is a page with every text. A notebook shows that page, or a table of
+/// the newest 1,000 candidates if the page has more than 300 kB.
+///
+/// >>> import cupel
+/// >>> items = [{"content": "a", "tokens": 3}, {"content": "b", "tokens": 4}]
+/// >>> report = cupel.select(items, 5).report
+/// >>> report
+/// <cupel.Report: 1 of 2 included, 3 tokens>
+/// >>> report.excluded[0]["index"], report.excluded[0]["reason"]["reason"]
+/// (1, 'BudgetExceeded')
 #[pyclass(frozen, module = "cupel")]
 pub(crate) struct Report(Run);
 
@@ -426,27 +474,36 @@ impl Report {
         bytes + 100 * self.rows() <= MAX_OUTPUT
     }
 
-    /// Returns a table of the newest candidates, with a line that says what it leaves out.
-    fn table(&self) -> String {
+    /// Returns a table of the newest candidates, with a line that says what it leaves out. It is folded beside the page.
+    fn table(&self, is_alone: bool) -> String {
         let (all, used) = (self.rows(), self.tokens_used());
         let mut rows = self.decided();
         rows.sort_unstable_by_key(|row| row.index);
         let left_out = rows.len().saturating_sub(MAX_ROWS);
         let number = |count: usize| grouped(i64::try_from(count).unwrap_or(i64::MAX));
+        let first = number(left_out);
         let rest = match (left_out, &self.0) {
             (0, _) => String::new(),
-            (_, Run::Pickled(_)) => {
-                format!("; the first {} are not shown here", number(left_out))
+            (_, Run::Pickled(_)) => format!("; the first {first} are not shown here"),
+            (_, run) => {
+                let result = match run {
+                    Run::Select { .. } => "selection",
+                    _ => "fitted",
+                };
+                format!(
+                    "; the first {first} are not shown here. The page with all of them: \
+                     <code>open(\"why.html\", \"w\").write({result}.report.to_html())</code>"
+                )
             }
-            (..) => format!(
-                "; the first {} are not shown here, <code>report.to_html()</code> returns the page with all",
-                number(left_out)
-            ),
         };
-        let mut html = format!(
-            "<p>{} of {} included, {} tokens{rest}</p><div style=\"max-height: 720px; overflow: auto\"><table>\
-             <tr><th>#</th><th></th><th>reason</th><th>tokens</th></tr>",
+        let (open, kept) = (
+            if is_alone { " open" } else { "" },
             number(self.window().len()),
+        );
+        let mut html = format!(
+            "<details{open}><summary>{kept} of {} included, {} tokens{rest}</summary>\
+             <div style=\"max-height: 720px; overflow: auto\"><table>\
+             <tr><th>#</th><th></th><th>reason</th><th>tokens</th></tr>",
             number(all),
             grouped(used)
         );
@@ -461,7 +518,7 @@ impl Report {
                 row.index, row.tokens
             );
         }
-        html.push_str("</table></div>");
+        html.push_str("</table></div></details>");
         html
     }
 }
@@ -562,6 +619,11 @@ fn page(prepared: &Prepared) -> Result<String, cupel_app::Error> {
 #[pymethods]
 impl Report {
     /// Returns the report as the command prints it in JSON.
+    ///
+    /// >>> import cupel
+    /// >>> report = cupel.select([{"content": "a", "tokens": 3}], 5).report
+    /// >>> sorted(report.to_dict())
+    /// ['excluded', 'included', 'overflow', 'report', 'selected']
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match &self.0 {
             Run::Select { owned, trace, .. } => {
@@ -584,6 +646,11 @@ impl Report {
     }
 
     /// Returns the report as a `pyarrow.Table`, one row per candidate.
+    ///
+    /// >>> import cupel
+    /// >>> report = cupel.select([{"content": "a", "tokens": 3}], 5).report
+    /// >>> report.to_arrow().column_names
+    /// ['index', 'rank', 'score', 'status', 'reason', 'position', 'tokens']
     fn to_arrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         let pyarrow = py.import("pyarrow")?;
@@ -613,7 +680,7 @@ impl Report {
         }
     }
 
-    /// The candidates in the window, in its order: position, score and reason.
+    /// The candidates in the window, in its order: dicts with `index`, `score` and `reason`.
     #[getter]
     fn included<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         listed(
@@ -624,7 +691,7 @@ impl Report {
         )
     }
 
-    /// The other candidates: position, score and reason.
+    /// The other candidates, best score first: dicts with `index`, `score` and `reason`.
     #[getter]
     fn excluded<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         listed(
@@ -636,6 +703,13 @@ impl Report {
     }
 
     /// Returns a self-contained web page that explains the window at every budget.
+    ///
+    /// Write it to a file and open it in a browser. Any size is possible: the page has every text.
+    ///
+    /// >>> import cupel
+    /// >>> page = cupel.select([{"content": "a", "tokens": 3}], 5).report.to_html()
+    /// >>> page[:15]
+    /// '<!doctype html>'
     fn to_html(&self, py: Python<'_>) -> PyResult<String> {
         if matches!(self.0, Run::Pickled(_)) {
             let fault = error::Fault::new("", "a report that was pickled has no page");
@@ -676,8 +750,8 @@ impl Report {
         page.map_err(error::raise)
     }
 
-    /// Returns the page in a frame, for notebooks. A page of more than [`MAX_OUTPUT`] bytes is a table of the newest
-    /// candidates: a notebook stores its outputs, and a page has every text.
+    /// Returns the page in a frame with a folded table, for notebooks. A page of more than [`MAX_OUTPUT`] bytes is left
+    /// out: a notebook stores its outputs, and a page has every text. GitHub shows the table alone: it removes frames.
     #[pyo3(name = "_repr_html_")]
     fn repr_html(&self, py: Python<'_>) -> PyResult<String> {
         if self.fits_output() {
@@ -687,11 +761,12 @@ impl Report {
                 "<iframe srcdoc=\"{page}\" style=\"width: 100%; height: 720px; border: 1px solid #8884; \
                  border-radius: 6px\" title=\"cupel\"></iframe>"
             );
-            if frame.len() <= MAX_OUTPUT {
-                return Ok(frame);
+            let html = frame + &self.table(false);
+            if html.len() <= MAX_OUTPUT {
+                return Ok(html);
             }
         }
-        Ok(self.table())
+        Ok(self.table(true))
     }
 
     fn __len__(&self) -> usize {
@@ -702,6 +777,14 @@ impl Report {
         let (all, used) = (self.rows(), self.tokens_used());
         let kept = self.window().len();
         format!("<cupel.Report: {kept} of {all} included, {used} tokens>")
+    }
+
+    #[classmethod]
+    fn __class_getitem__<'py>(
+        class: &Bound<'py, PyType>,
+        item: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        generic_alias(class, item)
     }
 
     /// The report of a fitted chat is pickled without its page, which needs the chat.

@@ -60,7 +60,12 @@ fn not_a_strategy(role: &str, value: &Bound<'_, PyAny>) -> PyErr {
     Fault::new(role, message).into()
 }
 
-/// A built-in scorer, or a combination of scorers.
+/// A built-in scorer, or a combination of scorers. It is called with items.
+///
+/// >>> import cupel
+/// >>> scorer = cupel.Scorer.from_dict("priority")
+/// >>> scorer([{"content": text, "tokens": 1, "priority": len(text)} for text in ("a", "bb")])
+/// [0.0, 1.0]
 #[pyclass(frozen, module = "cupel", name = "Scorer")]
 pub(crate) struct PyScorer(Arc<dyn Scorer>);
 
@@ -83,13 +88,26 @@ pub(crate) fn scorer(value: &Bound<'_, PyAny>) -> PyResult<Arc<dyn Scorer>> {
 
 #[pymethods]
 impl PyScorer {
-    /// Builds a scorer from its fields.
+    /// Builds a scorer from its name or its fields.
+    ///
+    /// >>> import cupel
+    /// >>> cupel.Scorer.from_dict({"type": "kind", "weights": {"Memory": 0.7}})
+    /// <cupel.Scorer KindScorer>
     #[staticmethod]
     fn from_dict(fields: &Bound<'_, PyAny>) -> PyResult<Self> {
         scorer(fields).map(Self)
     }
 
-    /// Builds the weighted average of scorers, built-in or callables.
+    /// Builds the weighted average of scorers, built-in ones or functions.
+    ///
+    /// Args:
+    ///     entries: Pairs of a scorer and its weight, which is above 0.
+    ///
+    /// >>> import cupel
+    /// >>> equal = lambda items: [1.0] * len(items)
+    /// >>> scorer = cupel.Scorer.composite([("reflexive", 3), (equal, 1)])
+    /// >>> scorer([{"content": "a", "tokens": 1, "future_relevance_hint": 0.6}])
+    /// [0.7]
     #[staticmethod]
     fn composite(entries: Vec<(Bound<'_, PyAny>, f64)>) -> PyResult<Self> {
         let mut built: Vec<(Box<dyn Scorer>, f64)> = Vec::new();
@@ -101,6 +119,11 @@ impl PyScorer {
     }
 
     /// Returns this scorer for a question.
+    ///
+    /// >>> import cupel
+    /// >>> scorer = cupel.Scorer.from_dict("relevance").with_query("keys")
+    /// >>> [score > 0 for score in scorer([{"content": "It rains."}, {"content": "The keys!"}])]
+    /// [False, True]
     fn with_query(&self, query: &Bound<'_, PyString>) -> PyResult<Self> {
         let scorer = self.0.with_query(&Query::from(text(query, "query")?));
         Ok(Self(scorer.unwrap_or_else(|| Arc::clone(&self.0))))
@@ -175,7 +198,12 @@ impl Scorer for Callable {
     }
 }
 
-/// A built-in slicer.
+/// A built-in slicer. It is called with pairs of item and score, best first, and a budget.
+///
+/// >>> import cupel
+/// >>> slicer = cupel.Slicer.from_dict("greedy")
+/// >>> slicer([({"content": "a", "tokens": 9}, 0.9), ({"content": "b", "tokens": 3}, 0.5)], 10)
+/// [1]
 #[pyclass(frozen, module = "cupel", name = "Slicer")]
 pub(crate) struct PySlicer(Arc<dyn Slicer>);
 
@@ -229,7 +257,11 @@ impl<'py> Scored<'py> {
 
 #[pymethods]
 impl PySlicer {
-    /// Builds a slicer from its fields.
+    /// Builds a slicer from its name or its fields.
+    ///
+    /// >>> import cupel
+    /// >>> cupel.Slicer.from_dict({"type": "knapsack", "bucket_size": 1})
+    /// <cupel.Slicer KnapsackSlice>
     #[staticmethod]
     fn from_dict(fields: &Bound<'_, PyAny>) -> PyResult<Self> {
         slicer(fields).map(Self)
@@ -245,6 +277,11 @@ impl PySlicer {
     }
 
     /// Returns the choice with its reasons.
+    ///
+    /// >>> import cupel
+    /// >>> scored = [({"content": "a", "tokens": 9}, 0.9), ({"content": "b", "tokens": 3}, 0.5)]
+    /// >>> cupel.Slicer.from_dict("greedy").select(scored, 10).kept
+    /// [1]
     fn select(
         &self,
         py: Python<'_>,
@@ -263,7 +300,21 @@ impl PySlicer {
     }
 }
 
-/// The choice of a slicer: positions, refusals and shortfalls.
+/// The choice of a slicer. A slicer in Python that states reasons returns one.
+///
+/// Args:
+///     kept: Positions of the items that stay.
+///     refusals: Pairs of a position and its reason: a dict with `reason` and other fields.
+///     shortfalls: What a count requirement lacks: dicts with `kind`, `required_count` and
+///         `satisfied_count`.
+///
+/// >>> import cupel
+/// >>> def first(scored, budget):
+/// ...     return cupel.Choice([0], refusals=[(1, {"reason": "NotFirst"})])
+/// >>> items = [{"content": "a", "tokens": 2}, {"content": "b", "tokens": 2}]
+/// >>> selection = cupel.select(items, 10, cupel.Policy("reflexive", first))
+/// >>> selection.report.excluded[0]["reason"]
+/// {'reason': 'NotFirst'}
 #[pyclass(frozen, module = "cupel", name = "Choice")]
 pub(crate) struct Choice(Selection);
 
@@ -434,7 +485,12 @@ fn check(positions: &[usize], length: usize, role: &str, name: &str) -> PyResult
     Ok(())
 }
 
-/// A built-in placer.
+/// A built-in placer. It is called with pairs of item and score, and returns their order.
+///
+/// >>> import cupel
+/// >>> placer = cupel.Placer.from_dict("u-shaped")
+/// >>> placer([({"content": "a", "tokens": 1}, score) for score in (0.1, 0.9, 0.5)])
+/// [1, 0, 2]
 #[pyclass(frozen, module = "cupel", name = "Placer")]
 pub(crate) struct PyPlacer(Arc<dyn Placer>);
 
@@ -457,7 +513,11 @@ pub(crate) fn placer(value: &Bound<'_, PyAny>) -> PyResult<Arc<dyn Placer>> {
 
 #[pymethods]
 impl PyPlacer {
-    /// Builds a placer from its fields.
+    /// Builds a placer from its name or its fields.
+    ///
+    /// >>> import cupel
+    /// >>> cupel.Placer.from_dict("chronological")
+    /// <cupel.Placer ChronologicalPlacer>
     #[staticmethod]
     fn from_dict(fields: &Bound<'_, PyAny>) -> PyResult<Self> {
         placer(fields).map(Self)

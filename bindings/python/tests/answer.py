@@ -77,11 +77,11 @@ def answer(question: Json, *, wrapped: bool) -> Json:
             document = question["policy"]
             if wrapped:
                 policy = wrap(document)
-                return run(lambda: cupel.select(items, budget, policy, trace=True)).report.to_dict()
+                report = run(lambda: cupel.select(items, budget, policy, trace=True)).report
+                return {**report.to_dict()}
             policy = construct("PipelineConfig", lambda: cupel.Policy.from_dict(document))
-            return run(
-                lambda: cupel.select(question["items"], budget, policy, trace=True)
-            ).report.to_dict()
+            selection = run(lambda: cupel.select(question["items"], budget, policy, trace=True))
+            return {**selection.report.to_dict()}
         case task:
             return {"unsupported": f"unknown task {task!r}"}
 

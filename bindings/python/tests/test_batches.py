@@ -812,7 +812,7 @@ def test_tokens_are_counted_by_model_or_encoding() -> None:
     assert tokens(model="gpt-4o") == tokens(encoding="o200k") == tokens()
     assert tokens(encoding="heuristic") > 0
     with pytest.raises(cupel.InvalidInputError, match="encoding: unknown encoding"):
-        cupel.select_batches(table, 100, encoding="utf9")
+        cupel.select_batches(table, 100, encoding="utf9")  # type: ignore[arg-type]
     with pytest.raises(cupel.InvalidInputError, match="model: "):
         cupel.select_batches(table, 100, model="gpt-17")
 

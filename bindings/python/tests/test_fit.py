@@ -34,14 +34,10 @@ SHAPES = sorted((ROOT / "examples/shapes").glob("*.json"))
 def test_the_example_of_the_readme() -> None:
     # The figures are those of README.md.
     fitted = cupel.fit(SESSION, "2k")
-    assert (len(fitted.kept), fitted.tokens_after, fitted.tokens_before) == (10, 1_474, 5_869)
+    assert (len(fitted.kept), fitted.tokens_after, fitted.tokens_before) == (19, 1_841, 5_869)
     assert fitted.budget == 2_000
-    assert [entry["index"] for entry in fitted.shortened] == [30]
-    assert [entry["index"] for entry in fitted.dropped] == [
-        *range(2, 15),
-        *range(16, 30),
-        *range(32, 39),
-    ]
+    assert [entry["index"] for entry in fitted.shortened] == [13, 30, 33, 34, 41]
+    assert [entry["index"] for entry in fitted.dropped] == [*range(2, 12), 14, *range(16, 30)]
     assert (fitted.shape, fitted.counter, fitted.estimated) == ("openai", "o200k_base", False)
 
 
@@ -498,8 +494,8 @@ def test_cache_breakpoints_are_set_on_copies() -> None:
         ("end", 2, 2),
     ]
     bedrock = [{"role": "user", "content": [{"text": "Hi"}]}]
-    fitted = cupel.fit(bedrock, 1_000, cache_breakpoints=True, shape="bedrock")
-    assert fitted.messages == [
+    alone = cupel.fit(bedrock, 1_000, cache_breakpoints=True, shape="bedrock")
+    assert alone.messages == [
         {"role": "user", "content": [{"text": "Hi"}, {"cachePoint": {"type": "default"}}]}
     ]
 
@@ -629,6 +625,24 @@ def test_a_large_chat_is_a_table_in_a_notebook() -> None:
     assert "<td>9000</td>" in large and "<td>8999</td>" not in large
     items = [{"content": f"item {i}", "tokens": 5} for i in range(10_000)]
     assert "first 9,000" in cupel.select(items, 1_000)._repr_html_()
+
+
+def test_a_table_says_how_to_get_the_page_with_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    items = [{"content": f"item {i} {'x' * 300}", "tokens": 5} for i in range(1_200)]
+    chat = [{"role": ["user", "assistant"][i % 2], "content": f"{i} " * 100} for i in range(1_200)]
+    shown: dict[str, Any] = {
+        "selection": cupel.select(items, 1_000),
+        "fitted": cupel.fit(chat, "5k"),
+    }
+    for name, result in shown.items():
+        table = result._repr_html_()
+        assert "the first 200 are not shown here" in table and len(table) <= 300_000
+        [code] = re.findall("<code>(.*?)</code>", table)
+        exec(code, {name: result})
+        assert Path("why.html").read_text() == result.report.to_html()
 
 
 def test_each_fit_is_logged(caplog: pytest.LogCaptureFixture) -> None:

@@ -13,15 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cupel
+from cupel.types import PresetName
 from strategies import Json, items
 
-POLICIES = st.sampled_from(["chat", "rag", "code-review"])
+PRESETS: list[PresetName] = ["chat", "rag", "code-review"]
+POLICIES = st.sampled_from(PRESETS)
 SMALL = items(st.integers(-2, 50)).map(lambda item: item | {"pinned": False})
 
 
 @given(st.lists(SMALL, max_size=12), st.integers(0, 300), POLICIES)
 def test_every_form_of_items_gives_the_same_window(
-    documents: list[Json], budget: int, policy: str
+    documents: list[Json], budget: int, policy: PresetName
 ) -> None:
     expected = cupel.select(documents, budget, policy)
     made = [cupel.Item(**document) for document in documents]
@@ -38,7 +40,7 @@ def test_every_form_of_items_gives_the_same_window(
 
 
 @given(st.lists(SMALL, max_size=12), st.integers(0, 300), POLICIES)
-def test_a_report_adds_up(documents: list[Json], budget: int, policy: str) -> None:
+def test_a_report_adds_up(documents: list[Json], budget: int, policy: PresetName) -> None:
     selection = cupel.select(documents, budget, policy)
     report = selection.report
     answer = report.to_dict()

@@ -151,7 +151,7 @@ def test_something_that_is_no_strategy_is_refused(strategy: Any) -> None:
 
 def test_an_unknown_name_is_refused_with_a_suggestion() -> None:
     with pytest.raises(cupel.InvalidInputError, match="reflexive"):
-        cupel.Policy("reflexiv")
+        cupel.Policy("reflexiv")  # type: ignore[arg-type]
 
 
 def test_a_policy_with_a_callable_cannot_be_written() -> None:

@@ -50,6 +50,7 @@ pub struct Question {
 
 /// The size of a data set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DatasetSize {
     /// The name of the data set.
     #[serde(rename = "file")]

@@ -268,6 +268,7 @@ pub(crate) fn ascending(budgets: &[i64]) -> Result<Vec<i64>, EvalError> {
 
 /// The results of policies on a data set.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EvidenceReport {
     /// The data set.
     #[serde(flatten)]
@@ -299,6 +300,7 @@ pub struct ComparisonColumn {
 
 /// One value of a [`Comparison`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparisonRow<'a> {
     /// The name of the measure.
     pub measure: &'static str,
@@ -334,6 +336,21 @@ impl Comparison {
 impl Serialize for Comparison {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.rows())
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Comparison {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Comparison".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        <Vec<ComparisonRow<'_>>>::json_schema(generator)
     }
 }
 

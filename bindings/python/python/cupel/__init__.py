@@ -67,3 +67,8 @@ __all__ = [
     "select_index",
 ]
 __all__ += _commands.__all__
+
+# Tracebacks, pickles and help show the names under which callers import them.
+for _public in map(globals().get, __all__):
+    if getattr(_public, "__module__", "").startswith("cupel._"):
+        _public.__module__ = "cupel"

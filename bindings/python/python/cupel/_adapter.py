@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from cupel._errors import InvalidInputError
 from cupel._fit import Fitted, check_options, fit
 from cupel._types import BudgetLike
+from cupel.types import Shape
 
 OnFit: TypeAlias = Callable[[Fitted[Any]], object]
 
@@ -29,10 +30,11 @@ class Adapter:
         return self
 
     def fit(
-        self, messages: Sequence[Any] | Mapping[str, Any], *, shape: str, **given: Any
+        self, messages: Sequence[Any] | Mapping[str, Any], *, shape: Shape, **given: Any
     ) -> Fitted[Any]:
         """Fits messages of a format. The options of the adapter take precedence over `given`."""
-        return fit(messages, self.budget, **{**given, **self.options, "shape": shape})
+        options: dict[str, Any] = {**given, **self.options, "shape": shape}
+        return fit(messages, self.budget, **options)
 
     def report(self, fitted: Fitted[Any]) -> None:
         """Hands a window to the callback."""

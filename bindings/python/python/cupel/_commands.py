@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Unpack
+from collections.abc import Iterable, Mapping
+from typing import Any, Unpack, overload
 
 from cupel import _cupel
 from cupel._errors import InvalidInputError
 from cupel._messages import as_input
-from cupel._types import BudgetLike, CommandOptions, PolicyLike, SearchOptions
+from cupel._types import BudgetLike, CommandOptions, Messages, PolicyLike, SearchOptions
+from cupel.types import (
+    CompareAnswer,
+    EncodingName,
+    EvidenceReport,
+    ExplainAnswer,
+    ExplainOneAnswer,
+    MinBudgetAnswer,
+    ModelAnswer,
+    ScorerName,
+    SearchAnswer,
+    SweepAnswer,
+)
 
 __all__ = [
     "compare",
@@ -22,42 +34,80 @@ __all__ = [
 ]
 
 
-def _ask(question: str, data: Any, options: Mapping[str, Any], **parameters: Any) -> dict[str, Any]:
+def _ask(question: str, data: Any, options: Mapping[str, Any], **parameters: Any) -> Any:
     chat = as_input(data, has_chat=options.get("at") is None)
     return _cupel.ask(question, chat, parameters, options)
 
 
+@overload
 def explain(
-    data: Any,
+    data: Messages,
+    budget: BudgetLike | None = None,
+    *,
+    policy: PolicyLike | None = None,
+    item: None = None,
+    **options: Unpack[CommandOptions],
+) -> ExplainAnswer: ...
+@overload
+def explain(
+    data: Messages,
+    budget: BudgetLike | None = None,
+    *,
+    policy: PolicyLike | None = None,
+    item: int,
+    **options: Unpack[CommandOptions],
+) -> ExplainOneAnswer: ...
+def explain(
+    data: Messages,
     budget: BudgetLike | None = None,
     *,
     policy: PolicyLike | None = None,
     item: int | None = None,
     **options: Unpack[CommandOptions],
-) -> dict[str, Any]:
+) -> ExplainAnswer | ExplainOneAnswer:
     """Explains why each message or item is in or out, or everything about one.
 
-    ``data`` is a chat, a list of items or a request. ``options`` are
-    :class:`CommandOptions`, such as ``query`` and ``reserve``.
+    Args:
+        data: A chat, a request, or a list of messages or items.
+        budget: Tokens as ``8000`` or ``"8k"``, a share of the model's window as ``"50%"``, a dict
+            or a :class:`Budget`. Default: as in :func:`fit`.
+        policy: A preset, the path of a file, a dict or a :class:`Policy`. Default: ``"agent"`` for
+            chats, ``"chat"`` for items.
+        item: The position of one message or item, from 0. Default: all.
+        options: ``query``, ``model``, ``reserve``, ``encoding``, ``shape``; ``target``, ``margin``
+            and ``slot`` of the budget; ``factor`` on token counts; ``at``, the JSON pointer of the
+            messages; and the settings of chats, as in :func:`fit`.
 
     >>> import cupel
     >>> items = [{"content": "old", "tokens": 60}, {"content": "new", "tokens": 30}]
     >>> answer = cupel.explain(items, 50, policy="chat")
     >>> [(candidate["index"], candidate["included"]) for candidate in answer["candidates"]]
     [(1, True), (0, False)]
+    >>> cupel.explain(items, 50, policy="chat", item=0)["included_at"]
+    [[90, 131162]]
     """
-    return _ask("explain", data, options, budget=budget, policy=policy, item=item)
+    answer: ExplainAnswer | ExplainOneAnswer = _ask(
+        "explain", data, options, budget=budget, policy=policy, item=item
+    )
+    return answer
 
 
 def sweep(
-    data: Any,
+    data: Messages,
     *,
     start: int | None = None,
     stop: int | None = None,
     policy: PolicyLike | None = None,
     **options: Unpack[CommandOptions],
-) -> dict[str, Any]:
+) -> SweepAnswer:
     """Returns the window at every budget from ``start`` to ``stop``.
+
+    Args:
+        data: A chat, a request, or a list of messages or items.
+        start: The smallest budget, from 0. Default: 0.
+        stop: The largest budget. Default: the tokens of all messages or items.
+        policy: As in :func:`explain`.
+        options: As in :func:`explain`.
 
     >>> import cupel
     >>> items = [{"content": "a", "tokens": 10}, {"content": "b", "tokens": 20}]
@@ -65,35 +115,52 @@ def sweep(
     >>> [(step["from"], step["included"]) for step in answer["steps"]]
     [(0, 0), (10, 1), (30, 2)]
     """
-    return _ask("sweep", data, options, start=start, stop=stop, policy=policy)
+    answer: SweepAnswer = _ask("sweep", data, options, start=start, stop=stop, policy=policy)
+    return answer
 
 
 def min_budget(
-    data: Any,
+    data: Messages,
     *,
     item: int | None = None,
     ceiling: int | None = None,
     policy: PolicyLike | None = None,
     **options: Unpack[CommandOptions],
-) -> Any:
+) -> MinBudgetAnswer:
     """Returns the smallest budget above which an item is always in, or that of every item.
+
+    Args:
+        data: A chat, a request, or a list of messages or items.
+        item: The position of one message or item, from 0. Default: all.
+        ceiling: The largest budget to try. Default: the tokens of all messages or items.
+        policy: As in :func:`explain`.
+        options: As in :func:`explain`.
 
     >>> import cupel
     >>> items = [{"content": "a", "tokens": 10}, {"content": "b", "tokens": 20}]
     >>> cupel.min_budget(items, item=1, policy="chat")["items"][0]["min_budget"]
     30
     """
-    return _ask("min_budget", data, options, item=item, ceiling=ceiling, policy=policy)
+    answer: MinBudgetAnswer = _ask(
+        "min_budget", data, options, item=item, ceiling=ceiling, policy=policy
+    )
+    return answer
 
 
 def compare(
-    data: Any,
+    data: Messages,
     budget: BudgetLike | None = None,
     *,
-    policies: Sequence[PolicyLike],
+    policies: Iterable[PolicyLike],
     **options: Unpack[CommandOptions],
-) -> dict[str, Any]:
+) -> CompareAnswer:
     """Compares the windows of two or more policies.
+
+    Args:
+        data: A chat, a request, or a list of messages or items.
+        budget: As in :func:`explain`.
+        policies: Presets, paths of files, dicts or policies; two or more.
+        options: As in :func:`explain`.
 
     >>> import cupel
     >>> chat = [{"role": "user", "content": "Hello!"}, {"role": "assistant", "content": "Hi!"}]
@@ -101,19 +168,28 @@ def compare(
     >>> [variant["selected"] for variant in answer["variants"]]
     [[0, 1], [0, 1]]
     """
-    return _ask("compare", data, options, budget=budget, policies=policies)
+    answer: CompareAnswer = _ask("compare", data, options, budget=budget, policies=policies)
+    return answer
 
 
 def search(
-    data: Any,
+    data: Messages,
     query: str,
     *,
     top: int = 5,
-    scorer: str | None = None,
+    scorer: ScorerName | None = None,
     policy: PolicyLike | None = None,
     **options: Unpack[SearchOptions],
-) -> dict[str, Any]:
+) -> SearchAnswer:
     """Finds the messages or items that match a question best.
+
+    Args:
+        data: A chat, a request, or a list of messages or items.
+        query: The question, not empty.
+        top: The most passages, from 0. Default: 5.
+        scorer: The scorer by name. Default: ``"conversation"``.
+        policy: A policy whose scorer is taken instead.
+        options: As in :func:`explain`, but for ``query``.
 
     >>> import cupel
     >>> items = [{"content": "The keys are on the fridge."}, {"content": "It rains."}]
@@ -126,29 +202,51 @@ def search(
     if scorer is not None and policy is not None:
         message = "scorer and policy exclude each other; remove one"
         raise InvalidInputError(message, path="scorer")
-    return _ask("search", data, options, query=query, top=top, scorer=scorer, policy=policy)
+    answer: SearchAnswer = _ask(
+        "search", data, options, query=query, top=top, scorer=scorer, policy=policy
+    )
+    return answer
 
 
 def evaluate(
     transcripts: Iterable[Mapping[str, Any]] | Mapping[str, Any],
     *,
-    policies: Sequence[PolicyLike],
-    budgets: Sequence[int | str],
-) -> dict[str, Any]:
+    policies: Iterable[PolicyLike],
+    budgets: Iterable[int | str],
+) -> EvidenceReport:
     """Measures how much of the evidence of questions is kept.
 
-    A transcript is ``{"items": [...], "questions": [{"query": "...", "evidence": [3, 4]}]}``;
-    ``evidence`` has positions in ``items``.
+    Args:
+        transcripts: Dicts with ``items`` and ``questions``; a question has a ``query`` and its
+            ``evidence``, positions in ``items``.
+        policies: Presets, paths of files, dicts or policies; the first is compared to the others.
+        budgets: Tokens as ``1000`` or ``"1k"``, above 0.
+
+    >>> import cupel
+    >>> items = [{"content": "The keys are on the fridge."}, {"content": "It rains."}]
+    >>> question = {"query": "Where are my keys?", "evidence": [0]}
+    >>> report = cupel.evaluate(
+    ...     {"items": items, "questions": [question]}, policies=["memory"], budgets=[8]
+    ... )
+    >>> [row["value"] for row in report["results"] if row["measure"] == "items_kept"]
+    [1.0]
     """
     listed = [transcripts] if isinstance(transcripts, Mapping) else list(transcripts)
     return _cupel.evaluate(listed, policies, budgets)
 
 
-def count(data: Any, *, model: str | None = None, encoding: str | None = None) -> int:
+def count(
+    data: str | Messages, *, model: str | None = None, encoding: EncodingName | None = None
+) -> int:
     """Counts the tokens of a text, a chat or a list of items, by default as ``o200k_base`` does.
 
     A chat is counted as its provider counts it: messages with their framing, tool calls and tool
     definitions.
+
+    Args:
+        data: A text, a chat, a request, or a list of messages or items.
+        model: The model that counts. Default: the request's.
+        encoding: The token counter, such as ``"o200k"``, instead of a model.
 
     >>> import cupel
     >>> cupel.count("Hello, world!")
@@ -169,6 +267,11 @@ def count(data: Any, *, model: str | None = None, encoding: str | None = None) -
     return _cupel.count(data if isinstance(data, str) else as_input(data), model, encoding)
 
 
-def models() -> list[dict[str, Any]]:
-    """Returns the known models with their context windows and encodings."""
+def models() -> list[ModelAnswer]:
+    """Returns the known models with their context windows and encodings.
+
+    >>> import cupel
+    >>> [model["window"] for model in cupel.models() if model["name"] == "gpt-4o"]
+    [128000]
+    """
     return _cupel.models()

@@ -11,7 +11,15 @@ from typing import Any
 
 
 class CupelWarning(UserWarning):
-    """A setting without effect, or a guess such as an estimated token count."""
+    """A setting without effect, or a guess such as an estimated token count.
+
+    >>> import cupel, warnings
+    >>> chat = [{"role": "user", "content": "Hello!"}]
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     fitted = cupel.fit(chat, 100, query="Hello?")
+    >>> caught[0].category
+    <class 'cupel.CupelWarning'>
+    """
 
 
 _held: ContextVar[list[str] | None] = ContextVar("cupel_held_warnings", default=None)
@@ -50,8 +58,16 @@ class CupelError(Exception):
         help: How to fix it, or None.
         code: The name of the engine's error, such as ``"PinnedExceedsBudget"``, or None.
         cause: The engine's own text, if a constructor refused a value, or None.
-        exit_code: The exit status of the command for this error.
-        file, line, column: The place in a file, if one was read, or None.
+        exit_code: The exit status of the command for this error, from 1 to 3.
+        file, line, column: The place in a file, if one was read, or None. Lines and columns count
+            from 1.
+
+    >>> import cupel
+    >>> try:
+    ...     cupel.fit([{"role": "user", "content": "Hello!"}], "8,000")
+    ... except cupel.CupelError as error:
+    ...     error.path, error.exit_code
+    ('budget', 2)
     """
 
     def __init__(
@@ -95,26 +111,36 @@ class CupelError(Exception):
 
 
 class InvalidInputError(CupelError, ValueError):
-    """An argument is invalid."""
+    """An argument is invalid. It is a ``ValueError`` too.
+
+    >>> import cupel
+    >>> try:
+    ...     cupel.fit([{"role": "user", "content": "Hello!"}], policy="newset")  # type: ignore
+    ... except cupel.InvalidInputError as error:
+    ...     error.help
+    'did you mean `newest`? `cupel.presets()` shows all presets'
+    """
 
 
 class OverBudgetError(CupelError):
-    """The mandatory messages or pinned items do not fit the budget."""
+    """The mandatory messages or pinned items do not fit the budget.
+
+    >>> import cupel
+    >>> try:
+    ...     cupel.select([{"content": "a", "tokens": 73, "pinned": True}], 50)
+    ... except cupel.OverBudgetError as error:
+    ...     error.help
+    'raise the budget by 23 tokens or unpin items'
+    """
 
 
 class InternalError(CupelError):
-    """An internal error; please report it."""
+    """An internal error; please report it.
 
-
-# Tracebacks and pickles show the names under which callers import them.
-for _public in (
-    CupelWarning,
-    CupelError,
-    InvalidInputError,
-    OverBudgetError,
-    InternalError,
-):
-    _public.__module__ = "cupel"
+    >>> import cupel
+    >>> issubclass(cupel.InternalError, cupel.CupelError)
+    True
+    """
 
 
 def _restore(kind: type[CupelError], message: str, state: dict[str, Any]) -> CupelError:

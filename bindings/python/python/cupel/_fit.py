@@ -1,28 +1,23 @@
 """Chats: ``fit``, ``Fitter`` and ``Fitted``."""
 
-from __future__ import annotations
-
 import difflib
 import json
 import logging
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, ValuesView
 from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import (
-    Any,
-    Generic,
-    TypeVar,
-    Unpack,
-    overload,
-)
+from types import GenericAlias
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, Unpack, overload
 
 from cupel import _cupel
 from cupel._cupel import Report
 from cupel._errors import InvalidInputError
 from cupel._messages import (
     as_input,
+    as_list,
     at,
+    copied_fields,
     from_document,
     request_of,
     snapshot,
@@ -32,9 +27,28 @@ from cupel._messages import (
 )
 from cupel._offload import offload
 from cupel._state import read_state, write_state
-from cupel._types import BudgetLike, FitOptions, PolicyLike
+from cupel._types import BudgetLike, FitOptions, FitReport, PolicyLike
+from cupel.types import (
+    CacheBreakpoint,
+    DroppedEntry,
+    Marker,
+    Reuse,
+    Shape,
+    ShortenedEntry,
+)
+from cupel.types import Warning as ChatWarning
 
 M = TypeVar("M")
+# Not `Iterable`: a request is one too, of its keys.
+MessageList: TypeAlias = Sequence[M] | Iterator[M] | ValuesView[M]
+R = TypeVar("R", bound=Mapping[str, Any])
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    R_co = TypeVarWithDefault("R_co", covariant=True, default=Mapping[str, Any] | None)
+else:
+    # Python 3.13 has defaults.
+    R_co = TypeVar("R_co", covariant=True)
 
 _logger = logging.getLogger("cupel")
 # A library leaves it to the program where its log goes.
@@ -42,44 +56,62 @@ _logger.addHandler(logging.NullHandler())
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Fitted(Generic[M]):
-    """A chat that fits its budget."""
+class Fitted(Generic[M, R_co]):
+    """A chat that fits its budget: the result of :func:`fit`.
+
+    ``Fitted[Message]`` is one of messages, ``Fitted[Message, Request]`` one of a whole request.
+
+    Attributes:
+        messages: The window: the caller's own objects, copies of those that are shortened or get
+            the text of a marker, and new ones for other markers.
+        kept: The positions of the kept messages.
+        dropped: The dropped messages: ``index``, ``role``, ``tokens``, ``reason``.
+        shortened: The shortened messages: ``index``, ``level``, ``tokens``, ``texts`` and others.
+        markers: The texts in the place of dropped messages: ``before``, ``omitted``, ``text``.
+        warnings: What the provider may reject in the window, and lost cache breakpoints.
+        cache_breakpoints: Where a breakpoint of the prompt cache is worth one: ``place``,
+            ``index``, a position in the input, and ``position``, the one in ``messages``; both are
+            None for the system prompt and tools of the request. With ``cache_breakpoints=True``
+            they are set, in the formats that have them.
+        tokens_before: The tokens of the whole request before.
+        tokens_after: The tokens of the whole request after, at most ``budget``.
+        budget: The tokens that the window may have.
+        shape: The format of the chat, such as ``"openai"``.
+        counter: The name of the token counter; None if the tokens are given.
+        estimated: Whether the token counts are estimates.
+        report: Why each message is in or out.
+        reuse: How much of the last window the prompt cache can reuse; None outside of a session and
+            for its first window.
+        request: A copy of the request with the fitted messages; None if only messages were given.
+
+    >>> import cupel
+    >>> fitted = cupel.fit([{"role": "user", "content": "Hello!"}], 100)
+    >>> fitted
+    <cupel.Fitted: 1 of 1 messages, 9 of 9 tokens>
+    >>> fitted.messages, fitted.kept, fitted.dropped
+    ([{'role': 'user', 'content': 'Hello!'}], [0], [])
+    """
 
     messages: list[M]
-    """The window: the caller's own objects, copies of those that are shortened or get the text of a
-    marker, and new ones for other markers."""
     kept: list[int]
-    """The positions of the kept messages."""
-    dropped: list[dict[str, Any]]
-    """The dropped messages: ``index``, ``role``, ``tokens``, ``reason``."""
-    shortened: list[dict[str, Any]]
-    """The shortened messages: ``index``, ``level``, ``tokens``, ``original_tokens``, ..."""
-    markers: list[dict[str, Any]]
-    """The texts in the place of dropped messages: ``before``, ``omitted``, ``text``, ..."""
-    warnings: list[Any]
-    """What the provider may reject in the window, and lost cache breakpoints."""
-    cache_breakpoints: list[dict[str, Any]]
-    """Where a breakpoint of the prompt cache is worth one: ``place``, ``index``, a position in the
-    input, and ``position``, the one in ``messages``; both are None for the system prompt and tools
-    of the request. With ``cache_breakpoints=True`` they are set, in the formats that have them."""
+    dropped: list[DroppedEntry]
+    shortened: list[ShortenedEntry]
+    markers: list[Marker]
+    warnings: list[ChatWarning]
+    cache_breakpoints: list[CacheBreakpoint]
     tokens_before: int
-    """The tokens of the whole request before."""
     tokens_after: int
-    """The tokens of the whole request after."""
     budget: int
-    """The tokens that the window may have."""
-    shape: str
-    """The format of the chat, such as ``openai``."""
+    shape: Shape
     counter: str | None
-    """The name of the token counter; None if the tokens are given."""
     estimated: bool
-    """Whether the token counts are estimates."""
-    report: Report = field(compare=False)
-    """Why each message is in or out."""
-    reuse: dict[str, Any] | None = None
-    """How much of the last window the prompt cache can reuse, in a session."""
-    request: dict[str, Any] | None = None
-    """The request with the fitted messages, if a request was given."""
+    report: Report[FitReport] = field(compare=False)
+    reuse: Reuse | None = None
+    request: R_co = None  # type: ignore[assignment]
+
+    # At run time `Fitted[Message]` has no default for the second parameter before Python 3.13.
+    if not TYPE_CHECKING:
+        __class_getitem__ = classmethod(GenericAlias)
 
     def __repr__(self) -> str:
         kept, all_messages = len(self.kept), len(self.kept) + len(self.dropped)
@@ -117,6 +149,8 @@ def _split(
     for name in options.keys() - FitOptions.__annotations__.keys():
         near = difflib.get_close_matches(name, known, 1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
+        if (instead := _cupel.instead_of(name)) is not None:
+            hint = f": it was removed; {instead}"
         raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")
     others = {**options}
     return others.pop("policy", None), others
@@ -134,22 +168,17 @@ def check_options(
 
 
 def _fit(
-    messages: Sequence[M] | Mapping[str, Any],
+    messages: MessageList[Any] | Mapping[str, Any],
     budget: BudgetLike | None,
     *,
-    tools: Sequence[Any] | None,
+    tools: Iterable[Any] | None,
     system: Any,
     session: _cupel.Session | None,
     options: Mapping[str, Any],
-) -> Fitted[M]:
+) -> Fitted[Any]:
     policy, others = _split("fit", options)
     shape = others.get("shape")
-    is_known = isinstance(messages, (Mapping, list, tuple, str)) or not hasattr(
-        messages, "__iter__"
-    )
-    if not is_known:
-        _cupel.refuse_table(messages, "messages")
-    own: Any = messages if is_known else list(messages)
+    own: Any = as_list(messages)
     copied = snapshot(own)
     chat = as_input(copied, "messages")
     if isinstance(tools, (str, bytes)):
@@ -171,28 +200,28 @@ def _fit(
             message = "expected a list of messages or a request, got one message"
             raise InvalidInputError(message, path="messages", help="put it into a list")
         found = at(copied, pointer)
-    listed = [found] if isinstance(found, str) else found
-    like = listed[0] if listed else None
+    originals = [found] if isinstance(found, str) else found
+    like = originals[0] if originals else None
     fitted: list[Any] = []
     for entry in window:
         if isinstance(entry, int):
-            fitted.append(listed[entry])
+            fitted.append(originals[entry])
         elif isinstance(entry, str):
             fitted.append(from_document(entry, like))
         else:
             index, texts = entry
-            fitted.append(with_texts(listed[index], texts))
+            fitted.append(with_texts(originals[index], texts))
     for position, path, mark in marks:
         if position is not None:
             fitted[position] = with_mark(fitted[position], path, mark)
     request = None
     if isinstance(own, Mapping):
         is_text = isinstance(found, str)
-        request = dict(own) if is_text else with_list(own, pointer or "", fitted)
+        request = copied_fields(own) if is_text else with_list(own, pointer or "", fitted)
         for position, path, mark in marks:
             if position is None:
                 request = with_mark(request, path, mark)
-    fitted_chat: Fitted[M] = Fitted(
+    fitted_chat: Fitted[Any] = Fitted(
         messages=fitted,
         request=request,
         kept=document["kept"],
@@ -216,30 +245,30 @@ def _fit(
 
 @overload
 def fit(
-    messages: Mapping[str, Any],
+    messages: R,
     budget: BudgetLike | None = None,
     *,
     state: str | os.PathLike[str] | None = None,
-    tools: Sequence[Any] | None = None,
+    tools: Iterable[Any] | None = None,
     system: Any = None,
     **options: Unpack[FitOptions],
-) -> Fitted[dict[str, Any]]: ...
+) -> Fitted[dict[str, Any], R]: ...
 @overload
 def fit(
-    messages: Sequence[M],
+    messages: MessageList[M],
     budget: BudgetLike | None = None,
     *,
     state: str | os.PathLike[str] | None = None,
-    tools: Sequence[Any] | None = None,
+    tools: Iterable[Any] | None = None,
     system: Any = None,
     **options: Unpack[FitOptions],
-) -> Fitted[M]: ...
+) -> Fitted[M, None]: ...
 def fit(
-    messages: Sequence[Any] | Mapping[str, Any],
+    messages: MessageList[Any] | Mapping[str, Any],
     budget: BudgetLike | None = None,
     *,
     state: str | os.PathLike[str] | None = None,
-    tools: Sequence[Any] | None = None,
+    tools: Iterable[Any] | None = None,
     system: Any = None,
     **options: Unpack[FitOptions],
 ) -> Fitted[Any]:
@@ -251,11 +280,12 @@ def fit(
 
     Args:
         messages: Messages as dicts or as objects of the openai, anthropic or langchain packages; or
-            a whole request: a dict with ``messages``, ``input`` or ``contents``.
+            a whole request: a dict with ``messages``, ``input`` or ``contents``. ``Fitted.request``
+            is a copy of it then, and None otherwise.
         budget: Tokens for the whole request: ``8000``, ``"8k"``, ``"50%"`` of the model's window.
             Default: the model's context window minus the tokens reserved for the answer.
         model: The model that counts the tokens. Default: the request's.
-        policy: A preset, a file, a dict or a :class:`Policy`. Default: ``agent``.
+        policy: A preset, the path of a file, a dict or a :class:`Policy`. Default: ``"agent"``.
         query: The question that the window is to answer, for policies that score by relevance.
             Default: the last user turn.
         state: A file that remembers what was counted. The windows are the same without it.
@@ -295,34 +325,34 @@ def fit(
 
 @overload
 async def afit(
-    messages: Mapping[str, Any],
+    messages: R,
     budget: BudgetLike | None = None,
     *,
     state: str | os.PathLike[str] | None = None,
-    tools: Sequence[Any] | None = None,
+    tools: Iterable[Any] | None = None,
     system: Any = None,
     **options: Unpack[FitOptions],
-) -> Fitted[dict[str, Any]]: ...
+) -> Fitted[dict[str, Any], R]: ...
 @overload
 async def afit(
-    messages: Sequence[M],
+    messages: MessageList[M],
     budget: BudgetLike | None = None,
     *,
     state: str | os.PathLike[str] | None = None,
-    tools: Sequence[Any] | None = None,
+    tools: Iterable[Any] | None = None,
     system: Any = None,
     **options: Unpack[FitOptions],
-) -> Fitted[M]: ...
+) -> Fitted[M, None]: ...
 async def afit(
-    messages: Sequence[Any] | Mapping[str, Any],
+    messages: MessageList[Any] | Mapping[str, Any],
     budget: BudgetLike | None = None,
     *,
     state: str | os.PathLike[str] | None = None,
-    tools: Sequence[Any] | None = None,
+    tools: Iterable[Any] | None = None,
     system: Any = None,
     **options: Unpack[FitOptions],
 ) -> Fitted[Any]:
-    """Fits a chat as :func:`fit` does, without blocking the event loop.
+    """Fits a chat with the arguments of :func:`fit`, without blocking the event loop.
 
     A chat of more than 50,000 characters is fitted in a thread, a smaller one at once.
 
@@ -332,13 +362,19 @@ async def afit(
     [0]
     """
     given = {"state": state, "tools": tools, "system": system, **options}
-    return await offload((messages, tools, system), partial(fit, messages, budget, **given))
+    chat: Any = as_list(messages)
+    return await offload((chat, tools, system), partial(fit, chat, budget, **given))
 
 
 class Fitter:
     """Fits a growing chat turn by turn, and says how much of the window before is reused.
 
     The windows are those of :func:`fit`. Messages that were there before are not counted again.
+
+    Args:
+        budget: As in :func:`fit`.
+        state: The ``state`` of a fitter before, to go on with its chat. Default: a new one.
+        options: The options of :func:`fit`, such as ``model`` and ``policy``.
 
     >>> import cupel
     >>> fitter = cupel.Fitter(budget=200)
@@ -358,7 +394,6 @@ class Fitter:
         state: str | None = None,
         **options: Unpack[FitOptions],
     ) -> None:
-        """Starts a session, or continues one from the text of its ``state``."""
         check_options("Fitter", budget, options, own=("state",))
         self._session = _cupel.Session(state)
         self._budget = budget
@@ -369,7 +404,7 @@ class Fitter:
 
     @property
     def state(self) -> str:
-        """What is remembered, as JSON."""
+        """What is remembered, as JSON text."""
         return self._session.state()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -381,30 +416,36 @@ class Fitter:
     @overload
     def fit(
         self,
-        messages: Mapping[str, Any],
+        messages: R,
         *,
-        tools: Sequence[Any] | None = None,
+        tools: Iterable[Any] | None = None,
         system: Any = None,
         query: str | None = None,
-    ) -> Fitted[dict[str, Any]]: ...
+    ) -> Fitted[dict[str, Any], R]: ...
     @overload
     def fit(
         self,
-        messages: Sequence[M],
+        messages: MessageList[M],
         *,
-        tools: Sequence[Any] | None = None,
+        tools: Iterable[Any] | None = None,
         system: Any = None,
         query: str | None = None,
-    ) -> Fitted[M]: ...
+    ) -> Fitted[M, None]: ...
     def fit(
         self,
-        messages: Sequence[Any] | Mapping[str, Any],
+        messages: MessageList[Any] | Mapping[str, Any],
         *,
-        tools: Sequence[Any] | None = None,
+        tools: Iterable[Any] | None = None,
         system: Any = None,
         query: str | None = None,
     ) -> Fitted[Any]:
-        """Fits the chat as it is now; see :func:`fit`."""
+        """Fits the chat as it is now. The arguments are those of :func:`fit`.
+
+        >>> import cupel
+        >>> fitter = cupel.Fitter(budget="8k")
+        >>> fitter.fit([{"role": "user", "content": "What is 2 + 2?"}]).kept
+        [0]
+        """
         options: dict[str, Any] = {**self._options}
         if query is not None:
             options["query"] = query
@@ -420,35 +461,39 @@ class Fitter:
     @overload
     async def afit(
         self,
-        messages: Mapping[str, Any],
+        messages: R,
         *,
-        tools: Sequence[Any] | None = None,
+        tools: Iterable[Any] | None = None,
         system: Any = None,
         query: str | None = None,
-    ) -> Fitted[dict[str, Any]]: ...
+    ) -> Fitted[dict[str, Any], R]: ...
     @overload
     async def afit(
         self,
-        messages: Sequence[M],
+        messages: MessageList[M],
         *,
-        tools: Sequence[Any] | None = None,
+        tools: Iterable[Any] | None = None,
         system: Any = None,
         query: str | None = None,
-    ) -> Fitted[M]: ...
+    ) -> Fitted[M, None]: ...
     async def afit(
         self,
-        messages: Sequence[Any] | Mapping[str, Any],
+        messages: MessageList[Any] | Mapping[str, Any],
         *,
-        tools: Sequence[Any] | None = None,
+        tools: Iterable[Any] | None = None,
         system: Any = None,
         query: str | None = None,
     ) -> Fitted[Any]:
-        """Fits the chat as it is now without blocking the event loop; see :func:`afit`."""
-        call = partial(self.fit, messages, tools=tools, system=system, query=query)
-        return await offload((messages, tools, system), call)
+        """Fits the chat as it is now without blocking the event loop, as :func:`afit` does.
 
+        >>> import asyncio, cupel
+        >>> chat = [{"role": "user", "content": "What is 2 + 2?"}]
+        >>> asyncio.run(cupel.Fitter(budget="8k").afit(chat)).kept
+        [0]
+        """
+        chat: Any = as_list(messages)
+        call = partial(self.fit, chat, tools=tools, system=system, query=query)
+        return await offload((chat, tools, system), call)
 
-# Pickles and help show the names under which callers import them.
-Fitted.__module__ = Fitter.__module__ = "cupel"
 
 __all__ = ["Fitted", "Fitter", "afit", "fit"]

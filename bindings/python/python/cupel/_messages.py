@@ -6,7 +6,7 @@ import copy
 import json
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cupel import _cupel
@@ -89,6 +89,15 @@ def _is_left_out(key: Any, value: Any) -> bool:
     return isinstance(key, str) and (is_absent or not _cupel.is_request_field(key))
 
 
+def as_list(messages: Any) -> Any:
+    """Returns the messages of a generator as a list, and a list or a request as it is."""
+    is_known = isinstance(messages, (Mapping, list, tuple, str))
+    if is_known or not hasattr(messages, "__iter__"):
+        return messages
+    _cupel.refuse_table(messages, "messages")
+    return list(messages)
+
+
 def snapshot(data: Any, levels: int = 3) -> Any:
     """Returns a copy of a list of messages, or of a request and its lists, with the same messages.
 
@@ -104,7 +113,7 @@ def snapshot(data: Any, levels: int = 3) -> Any:
 def request_of(
     messages: Sequence[Any],
     *,
-    tools: Sequence[Any] | None,
+    tools: Iterable[Any] | None,
     system: Any,
     shape: str,
 ) -> dict[str, Any]:
@@ -133,6 +142,11 @@ def at(document: Any, pointer: str) -> Any:
     return document
 
 
+def copied_fields(fields: Mapping[Any, Any]) -> Any:
+    """Returns a shallow copy, of the same type if it is a dict, such as an OrderedDict."""
+    return copy.copy(fields) if isinstance(fields, dict) else dict(fields)
+
+
 def with_list(document: Any, pointer: str, messages: list[Any]) -> Any:
     """Returns a copy of a document with other messages. What is not changed is shared."""
     first, _, rest = pointer[1:].partition("/")
@@ -141,7 +155,7 @@ def with_list(document: Any, pointer: str, messages: list[Any]) -> Any:
     step: Any = first.replace("~1", "/").replace("~0", "~")
     changed: Any
     if isinstance(document, Mapping):
-        changed = dict(document)
+        changed = copied_fields(document)
     else:
         changed, step = list(document), int(step)
     changed[step] = with_list(document[step], f"/{rest}" if rest else "", messages)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from cupel import _cupel
-from cupel._cupel import Policy, Selection
+from cupel._cupel import Item, Items, Policy, Selection
+from cupel._types import BudgetLike, PlacerLike, ScorerLike, SlicerLike
+from cupel.types import OverflowStrategy
 
 T = TypeVar("T")
 
@@ -14,7 +16,12 @@ T = TypeVar("T")
 class Pipeline:
     """Selects items with one policy.
 
-    Each strategy is a name, a dict, a built-in one or a callable.
+    Args:
+        scorer: As in :class:`Policy`, or a policy with all of the others.
+        slicer: As in :class:`Policy`.
+        placer: As in :class:`Policy`.
+        deduplication: Whether only the best of items with the same text stays. Default: True.
+        overflow_strategy: ``"throw"``, ``"truncate"`` or ``"proceed"``. Default: ``"throw"``.
 
     >>> import cupel
     >>> def brief(items):
@@ -27,14 +34,13 @@ class Pipeline:
 
     def __init__(
         self,
-        scorer: Any,
-        slicer: Any = None,
-        placer: Any = None,
+        scorer: ScorerLike | Policy,
+        slicer: SlicerLike | None = None,
+        placer: PlacerLike | None = None,
         *,
         deduplication: bool = True,
-        overflow_strategy: str = "throw",
+        overflow_strategy: OverflowStrategy = "throw",
     ) -> None:
-        """Builds the pipeline from strategies, or from a :class:`Policy`."""
         if isinstance(scorer, Mapping) and "scorer" in scorer:
             scorer = Policy.from_dict(scorer)
         if isinstance(scorer, Policy):
@@ -51,10 +57,33 @@ class Pipeline:
                 overflow_strategy=overflow_strategy,
             )
 
+    @overload
     def run(
-        self, items: Iterable[T], budget: Any, *, query: str | None = None, trace: bool = False
-    ) -> Selection[T]:
-        """Selects the items that fit a budget; see :func:`cupel.select`."""
+        self, items: Items, budget: BudgetLike, *, query: str | None = None, trace: bool = False
+    ) -> Selection[Item]: ...
+    @overload
+    def run(
+        self,
+        items: Iterable[T],
+        budget: BudgetLike,
+        *,
+        query: str | None = None,
+        trace: bool = False,
+    ) -> Selection[T]: ...
+    def run(
+        self,
+        items: Iterable[Any],
+        budget: BudgetLike,
+        *,
+        query: str | None = None,
+        trace: bool = False,
+    ) -> Selection[Any]:
+        """Selects the items that fit a budget, as :func:`select` does with the policy.
+
+        >>> import cupel
+        >>> cupel.Pipeline("recency").run([{"content": "a", "tokens": 3}], "1k").tokens
+        3
+        """
         return _cupel.select(items, budget, self.policy, query=query, trace=trace)
 
     def __repr__(self) -> str:

@@ -12,13 +12,14 @@ from cupel._adapter import Adapter, OnFit
 from cupel._errors import CupelError, InternalError, InvalidInputError
 from cupel._offload import offload
 from cupel._types import BudgetLike, FitOptions
+from cupel.types import Shape
 
 __all__ = ["CupelHook"]
 
 _logger = logging.getLogger("cupel")
 
 # The format of the requests of each call type. Other calls have no chat.
-_SHAPES = {
+_SHAPES: dict[str, Shape] = {
     "completion": "openai",
     "acompletion": "openai",
     "anthropic_messages": "anthropic",

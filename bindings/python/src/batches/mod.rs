@@ -42,36 +42,42 @@ const WINDOW_CHUNKS: usize = 1 << 8;
 
 /// Runs a policy over every request of a table and returns the decisions as an Arrow stream.
 ///
-/// `data` is a table, a record batch reader or any other object with the Arrow C stream (pyarrow, Polars, DuckDB,
-/// pandas), or an iterable of them. Its buffers are read in place; each content is copied once. It has the column
-/// `request_id`, the columns `budget` and `query` if they differ by request, and the fields of items as columns:
-/// `content`, `tokens` (counted if missing), `kind`, `source`, `priority`, `tags`, `metadata`, `timestamp` (with a
-/// time zone), `future_relevance_hint`, `pinned`, `original_tokens`, `views`. Other columns are ignored. There
-/// are three layouts: one row per request with a list per field; one row per request with a column `items`, a list of
-/// structs; or one row per item, where the rows of a request are contiguous.
+/// `data` has the fields of items as columns: `content`, `tokens` (counted if missing), `kind`,
+/// `source`, `priority`, `tags`, `metadata`, `timestamp` (with a time zone),
+/// `future_relevance_hint`, `pinned`, `original_tokens` and `views`. Other columns are ignored.
+/// There are three layouts: one row per request with a list per field; one row per request with a
+/// column `items`, a list of structs; or one row per item, where the rows of a request are
+/// contiguous. Without `content`, strategies that read texts, such as deduplication, are refused.
 ///
-/// Without `content`, deduplication and other strategies that read texts are refused, and every item is distinct.
+/// The result has one row per item, in the order of the input: the request id, `index` (the
+/// position in the request), `rank`, `score`, `status` (`included` or `excluded`), `reason`,
+/// `position` (in the window) and `tokens` (those of its view if the item is shortened). Batches
+/// are pulled as the result is read, so that memory does not grow with the log, except for about
+/// 20 bytes per request in the layout with one row per item.
 ///
-/// The result has one row per item, in the order of the input: the request id, `index` (the position in the
-/// request), `rank`, `score`, `status` (`included` or `excluded`), `reason`, `position` (in the window) and
-/// `tokens` (those of its view if the item is shortened). Batches are pulled as the result is read, so that memory
-/// does not grow with the log, except for about 20 bytes per request in the layout with one row per item.
+/// Args:
+///     data: A table, a record batch reader or another object with the Arrow C stream (pyarrow,
+///         Polars, DuckDB, pandas), or an iterable of them. Its buffers are read in place.
+///     budget: Tokens as `8000` or `"8k"`, a share of the model's window as `"50%"`, a dict or a
+///         `Budget`. Default: the column `budget`, which differs by request.
+///     policy: A preset, the path of a file, a dict or a `Policy`. Default: `"chat"`.
+///     request_id: The name of the column that tells requests apart. Default: `"request_id"`.
+///     query: The question, for policies that score by relevance. Default: the column `query`.
+///     model: The model that counts the tokens and whose window a percentage is of.
+///     encoding: The token counter. Default: the model's, otherwise `o200k_base`.
+///     errors: `"raise"` ends the stream at an invalid request, `"report"` makes it one row with
+///         the status `error` and the text as reason. Default: `"raise"`.
+///     threads: The most threads, 1 or more. Default: all cores.
 ///
-/// `errors="report"` makes an invalid request one row with the status `error` and the text as reason.
-/// `threads` limits the threads; all cores by default.
-///
-/// >>> import pyarrow as pa
-/// >>> log = pa.table({"request_id": ["a", "b"], "content": [["x", "y"], ["z"]], "tokens": [[3, 4], [5]]})
-/// >>> pa.table(cupel.select_batches(log, 6)).select(["request_id", "index", "status"]).to_pylist()[1:]
-/// [{'request_id': 'a', 'index': 1, 'status': 'excluded'}, {'request_id': 'b', 'index': 0, 'status': 'included'}]
+/// >>> import cupel, pyarrow as pa
+/// >>> texts, tokens = [["x", "y"], ["z"]], [[3, 4], [5]]
+/// >>> log = pa.table({"request_id": ["a", "b"], "content": texts, "tokens": tokens})
+/// >>> decisions = pa.table(cupel.select_batches(log, 6))
+/// >>> decisions.column("status").to_pylist()
+/// ['included', 'excluded', 'included']
 #[pyfunction]
 #[pyo3(signature = (data, budget=None, policy=None, *, request_id="request_id", query=None, model=None, encoding=None, errors="raise", threads=None))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
-#[expect(
-    clippy::doc_link_with_quotes,
-    clippy::doc_markdown,
-    reason = "a docstring of Python"
-)]
 pub(crate) fn select_batches(
     data: &Bound<'_, PyAny>,
     budget: Option<&Bound<'_, PyAny>>,
@@ -409,10 +415,15 @@ impl RecordBatchReader for Exported {
     }
 }
 
-/// The decisions of `select_batches`: an Arrow stream, and an iterator of pyarrow record batches. It can be read
-/// once.
+/// The decisions of `select_batches`: an Arrow stream, and an iterator of record batches.
 ///
-/// An error raises its exception from the iterator. A consumer of the stream raises its own, with the same text.
+/// It can be read once. An error raises its exception from the iterator. A consumer of the stream
+/// raises its own, with the same text.
+///
+/// >>> import cupel, pyarrow as pa
+/// >>> requests = pa.table({"request_id": ["a"], "content": [["x", "y"]], "tokens": [[3, 4]]})
+/// >>> [batch.num_rows for batch in cupel.select_batches(requests, 6)]
+/// [2]
 #[pyclass(module = "cupel", frozen)]
 pub(crate) struct SelectedBatches {
     schema: SchemaRef,
