@@ -61,12 +61,16 @@ arguments! {
     At "at",
     /// The token counter.
     Encoding "encoding",
+    /// A token counter of the caller.
+    Counter "counter",
     /// The factor for counted tokens.
     Factor "factor",
     /// The decisions of earlier requests.
     State "state",
     /// What summarizes dropped messages.
     Summarize "summarize",
+    /// The most tokens of a summary.
+    SummaryTokens "summary_tokens",
     /// One message or item, by position.
     Item "item",
     /// The smallest target of a sweep.

@@ -327,7 +327,12 @@ impl BudgetOptions {
                 amount.tokens(ANY_WINDOW).map_err(invalid(argument))?;
             }
         }
-        Ok(())
+        match self.margin {
+            Some(margin) if !(0.0..=100.0).contains(&margin) => {
+                Err(Fault::Percent(Argument::Margin, margin).into())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Returns the context window of a known model. A percentage of an unknown one is an error.

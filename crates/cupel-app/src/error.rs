@@ -282,6 +282,14 @@ pub enum Fault {
     },
     /// An amount above the budget.
     AboveBudget(Argument, i64, i64),
+    /// A share in percent that is not between 0 and 100.
+    Percent(Argument, f64),
+    /// Two arguments of which one may be given.
+    Exclude(Argument, Argument),
+    /// A limit of summaries out of range, and the largest one.
+    SummaryTokens(i64, i64),
+    /// A summary without text.
+    EmptySummary,
     /// A factor for counts that is not usable.
     Factor(String),
     /// An unknown model.
@@ -375,7 +383,11 @@ impl Error {
             | Fault::Amount(argument, _)
             | Fault::ShareNeedsModel(argument, _)
             | Fault::ShareOfUnknownModel(argument, ..)
+            | Fault::Percent(argument, _)
+            | Fault::Exclude(argument, _)
             | Fault::AboveBudget(argument, ..) => *argument,
+            Fault::SummaryTokens(..) => Argument::SummaryTokens,
+            Fault::EmptySummary => Argument::Summarize,
             Fault::UnknownPolicy(_) | Fault::Policy(_) => Argument::Policy,
             Fault::NeedsQuery { .. } => Argument::Query,
             Fault::Scorer { .. } => Argument::Scorer,
@@ -404,8 +416,12 @@ impl Error {
     /// shows it in another place writes the [`sentence`](Self::sentence) alone.
     pub fn subject(&self) -> Option<Argument> {
         match &*self.fault {
-            Fault::Amount(argument, _) => Some(*argument),
+            Fault::Amount(argument, _)
+            | Fault::Percent(argument, _)
+            | Fault::Exclude(argument, _) => Some(*argument),
             Fault::Factor(_) => Some(Argument::Factor),
+            Fault::SummaryTokens(..) => Some(Argument::SummaryTokens),
+            Fault::EmptySummary => Some(Argument::Summarize),
             _ => None,
         }
     }
@@ -476,6 +492,16 @@ impl Error {
                     _ => format!("{given} exceeds the budget of {}", grouped(*budget)),
                 }
             }
+            Fault::Percent(_, percent) => {
+                format!("expected a percentage from 0 to 100, got {percent}")
+            }
+            Fault::Exclude(_, other) => {
+                format!("cannot be given with {}", dialect.argument(*other))
+            }
+            Fault::SummaryTokens(tokens, most) => {
+                format!("expected 1 to {} tokens, got {tokens}", grouped(*most))
+            }
+            Fault::EmptySummary => "the summary is empty".to_owned(),
             Fault::Policy(problem)
             | Fault::Factor(problem)
             | Fault::UnknownModel(problem)
@@ -593,6 +619,13 @@ impl Error {
                     Some(near) => format!("did you mean `{near}`? {list} shows all presets"),
                     None => format!("{list} shows the presets; name a file by its path"),
                 }
+            }
+            Fault::Exclude(argument, other) => {
+                let names = [*argument, *other].map(|it| dialect.argument(it));
+                format!("remove {} or {}", names[0], names[1])
+            }
+            Fault::EmptySummary => {
+                "it stands for the dropped messages: it needs at least one word".to_owned()
             }
             Fault::NeedsQuery { .. } => {
                 let query = dialect.with_value(Argument::Query, "TEXT");

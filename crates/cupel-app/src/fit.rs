@@ -1,5 +1,7 @@
 //! The question `fit`: the input with what fits the budget.
 
+use std::collections::BTreeMap;
+
 use cupel::{ExclusionReason, SelectionReport, total_tokens};
 use cupel_chat::{
     CacheBreakpoint, CacheMark, Cuts, Dropped, FitState, Fitted, FittedMessage, Fitter, Marker,
@@ -360,6 +362,13 @@ impl Session {
     /// Returns what is remembered.
     pub fn state(&self) -> &FitState {
         self.fitter.as_ref().map_or(&self.state, Fitter::state)
+    }
+
+    /// Remembers the summaries of the window that was fitted last.
+    pub(crate) fn remember_summaries(&mut self, summaries: BTreeMap<String, String>) {
+        if let Some(fitter) = &mut self.fitter {
+            fitter.remember_summaries(summaries);
+        }
     }
 }
 

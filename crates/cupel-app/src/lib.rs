@@ -61,6 +61,7 @@ mod run;
 mod schema;
 mod search;
 mod source;
+mod summary;
 mod sweep;
 mod text;
 mod times;
@@ -76,7 +77,7 @@ pub use explain::{ExplainAnswer, ExplainOneAnswer, ExplainedCandidate, Reason};
 pub use fit::{
     DroppedEntry, Fit, FitAnswer, Session, SessionAnswer, ShortenedEntry, WindowMessage,
 };
-pub use hints::hints_out_of_range;
+pub use hints::{hints_of_scores, hints_out_of_range};
 pub use input::{Class, Classified, Evidence, Form, Input};
 pub use models::{ModelAnswer, models};
 pub use notice::Notice;
@@ -90,6 +91,7 @@ pub use schema::Answer;
 pub use schema::answers_schema;
 pub use search::{Passage, SearchAnswer, scorer_named, search, term, words};
 pub use source::Source;
+pub use summary::{DroppedMessages, SUMMARY_TOKENS};
 pub use sweep::{MinBudget, MinBudgetAnswer, Observer, SweepAnswer};
 pub use text::{grouped, grouped_count};
 pub use times::{missing_times, no_times};

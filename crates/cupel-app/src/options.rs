@@ -28,6 +28,9 @@ pub struct Options {
     pub counter: CounterOptions,
     /// How a chat is trimmed.
     pub chat: ChatOptions,
+    /// Summaries take the place of markers, and have at most this many tokens. Defaults to none. The caller makes them:
+    /// [`PreparedSession::fit_summarized`](crate::PreparedSession::fit_summarized).
+    pub summary_tokens: Option<i64>,
 }
 
 impl Options {
@@ -36,10 +39,11 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// [`Fault::Amount`] and [`Fault::NeedsLadder`].
+    /// [`Fault::Amount`], [`Fault::Percent`], [`Fault::NeedsLadder`], and those of summaries.
     pub fn check(&self) -> Result<(), Error> {
         self.budget.check()?;
-        self.chat_policy(NamedPolicy::for_chats).map(drop)
+        let policy = self.chat_policy(NamedPolicy::for_chats)?;
+        self.check_summaries(&policy)
     }
 
     /// Returns the policy of a chat, or the default for the question, with the [`ChatOptions`].

@@ -73,8 +73,22 @@ impl NamedPolicy {
     ///
     /// [`Fault::Internal`] if the preset is invalid.
     pub fn for_items() -> Result<Self, Error> {
-        let policy = Policy::preset(ITEMS_POLICY).map_err(Error::internal)?;
-        Ok(Self::new(ITEMS_POLICY, policy))
+        Self::preset_named(ITEMS_POLICY)
+    }
+
+    /// Returns the default policy for documents with the scores of a retriever: the preset `rag`. That for other items
+    /// ranks by time, and documents have none.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::Internal`], because the preset exists.
+    pub fn for_documents() -> Result<Self, Error> {
+        Self::preset_named("rag")
+    }
+
+    fn preset_named(name: &str) -> Result<Self, Error> {
+        let policy = Policy::preset(name).map_err(Error::internal)?;
+        Ok(Self::new(name, policy))
     }
 
     /// Returns the policy of a request document.

@@ -23,6 +23,7 @@ use crate::options::{ChatOptions, Options};
 use crate::policy::{NamedPolicy, unread_query};
 use crate::run::Run;
 use crate::source::Source;
+use crate::summary::SUMMARY_TOKENS;
 use crate::text::grouped;
 use crate::times::missing_times;
 use crate::windows::for_each_window;
@@ -202,6 +203,8 @@ pub struct PreparedSession {
     /// The policy, the budget and the counter.
     pub setting: Setting,
     pub(crate) counter: Arc<dyn TokenCounter>,
+    /// The most tokens of a summary.
+    pub(crate) summary_tokens: i64,
 }
 
 impl PreparedSession {
@@ -220,7 +223,10 @@ impl PreparedSession {
                     [] => Unexpected::EmptyList,
                     _ => Unexpected::Items,
                 };
-                let what = "a session";
+                let what = match options.summary_tokens {
+                    Some(_) => "a summary",
+                    None => "a session",
+                };
                 return Err(Error::new(Fault::NeedsChat { what, got }).at(source.whole()));
             }
         };
@@ -229,12 +235,13 @@ impl PreparedSession {
             .budget
             .over(None, DefaultBudget::OfChat(&chat), model);
         let budget = budget.map_err(|error| at_cause(error, &source))?;
+        let counter = options.counter.counter(model, Some(chat.shape()))?;
         let policy = options.chat_policy(NamedPolicy::for_chats)?;
+        let policy = options.with_summaries(policy, &*counter)?;
         let query = options.query.as_deref();
         let mut notices: Vec<Notice> = unread_query(query, [&policy]).into_iter().collect();
         let policy = policy.with_query(query, true)?;
         notices.extend(policy.unsuited_to(&chat));
-        let counter = options.counter.counter(model, Some(chat.shape()))?;
         let setting = Setting {
             budget: budget.budget,
             origin: budget.origin,
@@ -249,6 +256,7 @@ impl PreparedSession {
             chat,
             setting,
             counter,
+            summary_tokens: options.summary_tokens.unwrap_or(SUMMARY_TOKENS),
         })
     }
 
@@ -359,6 +367,7 @@ impl Prepared {
             Scope::AnyBudget => NamedPolicy::for_budgets,
             _ => NamedPolicy::for_chats,
         })?;
+        let policy = options.with_summaries(policy, &*counter)?;
         let query = options.query.as_deref();
         let (policy, unread) = with_query(policy, query, options, true, scope)?;
         let at_input = |error: Error| error.or_at(|| source.whole());

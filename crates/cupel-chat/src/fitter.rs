@@ -10,6 +10,7 @@
 //! 3         0 .. 5         0 3 4 5        5             0 3 4
 //! ```
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use cupel::{ContextBudget, ContextItem, Policy};
@@ -115,6 +116,7 @@ pub struct FitState {
     messages: Vec<Remembered>,
     /// The messages of the last window as written: position, hash and tokens.
     window: Vec<(usize, u64, i64)>,
+    summaries: BTreeMap<String, String>,
 }
 
 /// What is remembered of one message.
@@ -135,7 +137,7 @@ pub struct InvalidState(String);
 /// hash function, the order of the fields.
 const VERSION: u32 = 3;
 
-/// The file format of a state. It has hashes, token counts and positions, and no text of the chat.
+/// The file format of a state. It has hashes, token counts and positions, and no text of the chat but its summaries.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StateFile {
@@ -144,6 +146,8 @@ struct StateFile {
     /// Chain and tokens.
     messages: Vec<(u64, i64)>,
     window: Vec<(usize, u64, i64)>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    summaries: BTreeMap<String, String>,
     /// The hash of the other fields: a file that was cut off or edited is refused, because wrong
     /// counts would be used silently.
     check: u64,
@@ -158,6 +162,7 @@ impl FitState {
             settings: self.settings,
             messages: messages.map(|it| (it.chain, it.tokens)).collect(),
             window: self.window.clone(),
+            summaries: self.summaries.clone(),
             check: 0,
         };
         file.check = file.hash();
@@ -197,19 +202,26 @@ impl FitState {
                 .map(|(chain, tokens)| Remembered { chain, tokens })
                 .collect(),
             window: file.window,
+            summaries: file.summaries,
         })
+    }
+
+    /// The summaries of dropped messages of the last window, by the caller's keys.
+    pub fn summaries(&self) -> &BTreeMap<String, String> {
+        &self.summaries
     }
 }
 
 impl StateFile {
     fn hash(&self) -> u64 {
         let fields = (self.settings, &self.messages, &self.window);
-        hash(
-            0,
-            serde_json::to_string(&fields)
-                .unwrap_or_default()
-                .as_bytes(),
-        )
+        let fields = serde_json::to_string(&fields).unwrap_or_default();
+        let summaries = self.summaries.iter();
+        summaries
+            .flat_map(|(key, text)| [key, text])
+            .fold(hash(0, fields.as_bytes()), |seed, text| {
+                hash(seed, text.as_bytes())
+            })
     }
 }
 
@@ -231,6 +243,12 @@ impl Fitter {
     /// Returns what is remembered.
     pub fn state(&self) -> &FitState {
         &self.state
+    }
+
+    /// Remembers the summaries of the last window in the place of earlier ones. A fitter does not read them: the caller
+    /// asks for a new summary if the state has none with its key.
+    pub fn remember_summaries(&mut self, summaries: BTreeMap<String, String>) {
+        self.state.summaries = summaries;
     }
 
     /// Trims the chat to a budget; see [`Chat::fit`]. If that fails, the state does not change.
@@ -296,6 +314,7 @@ impl Fitter {
             settings,
             messages,
             window,
+            summaries: std::mem::take(&mut self.state.summaries),
         };
         Ok(SessionWindow {
             fitted,

@@ -539,6 +539,24 @@ fn a_damaged_state_is_an_error() {
     }
 }
 
+#[test]
+fn a_state_keeps_summaries_until_there_are_others() {
+    let chat = chat_of(&agent_loop(3, 6));
+    let mut fitter = Fitter::new(default_policy());
+    let summaries = |text: &str| BTreeMap::from([("key".to_owned(), text.to_owned())]);
+    fitter.remember_summaries(summaries("They counted."));
+    fitter.fit(&chat, &budget(2_500), &Encoding::O200k).unwrap();
+    assert_eq!(*fitter.state().summaries(), summaries("They counted."));
+    let state = fitter.state().to_json();
+    assert_eq!(FitState::from_json(&state).unwrap(), *fitter.state());
+    for edited in ["counted", "key"] {
+        let edited = state.replace(edited, "slept");
+        assert!(FitState::from_json(&edited).is_err(), "{edited}");
+    }
+    fitter.remember_summaries(BTreeMap::new());
+    assert!(!fitter.state().to_json().contains("summaries"));
+}
+
 /// A session whose results have from 1 to 200,000 tokens.
 pub(crate) fn steps() -> impl Strategy<Value = Vec<Step>> {
     let huge = (0..200_000_u32, 0..4_u32).prop_map(|(words, scale)| {

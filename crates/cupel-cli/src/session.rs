@@ -1,16 +1,12 @@
 //! Sessions on the command line: what is remembered of a growing chat, and summaries of dropped messages.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use clap::Args;
-use cupel_app::{Argument, NamedPolicy, PreparedSession, Session, check_ladder};
-use cupel_chat::{Chat, FitState, Fitted, SessionWindow, TokenCounter};
-use sha2::{Digest as _, Sha256};
+use cupel_app::{DroppedMessages, Options, PreparedSession, SUMMARY_TOKENS, Session};
+use cupel_chat::{FitState, SessionWindow};
 
 use crate::failure::Failure;
 use crate::input::check_output;
@@ -36,7 +32,7 @@ pub(crate) struct SessionArgs {
     summarize: Option<String>,
 
     /// Most tokens of a summary; a longer one is cut
-    #[arg(long, value_name = "TOKENS", default_value = "200", hide_short_help = true, value_parser = at_least_one, requires = "summarize")]
+    #[arg(long, value_name = "TOKENS", default_value_t = SUMMARY_TOKENS, hide_short_help = true, value_parser = at_least_one, requires = "summarize")]
     summary_tokens: i64,
 }
 
@@ -51,43 +47,25 @@ impl SessionArgs {
         check_output(input, "--state", self.state.as_deref())
     }
 
-    /// Leaves room for a summary in the windows of a chat, if one is requested.
-    pub(crate) fn prepare(&self, task: &mut PreparedSession) -> Result<(), Failure> {
-        if self.summarize.is_none() {
-            return Ok(());
+    /// Asks for summaries, if a command makes them.
+    pub(crate) fn options(&self, options: &Options) -> Options {
+        let summary_tokens = self.summarize.as_ref().map(|_| self.summary_tokens);
+        Options {
+            summary_tokens,
+            ..options.clone()
         }
-        let mut marker = "[{n} earlier messages omitted]".to_owned();
-        while task.counter().count(&marker) < self.summary_tokens {
-            marker.push_str(" omitted");
-        }
-        let NamedPolicy { name, policy } = &task.setting.policy;
-        check_ladder(policy, name, Argument::Summarize)?;
-        let mut chat = policy.chat().clone();
-        chat.marker = Some(marker);
-        let policy = policy.to_builder().chat(chat).build();
-        task.setting.policy.policy =
-            policy.map_err(|error| Failure::internal(error.to_string()))?;
-        Ok(())
     }
 
     /// Fits a chat and writes the state.
     pub(crate) fn fit<'t>(&self, task: &'t PreparedSession) -> Result<SessionWindow<'t>, Failure> {
         let mut session = Session::resume(self.read_state()?);
-        let mut window = task.fit(&mut session)?;
-        if let Some(command) = &self.summarize {
-            let summarizer = Summarizer {
-                command,
-                tokens: self.summary_tokens,
-                counter: task.counter(),
-            };
-            let known = self.read_summaries()?;
-            let used = summarizer.replace_markers(&task.chat, &mut window.fitted, &known)?;
-            if let Some(path) = self.summaries_path() {
-                let text = serde_json::to_string(&used)
-                    .map_err(|error| Failure::internal(error.to_string()))?;
-                write_file(&path, &text)?;
+        let window = match &self.summarize {
+            Some(command) => {
+                let summarize = |dropped: &DroppedMessages| ask(command, &dropped.json);
+                task.fit_summarized(&mut session, command, summarize)?
             }
-        }
+            None => task.fit(&mut session)?,
+        };
         if let Some(path) = &self.state {
             write_file(path, &(session.state().to_json() + "\n"))?;
         }
@@ -105,28 +83,6 @@ impl SessionArgs {
         FitState::from_json(&text)
             .map_err(|error| Failure::input(error.to_string()).in_file(&path.display().to_string()))
     }
-
-    /// Returns the file of the summaries, next to the state.
-    fn summaries_path(&self) -> Option<PathBuf> {
-        let mut path = OsString::from(self.state.as_ref()?);
-        path.push(".summaries");
-        Some(path.into())
-    }
-
-    /// Reads the summaries by the hash of what they summarize.
-    fn read_summaries(&self) -> Result<BTreeMap<String, String>, Failure> {
-        let Some(path) = self.summaries_path() else {
-            return Ok(BTreeMap::new());
-        };
-        let Some(text) = read_if_exists(&path)? else {
-            return Ok(BTreeMap::new());
-        };
-        serde_json::from_str(&text).map_err(|error| {
-            Failure::input(format!("these are not summaries: {error}"))
-                .in_file(&path.display().to_string())
-                .help("delete the file; the summaries are made again")
-        })
-    }
 }
 
 fn read_if_exists(path: &Path) -> Result<Option<String>, Failure> {
@@ -140,108 +96,37 @@ fn read_if_exists(path: &Path) -> Result<Option<String>, Failure> {
 /// The most bytes of a command's output that are read.
 const MAX_OUTPUT: u64 = 1 << 20;
 
-/// A command that summarizes dropped messages.
-struct Summarizer<'a> {
-    command: &'a str,
-    /// The most tokens of a summary.
-    tokens: i64,
-    counter: &'a dyn TokenCounter,
-}
-
-impl Summarizer<'_> {
-    /// Puts a summary in the place of each marker. Returns the summaries of this window.
-    fn replace_markers(
-        &self,
-        chat: &Chat,
-        fitted: &mut Fitted<'_>,
-        known: &BTreeMap<String, String>,
-    ) -> Result<BTreeMap<String, String>, Failure> {
-        let mut used = BTreeMap::new();
-        for position in 0..fitted.markers.len() {
-            let marker = &fitted.markers[position];
-            let dropped = marker.before - marker.omitted..marker.before;
-            let dropped: Vec<&str> = dropped.map(|index| chat.message(index).json()).collect();
-            let dropped = format!("[{}]", dropped.join(","));
-            let key = self.key(&dropped);
-            let summary = match known.get(&key) {
-                Some(summary) => summary.clone(),
-                None => self.cut(&self.ask(&dropped)?),
-            };
-            fitted.set_marker_text(position, &summary, self.counter);
-            used.insert(key, summary);
-        }
-        Ok(used)
+/// Runs the command.
+fn ask(command: &str, dropped: &str) -> Result<String, Failure> {
+    let fault = |problem: String| {
+        Failure::input(format!("--summarize: {problem}"))
+            .help("the command reads a JSON array of messages on standard input and prints a text")
+    };
+    let failed = |error: std::io::Error| fault(error.to_string());
+    let (shell, option) = if cfg!(windows) {
+        ("cmd", "/C")
+    } else {
+        ("sh", "-c")
+    };
+    let mut child = Command::new(shell)
+        .args([option, command])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(failed)?;
+    let (input, output) = (child.stdin.take(), child.stdout.take());
+    let read = std::thread::scope(|scope| {
+        // A command may write before it has read everything, and may stop reading early.
+        scope.spawn(move || input.map(|mut input| input.write_all(dropped.as_bytes())));
+        let mut text = Vec::new();
+        let output = output.map(|output| output.take(MAX_OUTPUT).read_to_end(&mut text));
+        output.unwrap_or(Ok(0)).map(|_| text)
+    });
+    let text = read.map_err(failed)?;
+    let is_cut = text.len() as u64 == MAX_OUTPUT;
+    let status = child.wait().map_err(failed)?;
+    if !status.success() && !is_cut {
+        return Err(fault(format!("the command failed: {status}")));
     }
-
-    /// Returns the hash of the command, the limit and the messages.
-    fn key(&self, dropped: &str) -> String {
-        let limit = self.tokens.to_string();
-        let mut hash = Sha256::new();
-        for part in [self.command, &limit, dropped] {
-            hash.update(part.len().to_le_bytes());
-            hash.update(part);
-        }
-        let mut key = String::new();
-        for byte in hash.finalize() {
-            let _ = write!(key, "{byte:02x}");
-        }
-        key
-    }
-
-    /// Runs the command.
-    fn ask(&self, dropped: &str) -> Result<String, Failure> {
-        let fault = |problem: String| {
-            Failure::input(format!("--summarize: {problem}")).help(
-                "the command reads a JSON array of messages on standard input and prints a text",
-            )
-        };
-        let failed = |error: std::io::Error| fault(error.to_string());
-        let (shell, option) = if cfg!(windows) {
-            ("cmd", "/C")
-        } else {
-            ("sh", "-c")
-        };
-        let mut child = Command::new(shell)
-            .args([option, self.command])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(failed)?;
-        let (input, output) = (child.stdin.take(), child.stdout.take());
-        let read = std::thread::scope(|scope| {
-            // A command may write before it has read everything, and may stop reading early.
-            scope.spawn(move || input.map(|mut input| input.write_all(dropped.as_bytes())));
-            let mut text = Vec::new();
-            let output = output.map(|output| output.take(MAX_OUTPUT).read_to_end(&mut text));
-            output.unwrap_or(Ok(0)).map(|_| text)
-        });
-        let text = read.map_err(failed)?;
-        let is_cut = text.len() as u64 == MAX_OUTPUT;
-        let status = child.wait().map_err(failed)?;
-        if !status.success() && !is_cut {
-            return Err(fault(format!("the command failed: {status}")));
-        }
-        match String::from_utf8_lossy(&text).trim() {
-            "" => Err(fault("the command printed nothing".to_owned())),
-            text => Ok(text.to_owned()),
-        }
-    }
-
-    /// Returns the longest prefix within the limit that ends with a word.
-    fn cut(&self, text: &str) -> String {
-        let fits = |text: &str| self.counter.count(text) <= self.tokens;
-        if fits(text) {
-            return text.to_owned();
-        }
-        let words = text.match_indices(char::is_whitespace).map(|(at, _)| at);
-        let ends: Vec<usize> = words.collect();
-        let ends = if ends.is_empty() {
-            text.char_indices().map(|(at, _)| at).collect()
-        } else {
-            ends
-        };
-        let shortened = |end: usize| format!("{} [...]", text[..end].trim_end());
-        let count = ends.partition_point(|&end| fits(&shortened(end)));
-        shortened(count.checked_sub(1).map_or(0, |last| ends[last]))
-    }
+    Ok(String::from_utf8_lossy(&text).into_owned())
 }

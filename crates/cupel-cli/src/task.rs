@@ -173,6 +173,7 @@ impl SettingsArgs {
             read: self.chat.read.options(),
             counter: self.chat.counter(),
             chat: trimming.options.clone(),
+            summary_tokens: None,
         })
     }
 }

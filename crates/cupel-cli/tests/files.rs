@@ -117,7 +117,7 @@ fn a_link_to_nothing_gets_a_target() {
 }
 
 #[test]
-fn summaries_keep_mode_and_link() {
+fn a_state_with_summaries_keeps_mode_and_link() {
     let sandbox = Sandbox::new();
     let chat = example("agent-session.json");
     let line = |command: &'static str| {
@@ -127,24 +127,19 @@ fn summaries_keep_mode_and_link() {
         line
     };
     sandbox.run(&args(&line("echo one"))).ok();
-    let (state, summaries) = (sandbox.read("s.state"), sandbox.read("s.state.summaries"));
-    assert!(summaries.contains("one"), "{summaries}");
-    for (name, target) in [("s.state", "state"), ("s.state.summaries", "summaries")] {
-        fs::rename(sandbox.path(name), sandbox.path(target)).expect("rename");
-        fs::set_permissions(sandbox.path(target), Permissions::from_mode(0o600)).expect("chmod");
-        symlink(target, sandbox.path(name)).expect("a link");
-    }
+    assert!(sandbox.read("s.state").contains("\"one\""));
+    fs::rename(sandbox.path("s.state"), sandbox.path("state")).expect("rename");
+    fs::set_permissions(sandbox.path("state"), Permissions::from_mode(0o600)).expect("chmod");
+    symlink("state", sandbox.path("s.state")).expect("a link");
     sandbox.run(&args(&line("echo two"))).ok();
-    assert_eq!(
-        names(&sandbox),
-        ["s.state", "s.state.summaries", "state", "summaries"]
+    assert_eq!(names(&sandbox), ["s.state", "state"]);
+    assert!(sandbox.path("s.state").is_symlink());
+    assert_eq!(mode(&sandbox, "state"), 0o600);
+    let state = sandbox.read("state");
+    assert!(
+        state.contains("\"two\"") && !state.contains("\"one\""),
+        "{state}"
     );
-    for (name, target) in [("s.state", "state"), ("s.state.summaries", "summaries")] {
-        assert!(sandbox.path(name).is_symlink(), "{name}");
-        assert_eq!(mode(&sandbox, target), 0o600, "{target}");
-    }
-    assert_eq!(sandbox.read("state"), state);
-    assert!(sandbox.read("summaries").contains("two"));
 }
 
 #[test]

@@ -145,8 +145,7 @@ impl Fit {
         source: Source,
         output: &mut Output,
     ) -> Result<(), Failure> {
-        let mut task = PreparedSession::new(source, options)?;
-        self.session.prepare(&mut task)?;
+        let task = PreparedSession::new(source, &self.session.options(options))?;
         let window = self.session.fit(&task)?;
         self.report.write(&window.fitted.report)?;
         let text = window.fitted.to_json();
