@@ -85,10 +85,10 @@
 //! the provider of another version gets no spans.
 
 mod collector;
-mod names;
+pub mod names;
 mod spans;
 
-use cupel::ExclusionReason;
+use cupel::{ExclusionReason, PipelineStage, SelectionReport, StageTraceSnapshot};
 
 pub use collector::CupelOtelTraceCollector;
 
@@ -136,6 +136,53 @@ impl CupelVerbosity {
 /// ```
 pub fn exclusion_reason_name(reason: &ExclusionReason) -> &'static str {
     reason.known_name().unwrap_or("Unknown")
+}
+
+/// Returns the snapshots of the stages of a run from its report, for callers that have no other trace of it.
+///
+/// The report has an event per stage. It does not say which stage excluded an item; that follows from the reason, except
+/// that items over the budget are those of `slice`, also if `place` truncated them.
+///
+/// ```
+/// use cupel::*;
+/// use cupel_otel::{CupelOtelTraceCollector, CupelVerbosity, stage_snapshots};
+///
+/// let mut trace = DiagnosticTraceCollector::new(TraceDetailLevel::Stage);
+/// let pipeline = Pipeline::new(RecencyScorer, GreedySlice, ChronologicalPlacer);
+/// let items = [ContextItem::builder("a", 3).build()?, ContextItem::builder("b", 9).build()?];
+/// let budget = ContextBudget::with_target(5, 5)?;
+/// pipeline.run_traced(&items, &budget, &mut trace)?;
+/// let report = trace.into_report();
+///
+/// let snapshots = stage_snapshots(&report);
+/// let counts: Vec<_> = snapshots.iter().map(|it| (it.item_count_in, it.item_count_out)).collect();
+/// assert_eq!(counts, [(2, 2), (2, 2), (2, 2), (2, 1), (1, 1)]);
+/// assert_eq!(snapshots[3].excluded, report.excluded);
+///
+/// let mut collector = CupelOtelTraceCollector::new(CupelVerbosity::StageOnly);
+/// collector.on_pipeline_completed(&report, &budget, &snapshots);
+/// # Ok::<(), CupelError>(())
+/// ```
+pub fn stage_snapshots(report: &SelectionReport) -> Vec<StageTraceSnapshot> {
+    let stages = report.events.iter().filter(|event| event.message.is_none());
+    let snapshots = stages.map(|event| {
+        let excluded = report.excluded.iter();
+        let excluded = excluded.filter(|entry| stage_of(&entry.reason) == event.stage);
+        let mut snapshot =
+            StageTraceSnapshot::new(event.stage, 0, event.item_count, event.duration_ms);
+        snapshot.excluded = excluded.cloned().collect();
+        snapshot.item_count_in = event.item_count + snapshot.excluded.len();
+        snapshot
+    });
+    snapshots.collect()
+}
+
+fn stage_of(reason: &ExclusionReason) -> PipelineStage {
+    match reason {
+        ExclusionReason::NegativeTokens { .. } => PipelineStage::Classify,
+        ExclusionReason::Deduplicated { .. } => PipelineStage::Deduplicate,
+        _ => PipelineStage::Slice,
+    }
 }
 
 /// Compiles and runs the example of the README.
