@@ -4,17 +4,19 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use cupel::SelectionReport;
 use cupel_app::{
-    Error, Fit, Notice, Options, Prepared, PreparedSession, ReadOptions, Scope, Source,
+    DroppedMessages, Error, Fit, Notice, Prepared, PreparedSession, ReadOptions, Scope, Source,
     WindowMessage, count,
 };
 use cupel_chat::{CacheMark, Chat, FitState};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
+use crate::callback;
 use crate::error::{self, Fault};
-use crate::json::{NotFinite, answer, text, to_json};
-use crate::options;
+use crate::json::{NotFinite, answer, described, text, to_json};
+use crate::options::{self, Asked};
 use crate::selection::{FittedChat, Report};
+use crate::spans::{Span, traced};
 
 /// Remembers the decisions of earlier turns.
 #[pyclass(frozen, module = "cupel._cupel")]
@@ -106,27 +108,73 @@ struct Window {
     notices: Vec<Notice>,
 }
 
-/// Fits a chat or items. Each message of the window is a position, a position with new texts by path, or a new
+/// Why a chat is not fitted.
+enum Stopped {
+    Error(Error),
+    /// What a function of the caller raised.
+    Raised(PyErr),
+}
+
+impl From<Error> for Stopped {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+/// Asks a function of the caller for a summary. It gets the JSON pointer of the list with the messages, the first
+/// position and the one after the last, and the name of the summary.
+fn summary_of(
+    summarize: &Py<PyAny>,
+    list: Option<&str>,
+    dropped: &DroppedMessages,
+) -> PyResult<String> {
+    Python::attach(|py| {
+        let positions = &dropped.positions;
+        let arguments = (list, positions.start, positions.end, &dropped.key);
+        let returned = callback::run(|| summarize.bind(py).call1(arguments))?;
+        match returned.cast::<PyString>() {
+            Ok(summary) => Ok(text(summary, "summarize")?.to_owned()),
+            Err(_) => {
+                let got = described(&returned);
+                let message = format!("the function returned {got}, expected a text");
+                Err(Fault::new("summarize", message).into())
+            }
+        }
+    })
+}
+
+/// Fits a chat or items. `author` names the function that summarizes. Each message of the window is a position, a position with new texts by path, or a new
 /// message.
 #[pyfunction]
-#[pyo3(signature = (chat, parameters, others, session=None))]
+#[pyo3(signature = (chat, parameters, others, session=None, author=""))]
 pub(crate) fn fit<'py>(
     py: Python<'py>,
     chat: &Bound<'py, PyAny>,
     parameters: &Bound<'py, PyDict>,
     others: &Bound<'py, PyDict>,
     session: Option<&Bound<'py, Session>>,
+    author: &str,
 ) -> PyResult<Fitted<'py>> {
-    let options = options::read(parameters, others)?.options;
+    let asked = options::read(parameters, others)?;
     let source = Source::new("messages", to_json(chat, "messages", NotFinite::Refuse)?);
-    let window = match session {
-        Some(session) => {
-            let session = &mut *session.get().lock()?;
-            py.detach(|| Window::of_session(source, options, session))
-        }
-        None => py.detach(|| Window::of_chat(source, options)),
-    };
-    let window = window.map_err(error::raise)?;
+    let mut held = session.map(|session| session.get().lock()).transpose()?;
+    // Summaries are made in a session; without one of the caller they are remembered for this call only.
+    let mut own = asked
+        .summarize
+        .as_ref()
+        .map(|_| cupel_app::Session::default());
+    let window = traced(py, |span| {
+        let window = match held.as_deref_mut().or(own.as_mut()) {
+            Some(session) => {
+                py.detach(|| Window::of_session(source, &asked, session, author, span))
+            }
+            None => py.detach(|| Window::of_chat(source, &asked, span)),
+        };
+        window.map_err(|stopped| match stopped {
+            Stopped::Raised(raised) => raised,
+            Stopped::Error(error) => asked.error(error),
+        })
+    })?;
     let messages = PyList::empty(py);
     for message in window.messages {
         match message {
@@ -151,13 +199,18 @@ pub(crate) fn fit<'py>(
 }
 
 impl Window {
-    fn of_chat(source: Source, options: Options) -> Result<Self, Error> {
-        let prepared = Prepared::new(source.clone(), &options, Scope::OneBudget)?;
+    fn of_chat(source: Source, asked: &Asked, span: Option<&Span>) -> Result<Self, Stopped> {
+        let prepared = Prepared::new(source.clone(), &asked.options, Scope::OneBudget)?;
         let fit = prepared.fit()?;
+        asked.check().map_err(Stopped::Raised)?;
         let (answer, messages, marks) = (fit.answer(), fit.messages(), fit.cache_marks());
         let (scores, ranks) = (fit.scores(), fit.ranks());
         let Fit { run, fitted, .. } = fit;
         let report = fitted.map_or(run.report, |fitted| fitted.report);
+        if let Some(span) = span {
+            let tokens = (answer.tokens_before, answer.tokens_after);
+            span.record(&report, &prepared.setting.budget, tokens);
+        }
         Ok(Self {
             messages,
             marks,
@@ -169,19 +222,43 @@ impl Window {
                 scores,
                 ranks,
                 source,
-                options,
+                options: asked.options.clone(),
+                counter: asked.counter.clone(),
             },
         })
     }
 
     fn of_session(
         source: Source,
-        options: Options,
+        asked: &Asked,
         session: &mut cupel_app::Session,
-    ) -> Result<Self, Error> {
-        let prepared = PreparedSession::new(source.clone(), &options)?;
-        let window = prepared.fit(session)?;
+        author: &str,
+        span: Option<&Span>,
+    ) -> Result<Self, Stopped> {
+        let prepared = PreparedSession::new(source.clone(), &asked.options)?;
+        let list = prepared.chat.list_pointer();
+        // A counter that raised has counted the rest as 0, and a session would remember that.
+        let before = asked.counter.is_some().then(|| session.state().clone());
+        let window = match &asked.summarize {
+            Some(summarize) => prepared.fit_summarized(session, author, |dropped| {
+                // No summary of a window that is of no use.
+                let summary = asked
+                    .check()
+                    .and_then(|()| summary_of(summarize, list, dropped));
+                summary.map_err(Stopped::Raised)
+            }),
+            None => prepared.fit(session).map_err(Stopped::Error),
+        };
+        if let Err(raised) = asked.check() {
+            *session = cupel_app::Session::resume(before.unwrap_or_default());
+            return Err(Stopped::Raised(raised));
+        }
+        let window = window?;
         let answer = prepared.answer(&window);
+        if let Some(span) = span {
+            let tokens = (answer.tokens_before, answer.tokens_after);
+            span.record(&window.fitted.report, &prepared.setting.budget, tokens);
+        }
         let messages = window.fitted.messages().into_iter();
         Ok(Self {
             messages: messages.map(WindowMessage::from).collect(),
@@ -194,7 +271,8 @@ impl Window {
                 scores: window.fitted.scores,
                 ranks: window.fitted.ranks,
                 source,
-                options,
+                options: asked.options.clone(),
+                counter: asked.counter.clone(),
             },
         })
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Datelike as _, SecondsFormat, Utc};
 use cupel::config::{Document, Format};
 use cupel::{ContextItem, ContextKind, ContextSource, Decisions};
-use cupel_chat::{Encoding, TokenCounter as _};
+use cupel_chat::{Encoding, TokenCounter};
 use pyo3::exceptions::{PyIndexError, PyOverflowError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -15,6 +15,7 @@ use pyo3::types::{
     PyType,
 };
 
+use crate::counter::PyCounter;
 use crate::json::{NotFinite, reduced, refuse_table, rfc3339, to_json, to_python};
 use crate::{callback, error};
 
@@ -103,11 +104,12 @@ impl Item {
     /// True
     #[staticmethod]
     fn from_dict(fields: &Bound<'_, PyMapping>) -> PyResult<Self> {
-        if let Some(item) = fields.cast::<PyDict>().ok().and_then(read_dict) {
+        let dict = fields.cast::<PyDict>().ok();
+        if let Some(item) = dict.and_then(|fields| read_dict(fields, &Encoding::O200k)) {
             return Ok(Self(item));
         }
         let list = PyList::new(fields.py(), [fields])?;
-        let mut items = read_documents(list.as_any(), "item")?;
+        let mut items = read_documents(list.as_any(), "item", &Encoding::O200k)?;
         // One dict is one item.
         Ok(Self(items.swap_remove(0)))
     }
@@ -230,7 +232,9 @@ impl Item {
 /// An immutable sequence of items, the fastest input of `select`. A slice of it is `Items` too.
 ///
 /// Args:
-///     items: Items, dicts with their fields, or other objects with them as attributes.
+///     items: Items, dicts with their fields, documents, or other objects with the fields as
+///         attributes.
+///     counter: A function that counts the tokens of items that have none. Default: o200k.
 ///
 /// >>> import cupel
 /// >>> items = cupel.Items([{"content": "old", "tokens": 60}, {"content": "new", "tokens": 30}])
@@ -258,8 +262,9 @@ impl Items {
 #[pymethods]
 impl Items {
     #[new]
-    fn new(items: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Ok(Self(Candidates::read(items)?.items))
+    #[pyo3(signature = (items, *, counter=None))]
+    fn new(items: &Bound<'_, PyAny>, counter: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        Ok(Self(Candidates::counted(items, counter)?.items))
     }
 
     fn __len__(&self) -> usize {
@@ -344,6 +349,8 @@ impl Items {
 pub(crate) struct Candidates<'py> {
     pub(crate) items: Arc<Vec<ContextItem>>,
     objects: Objects<'py>,
+    /// Whether there are documents with scores among the objects.
+    pub(crate) has_scores: bool,
 }
 
 enum Objects<'py> {
@@ -353,12 +360,31 @@ enum Objects<'py> {
 }
 
 impl<'py> Candidates<'py> {
-    /// Reads a sequence of items, dicts, or other objects with the fields of an item.
+    /// Reads a sequence of items, dicts, documents, or other objects with the fields of an item. Those without tokens
+    /// are counted by the encoding `o200k_base`.
     pub(crate) fn read(value: &Bound<'py, PyAny>) -> PyResult<Self> {
+        Self::read_with(value, &Encoding::O200k)
+    }
+
+    /// As [`read`](Self::read), with a function of the caller as counter.
+    pub(crate) fn counted(
+        value: &Bound<'py, PyAny>,
+        counter: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let Some(counter) = counter else {
+            return Self::read(value);
+        };
+        let counter = PyCounter::read(counter, "counter")?;
+        let read = Self::read_with(value, &*counter);
+        counter.take_raised().map_or(read, Err)
+    }
+
+    fn read_with(value: &Bound<'py, PyAny>, counter: &dyn TokenCounter) -> PyResult<Self> {
         if let Ok(items) = value.cast::<Items>() {
             return Ok(Self {
                 items: Arc::clone(&items.get().0),
                 objects: Objects::Prebuilt,
+                has_scores: false,
             });
         }
         let list = match value.cast::<PyList>() {
@@ -375,17 +401,25 @@ impl<'py> Candidates<'py> {
                 PyList::new(value.py(), items?)?
             }
         };
-        let read = list.iter().map(|object| match object.cast::<Item>() {
-            Ok(item) => Some(item.get().0.clone()),
-            Err(_) => read_dict(object.cast::<PyDict>().ok()?),
-        });
-        let items = match read.collect() {
+        let mut has_scores = false;
+        let items = match read_list(&list, counter) {
             Some(items) => items,
-            None => read_documents(list.as_any(), "items")?,
+            None => {
+                let converted = documents(&list)?;
+                has_scores = converted
+                    .as_ref()
+                    .is_some_and(|(_, has_scores)| *has_scores);
+                let fields = converted.as_ref().map_or(&list, |(fields, _)| fields);
+                match read_list(fields, counter) {
+                    Some(items) => items,
+                    None => read_documents(fields.as_any(), "items", counter)?,
+                }
+            }
         };
         Ok(Self {
             items: Arc::new(items),
             objects: Objects::List(list),
+            has_scores,
         })
     }
 
@@ -420,10 +454,32 @@ impl<'py> Candidates<'py> {
     }
 }
 
+/// Returns a list with dicts of items in the place of documents, and whether one of them has a score; `None` if the list
+/// has no documents.
+fn documents<'py>(list: &Bound<'py, PyList>) -> PyResult<Option<(Bound<'py, PyList>, bool)>> {
+    let module = list.py().import(intern!(list.py(), "cupel._documents"))?;
+    // It reads attributes of the caller's objects.
+    let converted = callback::run(|| module.call_method1(intern!(list.py(), "as_items"), (list,)))?;
+    converted.extract().map_err(Into::into)
+}
+
+/// Reads items and dicts; `None` if one needs a closer look or is invalid.
+fn read_list(list: &Bound<'_, PyList>, counter: &dyn TokenCounter) -> Option<Vec<ContextItem>> {
+    let read = list.iter().map(|object| match object.cast::<Item>() {
+        Ok(item) => Some(item.get().0.clone()),
+        Err(_) => read_dict(object.cast::<PyDict>().ok()?, counter),
+    });
+    read.collect()
+}
+
 /// Reads items with the reader of the command.
-fn read_documents(list: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<ContextItem>> {
+fn read_documents(
+    list: &Bound<'_, PyAny>,
+    name: &str,
+    counter: &dyn TokenCounter,
+) -> PyResult<Vec<ContextItem>> {
     let json = to_json(list, name, NotFinite::Text)?;
-    let count = |text: &str| Encoding::O200k.count(text);
+    let count = |text: &str| counter.count(text);
     let request =
         Document::parse(&json, Format::Json).and_then(|document| document.request_counted(&count));
     let request = request.map_err(|fault| error::config(fault, name))?;
@@ -432,13 +488,13 @@ fn read_documents(list: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<ContextIt
 
 /// Reads the fields of an item without writing them as JSON, which takes ten times as long. Returns `None` for fields
 /// that need a closer look or are invalid: [`read_documents`] knows every form of a field, and the text of every error.
-fn read_dict(fields: &Bound<'_, PyDict>) -> Option<ContextItem> {
+fn read_dict(fields: &Bound<'_, PyDict>, counter: &dyn TokenCounter) -> Option<ContextItem> {
     let py = fields.py();
     let content = fields.get_item(intern!(py, "content")).ok()??;
     let content = text(&content)?;
     let tokens = match fields.get_item(intern!(py, "tokens")).ok()? {
         Some(tokens) => integer(&tokens)?,
-        None => Encoding::O200k.count(content),
+        None => counter.count(content),
     };
     let mut item = ContextItem::builder(content, tokens);
     for (name, value) in fields.iter() {

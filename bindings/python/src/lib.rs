@@ -7,6 +7,7 @@ mod budget;
 mod callback;
 mod columns;
 mod command;
+mod counter;
 mod dialect;
 mod error;
 mod evaluate;
@@ -18,6 +19,7 @@ mod policy;
 mod questions;
 mod selection;
 mod signals;
+mod spans;
 mod strategy;
 mod threads;
 
@@ -51,9 +53,11 @@ mod _cupel {
     #[pymodule_export]
     use super::policy::{PyPolicy, preset_names, restore_policy};
     #[pymodule_export]
-    use super::questions::{ask, count, count_texts, models};
+    use super::questions::{ask, count, count_texts, hints_of_scores, models};
     #[pymodule_export]
     use super::selection::{Report, Selection, restore_report, select, select_index};
+    #[pymodule_export]
+    use super::spans::{set_span_writer, span_names};
     #[pymodule_export]
     use super::strategy::{Choice, PyPlacer, PyScorer, PySlicer};
 

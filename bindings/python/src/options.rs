@@ -6,23 +6,45 @@ use std::sync::Arc;
 
 use cupel::config::{CHAT_SETTINGS, ChatValue, removed};
 use cupel::{ContextKind, Shorten, ToolResults};
-use cupel_app::{Amount, Argument, Arguments, CounterName, Options};
+use cupel_app::{
+    Amount, Argument, Arguments, CounterName, Error, Fault as AppFault, Options, SUMMARY_TOKENS,
+};
 use cupel_chat::{BudgetProblem, Shape, parse_budget};
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyMapping, PyString};
 
+use crate::counter::PyCounter;
 use crate::dialect::keyword;
 use crate::error::Fault;
 use crate::json::{described, text};
-use crate::{budget, callback, policy};
+use crate::{budget, callback, error, policy};
 
 /// What a call asks for.
 #[derive(Default)]
 pub(crate) struct Asked {
     pub(crate) options: Options,
     pub(crate) arguments: Arguments,
+    /// The counter of the caller, which is also that of the options.
+    pub(crate) counter: Option<Arc<PyCounter>>,
+    /// What summarizes dropped messages.
+    pub(crate) summarize: Option<Py<PyAny>>,
+}
+
+impl Asked {
+    /// Returns the error of a failed call: what a callable of the caller raised, if that ended it.
+    pub(crate) fn error(&self, error: Error) -> PyErr {
+        self.check().err().unwrap_or_else(|| error::raise(error))
+    }
+
+    /// Returns what the counter of the caller raised, if it did.
+    pub(crate) fn check(&self) -> PyResult<()> {
+        let counter = self.counter.as_ref();
+        counter
+            .and_then(|counter| counter.take_raised())
+            .map_or(Ok(()), Err)
+    }
 }
 
 /// Reads a value into its field. The name is that of errors.
@@ -67,6 +89,35 @@ const ROWS: &[(Argument, Read)] = &[
         let counter = counter_name(value, name).map(CounterName::counter);
         set(&mut it.options.counter.counter, counter)
     }),
+    (Argument::Counter, |it, value, name| {
+        if it.options.counter.counter.is_some() {
+            let fault = AppFault::Exclude(Argument::Counter, Argument::Encoding);
+            return Err(error::raise(Error::from(fault)));
+        }
+        let counter = PyCounter::read(value, name)?;
+        it.counter = Some(Arc::clone(&counter));
+        it.options.counter.counter = Some(counter);
+        Ok(())
+    }),
+    (Argument::Summarize, |it, value, name| {
+        if !value.is_callable() {
+            return Err(unexpected(
+                value,
+                name,
+                "a function from messages to a text",
+            ));
+        }
+        it.summarize = Some(value.clone().unbind());
+        it.options.summary_tokens = Some(SUMMARY_TOKENS);
+        Ok(())
+    }),
+    (Argument::SummaryTokens, |it, value, name| {
+        if it.summarize.is_none() {
+            let fault = Fault::new(name, "has no effect without summarize");
+            return Err(fault.help("add summarize=, or remove it").into());
+        }
+        set(&mut it.options.summary_tokens, tokens(value, name))
+    }),
     (Argument::Factor, |it, value, name| {
         set(&mut it.options.counter.factor, number(value, name))
     }),
@@ -101,6 +152,8 @@ fn is_option(argument: Argument) -> bool {
         argument,
         Argument::Budget
             | Argument::Policy
+            | Argument::Summarize
+            | Argument::SummaryTokens
             | Argument::Item
             | Argument::From
             | Argument::To

@@ -114,10 +114,14 @@ fn read_file(path: &Path) -> Result<Source, Fault> {
     }
 }
 
-/// Returns the policy that an argument names, or the default for items.
-pub(crate) fn read_for_items(value: Option<&Bound<'_, PyAny>>) -> PyResult<NamedPolicy> {
+/// Returns the policy that an argument names, or the default for items, which is another one for documents with scores.
+pub(crate) fn read_for_items(
+    value: Option<&Bound<'_, PyAny>>,
+    has_scores: bool,
+) -> PyResult<NamedPolicy> {
     match value {
         Some(value) => read(value),
+        None if has_scores => NamedPolicy::for_documents().map_err(error::raise),
         None => NamedPolicy::for_items().map_err(error::raise),
     }
 }

@@ -1,12 +1,16 @@
 //! The questions of `_commands.py`: values in, the answers of `cupel-app` out.
 
+use std::sync::Arc;
+
 use cupel_app::{ReadOptions, Source, count_text};
+use cupel_chat::TokenCounter;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
+use crate::counter::PyCounter;
 use crate::error;
 use crate::json::{self, NotFinite, text, to_json, to_python};
-use crate::options::{self, Asked, counter, string};
+use crate::options::{self, string};
 use crate::signals::Signals;
 use crate::strategy::take_raised;
 
@@ -25,14 +29,16 @@ pub(crate) fn ask<'py>(
     others: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = data.py();
-    let Asked { options, arguments } = options::read(arguments, others)?;
+    let asked = options::read(arguments, others)?;
     let source = source(data)?;
+    let (options, arguments) = (&asked.options, asked.arguments.clone());
     let answered = py.detach(|| {
         let mut signals = Signals::new();
         let mut observer = |_| signals.check();
-        cupel_app::ask(question, source, &options, arguments, &mut observer)
+        cupel_app::ask(question, source, options, arguments, &mut observer)
     });
-    let answered = answered.map_err(error::raise)?;
+    let answered = answered.map_err(|error| asked.error(error))?;
+    asked.check()?;
     // A signal handler raised and ended the search.
     if let Some(raised) = take_raised() {
         return Err(raised);
@@ -45,16 +51,22 @@ pub(crate) fn ask<'py>(
 
 /// Counts the tokens of a text, a chat or items.
 #[pyfunction]
-#[pyo3(signature = (data, model=None, encoding=None))]
+#[pyo3(signature = (data, model=None, encoding=None, counter=None))]
 pub(crate) fn count(
     py: Python<'_>,
     data: &Bound<'_, PyAny>,
     model: Option<&Bound<'_, PyAny>>,
     encoding: Option<&Bound<'_, PyAny>>,
+    counter: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<i64> {
     let model = model.map(|model| string(model, "model")).transpose()?;
     let encoding = encoding.map(|name| string(name, "encoding")).transpose()?;
-    let counters = [counter(model.as_deref(), encoding.as_deref())?];
+    let own = counter.map(|counter| PyCounter::read(counter, "counter"));
+    let own = own.transpose()?;
+    let counters: [Arc<dyn TokenCounter>; 1] = [match &own {
+        Some(own) => Arc::<PyCounter>::clone(own),
+        None => options::counter(model.as_deref(), encoding.as_deref())?,
+    }];
     let counted = match data.cast::<PyString>() {
         Ok(data) => {
             let text = text(data, "data")?;
@@ -66,6 +78,9 @@ pub(crate) fn count(
             py.detach(count).map_err(error::raise)?
         }
     };
+    if let Some(raised) = own.and_then(|own| own.take_raised()) {
+        return Err(raised);
+    }
     Ok(counted.total.into_iter().sum())
 }
 
@@ -78,8 +93,14 @@ pub(crate) fn count_texts(
     encoding: Option<&str>,
     model: Option<&str>,
 ) -> PyResult<Vec<i64>> {
-    let counter = counter(model, encoding)?;
+    let counter = options::counter(model, encoding)?;
     Ok(py.detach(|| texts.iter().map(|text| counter.count(text)).collect()))
+}
+
+/// Returns scores as hints.
+#[pyfunction]
+pub(crate) fn hints_of_scores(scores: Vec<Option<f64>>) -> Vec<f64> {
+    cupel_app::hints_of_scores(&scores)
 }
 
 /// Returns the known models.

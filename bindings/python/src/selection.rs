@@ -23,9 +23,11 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 use crate::columns::{self, DecisionColumns};
+use crate::counter::PyCounter;
 use crate::item::{Candidates, Item};
 use crate::json::{answer, to_python, to_value};
 use crate::policy::{read_for_items, with_query};
+use crate::spans::traced;
 use crate::{budget, error};
 
 type Items = Arc<Vec<ContextItem>>;
@@ -43,11 +45,13 @@ self_cell!(
 ///
 /// Args:
 ///     items: Dicts with the fields of an `Item`, items, other objects with these attributes, or
-///         prebuilt `Items`.
+///         prebuilt `Items`; also texts, documents and hits of a search.
 ///     budget: Tokens as `8000` or `"8k"`, a dict or a `Budget`.
-///     policy: A preset, the path of a file, a dict or a `Policy`. Default: `"chat"`.
+///     policy: A preset, the path of a file, a dict or a `Policy`. Default: `"chat"`, for
+///         documents with scores `"rag"`.
 ///     query: The question, for policies that score by relevance.
 ///     trace: Whether the report has the events of the stages. Default: False.
+///     counter: A function that counts the tokens of items that have none. Default: o200k.
 ///
 /// Raises:
 ///     OverBudgetError: The pinned items do not fit.
@@ -59,7 +63,7 @@ self_cell!(
 /// >>> selection.items, selection.indices, selection.tokens
 /// ([{'content': 'new', 'tokens': 30}], [1], 30)
 #[pyfunction]
-#[pyo3(signature = (items, budget, policy=None, *, query=None, trace=false))]
+#[pyo3(signature = (items, budget, policy=None, *, query=None, trace=false, counter=None))]
 pub(crate) fn select(
     py: Python<'_>,
     items: &Bound<'_, PyAny>,
@@ -67,22 +71,30 @@ pub(crate) fn select(
     policy: Option<&Bound<'_, PyAny>>,
     query: Option<&Bound<'_, PyString>>,
     trace: bool,
+    counter: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Selection> {
-    let named = with_query(read_for_items(policy)?, query)?;
     let budget = budget::read(budget)?;
-    let candidates = Candidates::read(items)?;
+    let candidates = Candidates::counted(items, counter)?;
+    let named = with_query(read_for_items(policy, candidates.has_scores)?, query)?;
     let items = Arc::clone(&candidates.items);
     let policy = &named.policy;
     warn(py, &items, &budget, policy)?;
-    let run = py.detach(|| {
-        let mut trace = trace.then(|| DiagnosticTraceCollector::new(TraceDetailLevel::Item));
-        let owned = OwnedDecisions::try_new(items, |items| match &mut trace {
-            Some(collector) => policy.decide_traced(items, &budget, collector),
-            None => policy.decide(items, &budget),
-        })?;
-        Ok((owned, trace.map(DiagnosticTraceCollector::into_report)))
-    });
-    let (owned, trace) = run.map_err(error::raise::<CupelError>)?;
+    let (owned, trace) = traced(py, |span| {
+        let run = py.detach(|| {
+            let mut trace = trace.then(|| DiagnosticTraceCollector::new(TraceDetailLevel::Item));
+            let owned = OwnedDecisions::try_new(items, |items| match (&mut trace, span) {
+                (Some(collector), None) => policy.decide_traced(items, &budget, collector),
+                (None, None) => policy.decide(items, &budget),
+                (Some(collector), Some(span)) => {
+                    let mut both = (collector, span.collector());
+                    policy.decide_traced(items, &budget, &mut both)
+                }
+                (None, Some(span)) => policy.decide_traced(items, &budget, &mut span.collector()),
+            })?;
+            Ok((owned, trace.map(DiagnosticTraceCollector::into_report)))
+        });
+        run.map_err(error::raise::<CupelError>)
+    })?;
     let decisions = owned.borrow_dependent();
     let items = OnceLock::new();
     if let Some(window) = candidates.window(py, decisions)? {
@@ -124,17 +136,20 @@ fn warn(
 /// >>> cupel.select_index(items, 50)
 /// [1]
 #[pyfunction]
-#[pyo3(signature = (items, budget, policy=None, *, query=None))]
+#[pyo3(signature = (items, budget, policy=None, *, query=None, counter=None))]
 pub(crate) fn select_index(
     py: Python<'_>,
     items: &Bound<'_, PyAny>,
     budget: &Bound<'_, PyAny>,
     policy: Option<&Bound<'_, PyAny>>,
     query: Option<&Bound<'_, PyString>>,
+    counter: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Vec<usize>> {
-    let policy = with_query(read_for_items(policy)?, query)?.policy;
     let budget = budget::read(budget)?;
-    let items = Candidates::read(items)?.items;
+    let Candidates {
+        items, has_scores, ..
+    } = Candidates::counted(items, counter)?;
+    let policy = with_query(read_for_items(policy, has_scores)?, query)?.policy;
     warn(py, &items, &budget, &policy)?;
     let window = py.detach(|| policy.run_indices(&items, &budget));
     window.map_err(error::raise)
@@ -328,6 +343,8 @@ pub(crate) struct FittedChat {
     pub(crate) source: Source,
     /// The options of the window.
     pub(crate) options: Options,
+    /// The counter of the caller, which is also that of the options.
+    pub(crate) counter: Option<Arc<PyCounter>>,
 }
 
 /// The report of a fitted chat without the chat, which its page would need.
@@ -747,6 +764,12 @@ impl Report {
             // Refused above.
             Run::Pickled(_) => Ok(String::new()),
         });
+        if let Run::Fit(fitted) = &self.0
+            && let Some(counter) = &fitted.counter
+            && let Some(raised) = counter.take_raised()
+        {
+            return Err(raised);
+        }
         page.map_err(error::raise)
     }
 

@@ -140,6 +140,13 @@ impl PyScorer {
     }
 }
 
+/// Returns the name of a callable in errors and reports.
+pub(crate) fn name_of(callable: &Bound<'_, PyAny>) -> String {
+    let name = callable.getattr_opt("__name__").ok().flatten();
+    let name = name.and_then(|name| name.extract().ok());
+    name.unwrap_or_else(|| described(callable))
+}
+
 /// A Python callable as a strategy.
 struct Callable {
     callable: Py<PyAny>,
@@ -149,11 +156,9 @@ struct Callable {
 
 impl Callable {
     fn new(callable: &Bound<'_, PyAny>) -> Self {
-        let name = callable.getattr_opt("__name__").ok().flatten();
-        let name = name.and_then(|name| name.extract().ok());
         Self {
             callable: callable.clone().unbind(),
-            name: name.unwrap_or_else(|| described(callable)),
+            name: name_of(callable),
         }
     }
 

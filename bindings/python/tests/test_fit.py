@@ -643,12 +643,3 @@ def test_a_table_says_how_to_get_the_page_with_the_rest(
         [code] = re.findall("<code>(.*?)</code>", table)
         exec(code, {name: result})
         assert Path("why.html").read_text() == result.report.to_html()
-
-
-def test_each_fit_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level("DEBUG", logger="cupel"):
-        cupel.fit(SESSION, "2k")
-        cupel.Fitter("2k").fit(SESSION)
-    assert [(r.name, r.levelname) for r in caplog.records] == [("cupel", "DEBUG")] * 2
-    text = "fit: <cupel.Fitted: 19 of 44 messages, 1,841 of 5,869 tokens>, budget 2000, openai"
-    assert caplog.messages[0] == text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -43,6 +44,9 @@ class Adapter:
 
 
 def check_callback(name: str, callback: Any) -> None:
-    got = type(callback).__name__
-    if callback is not None and not callable(callback):
+    """Raises an error for a callback that cannot be called, or whose result would be awaited."""
+    if callback is None:
+        return
+    got = type(callback).__name__ if not callable(callback) else "a coroutine function"
+    if not callable(callback) or inspect.iscoroutinefunction(callback):
         raise InvalidInputError(f"expected a function, got {got}", path=name)

@@ -8,7 +8,7 @@ from typing import Any, Unpack, overload
 from cupel import _cupel
 from cupel._errors import InvalidInputError
 from cupel._messages import as_input
-from cupel._types import BudgetLike, CommandOptions, Messages, PolicyLike, SearchOptions
+from cupel._types import BudgetLike, CommandOptions, Counter, Messages, PolicyLike, SearchOptions
 from cupel.types import (
     CompareAnswer,
     EncodingName,
@@ -236,7 +236,11 @@ def evaluate(
 
 
 def count(
-    data: str | Messages, *, model: str | None = None, encoding: EncodingName | None = None
+    data: str | Messages,
+    *,
+    model: str | None = None,
+    encoding: EncodingName | None = None,
+    counter: Counter | None = None,
 ) -> int:
     """Counts the tokens of a text, a chat or a list of items, by default as ``o200k_base`` does.
 
@@ -247,6 +251,7 @@ def count(
         data: A text, a chat, a request, or a list of messages or items.
         model: The model that counts. Default: the request's.
         encoding: The token counter, such as ``"o200k"``, instead of a model.
+        counter: A function that counts the tokens of a text, instead of both.
 
     >>> import cupel
     >>> cupel.count("Hello, world!")
@@ -254,17 +259,19 @@ def count(
     >>> cupel.count([{"role": "user", "content": "Hello!"}], model="gpt-4o")
     9
     """
-    if model is not None and encoding is not None:
-        message = "model and encoding exclude each other; remove one"
-        raise InvalidInputError(message, path="encoding")
-    if encoding is None and model is None and isinstance(data, Mapping):
+    given = {"model": model, "encoding": encoding, "counter": counter}
+    names = [name for name, value in given.items() if value is not None]
+    if len(names) > 1:
+        message = f"{names[0]} and {names[1]} exclude each other; remove one"
+        raise InvalidInputError(message, path=names[1])
+    if not names and isinstance(data, Mapping):
         named = data.get("model")
         model = named if isinstance(named, str) else None
     if isinstance(data, bytes) or not hasattr(data, "__iter__"):
         kind = type(data).__name__
         message = f"expected a text, a list of messages or items, or a request, got {kind}"
         raise InvalidInputError(message, path="data")
-    return _cupel.count(data if isinstance(data, str) else as_input(data), model, encoding)
+    return _cupel.count(data if isinstance(data, str) else as_input(data), model, encoding, counter)
 
 
 def models() -> list[ModelAnswer]:

@@ -2,7 +2,7 @@
 
 import datetime
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import GenericAlias
 from typing import Any, Generic, Literal, NoReturn, Self, final, overload
 
@@ -57,6 +57,7 @@ __all__ = [
     "count_texts",
     "evaluate",
     "fit",
+    "hints_of_scores",
     "instead_of",
     "is_request_field",
     "main",
@@ -66,7 +67,9 @@ __all__ = [
     "select",
     "select_batches",
     "select_index",
+    "set_span_writer",
     "shape_of",
+    "span_names",
 ]
 
 _T = TypeVar("_T")
@@ -176,14 +179,18 @@ class Items(Sequence[Item]):
     """An immutable sequence of items, the fastest input of `select`. A slice of it is `Items` too.
 
     Args:
-        items: Items, dicts with their fields, or other objects with them as attributes.
+        items: Items, dicts with their fields, documents, or other objects with the fields as
+            attributes.
+        counter: A function that counts the tokens of items that have none. Default: o200k.
 
     >>> import cupel
     >>> items = cupel.Items([{"content": "old", "tokens": 60}, {"content": "new", "tokens": 30}])
     >>> len(items), items[0].content, items[1:]
     (2, 'old', <cupel.Items: 1 items>)
     """
-    def __new__(cls, items: Iterable[Item | Mapping[str, Any]]) -> Items: ...
+    def __new__(
+        cls, items: Iterable[Any], *, counter: Callable[[str], int] | None = None
+    ) -> Items: ...
     def __len__(self) -> int: ...
     @overload
     def __getitem__(self, index: int, /) -> Item: ...
@@ -598,16 +605,19 @@ def select(
     *,
     query: str | None = None,
     trace: bool = False,
+    counter: Callable[[str], int] | None = None,
 ) -> Selection[Item]:
     """Selects the items that fit a budget.
 
     Args:
         items: Dicts with the fields of an `Item`, items, other objects with these attributes, or
-            prebuilt `Items`.
+            prebuilt `Items`; also texts, documents and hits of a search.
         budget: Tokens as `8000` or `"8k"`, a dict or a `Budget`.
-        policy: A preset, the path of a file, a dict or a `Policy`. Default: `"chat"`.
+        policy: A preset, the path of a file, a dict or a `Policy`. Default: `"chat"`, for
+            documents with scores `"rag"`.
         query: The question, for policies that score by relevance.
         trace: Whether the report has the events of the stages. Default: False.
+        counter: A function that counts the tokens of items that have none. Default: o200k.
 
     Raises:
         OverBudgetError: The pinned items do not fit.
@@ -628,6 +638,7 @@ def select(
     *,
     query: str | None = None,
     trace: bool = False,
+    counter: Callable[[str], int] | None = None,
 ) -> Selection[_T]: ...
 def select_index(
     items: Items | Iterable[Any],
@@ -635,6 +646,7 @@ def select_index(
     policy: PolicyLike | None = None,
     *,
     query: str | None = None,
+    counter: Callable[[str], int] | None = None,
 ) -> list[int]:
     """Returns the positions of the items that fit a budget, in the order of the window.
 
@@ -735,6 +747,7 @@ def fit(
     parameters: Mapping[str, Any],
     others: Mapping[str, Any],
     session: Session | None = None,
+    author: str = "",
 ) -> tuple[
     FitAnswer,
     list[int | str | tuple[int, list[tuple[str, str]]]],
@@ -742,6 +755,8 @@ def fit(
     str | None,
     Report[FitReport],
 ]: ...
+def set_span_writer(writer: object | None, verbosity: str) -> None: ...
+def span_names() -> tuple[str, str]: ...
 def shape_of(messages: object) -> Shape: ...
 def ask(
     question: str,
@@ -754,10 +769,16 @@ def evaluate(
     policies: Iterable[PolicyLike],
     budgets: Iterable[int | str],
 ) -> EvidenceReport: ...
-def count(data: object, model: str | None = None, encoding: str | None = None) -> int: ...
+def count(
+    data: object,
+    model: str | None = None,
+    encoding: str | None = None,
+    counter: Callable[[str], int] | None = None,
+) -> int: ...
 def count_texts(
     texts: Sequence[str], encoding: str | None = None, model: str | None = None
 ) -> list[int]: ...
+def hints_of_scores(scores: Sequence[float | None]) -> list[float]: ...
 def models() -> list[ModelAnswer]: ...
 def instead_of(option: str) -> str | None: ...
 def is_request_field(name: str) -> bool: ...

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
+
+_logger = logging.getLogger("cupel")
+# A library leaves it to the program where its log goes: without this, Python prints warnings.
+_logger.addHandler(logging.NullHandler())
 
 
 class CupelWarning(UserWarning):
@@ -42,6 +47,7 @@ def warn(text: str) -> None:
     if held is not None:
         held.append(text)
         return
+    _logger.warning("%s", text)
     level, frame = 2, sys._getframe(1)
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == "cupel":
         level, frame = level + 1, frame.f_back

@@ -4,11 +4,13 @@ import difflib
 import json
 import logging
 import os
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence, ValuesView
 from dataclasses import dataclass, field, fields
 from functools import partial
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, Unpack, overload
+from weakref import WeakKeyDictionary
 
 from cupel import _cupel
 from cupel._cupel import Report
@@ -25,9 +27,9 @@ from cupel._messages import (
     with_mark,
     with_texts,
 )
-from cupel._offload import offload
+from cupel._offload import leave_loop, offload, resolved
 from cupel._state import read_state, write_state
-from cupel._types import BudgetLike, FitOptions, FitReport, PolicyLike
+from cupel._types import BudgetLike, FitOptions, FitReport, Summarizer
 from cupel.types import (
     CacheBreakpoint,
     DroppedEntry,
@@ -51,8 +53,6 @@ else:
     R_co = TypeVar("R_co", covariant=True)
 
 _logger = logging.getLogger("cupel")
-# A library leaves it to the program where its log goes.
-_logger.addHandler(logging.NullHandler())
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -141,10 +141,14 @@ class Fitted(Generic[M, R_co]):
         return {"messages": json.loads(messages), **found}
 
 
+# The options that are parameters of `fit` in the engine, and not of the other questions.
+_PARAMETERS = ("policy", "summarize", "summary_tokens")
+
+
 def _split(
     function: str, options: Mapping[str, Any], own: Iterable[str] = ()
-) -> tuple[PolicyLike | None, dict[str, Any]]:
-    """Returns the policy and the other options of a function. `own` are its other parameters."""
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Returns the parameters of a fit and the other options. `own` are parameters of `function`."""
     known = [*FitOptions.__annotations__, *own, "budget"]
     for name in options.keys() - FitOptions.__annotations__.keys():
         near = difflib.get_close_matches(name, known, 1)
@@ -153,7 +157,7 @@ def _split(
             hint = f": it was removed; {instead}"
         raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")
     others = {**options}
-    return others.pop("policy", None), others
+    return {name: others.pop(name, None) for name in _PARAMETERS}, others
 
 
 def check_options(
@@ -163,8 +167,8 @@ def check_options(
     own: Iterable[str] = (),
 ) -> None:
     """Raises the error of options that no chat would make valid."""
-    policy, others = _split(function, options, own)
-    _cupel.check_fit({"budget": budget, "policy": policy}, others)
+    parameters, others = _split(function, options, own)
+    _cupel.check_fit({"budget": budget, **parameters}, others)
 
 
 def _fit(
@@ -176,7 +180,9 @@ def _fit(
     session: _cupel.Session | None,
     options: Mapping[str, Any],
 ) -> Fitted[Any]:
-    policy, others = _split("fit", options)
+    log = _logger.isEnabledFor(logging.DEBUG)
+    start = time.perf_counter() if log else 0.0
+    parameters, others = _split("fit", options)
     shape = others.get("shape")
     own: Any = as_list(messages)
     copied = snapshot(own)
@@ -191,8 +197,13 @@ def _fit(
         shape = shape or _cupel.shape_of(chat)
         chat = request_of(chat, tools=tools, system=system, shape=shape)
     others["shape"] = shape
+    author = ""
+    if callable(summarize := parameters["summarize"]):
+        leave_loop()
+        author = _name_of(summarize)
+        parameters["summarize"] = partial(_summary, summarize, copied)
     document, window, marks, pointer, report = _cupel.fit(
-        chat, {"budget": budget, "policy": policy}, others, session
+        chat, {"budget": budget, **parameters}, others, session, author
     )
     found = copied
     if isinstance(own, Mapping):
@@ -239,8 +250,52 @@ def _fit(
         reuse=document.get("reuse"),
         report=report,
     )
-    _logger.debug("fit: %r, budget %d, %s", fitted_chat, fitted_chat.budget, fitted_chat.shape)
+    if log:
+        _logger.debug(
+            "fit: %d of %d tokens, budget %d, %d kept, %d shortened, %d dropped, %s, %.1f ms",
+            fitted_chat.tokens_after,
+            fitted_chat.tokens_before,
+            fitted_chat.budget,
+            len(fitted_chat.kept),
+            len(fitted_chat.shortened),
+            len(fitted_chat.dropped),
+            fitted_chat.shape,
+            1000 * (time.perf_counter() - start),
+        )
+    for warning in fitted_chat.warnings:
+        _logger.warning("fit: %s: messages %s", warning["kind"], warning["messages"])
     return fitted_chat
+
+
+# The last summaries of each function, by name. An adapter has no session, and would ask a model for
+# the same summary before every call of an agent.
+_summaries: WeakKeyDictionary[Any, dict[str, str]] = WeakKeyDictionary()
+_REMEMBERED = 64
+
+
+def _summary(
+    summarize: Summarizer, chat: Any, pointer: str | None, start: int, end: int, name: str
+) -> Any:
+    """Asks for the summary of messages: those of the list at a JSON pointer into the chat."""
+    try:
+        known = _summaries.setdefault(summarize, {})
+    except TypeError:  # no weak reference or no hash
+        known = {}
+    if name in known:
+        return known[name]
+    messages = at(chat, pointer or "") if isinstance(chat, Mapping) else chat
+    summary = resolved(summarize(list(messages[start:end])), "summarize")
+    if isinstance(summary, str) and summary.strip():
+        known[name] = summary
+        for oldest in list(known)[:-_REMEMBERED]:
+            known.pop(oldest, None)
+    return summary
+
+
+def _name_of(function: Any) -> str:
+    """Returns the name of a function, to which its summaries are assigned in a state."""
+    named = function if hasattr(function, "__qualname__") else type(function)
+    return f"{named.__module__}.{named.__qualname__}"
 
 
 @overload
@@ -295,6 +350,11 @@ def fit(
             window, or the limit of the request if that is more.
         shape: The format of the chat, such as ``"anthropic"``. Detected by default.
         encoding: The token counter, such as ``"o200k"``. Default: the model's.
+        counter: A function that counts the tokens of a text. Called once per text.
+        margin: The percentage of the budget that is left free, for estimated counts.
+        summarize: A function that gets a list of dropped messages and returns a text for their
+            place. Called once per gap; with a `state`, once per cut. Its exceptions propagate.
+        summary_tokens: The most tokens of a summary; a longer one is cut. Default: 200.
         options: Also how a chat is trimmed, as the table ``chat`` of a policy says it:
             ``pin=[3, 4]``, ``shorten="old"``, and the other fields of ``ChatSettings``.
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, overload
 
 from cupel import _cupel
 from cupel._cupel import Item, Items, Policy, Selection
-from cupel._types import BudgetLike, PlacerLike, ScorerLike, SlicerLike
+from cupel._types import BudgetLike, Counter, PlacerLike, ScorerLike, SlicerLike
 from cupel.types import OverflowStrategy
 
 T = TypeVar("T")
@@ -59,7 +59,13 @@ class Pipeline:
 
     @overload
     def run(
-        self, items: Items, budget: BudgetLike, *, query: str | None = None, trace: bool = False
+        self,
+        items: Items,
+        budget: BudgetLike,
+        *,
+        query: str | None = None,
+        trace: bool = False,
+        counter: Counter | None = None,
     ) -> Selection[Item]: ...
     @overload
     def run(
@@ -69,6 +75,7 @@ class Pipeline:
         *,
         query: str | None = None,
         trace: bool = False,
+        counter: Counter | None = None,
     ) -> Selection[T]: ...
     def run(
         self,
@@ -77,6 +84,7 @@ class Pipeline:
         *,
         query: str | None = None,
         trace: bool = False,
+        counter: Counter | None = None,
     ) -> Selection[Any]:
         """Selects the items that fit a budget, as :func:`select` does with the policy.
 
@@ -84,7 +92,7 @@ class Pipeline:
         >>> cupel.Pipeline("recency").run([{"content": "a", "tokens": 3}], "1k").tokens
         3
         """
-        return _cupel.select(items, budget, self.policy, query=query, trace=trace)
+        return _cupel.select(items, budget, self.policy, query=query, trace=trace, counter=counter)
 
     def __repr__(self) -> str:
         return f"Pipeline({self.policy!r})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, TypedDict
 
 from cupel._chat_settings import ChatSettings
@@ -45,17 +45,35 @@ PlacerLike: TypeAlias = (
 )
 
 
+Counter: TypeAlias = Callable[[str], int]
+"""A token counter: a text to its number of tokens. Called once per text while it is in use, so the
+same text has to have the same tokens."""
+
+Summarizer: TypeAlias = Callable[[list[Any]], str | Awaitable[str]]
+"""Dropped messages to a text in their place; async for the async functions."""
+
+
 class ChatOptions(ChatSettings, total=False):
     """How an input is read and counted, and how a chat is trimmed. None is the default."""
 
+    counter: Counter | None
+    """A function that counts the tokens of a text."""
     encoding: EncodingName | None
     """The token counter. Default: the model's."""
+    factor: float | None
+    """What token counts are multiplied by, above 0. Default: 1."""
+    margin: float | None
+    """What is taken off the budget if tokens are estimates, in percent from 0 to 100."""
     model: str | None
     """The model that counts the tokens and has the window. Default: the request's."""
     reserve: int | str | None
     """Tokens for the answer, as ``1000``, ``"1k"`` or ``"10%"`` of the model's window."""
     shape: Shape | None
     """The format of the chat. Default: detected."""
+    slot: Mapping[str, int] | None
+    """Tokens that are kept free for items of a kind, by kind."""
+    target: int | str | None
+    """The most tokens of the window, at most the budget."""
 
 
 class FitOptions(ChatOptions, total=False):
@@ -64,7 +82,9 @@ class FitOptions(ChatOptions, total=False):
     Keys:
         policy: A preset, the path of a file, a dict or a :class:`Policy`.
         query: The question that the window is to answer.
-        model, encoding, shape, reserve: As in :func:`fit`.
+        model, encoding, counter, factor, shape: As in :func:`fit`.
+        reserve, margin, target, slot: As in :func:`fit`.
+        summarize, summary_tokens: As in :func:`fit`.
         pin, keep_task, max_result, shorten, marker, strict, replay: How a chat is trimmed; also
             ``cache_breakpoints`` and ``tool_results``. docs/policies.md has their values.
 
@@ -80,6 +100,10 @@ class FitOptions(ChatOptions, total=False):
     """A preset, the path of a file, a dict or a :class:`Policy`. Default: ``"agent"``."""
     query: str | None
     """The question that the window is to answer. Default: the last user turn."""
+    summarize: Summarizer | None
+    """A function that writes a text in the place of dropped messages."""
+    summary_tokens: int | str | None
+    """The most tokens of such a text, from 1 to 100,000. Default: 200."""
 
 
 class SearchOptions(ChatOptions, total=False):
@@ -87,14 +111,6 @@ class SearchOptions(ChatOptions, total=False):
 
     at: str | None
     """The JSON pointer of the messages in the data."""
-    factor: float | None
-    """What token counts are multiplied by, above 0. Default: 1."""
-    margin: float | None
-    """What is taken off the budget if tokens are estimates, in percent from 0 to 100."""
-    slot: Mapping[str, int] | None
-    """Tokens that are kept free for items of a kind, by kind."""
-    target: int | str | None
-    """The most tokens of the window, at most the budget."""
 
 
 class CommandOptions(SearchOptions, total=False):

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -21,7 +20,7 @@ from llama_index.core.base.llms.types import (
 from llama_index.core.bridge.pydantic import Field
 from llama_index.core.memory import Memory
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
+from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from cupel._adapter import Adapter, OnFit, check_callback
 from cupel._cupel import Policy, check_fit, presets, select
@@ -38,7 +37,8 @@ class CupelPostprocessor(BaseNodePostprocessor):
 
     Scores between 0 and 1 are the hints of the nodes, as `future_relevance_hint` of `cupel.select`.
     If one is outside, such as those of many rerankers, the ranks of all scores are: the best has 1.
-    A node without a score comes last. `on_fit` is called with each `cupel.Selection`.
+    A node without a score comes last. `counter` counts the tokens of a text. `on_fit` is called
+    with each `cupel.Selection`.
 
     >>> from llama_index.core.schema import NodeWithScore, TextNode
     >>> nodes = [NodeWithScore(node=TextNode(text="word " * n), score=1 / n) for n in (9, 90)]
@@ -48,16 +48,22 @@ class CupelPostprocessor(BaseNodePostprocessor):
 
     budget: int | str
     policy: Any = "rag"
+    counter: Any = Field(default=None, exclude=True)
     on_fit: Any = Field(default=None, exclude=True)
 
     def __init__(
-        self, budget: int | str, policy: Any = "rag", on_fit: Any = None, **fields: Any
+        self,
+        budget: int | str,
+        policy: Any = "rag",
+        on_fit: Any = None,
+        counter: Callable[[str], int] | None = None,
+        **fields: Any,
     ) -> None:
         # Before pydantic, which wraps errors. The policy apart: it may need the query of a run.
-        check_fit({"policy": policy}, {})
+        check_fit({"policy": policy}, {"counter": counter})
         select([], budget)
         check_callback("on_fit", on_fit)
-        given: dict[str, Any] = {"budget": budget, "policy": policy, "on_fit": on_fit}
+        given = {"budget": budget, "policy": policy, "on_fit": on_fit, "counter": counter}
         super().__init__(**given, **fields)
 
     @classmethod
@@ -67,22 +73,13 @@ class CupelPostprocessor(BaseNodePostprocessor):
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        hints = _hints([node.score for node in nodes])
-        items = [
-            {
-                "content": node.node.get_content(metadata_mode=MetadataMode.LLM),
-                "kind": "Document",
-                "future_relevance_hint": hint,
-            }
-            for node, hint in zip(nodes, hints, strict=True)
-        ]
         policy = _policy(self.policy)
         # An engine hands over its query whether or not the policy reads one.
         query = query_bundle.query_str if query_bundle and policy.needs_query else None
-        selection = select(items, self.budget, policy, query=query)
+        selection = select(nodes, self.budget, policy, query=query, counter=self.counter)
         if self.on_fit is not None:
             self.on_fit(selection)
-        return [nodes[index] for index in selection.indices]
+        return selection.items
 
 
 def _policy(policy: PolicyLike) -> Policy:
@@ -92,16 +89,6 @@ def _policy(policy: PolicyLike) -> Policy:
         return Policy.from_dict(policy)
     is_preset = isinstance(policy, str) and policy in presets()
     return Policy.preset(str(policy)) if is_preset else Policy.from_file(policy)
-
-
-def _hints(scores: Sequence[float | None]) -> list[float]:
-    """Returns scores as hints from 0 to 1 in the same order. A missing one is the lowest."""
-    known = [s for s in scores if s is not None and not math.isnan(s)]
-    if all(0 <= s <= 1 for s in known):
-        return [s if s is not None and 0 <= s <= 1 else 0.0 for s in scores]
-    # Ranks: the scale of a logit or of BM25 has no fixed ends. Equal scores have equal ranks.
-    ranks = {s: rank for rank, s in enumerate(sorted(set(known)), 1)}
-    return [ranks.get(s, 0) / len(ranks) if s is not None else 0.0 for s in scores]
 
 
 class CupelMemory(Memory):

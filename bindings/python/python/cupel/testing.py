@@ -44,7 +44,10 @@ class _Row:
 
 
 def assert_window(result: Fitted[Any] | Selection[Any]) -> Window:
-    """Returns the assertions on a window, of ``cupel.fit`` or of ``cupel.select``.
+    """Returns the assertions on a window.
+
+    Args:
+        result: What ``cupel.fit`` or ``cupel.select`` returned.
 
     >>> import cupel
     >>> from cupel.testing import assert_window
@@ -61,9 +64,14 @@ def assert_window(result: Fitted[Any] | Selection[Any]) -> Window:
 
 
 class Window:
-    """Assertions on a window. Each returns the window, so that they can be chained.
+    """Assertions on a window, made by ``assert_window``. Each returns the window, for chains.
 
     Positions are those in the input; negative ones count from its end, as in a list.
+
+    >>> import cupel
+    >>> from cupel.testing import assert_window
+    >>> assert_window(cupel.select([{"content": "a", "tokens": 5}], 10)).keeps(0).within(5)
+    <window: kept 0>
     """
 
     def __init__(
@@ -272,6 +280,10 @@ class Window:
 def differences(left: Fitted[Any], right: Fitted[Any]) -> list[str]:
     """Returns what differs between two windows, one line each.
 
+    Args:
+        left: A window.
+        right: Another one.
+
     >>> import cupel
     >>> from cupel.testing import differences
     >>> chat = [{"role": "user", "content": "Hello!"}, {"role": "user", "content": "Hello?"}]
@@ -292,8 +304,8 @@ def differences(left: Fitted[Any], right: Fitted[Any]) -> list[str]:
             ours, theirs = (f"{it.reason} {it.details}".strip() for it in (row, other))
             lines.append(f"message {index} ({row.role}): {row.status}, {ours}; {theirs}")
     if left.markers != right.markers:
-        ours, theirs = ([it["text"] for it in side.markers] for side in (left, right))
-        lines.append(f"markers: {ours!r}, {theirs!r}")
+        texts = [[it["text"] for it in side.markers] for side in (left, right)]
+        lines.append(f"markers: {texts[0]!r}, {texts[1]!r}")
     return lines or ["the messages or the report differ"]
 
 
@@ -305,9 +317,9 @@ def _of_fitted(fitted: Fitted[Any]) -> list[_Row]:
     for entry in fitted.shortened:
         details = f"{entry['tokens']:,} of {entry['original_tokens']:,} tokens"
         rows[entry["index"]] = _Row("shortened", entry["role"], details)
-    for entry in fitted.dropped:
-        reason, details = _reason(entry["reason"])
-        rows[entry["index"]] = _Row("dropped", entry["role"], details, reason)
+    for lost in fitted.dropped:
+        reason, details = _reason(lost["reason"])
+        rows[lost["index"]] = _Row("dropped", lost["role"], details, reason)
     return [rows[index] for index in sorted(rows)]
 
 
@@ -317,9 +329,9 @@ def _of_selection(selection: Selection[Any]) -> list[_Row]:
         reason, details = _reason(entry["reason"])
         is_short = reason == "Shortened"
         rows[entry["index"]] = _Row("shortened" if is_short else "kept", details=details)
-    for entry in selection.report.excluded:
-        reason, details = _reason(entry["reason"])
-        rows[entry["index"]] = _Row("dropped", details=details, reason=reason)
+    for lost in selection.report.excluded:
+        reason, details = _reason(lost["reason"])
+        rows[lost["index"]] = _Row("dropped", details=details, reason=reason)
     return [rows[index] for index in sorted(rows)]
 
 

@@ -89,7 +89,7 @@ pub(crate) fn select_batches(
     errors: &str,
     threads: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<SelectedBatches> {
-    let named = read_for_items(policy)?;
+    let named = read_for_items(policy, false)?;
     if let Some(query) = query {
         warn_of_unread_query(query.py(), &named)?;
     }

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from haystack import component
+from haystack import Document, component
 from haystack.dataclasses import ChatMessage, ToolCall
 
 import adapters
+import cupel
 import long_chat
 
 
@@ -56,3 +57,9 @@ def test_a_long_chat_reuses_the_prefix_of_its_windows() -> None:
         pipeline.run({"fit": {"messages": chat}})
         reuse.add(long_chat.as_json([message.to_dict() for message in model.seen[-1]]))
     reuse.check("Haystack, example")
+
+
+def test_select_takes_documents() -> None:
+    documents = [Document(content=f"text {n}", score=score) for n, score in enumerate((3, 9, 5))]
+    selection = cupel.select(documents, 6, counter=lambda text: 3)
+    assert {id(it) for it in selection.items} == {id(documents[1]), id(documents[2])}

@@ -219,5 +219,28 @@ def test_the_callback_gets_each_window(is_async: bool) -> None:
     assert [fitted.messages for fitted in seen] == [messages[1:] for messages in model.seen]
 
 
+@pytest.mark.parametrize("is_async", [False, True])
+def test_an_agent_gets_the_summaries_and_the_counts_of_functions(is_async: bool) -> None:
+    asked: list[Any] = []
+
+    def brief(messages: list[Any]) -> str:
+        asked.extend(messages)
+        return "They asked for weather."
+
+    async def later(messages: list[Any]) -> str:
+        await asyncio.sleep(0)
+        return brief(messages)
+
+    def words(text: str) -> int:
+        return len(text.split())
+
+    model, _ = run(
+        CupelMiddleware(200, counter=words, summarize=later if is_async else brief), is_async
+    )
+    assert asked and all(message.id in {str(n) for n in range(9)} for message in asked)
+    assert len(asked) == len({message.id for message in asked})  # remembered by the next call
+    assert any("They asked for weather." in str(m.content) for m in model.seen[-1])
+
+
 def test_the_docstrings_run_and_the_types_hold() -> None:
     adapters.check_module("cupel._langchain_middleware")

@@ -361,5 +361,25 @@ def test_nodes_are_ranked_by_any_scores(scores: list[float | None], best: set[fl
     assert {node.score for node in kept} == best
 
 
+def test_select_takes_nodes_as_the_postprocessor_does() -> None:
+    given = scored(-5.0, -1.0, -3.0, -0.5)
+    kept = CupelPostprocessor(budget=70).postprocess_nodes(given)
+    assert [id(node) for node in cupel.select(given, 70).items] == [id(node) for node in kept]
+    # The text with the metadata that a model reads.
+    node = TextNode(text="a", metadata={"file": "b.md"})
+    item = cupel.Items([NodeWithScore(node=node, score=0.5)])[0]
+    assert (item.content, item.metadata) == ("file: b.md\n\na", {"file": "b.md"})
+    assert cupel.Items([node])[0].content == item.content
+
+
+def test_the_postprocessor_counts_with_a_function() -> None:
+    given = scored(0.1, 0.9, 0.5)
+    one = len(given[0].node.get_content())
+    kept = CupelPostprocessor(budget=one, counter=len).postprocess_nodes(given)
+    assert [node.score for node in kept] == [0.9]
+    with pytest.raises(cupel.InvalidInputError, match="counter: expected a function"):
+        CupelPostprocessor(budget=70, counter="o200k")  # type: ignore[arg-type]
+
+
 def test_the_docstrings_run_and_the_types_hold() -> None:
     adapters.check_module("cupel.llama_index")
