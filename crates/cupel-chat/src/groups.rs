@@ -32,6 +32,8 @@ pub(crate) struct Groups {
     first: Vec<usize>,
     /// The members of each group in ascending order, at the position of its first message.
     members: Vec<Vec<usize>>,
+    /// The last message of the groups that begin at each message or before it.
+    reach: Vec<usize>,
     /// The reason why a message is never valid.
     own_defects: Vec<Option<Defect>>,
     /// The reason why a message's group is never valid.
@@ -93,6 +95,7 @@ impl Groups {
         let mut groups = Self {
             first: (0..messages.len()).collect(),
             members: vec![Vec::new(); messages.len()],
+            reach: Vec::new(),
             own_defects: vec![None; messages.len()],
             defects: Vec::new(),
             pending: Vec::new(),
@@ -263,6 +266,13 @@ impl Groups {
         for index in 0..self.first.len() {
             self.defects[index] = self.defects[self.first[index]];
         }
+        let mut reach = 0;
+        for (members, defect) in self.members.iter().zip(&self.defects) {
+            // No window has an invalid group.
+            let last = members.last().filter(|_| defect.is_none());
+            reach = last.map_or(reach, |&last| reach.max(last));
+            self.reach.push(reach);
+        }
         let defects = &self.defects;
         self.pending.retain(|&index| defects[index].is_none());
     }
@@ -275,6 +285,12 @@ impl Groups {
     /// Returns the messages of a group in ascending order.
     pub(crate) fn members(&self, group: usize) -> &[usize] {
         &self.members[group]
+    }
+
+    /// Returns whether a group that begins at a message or before it goes on at a later one, as a call does whose
+    /// result comes late.
+    pub(crate) fn goes_on(&self, before: usize, index: usize) -> bool {
+        self.reach[before] >= index
     }
 
     /// Returns the messages of the same group.

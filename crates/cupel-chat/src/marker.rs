@@ -298,9 +298,8 @@ impl Chat {
     ///
     /// In a format whose roles alternate there are no messages of their own: nowhere instead.
     fn marker_place(&self, before: Option<usize>, index: usize) -> Place {
-        let group = |index: usize| self.groups.group(index);
-        // Nothing may come between a call and its result.
-        if before.is_some_and(|before| group(before) == group(index)) {
+        // Nothing may come between a call and its result, which may come after other calls.
+        if before.is_some_and(|before| self.groups.goes_on(before, index)) {
             return Place::Nowhere;
         }
         let previous = before.map(|before| self.messages[before].role());
