@@ -55,9 +55,14 @@ impl<'c> Gaps<'c> {
 
     /// Adds a message behind all others.
     pub(crate) fn push(&mut self, index: usize) {
-        let node = index + 1;
-        self.previous[node] = self.previous[0];
-        self.next[node] = 0;
+        self.insert(index, self.previous[0].checked_sub(1));
+    }
+
+    /// Adds a message behind a kept one, or at the start.
+    pub(crate) fn insert(&mut self, index: usize, before: Option<usize>) {
+        let (before, node) = (before.map_or(0, |index| index + 1), index + 1);
+        self.previous[node] = before;
+        self.next[node] = self.next[before];
         self.restore(index);
     }
 

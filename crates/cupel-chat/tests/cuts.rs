@@ -303,6 +303,53 @@ fn user_turns_outlive_answers() {
     }
 }
 
+/// A long user turn in the middle has to go. Oldest first, what is before it would go too, and leave a third of the
+/// budget free.
+#[test]
+fn what_fits_beside_a_dropped_user_turn_stays() {
+    let user = |text: &str| json!({"role": "user", "content": text});
+    let answer = |text: &str| json!({"role": "assistant", "content": text});
+    let messages = [
+        user("Plan a dinner for eight."),
+        answer(&"Gladly. ".repeat(40)),
+        user(&"Two of us eat no fish. ".repeat(6)),
+        answer("Noted, no fish."),
+        user(&"An old menu follows. ".repeat(60)),
+        answer("Noted, thank you for it."),
+        user(&"What do we need to buy? ".repeat(24)),
+    ];
+    let chat = chat_of(&messages);
+    let tokens = |messages: &[Value]| chat_of(messages).tokens(&Encoding::O200k);
+    let rest = [&messages[..4], &messages[5..]].concat();
+    // The marker needs some tokens.
+    let fitted = chat.fit(&policy(), &budget(tokens(&rest) + 20), &Encoding::O200k);
+    let kept = fitted.unwrap().kept;
+    assert!(kept.contains(&2) && !kept.contains(&4), "{kept:?}");
+}
+
+/// Old answers of a few words and the user's words: the answers go first.
+#[test]
+fn user_turns_over_their_share_outlive_old_answers() {
+    let mut messages = Vec::new();
+    for number in 0..10 {
+        let wish = format!("Wish {number}: it must be done before the {number}th of May. ");
+        messages.push(json!({"role": "user", "content": wish.repeat(4)}));
+        messages.push(json!({"role": "assistant", "content": "I will. ".repeat(20)}));
+    }
+    messages.push(json!({"role": "user", "content": "What did I wish?"}));
+    let chat = chat_of(&messages);
+    let tokens = chat.tokens(&Encoding::O200k) * 80 / 100;
+    let fitted = chat.fit(&policy(), &budget(tokens), &Encoding::O200k);
+    let kept = fitted.unwrap().kept;
+    // The head and the newest answer stay.
+    let is_old_answer = |index: &usize| (7..18).contains(index) && index % 2 == 1;
+    assert!(!kept.iter().any(is_old_answer), "{kept:?}");
+    assert!(
+        [10, 12, 14, 16, 18].iter().all(|it| kept.contains(it)),
+        "{kept:?}"
+    );
+}
+
 #[test]
 fn a_prefilled_answer_is_not_shortened_before_older_messages() {
     let mut messages = answers();
@@ -349,7 +396,17 @@ fn check(
         return Ok(());
     }
     let objection = valid::objection_to_window(shape, &text, &json);
-    prop_assert_eq!(objection, None, "{} at {}: {}", shape, tokens, json);
+    prop_assert_eq!(
+        objection,
+        None,
+        "{} at {}: {:?} of {} {:?} {}",
+        shape,
+        tokens,
+        fitted.kept,
+        text,
+        policy.chat(),
+        json
+    );
     let is_invalid = |index: usize| {
         let reason = fitted.dropped.iter().find(|it| it.index == index);
         let reason = reason.map(|it| it.reason.to_string()).unwrap_or_default();
