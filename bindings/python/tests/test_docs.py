@@ -172,3 +172,17 @@ def test_the_blocks_of_a_story_print_what_it_shows(monkeypatch: pytest.MonkeyPat
     for block in blocks.blocks("docs/replay.md"):
         assert printed(block.text, block.document, names) == (block.output or "")
     assert names
+
+
+def test_each_block_with_a_framework_runs_in_the_environment_of_the_framework() -> None:
+    tests = (ROOT / "bindings/python/tests/frameworks").glob("*/test_*.py")
+    text = "\n".join(path.read_text(encoding="utf-8") for path in tests)
+    calls = re.findall(r'run_example\(\s*"([^"]+)"(?:.*?block=(\d+))?', text)
+    tested = {(section, int(block or 0)) for section, block in calls}
+    page = (ROOT / "docs/python-frameworks.md").read_text(encoding="utf-8")
+    found = {
+        (section.split("\n", 1)[0], block)
+        for section in re.split(r"^## ", page, flags=re.MULTILINE)
+        for block in range(section.count("```python\n"))
+    }
+    assert len(found) > 10 and found == tested
