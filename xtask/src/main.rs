@@ -14,6 +14,7 @@ mod coverage;
 mod fuzz;
 mod markdown;
 mod mutants;
+mod names;
 mod package;
 mod process;
 mod python;
