@@ -12,6 +12,7 @@ mod browser;
 mod clients;
 mod coverage;
 mod fuzz;
+mod licenses;
 mod markdown;
 mod mutants;
 mod names;
@@ -46,6 +47,7 @@ Commands:
   screenshot    Writes docs/images/explain-*.png, screenshots of such a page
   coverage      Writes spec/coverage.md: the vectors and tests that prove each requirement
   schema        Writes what follows from tables: the JSON Schemas, and the types of Python
+  licenses      Writes the notices of the crates and vocabularies in each artifact
   bench         Compares the library with its peers: [--quick] [--check] [--bars 1,2,3]
   bench-python  Measures the overhead of the Python package over the engine
 ";
@@ -69,6 +71,7 @@ fn main() -> ExitCode {
         ["bench-python"] => python::bench(),
         ["screenshot"] => browser::screenshots(),
         ["coverage"] => coverage::write(),
+        ["licenses"] => licenses::write(),
         ["schema"] => schema::write(),
         ["bench", ref rest @ ..] => bench::run(rest),
         ["--help" | "-h"] => {

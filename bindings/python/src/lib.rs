@@ -22,6 +22,7 @@ mod signals;
 mod spans;
 mod strategy;
 mod threads;
+mod vocabularies;
 
 use pyo3::prelude::*;
 
@@ -66,6 +67,7 @@ mod _cupel {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::vocabularies::provide();
         PySequence::register::<Items>(module.py())?;
         PySequence::register::<Selection>(module.py())
     }

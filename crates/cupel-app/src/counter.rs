@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use cupel::config::nearest_name;
 use cupel_chat::{
-    Encoding, Heuristic, Model, Scaled, Shape, TokenCounter, UnknownEncoding, UnknownModel,
+    Encoding, Heuristic, MissingVocabulary, Model, Scaled, Shape, TokenCounter, UnknownEncoding,
+    UnknownModel,
 };
 
 use crate::error::{Error, Fault};
@@ -28,9 +29,12 @@ impl CounterName {
         Self::Heuristic,
     ];
 
-    /// Returns the counter of a model.
+    /// Returns the counter of a model: an estimate if its encoding is not public, or its vocabulary is missing.
     pub fn of(model: &Model) -> Self {
-        model.encoding.map_or(Self::Heuristic, Self::Exact)
+        let available = model
+            .encoding
+            .and_then(|encoding| encoding.available().ok());
+        available.map_or(Self::Heuristic, Self::Exact)
     }
 
     /// Returns the counter.
@@ -56,14 +60,39 @@ impl FromStr for CounterName {
             "heuristic" => Ok(Self::Heuristic),
             name => name
                 .parse()
-                .map(Self::Exact)
                 .map_err(|error: UnknownEncoding| {
                     let known = Encoding::ALL.iter().map(TokenCounter::name);
                     let near = nearest_name(name, known.chain(["heuristic"]));
                     let near =
                         near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
                     format!("{error}, heuristic{near}")
-                }),
+                })
+                .and_then(|encoding: Encoding| {
+                    let available = encoding.available();
+                    available.map_err(|missing| missing.to_string())
+                })
+                .map(Self::Exact),
+        }
+    }
+}
+
+/// Why the tokens of a named model are estimated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Estimated {
+    /// The model is unknown.
+    UnknownModel(UnknownModel),
+    /// The vocabulary of the model, which is named, is missing.
+    MissingVocabulary(&'static str, MissingVocabulary),
+}
+
+impl fmt::Display for Estimated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownModel(unknown) => unknown.fmt(f),
+            Self::MissingVocabulary(model, missing) => {
+                write!(f, "the tokens of {model} are estimated: {missing}")
+            }
         }
     }
 }
@@ -114,11 +143,16 @@ impl CounterOptions {
         }
     }
 
-    /// Returns why the model is unknown, if its name chooses the counter.
-    pub(crate) fn unknown_model(&self, model: Option<&str>) -> Option<UnknownModel> {
-        match self.counter {
-            Some(_) => None,
-            None => Model::find(model?).err(),
+    /// Returns why tokens are estimated though a model is named, if its name chooses the counter. That an encoding
+    /// is not public is no reason to tell.
+    pub(crate) fn estimated(&self, model: Option<&str>) -> Option<Estimated> {
+        let name = model.filter(|_| self.counter.is_none())?;
+        match Model::find(name) {
+            Ok(model) => {
+                let missing = model.encoding?.available().err()?;
+                Some(Estimated::MissingVocabulary(model.name, missing))
+            }
+            Err(unknown) => Some(Estimated::UnknownModel(unknown)),
         }
     }
 }

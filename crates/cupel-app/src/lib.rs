@@ -71,7 +71,7 @@ pub use argument::{Argument, Dialect, Plain, Question};
 pub use budget::{Amount, BudgetOptions, BudgetOrigin, OriginReserve, budget_of};
 pub use compare::{CompareAnswer, ComparedPolicy, Difference, LostItem, MarginalAnswer};
 pub use count::{CountAnswer, Counted, count, count_text, counter_of_model};
-pub use counter::{CounterName, CounterOptions};
+pub use counter::{CounterName, CounterOptions, Estimated};
 pub use error::{Detail, Error, ErrorAnswer, ErrorClass, ErrorObject, Fault, Place, Unexpected};
 pub use explain::{ExplainAnswer, ExplainOneAnswer, ExplainedCandidate, Reason};
 pub use fit::{

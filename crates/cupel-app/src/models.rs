@@ -1,6 +1,8 @@
 //! The question `models`: the known models.
 
 use cupel_chat::{MODELS, MODELS_AS_OF, Model, TokenCounter as _};
+
+use crate::CounterName;
 use serde::Serialize;
 
 /// A known model.
@@ -30,7 +32,7 @@ impl From<&Model> for ModelAnswer {
             window: model.window,
             input_limit: model.input_limit,
             encoding: model.encoding.map(|encoding| encoding.name().to_owned()),
-            estimated: model.encoding.is_none(),
+            estimated: CounterName::of(model) == CounterName::Heuristic,
             source: model.source,
             as_of: MODELS_AS_OF,
         }

@@ -1,9 +1,10 @@
 //! [`Notice`]: settings without effect and guesses, as data.
 
 use cupel::ContextKind;
-use cupel_chat::{Shape, UnknownModel, Warning};
+use cupel_chat::{Shape, Warning};
 
 use crate::argument::{Argument, Dialect, Question};
+use crate::counter::Estimated;
 use crate::text::grouped;
 
 /// What may be unexpected about an answer: a setting without effect, or a guess.
@@ -62,8 +63,8 @@ pub enum Notice {
         /// The scorer.
         scorer: String,
     },
-    /// The model is unknown, so that its tokens are estimated.
-    UnknownModel(UnknownModel),
+    /// Why the tokens of the model are estimated.
+    Estimated(Estimated),
     /// What the provider may reject in the window.
     Window(Warning),
 }
@@ -145,7 +146,7 @@ impl Notice {
             Self::ScorerIgnoresQuery { scorer } => {
                 format!("the scorer {scorer} does not read the question")
             }
-            Self::UnknownModel(unknown) => unknown.to_string(),
+            Self::Estimated(why) => why.to_string(),
             Self::Window(warning) => warning.to_string(),
         }
     }

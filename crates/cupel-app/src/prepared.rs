@@ -8,12 +8,11 @@ use cupel::{
     BudgetSweep, ContextBudget, ContextItem, CupelError, Decisions, ExclusionReason,
     InclusionReason, Pipeline, Policy, SweepProgress, total_tokens,
 };
-use cupel_chat::{
-    Candidates, Chat, Cut, FitError, Fitted, Shape, TokenCounter, UnknownModel, Warning,
-};
+use cupel_chat::{Candidates, Chat, Cut, FitError, Fitted, Shape, TokenCounter, Warning};
 
 use crate::argument::Argument;
 use crate::budget::{BudgetOrigin, DefaultBudget, RunBudget};
+use crate::counter::Estimated;
 use crate::error::{Error, Fault, Unexpected};
 use crate::hints::hints_out_of_range;
 use crate::input::{Classified, Evidence, Form, Input, raw_items};
@@ -57,8 +56,8 @@ pub struct Setting {
     pub counter: Option<Arc<dyn TokenCounter>>,
     /// The model of the request or of the caller.
     pub model: Option<String>,
-    /// Why the counter is an estimate, if the model is unknown.
-    pub unknown_model: Option<UnknownModel>,
+    /// Why the counter is an estimate, if a model is named and an exact counter was to be expected.
+    pub estimated: Option<Estimated>,
     /// Settings without effect.
     pub notices: Vec<Notice>,
     pub(crate) source: Source,
@@ -72,8 +71,8 @@ impl Setting {
 
     /// Returns settings without effect, and an estimated count.
     pub fn all_notices(&self) -> Vec<Notice> {
-        let unknown = self.unknown_model.clone().map(Notice::UnknownModel);
-        self.notices.iter().cloned().chain(unknown).collect()
+        let estimated = self.estimated.clone().map(Notice::Estimated);
+        self.notices.iter().cloned().chain(estimated).collect()
     }
 
     /// Returns where token counts are from: `counted by o200k_base`.
@@ -248,7 +247,7 @@ impl PreparedSession {
             policy,
             counter: Some(Arc::clone(&counter)),
             model: model.map(str::to_owned),
-            unknown_model: options.counter.unknown_model(model),
+            estimated: options.counter.estimated(model),
             notices,
             source,
         };
@@ -424,7 +423,7 @@ impl Prepared {
                 origin,
                 policy,
                 model: model.map(str::to_owned),
-                unknown_model: options.counter.unknown_model(model),
+                estimated: options.counter.estimated(model),
                 counter: Some(counter),
                 notices,
                 source,
@@ -450,7 +449,7 @@ impl Prepared {
             _ => DefaultBudget::Missing,
         };
         let model = options.budget.model.as_deref();
-        let unknown_model = options.counter.unknown_model(model);
+        let estimated = options.counter.estimated(model);
         let run_budget = options
             .budget
             .over(request.budget.as_ref(), default, None)?;
@@ -486,7 +485,7 @@ impl Prepared {
                 origin,
                 policy,
                 model: model.map(str::to_owned),
-                unknown_model: unknown_model.filter(|_| counter.is_some()),
+                estimated: estimated.filter(|_| counter.is_some()),
                 counter,
                 notices,
                 source,

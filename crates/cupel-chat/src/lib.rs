@@ -76,8 +76,8 @@ pub use policies::{default_policy, newest_policy, single_policy};
 pub use replay::{Cut, Cuts};
 pub use shape::{Shape, UnknownShape, is_request_field};
 pub use tokens::{
-    Calibration, Encoding, Heuristic, InvalidFactor, InvalidUsage, Scaled, TokenCounter,
-    UnknownEncoding,
+    Calibration, Encoding, Heuristic, InvalidFactor, InvalidUsage, MissingVocabulary, Scaled,
+    TokenCounter, UnknownEncoding, Vocabularies, provide_vocabularies,
 };
 pub use warning::{Warning, WarningKind};
 

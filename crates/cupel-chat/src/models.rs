@@ -15,8 +15,8 @@ pub struct Model {
     /// The most tokens of the input, if the provider states fewer than the window. Its source is
     /// [`INPUT_LIMITS_SOURCE`].
     pub input_limit: Option<i64>,
-    /// Its encoding. `None` if the encoding is not public or not compiled in, so that counts are
-    /// estimates.
+    /// Its encoding. `None` if the encoding is not public, so that counts are estimates; they are also if its
+    /// vocabulary is [missing](Encoding::available).
     pub encoding: Option<Encoding>,
     /// The documentation that states the window.
     pub source: &'static str,
@@ -38,17 +38,6 @@ impl Model {
     }
 }
 
-/// Returns an encoding of the feature `vocabularies`, if it is compiled in.
-macro_rules! vocabulary {
-    ($name:ident) => {{
-        #[cfg(feature = "vocabularies")]
-        let encoding = Some(Encoding::$name);
-        #[cfg(not(feature = "vocabularies"))]
-        let encoding = None;
-        encoding
-    }};
-}
-
 /// Defines the constructor of a provider's rows.
 macro_rules! providers {
     ($($provider:ident: $encoding:expr, $source:literal;)*) => {$(
@@ -64,17 +53,17 @@ providers! {
     openai_unpublished: None, "developers.openai.com/api/docs/models";
     anthropic: None, "platform.claude.com/docs/en/about-claude/models";
     google: None, "ai.google.dev/gemini-api/docs/models";
-    meta: vocabulary!(Llama3), "llama.com/docs/model-cards-and-prompt-formats";
+    meta: Some(Encoding::Llama3), "llama.com/docs/model-cards-and-prompt-formats";
     // Llama 4 has a vocabulary of its own.
     meta_4: None, "llama.com/docs/model-cards-and-prompt-formats";
-    qwen: vocabulary!(Qwen2), "alibabacloud.com/help/en/model-studio/models";
+    qwen: Some(Encoding::Qwen2), "alibabacloud.com/help/en/model-studio/models";
     // Qwen 3.5 and later have a larger vocabulary.
     qwen_unpublished: None, "alibabacloud.com/help/en/model-studio/models";
-    deepseek: vocabulary!(DeepSeekV3), "api-docs.deepseek.com/quick_start/pricing";
-    mistral: vocabulary!(MistralV3), "docs.mistral.ai/models";
+    deepseek: Some(Encoding::DeepSeekV3), "api-docs.deepseek.com/quick_start/pricing";
+    mistral: Some(Encoding::MistralV3), "docs.mistral.ai/models";
     // Before the Tekken tokenizer.
     mistral_2024: None, "docs.mistral.ai/models";
-    moonshot: vocabulary!(KimiK2), "platform.moonshot.ai/docs";
+    moonshot: Some(Encoding::KimiK2), "platform.moonshot.ai/docs";
     xai: None, "docs.x.ai/docs/models";
     cohere: None, "docs.cohere.com/docs/models";
     amazon: None, "docs.aws.amazon.com/nova/latest/userguide";

@@ -352,3 +352,15 @@ fn other_vocabularies_count_as_their_own_tokenizers_do() {
         );
     }
 }
+
+/// Without its vocabulary, an encoding is an estimate and says so.
+#[cfg(not(feature = "vocabularies"))]
+#[test]
+fn an_encoding_without_its_vocabulary_is_an_estimate() {
+    let error = Encoding::Llama3.available().unwrap_err().to_string();
+    assert!(error.contains("cupel-context[vocabularies]"), "{error}");
+    assert!(Encoding::Llama3.is_estimate());
+    let text = "The quick brown fox";
+    assert_eq!(Encoding::Llama3.count(text), Heuristic.count(text));
+    assert!(!Encoding::O200k.is_estimate());
+}

@@ -176,8 +176,8 @@ impl<'r> Summary<'r> {
         for warning in self.fitted.iter().flat_map(|fitted| &fitted.warnings) {
             output.warn(warning);
         }
-        if let Some(unknown) = &self.setting.unknown_model {
-            output.warn(unknown);
+        if let Some(estimated) = &self.setting.estimated {
+            output.warn(estimated);
         }
     }
 }

@@ -375,6 +375,35 @@ fn every_command_has_help_with_examples_and_a_page() {
     assert!(sandbox.run(&["man"]).ok().contains(".TH cupel 1"));
 }
 
+/// The licenses ask for their texts, for these attributions, and for a notice of the restrictions of use.
+#[test]
+fn licenses_has_the_texts_and_attributions_of_all_that_the_command_contains() {
+    let sandbox = Sandbox::new();
+    let licenses = sandbox.run(&["licenses"]);
+    let text = licenses.ok();
+    assert!(text.starts_with(include_str!("../LICENSE").trim_end()));
+    let mut at = 0;
+    for expected in [
+        "Copyright (c) 2022 OpenAI",
+        "Built with Meta Llama 3.",
+        "Meta Llama 3 is licensed under the Meta Llama 3 Community License, Copyright © Meta",
+        "subject to paragraph 5 and Attachment A",
+        "META LLAMA 3 COMMUNITY LICENSE AGREEMENT",
+        "Meta Llama 3 Acceptable Use Policy",
+        "DEEPSEEK LICENSE AGREEMENT",
+        "Attachment A",
+        "Copyright (c) 2025 Moonshot AI",
+        "Apache License",
+        "tiktoken 4.",
+        "clap ",
+    ] {
+        let rest = &text[at..];
+        at += rest
+            .find(expected)
+            .unwrap_or_else(|| panic!("no {expected:?} after byte {at}"));
+    }
+}
+
 #[test]
 fn every_shell_has_completions() {
     let sandbox = Sandbox::new();

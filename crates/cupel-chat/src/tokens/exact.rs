@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::sync::LazyLock;
 
 use super::memory::{Memory, Name};
-use super::{TokenCounter, windows};
+use super::{Heuristic, TokenCounter, vocabularies, windows};
 
 /// The most texts whose counts the process remembers, with 40 bytes each.
 const REMEMBERED: usize = 1 << 18;
@@ -17,9 +17,10 @@ const REMEMBERED: usize = 1 << 18;
 /// 131,072 texts at least: counting one of them again takes less than 1 ns per byte. Cost is linear in the text; for the
 /// encodings of OpenAI also in long runs without a word boundary.
 ///
-/// The feature `vocabularies` adds those of other providers. Two have licenses of their own: that of
-/// Llama 3 is the Llama 3 Community License, that of the `DeepSeek` models the
-/// `DeepSeek` Model License.
+/// The vocabularies of OpenAI are compiled in. Those of other providers are, with the feature
+/// `vocabularies`; otherwise [`provide_vocabularies`](crate::provide_vocabularies) may provide them. Without its
+/// vocabulary an encoding counts as [`Heuristic`] does, and says that it is an estimate;
+/// [`available`](Self::available) asks before. Llama 3, `DeepSeek` and Kimi K2 have licenses of their own.
 ///
 /// ```
 /// use cupel_chat::{Encoding, TokenCounter};
@@ -36,19 +37,14 @@ pub enum Encoding {
     /// `cl100k_base`: GPT-4 and GPT-3.5.
     Cl100k,
     /// `llama3`: Llama 3 to 3.3. Built with Meta Llama 3.
-    #[cfg(feature = "vocabularies")]
     Llama3,
     /// `qwen2`: Qwen 2.5 and 3.
-    #[cfg(feature = "vocabularies")]
     Qwen2,
     /// `deepseek_v3`: `DeepSeek` V3, R1 and V4.
-    #[cfg(feature = "vocabularies")]
     DeepSeekV3,
     /// `mistral_v3`: Mistral models with the Tekken tokenizer.
-    #[cfg(feature = "vocabularies")]
     MistralV3,
     /// `kimi_k2`: Kimi K2.
-    #[cfg(feature = "vocabularies")]
     KimiK2,
 }
 
@@ -57,20 +53,49 @@ impl Encoding {
     pub const ALL: &'static [Self] = &[
         Self::O200k,
         Self::Cl100k,
-        #[cfg(feature = "vocabularies")]
         Self::Llama3,
-        #[cfg(feature = "vocabularies")]
         Self::Qwen2,
-        #[cfg(feature = "vocabularies")]
         Self::DeepSeekV3,
-        #[cfg(feature = "vocabularies")]
         Self::MistralV3,
-        #[cfg(feature = "vocabularies")]
         Self::KimiK2,
     ];
 
-    pub(super) fn bpe(self) -> &'static tiktoken::CoreBpe {
-        tiktoken::get_encoding(self.name()).expect("the vocabularies are compiled in")
+    /// Returns the encoding, if its vocabulary is compiled in or provided.
+    ///
+    /// # Errors
+    ///
+    /// [`MissingVocabulary`], which says how to get it.
+    ///
+    /// ```
+    /// use cupel_chat::Encoding;
+    ///
+    /// assert_eq!(Encoding::O200k.available(), Ok(Encoding::O200k));
+    /// ```
+    pub fn available(self) -> Result<Self, MissingVocabulary> {
+        if self.is_compiled_in() || vocabularies::provided(self).is_some() {
+            Ok(self)
+        } else {
+            Err(MissingVocabulary(self))
+        }
+    }
+
+    fn is_compiled_in(self) -> bool {
+        tiktoken::list_encodings().contains(&self.name())
+    }
+
+    /// Returns the tokenizer of an encoding that is compiled in.
+    pub(super) fn bpe(self) -> Option<&'static tiktoken::CoreBpe> {
+        tiktoken::get_encoding(self.name())
+    }
+
+    fn count_anew(self, text: &str) -> i64 {
+        if let Some(bpe) = self.bpe() {
+            return i64::try_from(windows::count(bpe, self, text)).unwrap_or(i64::MAX);
+        }
+        match vocabularies::provided(self) {
+            Some(provided) => provided.count(self, text),
+            None => Heuristic.count(text),
+        }
     }
 }
 
@@ -78,35 +103,23 @@ impl TokenCounter for Encoding {
     fn count(&self, text: &str) -> i64 {
         static COUNTS: LazyLock<Memory<i64>> = LazyLock::new(|| Memory::new(REMEMBERED));
         let name = Name::of(text, *self as u64);
-        COUNTS.get_or_make(
-            name,
-            |_| 1,
-            || {
-                let tokens = windows::count(self.bpe(), *self, text);
-                i64::try_from(tokens).unwrap_or(i64::MAX)
-            },
-        )
+        COUNTS.get_or_make(name, |_| 1, || self.count_anew(text))
     }
 
     fn name(&self) -> &'static str {
         match self {
             Self::O200k => "o200k_base",
             Self::Cl100k => "cl100k_base",
-            #[cfg(feature = "vocabularies")]
             Self::Llama3 => "llama3",
-            #[cfg(feature = "vocabularies")]
             Self::Qwen2 => "qwen2",
-            #[cfg(feature = "vocabularies")]
             Self::DeepSeekV3 => "deepseek_v3",
-            #[cfg(feature = "vocabularies")]
             Self::MistralV3 => "mistral_v3",
-            #[cfg(feature = "vocabularies")]
             Self::KimiK2 => "kimi_k2",
         }
     }
 
     fn is_estimate(&self) -> bool {
-        false
+        self.available().is_err()
     }
 
     fn identity(&self) -> Option<u64> {
@@ -119,6 +132,14 @@ impl fmt::Display for Encoding {
         f.write_str(self.name())
     }
 }
+
+/// The error of an [`Encoding`] whose vocabulary is neither compiled in nor provided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the vocabulary {0} is missing; install the Python package cupel-vocabularies \
+     (`pip install \"cupel-context[vocabularies]\"`), or build with the feature `vocabularies`"
+)]
+pub struct MissingVocabulary(Encoding);
 
 /// The error of parsing the name of an [`Encoding`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -6,13 +6,15 @@ mod exact;
 mod heuristic;
 pub(crate) mod image;
 pub(crate) mod memory;
+mod vocabularies;
 mod windows;
 
 use std::sync::Arc;
 
 pub use calibration::{Calibration, InvalidFactor, InvalidUsage, Scaled};
-pub use exact::{Encoding, UnknownEncoding};
+pub use exact::{Encoding, MissingVocabulary, UnknownEncoding};
 pub use heuristic::Heuristic;
+pub use vocabularies::{Vocabularies, provide_vocabularies};
 
 /// Counts the tokens of a text.
 ///

@@ -9,6 +9,7 @@ mod count;
 mod eval;
 mod explain;
 mod fit;
+mod licenses;
 mod man;
 mod marginal;
 mod min_budget;
@@ -41,7 +42,7 @@ pub(crate) const GROUPS: &[(&str, &[&str])] = &[
             "eval",
         ],
     ),
-    ("Conformance and setup", &["conform", "completions", "man"]),
+    ("Conformance and setup", &["conform", "completions", "man", "licenses"]),
 ];
 
 /// The subcommands.
@@ -63,6 +64,7 @@ pub(crate) enum Command {
     Conform(conform::Conform),
     Completions(completions::Completions),
     Man(man::Man),
+    Licenses(licenses::Licenses),
 }
 
 impl Command {
@@ -84,6 +86,7 @@ impl Command {
             Self::Conform(command) => command.run(output),
             Self::Completions(command) => command.run(output),
             Self::Man(command) => command.run(output),
+            Self::Licenses(command) => command.run(output),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `cupel models`
 
 use clap::Args;
-use cupel_app::ModelAnswer;
+use cupel_app::{CounterName, ModelAnswer};
 use cupel_chat::{Encoding, MODELS, MODELS_AS_OF, Model};
 
 use crate::failure::{Exit, Failure};
@@ -50,7 +50,7 @@ impl Models {
         ))?;
         if models
             .iter()
-            .any(|model| model.encoding == Some(Encoding::Llama3))
+            .any(|model| CounterName::of(model) == CounterName::Exact(Encoding::Llama3))
         {
             // The license of this vocabulary asks for these words where a product shows what it is built with.
             output.line("Built with Meta Llama 3.")?;
@@ -69,9 +69,9 @@ fn table(models: &[Model]) -> Table {
     for model in models {
         let mut row = vec![model.name.to_owned(), grouped(model.window)];
         row.extend(has_limits.then(|| model.input_limit.map(grouped).unwrap_or_default()));
-        row.push(match model.encoding {
-            Some(encoding) => format!("exactly, {encoding}"),
-            None => "estimated".to_owned(),
+        row.push(match CounterName::of(model) {
+            CounterName::Exact(encoding) => format!("exactly, {encoding}"),
+            CounterName::Heuristic => "estimated".to_owned(),
         });
         table.row(row);
     }
