@@ -11,6 +11,7 @@ mod bench;
 mod browser;
 mod clients;
 mod coverage;
+mod dist;
 mod fuzz;
 mod licenses;
 mod markdown;
@@ -34,6 +35,7 @@ Usage: cargo xtask COMMAND
 Commands:
   test          Runs every check and test: [--no-bench] [--no-browser] [--no-clients] [--no-python] [--no-wasm]
   release       Tests each feature alone, the packed crates and the minimum Rust version
+  dist          Builds, installs and runs all that a Linux machine can build of a release: [NAME...]
   package       Packs every crate, then builds and tests the packed crates
   fuzz          Runs every fuzz target for SECONDS each: SECONDS
   mutants       Tests the tests with mutated code:
@@ -58,6 +60,7 @@ fn main() -> ExitCode {
     let result = match arguments[..] {
         ["test", ref flags @ ..] => test::run(flags),
         ["release"] => test::release(),
+        ["dist", ref names @ ..] => dist::run(names),
         ["package"] => package::run(),
         ["fuzz", seconds] => fuzz::run(seconds),
         ["mutants", ref rest @ ..] => mutants::run(rest),

@@ -4,27 +4,15 @@
 //! but them, so a test that reads a file outside its package fails.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::process::{self, cargo};
 use crate::{crates, read_toml, root, target, test};
 
 pub(crate) fn run() -> Result<(), String> {
-    let pack = "package --workspace --exclude xtask --no-verify --allow-dirty --quiet";
-    process::run(&mut cargo(pack.split(' ')), "see the messages above")?;
-
-    let workspace = target().join("package-test");
-    let fault = |error| format!("{}: {error}", workspace.display());
-    if workspace.exists() {
-        std::fs::remove_dir_all(&workspace).map_err(fault)?;
-    }
-    std::fs::create_dir_all(&workspace).map_err(fault)?;
-    let manifest = unpack(&workspace)?;
-    std::fs::write(workspace.join("Cargo.toml"), manifest).map_err(fault)?;
-    // The versions of the dependencies, so that they are not built again.
-    std::fs::copy(root().join("Cargo.lock"), workspace.join("Cargo.lock")).map_err(fault)?;
-
+    pack()?;
+    let workspace = workspace()?;
     let mut tests = cargo(["test", "--quiet", "--workspace", "--all-features"]);
     tests
         .arg("--manifest-path")
@@ -37,6 +25,34 @@ pub(crate) fn run() -> Result<(), String> {
     )
 }
 
+/// Packs every crate.
+pub(crate) fn pack() -> Result<(), String> {
+    let pack = "package --workspace --exclude xtask --no-verify --allow-dirty --quiet";
+    process::run(&mut cargo(pack.split(' ')), "see the messages above")
+}
+
+/// Unpacks the packed crates into a workspace of nothing but them, and returns it.
+pub(crate) fn workspace() -> Result<PathBuf, String> {
+    let workspace = target().join("package-test");
+    let fault = |error| format!("{}: {error}", workspace.display());
+    if workspace.exists() {
+        std::fs::remove_dir_all(&workspace).map_err(fault)?;
+    }
+    std::fs::create_dir_all(&workspace).map_err(fault)?;
+    let manifest = unpack(&workspace)?;
+    std::fs::write(workspace.join("Cargo.toml"), manifest).map_err(fault)?;
+    // The versions of the dependencies, so that they are not built again.
+    std::fs::copy(root().join("Cargo.lock"), workspace.join("Cargo.lock")).map_err(fault)?;
+    Ok(workspace)
+}
+
+/// Returns the name of a packed crate: `cupel-1.3.0`.
+pub(crate) fn packed(directory: &Path) -> Result<String, String> {
+    let manifest = read_toml(&directory.join("Cargo.toml"))?;
+    let field = |name: &str| manifest["package"][name].as_str().unwrap_or_default();
+    Ok(format!("{}-{}", field("name"), field("version")))
+}
+
 /// Unpacks every crate and returns the manifest of their workspace.
 fn unpack(workspace: &Path) -> Result<String, String> {
     let mut members = String::new();
@@ -44,7 +60,7 @@ fn unpack(workspace: &Path) -> Result<String, String> {
     for directory in crates()? {
         let package = read_toml(&directory.join("Cargo.toml"))?;
         let field = |name: &str| package["package"][name].as_str().unwrap_or_default();
-        let packed = format!("{}-{}", field("name"), field("version"));
+        let packed = packed(&directory)?;
         let mut tar = Command::new("tar");
         tar.arg("-xzf")
             .arg(target().join(format!("package/{packed}.crate")));

@@ -170,7 +170,8 @@ pub(crate) fn environment(folder: &Path, requirements: &Path) -> Result<PathBuf,
     Ok(python)
 }
 
-fn virtual_environment(folder: &Path) -> Result<PathBuf, String> {
+/// Makes a virtual environment, and returns its interpreter.
+pub(crate) fn virtual_environment(folder: &Path) -> Result<PathBuf, String> {
     let python = folder.join("bin/python");
     if !python.exists() {
         let mut venv = Command::new("python3");
