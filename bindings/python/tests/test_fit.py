@@ -643,3 +643,11 @@ def test_a_table_says_how_to_get_the_page_with_the_rest(
         [code] = re.findall("<code>(.*?)</code>", table)
         exec(code, {name: result})
         assert Path("why.html").read_text() == result.report.to_html()
+
+
+def test_a_system_prompt_of_gemini_is_counted_as_a_text_or_a_content() -> None:
+    chat = [{"role": "user", "parts": [{"text": "Hello!"}]}]
+    forms: list[Any] = ["Be brief. " * 20, {"parts": [{"text": "Be brief. " * 20}]}]
+    plain = cupel.fit(chat, 1000, shape="gemini").tokens_before
+    text, content = (cupel.fit(chat, 1000, shape="gemini", system=it).tokens_before for it in forms)
+    assert text == content > plain + 40

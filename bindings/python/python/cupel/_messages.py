@@ -123,8 +123,9 @@ def request_of(
         request["tools"] = list(tools)
     if system is not None:
         text = system.content if is_langchain(system) else system
-        if shape == "gemini" and isinstance(text, str):
-            request["systemInstruction"] = {"parts": [{"text": text}]}
+        if shape == "gemini":
+            is_text = isinstance(text, str)
+            request["systemInstruction"] = {"parts": [{"text": text}]} if is_text else text
         elif shape == "openai-responses":
             request["instructions"] = text
         elif shape == "bedrock" and isinstance(text, str):
