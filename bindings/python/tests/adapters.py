@@ -32,6 +32,25 @@ def write_vocabularies(folder: Path) -> None:
         shutil.copy(assets / name, folder / hashlib.sha1(url.encode()).hexdigest())
 
 
+# A result that is worth shortening, in the histories of the tests.
+LONG = "\n".join(f"line {number}: cloudy" for number in range(60))
+# Nothing but the newest messages, as they are.
+NEWEST: dict[str, Any] = {"policy": "single", "keep_task": False, "shorten": "off"}
+
+
+def smallest_budget(run: Callable[[int], object]) -> int:
+    """Returns the smallest budget with which a run does not raise `OverBudgetError`."""
+    low, high = 1, 4000
+    while low < high:
+        middle = (low + high) // 2
+        try:
+            run(middle)
+            high = middle
+        except cupel.OverBudgetError:
+            low = middle + 1
+    return low
+
+
 def run_example(section: str, names: dict[str, Any], block: int = 0) -> dict[str, Any]:
     """Runs a Python block of a section of the page with the given names and returns all names."""
     text = PAGE.read_text(encoding="utf-8")

@@ -1,6 +1,6 @@
-"""Trims and fits LangChain messages: `trim_messages` and `CupelMiddleware`.
+"""Trims and fits LangChain messages: `fit_messages`, `trim_messages` and `CupelMiddleware`.
 
-`trim_messages` needs `langchain-core`, `CupelMiddleware` needs `langchain`.
+`fit_messages` and `trim_messages` need `langchain-core`, `CupelMiddleware` needs `langchain`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,16 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from itertools import accumulate
 from operator import add
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    NamedTuple,
+    Protocol,
+    TypeAlias,
+    Unpack,
+    overload,
+)
 
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.messages import (
@@ -29,14 +38,19 @@ from langchain_core.messages import trim_messages as _core_trim_messages
 from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.prompt_values import PromptValue
 from langchain_core.runnables import Runnable, RunnableLambda
+from langchain_core.utils.function_calling import convert_to_openai_tool
 
+from cupel._adapter import Adapter, OnFit
 from cupel._cupel import count_texts
+from cupel._fit import Fitted
+from cupel._offload import offload
+from cupel._types import BudgetLike, FitOptions
 
 if TYPE_CHECKING:
     from cupel._langchain_middleware import CupelMiddleware as CupelMiddleware
 
 # `CupelMiddleware` is left out: `import *` works without `langchain`.
-__all__ = ["trim_messages"]
+__all__ = ["fit_messages", "trim_messages"]
 
 Messages: TypeAlias = Iterable[MessageLikeRepresentation] | PromptValue
 MessageTypes: TypeAlias = str | type[BaseMessage] | Sequence[str | type[BaseMessage]] | None
@@ -61,6 +75,76 @@ def __getattr__(name: str) -> Any:
     from cupel._langchain_middleware import CupelMiddleware
 
     return CupelMiddleware
+
+
+@overload
+def fit_messages(
+    messages: None = None,
+    *,
+    budget: BudgetLike | None = None,
+    tools: Sequence[Any] = (),
+    on_fit: OnFit | None = None,
+    **options: Unpack[FitOptions],
+) -> Runnable[Messages, list[BaseMessage]]: ...
+
+
+@overload
+def fit_messages(
+    messages: Messages,
+    *,
+    budget: BudgetLike | None = None,
+    tools: Sequence[Any] = (),
+    on_fit: OnFit | None = None,
+    **options: Unpack[FitOptions],
+) -> list[BaseMessage]: ...
+
+
+def fit_messages(
+    messages: Messages | None = None,
+    *,
+    budget: BudgetLike | None = None,
+    tools: Sequence[Any] = (),
+    on_fit: OnFit | None = None,
+    **options: Unpack[FitOptions],
+) -> list[BaseMessage] | Runnable[Messages, list[BaseMessage]]:
+    """Fits messages into a budget, or returns a `Runnable` that does it.
+
+    Takes the options of `cupel.fit`, and messages as `trim_messages` does. `tools`, which are
+    bound to the model, are counted. Kept messages are the same objects; shortened messages are
+    copies. `on_fit` is called with each `cupel.Fitted`. Without `messages` it returns a
+    `Runnable` for a chain, with `invoke`, `ainvoke`, `batch` and the other methods; the async
+    ones fit a long chat in a thread.
+
+    >>> from cupel.langchain import fit_messages
+    >>> from langchain_core.language_models import FakeListChatModel
+    >>> from langchain_core.prompts import ChatPromptTemplate
+    >>> prompt = ChatPromptTemplate([("system", "Be brief."), ("placeholder", "{history}")])
+    >>> chain = prompt | fit_messages(budget="8k") | FakeListChatModel(responses=["Hello!"])
+    >>> chain.invoke({"history": [("user", "Hi.")]}).content
+    'Hello!'
+    >>> [message.text for message in fit_messages([("user", "Hi.")], budget="8k")]
+    ['Hi.']
+    """
+    adapter = Adapter("fit_messages", budget, options, on_fit).check()
+    known = [convert_to_openai_tool(tool) for tool in tools]
+
+    def run(given: Messages) -> Fitted[Any]:
+        return adapter.fit(convert_to_messages(given), shape="langchain", tools=known)
+
+    def fit(given: Messages) -> list[BaseMessage]:
+        fitted = run(given)
+        adapter.report(fitted)
+        return fitted.messages
+
+    async def afit(given: Messages) -> list[BaseMessage]:
+        chat = convert_to_messages(given)
+        fitted = await offload(chat, partial(run, chat))
+        adapter.report(fitted)
+        return fitted.messages
+
+    if messages is not None:
+        return fit(messages)
+    return RunnableLambda(fit, afit, name="fit_messages")
 
 
 @overload

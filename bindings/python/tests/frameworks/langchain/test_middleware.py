@@ -203,6 +203,11 @@ def test_the_examples_of_the_documentation_run() -> None:
     assert texts[-1] == adapters.QUESTION and adapters.OLD not in texts
     assert result[:4] == old and result[-1].text == "It is sunny."
     question = HumanMessage(adapters.QUESTION)
+    names = {"model": Model(messages=answers(), seen=[]), "weather": weather, "history": old}
+    names = adapters.run_example("fit_messages", names)
+    assert names["result"].tool_calls
+    assert [m.type for m in names["model"].seen[0]] == ["system", "human", "ai", "tool", "human"]
+    assert names["window"] == old[:3]
     names = {"history": [*old, question]}
     assert adapters.run_example("trim_messages", names)["window"] == [question]
 
