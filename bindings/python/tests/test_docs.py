@@ -23,7 +23,17 @@ from command import ROOT
 from cupel import _cupel
 
 # Adapters whose framework is not in this environment. Their examples run in tests/frameworks.
-ELSEWHERE = {"litellm", "llama_index", "openai_agents", "pydantic_ai"}
+ELSEWHERE = {
+    "agent_framework",
+    "crewai",
+    "google_adk",
+    "haystack",
+    "litellm",
+    "llama_index",
+    "openai_agents",
+    "pydantic_ai",
+    "smolagents",
+}
 
 
 def modules() -> list[ModuleType]:

@@ -26,7 +26,7 @@ from cupel._adapter import Adapter, OnFit, check_callback
 from cupel._cupel import Policy, check_fit, presets, select
 from cupel._fit import Fitted
 from cupel._offload import offload
-from cupel._rebuild import positions, texts
+from cupel._rebuild import rebuild
 from cupel._types import PolicyLike
 
 __all__ = ["CupelMemory", "CupelPostprocessor"]
@@ -163,15 +163,7 @@ class CupelMemory(Memory):
             system=self.system,
             tools=[tool.metadata.to_openai_tool() for tool in self.tools],
         )
-        window = []
-        for index, message in positions(fitted):
-            if index is None:
-                window.append(ChatMessage(role=message["role"], content=message["content"]))
-            elif message is originals[index]:
-                window.append(messages[index])
-            else:
-                window.append(_with_texts(messages[index], message))
-        return window, fitted
+        return rebuild(fitted, originals, messages, copy=_with_texts, marker=_marker), fitted
 
 
 _ROLES = {MessageRole.CHATBOT: "assistant", MessageRole.MODEL: "assistant"}
@@ -220,11 +212,15 @@ def _block(block: Any) -> dict[str, Any]:
     return {"type": "media"}
 
 
-def _with_texts(message: ChatMessage, fitted: dict[str, Any]) -> ChatMessage:
-    """Returns a copy of a message with the shortened texts."""
-    new = iter(texts(fitted))
+def _with_texts(message: ChatMessage, texts: list[str | None]) -> ChatMessage:
+    """Returns a copy of a message with other texts."""
+    new = iter(texts)
     blocks: list[Any] = []
     for block in message.blocks:
         text = None if isinstance(block, ToolCallBlock) else next(new)
         blocks.append(block if text is None else block.model_copy(update={"text": text}))
     return message.model_copy(update={"blocks": blocks})
+
+
+def _marker(role: str, text: str) -> ChatMessage:
+    return ChatMessage(role=role, content=text)

@@ -31,7 +31,7 @@ from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
 from cupel._adapter import Adapter, OnFit
 from cupel._fit import Fitted
 from cupel._offload import offload
-from cupel._rebuild import positions, texts
+from cupel._rebuild import fixed, positions, texts
 from cupel._types import BudgetLike, FitOptions
 
 __all__ = ["CupelCapability"]
@@ -121,15 +121,15 @@ def _request_part(part: Any) -> dict[str, Any]:
             text = part.model_response_str()
             files = [_user_content(file) for file in part.files]
             # A text with files is one value for the framework: it stays as it is.
-            content = [_fixed(text), *files] if files else text
+            content = [fixed(text), *files] if files else text
             return {"role": "tool", "tool_call_id": part.tool_call_id, "content": content}
         case RetryFeedbackPart():
-            return {"role": "user", "content": [_fixed(part.model_response())]}
+            return {"role": "user", "content": [fixed(part.model_response())]}
     if part.part_kind == "retry-prompt" and part.tool_name is not None:
-        content = [_fixed(part.model_response())]
+        content = [fixed(part.model_response())]
         return {"role": "tool", "tool_call_id": part.tool_call_id, "content": content}
     # Other parts record a change of instructions or tools: system messages are always kept.
-    return {"role": "system", "content": [_fixed(str(getattr(part, "content", "")))]}
+    return {"role": "system", "content": [fixed(str(getattr(part, "content", "")))]}
 
 
 def _user_content(item: Any) -> dict[str, Any]:
@@ -160,15 +160,10 @@ def _response(response: ModelResponse) -> dict[str, Any]:
             case _:
                 value = getattr(part, "content", None) or getattr(part, "args", "")
                 media = isinstance(value, BinaryContent)
-                content.append({"type": "media"} if media else _fixed(str(value)))
+                content.append({"type": "media"} if media else fixed(str(value)))
     return {"role": "assistant", "content": content or ""} | (
         {"tool_calls": calls} if calls else {}
     )
-
-
-def _fixed(text: str) -> dict[str, Any]:
-    """Returns a block that is counted and never shortened."""
-    return {"type": "non_standard", "value": text}
 
 
 def _with_texts(part: Any, message: dict[str, Any]) -> Any:
