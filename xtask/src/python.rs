@@ -30,8 +30,8 @@ pub(crate) fn test() -> Result<(), String> {
         lint("fmt --check")?;
         lint("clippy --quiet --locked --all-targets -- -D warnings")?;
         for arguments in [
-            "-m ruff format --quiet --check .",
-            "-m ruff check --quiet .",
+            "-m ruff format --quiet --check . ../../examples/agents",
+            "-m ruff check --quiet . ../../examples/agents",
         ] {
             let mut ruff = Command::new(&python);
             ruff.args(arguments.split(' ')).current_dir(package());

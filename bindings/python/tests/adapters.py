@@ -18,6 +18,7 @@ import pytest
 import cupel
 
 PAGE = Path(__file__).parents[3] / "docs/python-frameworks.md"
+AGENTS = Path(__file__).parents[3] / "examples/agents"
 
 # More than the 8,000 tokens of the examples.
 OLD = "The sky over Rome is blue today. " * 2000
@@ -49,6 +50,35 @@ def smallest_budget(run: Callable[[int], object]) -> int:
         except cupel.OverBudgetError:
             low = middle + 1
     return low
+
+
+def run_agent(name: str) -> list[dict[str, int]]:
+    """Runs an agent of examples/agents and returns what it printed of each call of its model."""
+    path = AGENTS / f"{name}_agent.py"
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    calls = []
+    # Some frameworks print more.
+    *lines, answer = done.stdout.splitlines()
+    for line in lines:
+        if line.startswith("call "):
+            found = re.fullmatch(
+                r"call (\d+): (\d+) kept, (\d+) shortened, (\d+) dropped,"
+                r" ([\d,]+) of ([\d,]+) tokens",
+                line,
+            )
+            assert found, f"{line!r} in\n{done.stdout}"
+            names = ("number", "kept", "shortened", "dropped", "after", "before")
+            values = [int(value.replace(",", "")) for value in found.groups()]
+            calls.append(dict(zip(names, values, strict=True)))
+    # One call per day of the log, and the answer. A memory may be read more often.
+    assert len(calls) >= 9
+    assert [call["number"] for call in calls] == list(range(1, len(calls) + 1))
+    assert all(call["after"] <= 4_000 for call in calls)
+    assert calls[0]["dropped"] == calls[0]["shortened"] == 0
+    assert calls[-1]["before"] > 6_000 and calls[-1]["shortened"]
+    assert answer == "The disk was full on day 5."
+    return calls
 
 
 def run_example(section: str, names: dict[str, Any], block: int = 0) -> dict[str, Any]:

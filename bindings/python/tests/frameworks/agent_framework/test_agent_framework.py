@@ -297,5 +297,9 @@ def test_the_example_of_the_documentation_runs() -> None:
     assert texts[-1] == adapters.QUESTION and adapters.OLD not in texts
 
 
+def test_the_agent_of_the_examples_runs() -> None:
+    adapters.run_agent("agent_framework")
+
+
 def test_the_docstrings_run_and_the_types_hold() -> None:
     adapters.check_module("cupel.agent_framework")

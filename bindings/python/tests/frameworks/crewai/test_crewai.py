@@ -260,5 +260,9 @@ def test_the_example_of_the_documentation_runs() -> None:
     assert len(model.seen) == 2
 
 
+def test_the_agent_of_the_examples_runs() -> None:
+    adapters.run_agent("crewai")
+
+
 def test_the_docstrings_run_and_the_types_hold() -> None:
     adapters.check_module("cupel.crewai")

@@ -302,5 +302,9 @@ def test_the_example_of_the_documentation_runs() -> None:
         assert adapters.OLD not in texts and adapters.QUESTION in texts
 
 
+def test_the_agent_of_the_examples_runs() -> None:
+    adapters.run_agent("google_adk")
+
+
 def test_the_docstrings_run_and_the_types_hold() -> None:
     adapters.check_module("cupel.google_adk")

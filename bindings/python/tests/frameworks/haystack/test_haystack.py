@@ -274,5 +274,9 @@ def test_the_example_of_the_documentation_runs() -> None:
     assert model.seen[0][0].role == ChatRole.SYSTEM
 
 
+def test_the_agent_of_the_examples_runs() -> None:
+    adapters.run_agent("haystack")
+
+
 def test_the_docstrings_run_and_the_types_hold() -> None:
     adapters.check_module("cupel.haystack")

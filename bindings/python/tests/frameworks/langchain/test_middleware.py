@@ -206,10 +206,15 @@ def test_the_examples_of_the_documentation_run() -> None:
     names = {"model": Model(messages=answers(), seen=[]), "weather": weather, "history": old}
     names = adapters.run_example("fit_messages", names)
     assert names["result"].tool_calls
-    assert [m.type for m in names["model"].seen[0]] == ["system", "human", "ai", "tool", "human"]
-    assert names["window"] == old[:3]
+    texts = [m.text for m in names["model"].seen[0]]
+    assert (texts[0], texts[-1]) == ("Be brief.", adapters.QUESTION) and adapters.OLD not in texts
+    assert names["window"][:3] == old[:3] and adapters.OLD not in [m.text for m in names["window"]]
     names = {"history": [*old, question]}
     assert adapters.run_example("trim_messages", names)["window"] == [question]
+
+
+def test_the_agent_of_the_examples_runs() -> None:
+    adapters.run_agent("langchain")
 
 
 def test_wrong_options_are_refused_when_it_is_made() -> None:

@@ -294,6 +294,10 @@ def test_the_example_of_the_documentation_runs() -> None:
     assert new["messages"][-1] is messages[-1]
 
 
+def test_the_agent_of_the_examples_runs() -> None:
+    adapters.run_agent("litellm")
+
+
 def test_wrong_options_are_refused_when_it_is_made() -> None:
     adapters.check_options(CupelHook, own="on_fit")
     with pytest.raises(cupel.InvalidInputError, match="on_error: expected 'raise' or 'pass'"):

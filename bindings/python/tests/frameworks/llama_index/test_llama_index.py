@@ -299,6 +299,10 @@ def test_the_examples_of_the_documentation_run() -> None:
     assert len(adapters.run_example("LlamaIndex", {"nodes": nodes()}, block=1)["window"]) == 5
 
 
+def test_the_agent_of_the_examples_runs() -> None:
+    adapters.run_agent("llama_index")
+
+
 def test_wrong_options_are_refused_when_it_is_made() -> None:
     def make(budget: Any, on_fit: Any = None, **options: Any) -> CupelMemory:
         return CupelMemory.from_defaults(budget=budget, on_fit=on_fit, options=options)

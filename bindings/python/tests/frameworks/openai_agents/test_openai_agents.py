@@ -246,6 +246,10 @@ def test_the_example_of_the_documentation_runs() -> None:
     assert model.seen[0][-1]["content"] == adapters.QUESTION
 
 
+def test_the_agent_of_the_examples_runs() -> None:
+    adapters.run_agent("openai_agents")
+
+
 def test_wrong_options_are_refused_when_it_is_made() -> None:
     adapters.check_options(input_filter)
 

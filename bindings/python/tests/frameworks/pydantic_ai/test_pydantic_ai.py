@@ -231,6 +231,10 @@ def test_the_example_of_the_documentation_runs() -> None:
     assert contents[-1] == adapters.QUESTION and adapters.OLD not in contents
 
 
+def test_the_agent_of_the_examples_runs() -> None:
+    adapters.run_agent("pydantic_ai")
+
+
 def test_wrong_options_are_refused_when_it_is_made() -> None:
     adapters.check_options(CupelCapability)
 

@@ -261,5 +261,9 @@ def test_the_example_of_the_documentation_runs() -> None:
     assert sum(len(str(m.content)) for m in model.seen[-1]) < 8000 * 5 < 3 * 16000
 
 
+def test_the_agent_of_the_examples_runs() -> None:
+    adapters.run_agent("smolagents")
+
+
 def test_the_docstrings_run_and_the_types_hold() -> None:
     adapters.check_module("cupel.smolagents")
