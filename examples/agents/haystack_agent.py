@@ -4,7 +4,10 @@ Install it with `pip install "cupel-context[haystack]"`.
 The model is a stub: put yours in its place.
 """
 
+import os
 from typing import Any
+
+os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"
 
 from haystack import component
 from haystack.components.agents import Agent

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import os
 import re
 from typing import Any
+
+os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"
 
 import pytest
 from haystack import Document, Pipeline, component
