@@ -244,11 +244,10 @@ def test_an_agent_gets_the_summaries_and_the_counts_of_functions(is_async: bool)
     def words(text: str) -> int:
         return len(text.split())
 
-    model, _ = run(
-        CupelMiddleware(200, counter=words, summarize=later if is_async else brief), is_async
-    )
-    assert asked and all(message.id in {str(n) for n in range(9)} for message in asked)
-    assert len(asked) == len({message.id for message in asked})  # remembered by the next call
+    summarize = later if is_async else brief
+    middleware = CupelMiddleware(140, counter=words, summarize=summarize, summary_tokens=10)
+    model, _ = run(middleware, is_async)
+    assert asked and {message.id for message in asked} <= {str(n) for n in range(9)}
     assert any("They asked for weather." in str(m.content) for m in model.seen[-1])
 
 
