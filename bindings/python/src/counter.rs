@@ -103,9 +103,10 @@ impl PyCounter {
             match returned.extract() {
                 Ok(tokens @ 0..) if is_integer => Ok(tokens),
                 _ => {
-                    let got = match is_integer {
-                        true => returned.repr()?.to_string(),
-                        false => described(&returned),
+                    let got = if is_integer {
+                        returned.repr()?.to_string()
+                    } else {
+                        described(&returned)
                     };
                     let name = &self.name;
                     let message =
