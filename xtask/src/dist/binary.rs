@@ -128,7 +128,8 @@ pub(super) fn run_in(
     program: &str,
 ) -> Result<&'static str, String> {
     copy(&root().join(CHAT), &folder.join("chat.json"))?;
-    let mut run = Command::new("chroot");
+    // The environment is empty, and so is `PATH`.
+    let mut run = Command::new("/usr/sbin/chroot");
     run.arg(folder).env_clear();
     let how = match machine.emulator()? {
         None => "run in an empty root directory",

@@ -311,7 +311,7 @@ fn tar(file: &Path, folder: &Path, name: &str) -> Result<(), String> {
     tar.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner"]);
     tar.args(["--mtime=@0", "--format=gnu"]);
     if file.extension().is_some_and(|it| it == "gz") {
-        tar.args(["-I", "gzip -9 -n"]);
+        tar.args(["-I", "gzip -n"]);
     }
     tar.arg("-cf").arg(file).arg("-C").arg(folder).arg(name);
     process::run(&mut tar, "install GNU tar and gzip")

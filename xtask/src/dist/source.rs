@@ -8,6 +8,15 @@ use super::{
 };
 use crate::{entries, package, process, root, target};
 
+/// Lets cargo take the crates of the registry from the folder `vendor`.
+const VENDORED: &str = "\
+[source.crates-io]
+replace-with = \"vendor\"
+
+[source.vendor]
+directory = \"vendor\"
+";
+
 /// Builds the source distribution and adds the crates of the registry, so that it builds without the network.
 pub(super) fn build_sdist(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let out = fresh("sdist-build")?;
@@ -27,9 +36,9 @@ pub(super) fn build_sdist(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let manifest = top.join("bindings/python/Cargo.toml");
     let mut vendor = process::cargo(["vendor", "--quiet", "--locked", "--versioned-dirs"]);
     vendor.arg("--manifest-path").arg(&manifest).arg("vendor");
-    let config = process::output(vendor.current_dir(&top))?;
+    process::run(vendor.current_dir(&top), FAILED)?;
     make_folder(&top.join(".cargo"))?;
-    write(&top.join(".cargo/config.toml"), &config)?;
+    write(&top.join(".cargo/config.toml"), VENDORED)?;
     let sdist = folder.join(&name);
     tar(&sdist, &unpacked, inside)?;
     Ok(vec![sdist])
