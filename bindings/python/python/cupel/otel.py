@@ -1,4 +1,4 @@
-"""OpenTelemetry spans of ``fit`` and ``select``. Needs ``opentelemetry-api``.
+"""OpenTelemetry spans of ``fit`` and ``select``. Needs ``cupel-context[otel]``.
 
 Each call has a span ``cupel.pipeline`` with one span per stage below it: ``cupel.stage.classify``,
 ``score``, ``deduplicate``, ``slice`` and ``place``. Their attributes and events are those of the
