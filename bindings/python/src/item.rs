@@ -460,7 +460,7 @@ fn documents<'py>(list: &Bound<'py, PyList>) -> PyResult<Option<(Bound<'py, PyLi
     let module = list.py().import(intern!(list.py(), "cupel._documents"))?;
     // It reads attributes of the caller's objects.
     let converted = callback::run(|| module.call_method1(intern!(list.py(), "as_items"), (list,)))?;
-    converted.extract().map_err(Into::into)
+    converted.extract()
 }
 
 /// Reads items and dicts; `None` if one needs a closer look or is invalid.

@@ -67,7 +67,7 @@ pub(crate) fn count(
         Some(own) => Arc::<PyCounter>::clone(own),
         None => options::counter(model.as_deref(), encoding.as_deref())?,
     }];
-    let counted = match data.cast::<PyString>() {
+    let answer = match data.cast::<PyString>() {
         Ok(data) => {
             let text = text(data, "data")?;
             py.detach(|| count_text(text, &counters))
@@ -81,7 +81,7 @@ pub(crate) fn count(
     if let Some(raised) = own.and_then(|own| own.take_raised()) {
         return Err(raised);
     }
-    Ok(counted.total.into_iter().sum())
+    Ok(answer.total.into_iter().sum())
 }
 
 /// Counts the tokens of texts.
