@@ -1,6 +1,5 @@
 """Chats: ``fit``, ``Fitter`` and ``Fitted``."""
 
-import difflib
 import json
 import logging
 import os
@@ -151,6 +150,8 @@ def _split(
     """Returns the parameters of a fit and the other options. `own` are parameters of `function`."""
     known = [*FitOptions.__annotations__, *own, "budget"]
     for name in options.keys() - FitOptions.__annotations__.keys():
+        import difflib  # for the error alone
+
         near = difflib.get_close_matches(name, known, 1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         if (instead := _cupel.instead_of(name)) is not None:

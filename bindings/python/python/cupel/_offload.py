@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import inspect
 import threading
 from collections.abc import Awaitable, Callable, Mapping
-from concurrent.futures import Future
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cupel._errors import InvalidInputError, held_warnings, warn
+
+# asyncio is imported where it runs: it takes longer than the rest of the package, and a program
+# without an event loop has no use for it.
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 T = TypeVar("T")
 
@@ -49,7 +52,9 @@ class _Loop:
     """The event loop that waits for a call, which may be made in another thread."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
+        from asyncio import get_running_loop
+
+        self._loop = get_running_loop()
         self._thread = threading.get_ident()
         self._pending: Future[Any] | None = None
 
@@ -59,13 +64,14 @@ class _Loop:
 
     def run(self, value: Awaitable[T]) -> T:
         """Returns what a value results in that is awaited in the event loop."""
+        from asyncio import run_coroutine_threadsafe
 
         async def awaited() -> T:
             # A call that is made here is one of its own.
             _loop.set(None)
             return await value
 
-        future = asyncio.run_coroutine_threadsafe(awaited(), self._loop)
+        future = run_coroutine_threadsafe(awaited(), self._loop)
         self._pending = future
         return future.result()
 
@@ -99,6 +105,8 @@ def resolved(value: Any, name: str) -> Any:
 
 async def offload(data: Any, call: Callable[[], T]) -> T:
     """Returns the result of a call, which runs in a thread if its data is large."""
+    import asyncio
+
     loop = _Loop()
     token = _loop.set(loop)
     try:
