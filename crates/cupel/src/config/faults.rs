@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use super::data::{Data, Fields, as_str, known_field, missing, type_of, unknown_choice};
+use super::PolicyConfig;
+use super::data::{
+    Data, Fields, as_str, known_field, missing, type_of, unknown_choice, wrong_type,
+};
 use super::error::{ConfigError, Step};
-use super::registry::{Field, Need, Record, Role, Shape};
+use super::registry::{Field, Need, POLICY, Record, Role, Shape};
 use super::strategies::{CurveConfig, PlacerConfig, ScorerConfig, SlicerConfig};
 use super::tree::{Entry, Node, Value};
 use crate::{ContextKind, LadderStep, Query, RawValue};
@@ -35,6 +38,7 @@ fn of_parts(node: &Node<'_>, shape: Shape) -> Vec<ConfigError> {
                 .collect()
         }
         (Value::Object(entries), Shape::Record(record)) => of_fields(entries, record, false),
+        (Value::Object(entries), Shape::PolicyOrPath) => of_fields(entries, &POLICY, false),
         (Value::Object(entries), Shape::Family(role)) => match type_of(node, role.family()) {
             Ok(record) => of_fields(entries, record, true),
             Err(error) => vec![error],
@@ -104,6 +108,18 @@ fn of_whole(node: &Node<'_>, shape: Shape) -> Result<(), ConfigError> {
         Shape::Family(Role::LadderStep) => LadderStep::read(node, shape).map(drop),
         Shape::Query => Query::read(node, shape).map(drop),
         Shape::Preset => super::preset(as_str(node)?).map(drop),
+        Shape::PolicyOrPath => match &node.value {
+            Value::Object(_) => PolicyConfig::read(node, shape)?.build().map(drop),
+            Value::String(_) => String::read(node, Shape::Label).map(drop),
+            _ => Err(wrong_type("a policy, the name of a preset or a path", node)),
+        },
+        Shape::Amount(least) => match &node.value {
+            Value::String(_) => String::read(node, Shape::Label).map(drop),
+            Value::Integer(_) | Value::Float(_) => {
+                i64::read(node, Shape::Integer(least, i64::MAX)).map(drop)
+            }
+            _ => Err(wrong_type("tokens such as 8000 or \"8k\"", node)),
+        },
         // Only requests have these.
         Shape::AnyNumber | Shape::Metadata | Shape::Policy => Ok(()),
     }

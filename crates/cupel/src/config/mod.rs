@@ -58,7 +58,7 @@ pub use presets::{Preset, preset, presets};
 #[cfg(feature = "documents")]
 pub use request::RequestConfig;
 #[cfg(feature = "documents")]
-pub use schema::{policy_schema, request_schema};
+pub use schema::{policy_schema, record_schema, request_schema};
 pub use strategies::{
     CurveConfig, PlacerConfig, ScorerConfig, ScorerEntry, SlicerConfig, StepWindow,
 };

@@ -93,6 +93,19 @@ pub struct Record {
     pub nullable: bool,
 }
 
+impl Record {
+    /// Creates the type of an object with known keys, for [`Document::faults`](super::Document::faults)
+    /// and [`record_schema`](super::record_schema).
+    pub const fn new(name: &'static str, doc: &'static str, fields: &'static [Field]) -> Self {
+        Self {
+            name,
+            doc,
+            fields,
+            nullable: false,
+        }
+    }
+}
+
 /// A member of an object.
 #[non_exhaustive]
 #[derive(Debug, Clone, Copy)]
@@ -185,6 +198,10 @@ pub enum Shape {
     Preset,
     /// A policy, or the name of a preset.
     Policy,
+    /// A policy, the name of a preset, or the path of a policy document.
+    PolicyOrPath,
+    /// A number of tokens of at least this, or a string such as `8k` or `70%`.
+    Amount(i64),
 }
 
 /// A range of numbers.
@@ -207,13 +224,16 @@ const fn range(min: f64, exclusive: bool, max: f64) -> Shape {
     })
 }
 
-pub(super) const POSITIVE: Shape = range(0.0, true, f64::MAX);
+/// A number above 0.
+pub const POSITIVE: Shape = range(0.0, true, f64::MAX);
 pub(super) const NOT_NEGATIVE: Shape = range(0.0, false, f64::MAX);
 pub(super) const FINITE: Shape = range(f64::MIN, false, f64::MAX);
 pub(super) const UNIT: Shape = range(0.0, false, 1.0);
 pub(super) const SHARE: Shape = range(0.0, true, 1.0);
-pub(super) const PERCENT: Shape = range(0.0, false, 100.0);
-pub(super) const COUNT: Shape = Shape::Integer(0, i64::MAX);
+/// A number from 0 to 100.
+pub const PERCENT: Shape = range(0.0, false, 100.0);
+/// An integer of at least 0.
+pub const COUNT: Shape = Shape::Integer(0, i64::MAX);
 pub(crate) const TOKENS: Shape = Shape::Integer(1, i64::MAX);
 const INTEGER: Shape = Shape::Integer(i64::MIN, i64::MAX);
 pub(super) const ITEMS: Shape = Shape::Array(&EACH_ITEM, 0);
@@ -255,6 +275,11 @@ impl Spec {
 }
 
 impl Field {
+    /// Creates a field that may be left out; its description says what happens then.
+    pub const fn optional(name: &'static str, shape: Shape, doc: &'static str) -> Self {
+        optional(shape).named(name, doc)
+    }
+
     const fn or(self, alias: &'static str) -> Self {
         Self {
             alias: Some(alias),

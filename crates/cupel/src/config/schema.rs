@@ -40,6 +40,25 @@ pub fn request_schema() -> String {
     schema.finish("Cupel request", vec![root])
 }
 
+/// Returns the JSON Schema (draft 2020-12) of an object with known keys.
+///
+/// ```
+/// use cupel::config::record_schema;
+/// use cupel::config::registry::{Field, Record, Shape};
+///
+/// static SERVER: Record = Record::new("server", "Where to listen.", &[
+///     Field::optional("port", Shape::Integer(1, 65_535), "The port."),
+/// ]);
+/// let schema: serde_json::Value = serde_json::from_str(&record_schema("Server", &SERVER))?;
+/// assert_eq!(schema["$defs"]["server"]["properties"]["port"]["maximum"], 65_535);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+pub fn record_schema(title: &str, record: &'static Record) -> String {
+    let mut schema = Schema::default();
+    let root = schema.record(record);
+    schema.finish(title, root)
+}
+
 type Members = Vec<(&'static str, RawValue)>;
 
 /// Collects the definitions.
@@ -220,6 +239,17 @@ impl Schema {
                 let preset = object(self.shape(Shape::Preset));
                 let policy = object(self.record(&POLICY));
                 vec![("anyOf", RawValue::List(vec![preset, policy]))]
+            }
+            Shape::PolicyOrPath => {
+                let name = object(label());
+                let policy = object(self.record(&POLICY));
+                vec![("anyOf", RawValue::List(vec![name, policy]))]
+            }
+            Shape::Amount(least) => {
+                let tokens = object(self.shape(Shape::Integer(least, i64::MAX)));
+                let notation = r"^ *[0-9][0-9_]*(\.[0-9_]+)? *[kKmM%]? *$";
+                let written = object([typed("string"), ("pattern", text(notation))]);
+                vec![("anyOf", RawValue::List(vec![tokens, written]))]
             }
         }
     }

@@ -8,11 +8,11 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::data::Data;
-use super::error::{ConfigError, ConfigErrorKind, Step};
-use super::registry::{POLICY, Shape};
+use super::error::{ConfigError, ConfigErrorKind, Position, Step};
+use super::registry::{CHAT, POLICY, Record, Shape};
 use super::tree::{Entry, Node, Value, duplicate_key, repeated};
 use super::{PolicyConfig, RequestConfig, faults, request};
-use crate::{ContextItem, Policy, RawValue};
+use crate::{ChatSettings, ContextItem, Policy, RawValue};
 
 /// The maximum nesting of objects and arrays.
 const MAX_DEPTH: usize = 128;
@@ -100,6 +100,8 @@ impl Format {
 pub struct Document<'a> {
     text: &'a str,
     root: Node<'a>,
+    /// The path of a part in its document, outermost first.
+    path: Vec<Step>,
 }
 
 impl<'a> Document<'a> {
@@ -114,7 +116,91 @@ impl<'a> Document<'a> {
             Format::Toml => toml::parse(text),
             Format::Yaml => yaml::parse(text),
         }?;
-        Ok(Self { text, root })
+        let path = Vec::new();
+        Ok(Self { text, root, path })
+    }
+
+    /// Returns the member of that key as a document. Its errors have the paths and positions of the
+    /// whole text.
+    ///
+    /// ```
+    /// use cupel::config::{Document, Format};
+    ///
+    /// let text = "budget = 8000\n[policy]\nscorer = {type = \"recent\"}\n";
+    /// let document = Document::parse(text, Format::Toml)?;
+    /// let error = document.part("policy").unwrap().policy().unwrap_err();
+    /// assert_eq!(
+    ///     error.to_string(),
+    ///     "line 3, column 18: policy.scorer.type: unknown scorer \"recent\"; did you mean \"recency\"?"
+    /// );
+    /// # Ok::<(), cupel::config::ConfigError>(())
+    /// ```
+    pub fn part(&self, key: &str) -> Option<Self> {
+        let Value::Object(entries) = &self.root.value else {
+            return None;
+        };
+        let entry = entries.iter().find(|entry| entry.key == key)?;
+        let mut path = self.path.clone();
+        path.push(Step::from(key));
+        Some(Self {
+            text: self.text,
+            root: entry.value.clone(),
+            path,
+        })
+    }
+
+    /// Returns the keys of an object, in the order of the text; none of another value.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        let entries = match &self.root.value {
+            Value::Object(entries) => &entries[..],
+            _ => &[],
+        };
+        entries.iter().map(|entry| &*entry.key)
+    }
+
+    /// Returns the value.
+    pub fn value(&self) -> RawValue {
+        self.root.to_raw()
+    }
+
+    /// Returns where the value is in the text.
+    pub fn position(&self) -> Position {
+        Position::of(self.text, self.root.span.clone())
+    }
+
+    /// Returns all errors of the document as an object of this type, in the order of the text.
+    ///
+    /// Rules across fields, and texts in a notation of their own such as amounts of tokens, are up to
+    /// the reader of the object.
+    ///
+    /// ```
+    /// use cupel::config::registry::{Field, Record, Shape};
+    /// use cupel::config::{Document, Format};
+    ///
+    /// static SERVER: Record = Record::new("server", "Where to listen.", &[
+    ///     Field::optional("port", Shape::Integer(1, 65_535), "The port."),
+    /// ]);
+    /// let document = Document::parse("prot = 80\n", Format::Toml)?;
+    /// let faults = document.faults(&SERVER);
+    /// assert_eq!(faults[0].message(), "unknown key \"prot\"");
+    /// assert_eq!(faults[0].suggestion(), Some("port"));
+    /// # Ok::<(), cupel::config::ConfigError>(())
+    /// ```
+    pub fn faults(&self, record: &'static Record) -> Vec<ConfigError> {
+        let faults = faults::of(&self.root, Shape::Record(record)).into_iter();
+        let mut faults: Vec<ConfigError> = faults.map(|fault| self.locate(fault)).collect();
+        faults.sort_by_key(|fault| fault.position().map(|position| position.span.start));
+        faults
+    }
+
+    /// Reads the document as the table `chat` of a policy.
+    ///
+    /// # Errors
+    ///
+    /// The first error, with its position.
+    pub fn chat_settings(&self) -> Result<ChatSettings, ConfigError> {
+        let settings = ChatSettings::read(&self.root, Shape::Record(&CHAT));
+        settings.map_err(|error| self.locate(error))
     }
 
     /// Returns the text.
@@ -163,12 +249,10 @@ impl<'a> Document<'a> {
         let Err(first) = self.policy() else {
             return Vec::new();
         };
-        let faults = faults::of(&self.root, Shape::Record(&POLICY)).into_iter();
-        let mut faults: Vec<ConfigError> = faults.map(|fault| self.locate(fault)).collect();
+        let mut faults = self.faults(&POLICY);
         if faults.is_empty() {
             faults.push(first);
         }
-        faults.sort_by_key(|fault| fault.position().map(|position| position.span.start));
         faults
     }
 
@@ -252,7 +336,8 @@ impl<'a> Document<'a> {
 
     fn locate(&self, error: ConfigError) -> ConfigError {
         let span = self.root.span_of(&error);
-        error.at(self.text, span)
+        let steps = self.path.iter().rev().cloned();
+        steps.fold(error.at(self.text, span), ConfigError::within)
     }
 }
 
