@@ -1,5 +1,5 @@
 //! `cargo xtask schema`: writes what follows from the tables and types of the library: the JSON Schemas of policies,
-//! requests and answers, and the types of arguments and results in Python.
+//! requests, configurations and answers, and the types of arguments and results in Python.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ use crate::{python_types, root};
 /// A written file and the function that returns its text.
 type File = (&'static str, fn() -> String);
 
-const SCHEMAS: [File; 6] = [
+const SCHEMAS: [File; 7] = [
     (
         "crates/cupel/schema/policy.schema.json",
         cupel::config::policy_schema,
@@ -23,6 +23,10 @@ const SCHEMAS: [File; 6] = [
     (
         "crates/cupel/schema/request.schema.json",
         cupel::config::request_schema,
+    ),
+    (
+        "crates/cupel-app/schema/config.schema.json",
+        cupel_app::config_schema,
     ),
     (
         "bindings/python/python/cupel/_chat_settings.py",

@@ -5,7 +5,6 @@ use std::error::Error as _;
 use cupel::CupelError;
 use cupel::config::ConfigError;
 use cupel_app::{Error, ErrorClass, Fault as AppFault, Notice, grouped};
-use cupel_chat::FitError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -107,14 +106,11 @@ impl From<Error> for Fault {
             keyword(argument).clone_into(&mut path);
             message = error.sentence(&Dialect);
         }
-        let (code, cause) = match &*error.fault {
-            AppFault::Run(error) | AppFault::Fit(FitError::Policy(error)) => {
-                (Some(error.code()), None)
-            }
+        let cause = match &*error.fault {
             AppFault::Document(error) | AppFault::DocumentOrJson(error) => {
-                (error.code(), error.source().map(ToString::to_string))
+                error.source().map(ToString::to_string)
             }
-            _ => (None, None),
+            _ => None,
         };
         let details = error.details().into_iter();
         let details = details.map(|it| format!("{} {}", grouped(it.tokens), it.what));
@@ -125,7 +121,7 @@ impl From<Error> for Fault {
             context: Box::new(Context {
                 details: details.collect(),
                 help: error.help(&Dialect),
-                code,
+                code: error.code(),
                 cause,
                 file,
             }),

@@ -26,7 +26,7 @@ macro_rules! arguments {
             }
 
             /// Returns the name, such as `max_result`.
-            pub fn name(self) -> &'static str {
+            pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)*
                     Self::Chat(name) => name,
@@ -85,6 +85,16 @@ arguments! {
     Scorer "scorer",
     /// How many passages a search returns.
     Top "top",
+}
+
+impl Argument {
+    /// Returns the key in a [`Config`](crate::Config): `budget`, `chat.max_result`.
+    pub fn key(self) -> String {
+        match self {
+            Self::Chat(name) => format!("chat.{name}"),
+            argument => argument.name().to_owned(),
+        }
+    }
 }
 
 /// Writes the name.

@@ -55,6 +55,26 @@ impl Amount {
     fn is_share(&self) -> bool {
         self.0.contains('%')
     }
+
+    /// Returns the tokens; `None` for a share.
+    pub(crate) fn absolute(&self) -> Option<i64> {
+        self.tokens(None).ok()
+    }
+
+    /// Reads the amount without the window that a share is of.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::Amount`].
+    pub(crate) fn check(&self, argument: Argument) -> Result<(), Error> {
+        // Any window large enough that a valid percentage of it is a valid amount.
+        const ANY_WINDOW: Option<i64> = Some(1_000_000);
+        let read = match argument {
+            Argument::Budget => self.budget(ANY_WINDOW),
+            _ => self.tokens(ANY_WINDOW),
+        };
+        read.map(drop).map_err(invalid(argument))
+    }
 }
 
 /// The limits of a run. Each takes precedence over the input.
@@ -105,6 +125,8 @@ pub enum OriginReserve {
     Field(&'static str, i64),
     /// The reserve of the caller.
     Given(Amount),
+    /// The reserve of the configuration of that name.
+    Configured(Amount, String),
     /// These tokens, because nothing states a reserve.
     Default(i64),
     /// These tokens, which are more than the limit of a field of the request. A lower limit does not change the
@@ -130,6 +152,9 @@ impl BudgetOrigin {
             OriginReserve::Given(amount) => {
                 let reserve = dialect.with_value(Argument::Reserve, &amount.to_string());
                 format!("{window} less {reserve}")
+            }
+            OriginReserve::Configured(amount, name) => {
+                format!("{window} less the reserve of {name} ({amount})")
             }
             OriginReserve::Default(tokens) => {
                 let (tokens, reserve) = (grouped(*tokens), dialect.argument(Argument::Reserve));
@@ -171,15 +196,36 @@ pub(crate) struct RunBudget {
 impl BudgetOptions {
     /// Returns the budget of the document with these limits in their place.
     ///
-    /// `model` is the model that the input names.
+    /// `model` is the model that the input names, `reserve_of` the name of the configuration that the reserve is from.
     pub(crate) fn over(
         &self,
         document: Option<&ContextBudget>,
         default: DefaultBudget<'_>,
         model: Option<&str>,
+        reserve_of: Option<&str>,
     ) -> Result<RunBudget, Error> {
         // Precedence: the caller, then the document, then the default of the question.
         let window = self.window(model)?;
+        let amount = |argument, amount: &Option<Amount>| {
+            let amount = amount.as_ref().map(|amount| amount.tokens(window));
+            amount.transpose().map_err(invalid(argument))
+        };
+        let given = amount(Argument::Reserve, &self.reserve)?.zip(self.reserve.as_ref());
+        let given = given.map(|(tokens, amount)| {
+            let (Some(name), DefaultBudget::OfChat(chat)) = (reserve_of, &default) else {
+                return (tokens, OriginReserve::Given(amount.clone()));
+            };
+            match chat.output_limit() {
+                // What the request allows its answer would exceed the window with less.
+                Some((field, limit)) if limit > tokens => {
+                    (limit, OriginReserve::Field(field, limit))
+                }
+                _ => (
+                    tokens,
+                    OriginReserve::Configured(amount.clone(), name.to_owned()),
+                ),
+            }
+        });
         let both = |tokens: i64| (tokens, tokens);
         let mut origin = None;
         let mut reserved = None;
@@ -189,15 +235,11 @@ impl BudgetOptions {
             (None, None, DefaultBudget::Tokens(tokens)) => both(tokens),
             (None, None, DefaultBudget::Missing) => return Err(Fault::NoBudget.into()),
             (None, None, DefaultBudget::OfChat(chat)) => {
-                let implied = self.implied(chat)?;
+                let implied = self.implied(chat, given.as_ref().map(|(_, origin)| origin))?;
                 reserved = implied.reserved;
                 origin = Some(implied.origin);
                 (implied.window, implied.target)
             }
-        };
-        let amount = |argument, amount: &Option<Amount>| {
-            let amount = amount.as_ref().map(|amount| amount.tokens(window));
-            amount.transpose().map_err(invalid(argument))
         };
         let target = amount(Argument::Target, &self.target)?.unwrap_or(target);
         let mut builder = ContextBudget::builder(max).target_tokens(target);
@@ -210,7 +252,7 @@ impl BudgetOptions {
                 builder = builder.reserved_slot(kind.clone(), *tokens);
             }
         }
-        let reserve = amount(Argument::Reserve, &self.reserve)?.or(reserved);
+        let reserve = given.map(|(tokens, _)| tokens).or(reserved);
         if let Some(reserve) = reserve {
             builder = builder.output_reserve(reserve);
         }
@@ -234,9 +276,9 @@ impl BudgetOptions {
         Ok(RunBudget { budget, origin })
     }
 
-    /// Returns the budget that the model and the fields of a chat imply. A reserve of the caller takes the place
-    /// of that of the request.
-    fn implied(&self, chat: &Chat) -> Result<Implied, Error> {
+    /// Returns the budget that the model and the fields of a chat imply. A `given` reserve takes the place of that of
+    /// the request.
+    fn implied(&self, chat: &Chat, given: Option<&OriginReserve>) -> Result<Implied, Error> {
         let name = self.model.as_deref().or(chat.model()).unwrap_or_default();
         let named = |field: Option<&str>, window| match field {
             Some(field) => format!("{field} of the request ({})", grouped(window)),
@@ -251,7 +293,8 @@ impl BudgetOptions {
                 window,
             }) => {
                 let window_name = named(stated, window);
-                let Some(amount) = &self.reserve else {
+                let is_smaller = |it: &&OriginReserve| !matches!(it, OriginReserve::Field(..));
+                let Some(origin) = given.filter(is_smaller) else {
                     return Err(Error::new(Fault::NothingLeft {
                         field: field.to_owned(),
                         tokens: reserve,
@@ -264,7 +307,7 @@ impl BudgetOptions {
                     reserved: None,
                     origin: BudgetOrigin {
                         window: window_name,
-                        reserve: OriginReserve::Given(amount.clone()),
+                        reserve: origin.clone(),
                         input_limit: None,
                     },
                 });
@@ -279,8 +322,8 @@ impl BudgetOptions {
         // (`num_ctx` of Ollama).
         let limit = implied.model.and_then(|model| model.input_limit);
         let limit = limit.filter(|limit| *limit < window);
-        let (reserve, reserved) = match (&self.reserve, implied.reserve_field) {
-            (Some(amount), _) => (OriginReserve::Given(amount.clone()), None),
+        let (reserve, reserved) = match (given, implied.reserve_field) {
+            (Some(origin), _) => (origin.clone(), None),
             (None, Some(field)) => {
                 let reserve = OriginReserve::Field(field, implied.reserve);
                 (reserve, Some(implied.reserve))
@@ -312,19 +355,13 @@ impl BudgetOptions {
 
     /// Reads the amounts before there is an input. A percentage needs the window of its model later.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        // Any window large enough that a valid percentage of it is a valid amount.
-        const ANY_WINDOW: Option<i64> = Some(1_000_000);
-        if let Some(amount) = &self.budget {
-            amount
-                .budget(ANY_WINDOW)
-                .map_err(invalid(Argument::Budget))?;
-        }
         for (argument, amount) in [
+            (Argument::Budget, &self.budget),
             (Argument::Target, &self.target),
             (Argument::Reserve, &self.reserve),
         ] {
             if let Some(amount) = amount {
-                amount.tokens(ANY_WINDOW).map_err(invalid(argument))?;
+                amount.check(argument)?;
             }
         }
         match self.margin {

@@ -97,6 +97,9 @@ impl fmt::Display for Estimated {
     }
 }
 
+/// Several counters.
+pub type Counters = Vec<Arc<dyn TokenCounter>>;
+
 /// How tokens are counted.
 #[derive(Clone, Default)]
 pub struct CounterOptions {
@@ -140,6 +143,24 @@ impl CounterOptions {
                 Ok(scaled) => Ok(Arc::new(scaled)),
                 Err(error) => Err(Fault::Factor(error.to_string()).into()),
             },
+        }
+    }
+
+    /// Returns the counter by its name, else those that are compared.
+    pub(crate) fn compared(&self) -> Result<Counters, Error> {
+        let one = |counter: Arc<dyn TokenCounter>| {
+            let options = Self {
+                counter: Some(counter),
+                factor: self.factor,
+            };
+            options.counter(None, None)
+        };
+        match &self.counter {
+            Some(counter) => Ok(vec![one(Arc::clone(counter))?]),
+            None => CounterName::COMPARED
+                .map(|it| one(it.counter()))
+                .into_iter()
+                .collect(),
         }
     }
 

@@ -20,6 +20,63 @@ pub struct Error {
     pub fault: Box<Fault>,
     /// Where it is, if it is in a text.
     pub place: Option<Place>,
+    /// Which arguments are from a configuration; an error names them by their keys. Boxed, because few errors have it.
+    pub(crate) configured: Option<Box<Configured>>,
+}
+
+/// The arguments whose values are from a configuration.
+#[derive(Debug, Clone)]
+pub(crate) struct Configured {
+    /// The name of the configuration; `None` if the place of the error has it.
+    pub(crate) name: Option<String>,
+    pub(crate) arguments: Vec<Argument>,
+}
+
+/// Writes the arguments of a configuration by their keys, and the others as the door does: a caller that did not write
+/// `--reserve` does not find it.
+struct WithConfig<'e> {
+    door: &'e dyn Dialect,
+    configured: Option<&'e Configured>,
+}
+
+impl WithConfig<'_> {
+    /// Returns a key, and the file unless the place of the error names it; `None` for an argument of the caller.
+    fn of_config(&self, argument: Argument, key: &str) -> Option<String> {
+        let configured = self.configured?;
+        if !configured.arguments.contains(&argument) {
+            return None;
+        }
+        Some(match &configured.name {
+            Some(file) => format!("`{key}` in {file}"),
+            None => format!("`{key}`"),
+        })
+    }
+}
+
+impl Dialect for WithConfig<'_> {
+    fn argument(&self, argument: Argument) -> String {
+        let key = self.of_config(argument, &argument.key());
+        key.unwrap_or_else(|| self.door.argument(argument))
+    }
+
+    fn with_value(&self, argument: Argument, value: &str) -> String {
+        // Sentences group the digits of numbers.
+        let digits = value.replace(',', "");
+        let literal = match digits.parse::<i64>() {
+            Ok(_) => digits,
+            Err(_) => format!("\"{value}\""),
+        };
+        let key = self.of_config(argument, &format!("{} = {literal}", argument.key()));
+        key.unwrap_or_else(|| self.door.with_value(argument, value))
+    }
+
+    fn with_values(&self, argument: Argument, values: &[&str]) -> String {
+        self.door.with_values(argument, values)
+    }
+
+    fn question(&self, question: Question) -> String {
+        self.door.question(question)
+    }
 }
 
 /// What can be done about an error.
@@ -93,6 +150,10 @@ pub struct ErrorObject {
     /// The name of the text that the error is in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
+    /// What it is, for programs: `InvalidConfig` for a configuration such as `cupel.toml`, the name of the engine's
+    /// error such as `ScorerConfig`; `None` for others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<&'static str>,
     /// The line, from 1; `None` for the whole text.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
@@ -118,6 +179,7 @@ impl ErrorObject {
         Self {
             message: message.into(),
             exit_code,
+            code: None,
             file: None,
             line: None,
             column: None,
@@ -292,6 +354,10 @@ pub enum Fault {
     EmptySummary,
     /// A factor for counts that is not usable.
     Factor(String),
+    /// An unknown encoding.
+    Encoding(String),
+    /// A policy document that a configuration names and that cannot be read.
+    PolicyFile(String),
     /// An unknown model.
     UnknownModel(String),
     /// A position out of range.
@@ -328,6 +394,7 @@ impl Error {
         Self {
             fault: Box::new(fault),
             place: None,
+            configured: None,
         }
     }
 
@@ -346,6 +413,34 @@ impl Error {
     pub fn or_at(mut self, place: impl FnOnce() -> Place) -> Self {
         self.place.get_or_insert_with(place);
         self
+    }
+
+    /// Names the arguments that are from a configuration.
+    pub(crate) fn configured(mut self, configured: Configured) -> Self {
+        self.configured = Some(Box::new(configured));
+        self
+    }
+
+    fn dialect<'e>(&'e self, door: &'e dyn Dialect) -> WithConfig<'e> {
+        let configured = self.configured.as_deref();
+        WithConfig { door, configured }
+    }
+
+    /// Returns what the error is, for programs: `InvalidConfig` for a value of a [`Config`](crate::Config), otherwise
+    /// the name of the engine's error, if it is one.
+    pub fn code(&self) -> Option<&'static str> {
+        let is_config = self.configured.as_ref().is_some_and(|configured| {
+            let is_from_it = |argument| configured.arguments.contains(&argument);
+            configured.name.is_none() || self.argument().is_some_and(is_from_it)
+        });
+        if is_config {
+            return Some("InvalidConfig");
+        }
+        match &*self.fault {
+            Fault::Run(error) | Fault::Fit(FitError::Policy(error)) => Some(error.code()),
+            Fault::Document(error) | Fault::DocumentOrJson(error) => error.code(),
+            _ => None,
+        }
     }
 
     /// Returns the class.
@@ -369,6 +464,7 @@ impl Error {
         ErrorAnswer {
             error: ErrorObject {
                 help: self.help(dialect),
+                code: self.code(),
                 ..object
             },
             custom_id: None,
@@ -396,6 +492,8 @@ impl Error {
                 Argument::Budget
             }
             Fault::Factor(_) => Argument::Factor,
+            Fault::Encoding(_) => Argument::Encoding,
+            Fault::PolicyFile(_) => Argument::Policy,
             Fault::UnknownModel(_) => Argument::Model,
             Fault::OutOfRange { .. } => Argument::Item,
             Fault::EmptyRange { .. } => Argument::From,
@@ -407,7 +505,10 @@ impl Error {
     pub fn message(&self, dialect: &dyn Dialect) -> String {
         let sentence = self.sentence(dialect);
         match self.subject() {
-            Some(argument) => format!("{}: {sentence}", dialect.argument(argument)),
+            Some(argument) => {
+                let argument = self.dialect(dialect).argument(argument);
+                format!("{argument}: {sentence}")
+            }
             None => sentence,
         }
     }
@@ -422,12 +523,14 @@ impl Error {
             Fault::Factor(_) => Some(Argument::Factor),
             Fault::SummaryTokens(..) => Some(Argument::SummaryTokens),
             Fault::EmptySummary => Some(Argument::Summarize),
+            Fault::Encoding(_) => Some(Argument::Encoding),
             _ => None,
         }
     }
 
     /// Returns what is wrong without the name of the [`subject`](Self::subject).
     pub fn sentence(&self, dialect: &dyn Dialect) -> String {
+        let dialect = &self.dialect(dialect);
         match &*self.fault {
             Fault::NotUtf8 { byte, .. } => format!("byte 0x{byte:02x} is not UTF-8"),
             Fault::EmptyText { is_line: true } => "the line is empty".to_owned(),
@@ -504,6 +607,8 @@ impl Error {
             Fault::EmptySummary => "the summary is empty".to_owned(),
             Fault::Policy(problem)
             | Fault::Factor(problem)
+            | Fault::Encoding(problem)
+            | Fault::PolicyFile(problem)
             | Fault::UnknownModel(problem)
             | Fault::Internal(problem) => problem.clone(),
             Fault::OutOfRange { index, .. } => {
@@ -564,6 +669,7 @@ impl Error {
     /// Returns how to fix it, if there is something to say.
     #[expect(clippy::too_many_lines, reason = "a table with one row per fault")]
     pub fn help(&self, dialect: &dyn Dialect) -> Option<String> {
+        let dialect = &self.dialect(dialect);
         Some(match &*self.fault {
             Fault::NotUtf8 { is_utf16: true, .. } => {
                 "the file is UTF-16: convert it with `iconv -f UTF-16 -t UTF-8`".to_owned()
@@ -643,6 +749,9 @@ impl Error {
                 };
                 let others = dialect.with_values(Argument::Policies, &names);
                 format!("name two or more: {others}")
+            }
+            Fault::PolicyFile(_) => {
+                "name a preset, or a path relative to the directory of the configuration".to_owned()
             }
             Fault::ShareNeedsModel(..) => {
                 format!(

@@ -33,7 +33,10 @@ pub enum Notice {
         near: Option<String>,
     },
     /// Without a policy, many budgets of a chat have another one than a single budget has.
-    BudgetsPolicy,
+    BudgetsPolicy {
+        /// The policy that a single budget has.
+        of_one: String,
+    },
     /// No candidate has a kind that a slot or a quota names.
     UnusedKind {
         /// `message` or `item`.
@@ -104,10 +107,10 @@ impl Notice {
                     tools.join("`, `")
                 )
             }
-            Self::BudgetsPolicy => {
+            Self::BudgetsPolicy { of_one } => {
                 let fit = dialect.question(Question::Fit);
                 format!(
-                    "these are windows of the policy single, which fills each budget; {fit} has the policy agent"
+                    "these are windows of the policy single, which fills each budget; {fit} has the policy {of_one}"
                 )
             }
             Self::UnusedKind {

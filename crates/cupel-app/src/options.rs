@@ -1,14 +1,19 @@
 //! [`Options`]: everything that a caller can set about a question, each stated once.
 
+use std::sync::Arc;
+
 use cupel::config::{CHAT_SETTINGS, ChatSetting, ChatValue};
 use cupel::{ChatSettings, Policy, Shorten};
-use cupel_chat::Shape;
+use cupel_chat::{Shape, TokenCounter};
 
 use crate::argument::Argument;
 use crate::budget::BudgetOptions;
-use crate::counter::CounterOptions;
+use crate::config::Config;
+use crate::counter::{CounterOptions, Counters};
 use crate::error::{Error, Fault};
 use crate::policy::NamedPolicy;
+use crate::precedence::{Stated, UsedConfig};
+use crate::prepared::Scope;
 
 /// How an input is read, counted and run. The default of every field is to follow the input: its format, its
 /// model, its policy.
@@ -31,6 +36,8 @@ pub struct Options {
     /// Summaries take the place of markers, and have at most this many tokens. Defaults to none. The caller makes them:
     /// [`PreparedSession::fit_summarized`](crate::PreparedSession::fit_summarized).
     pub summary_tokens: Option<i64>,
+    /// What applies where neither these options nor the input state something. Defaults to none.
+    pub config: Option<Arc<Config>>,
 }
 
 impl Options {
@@ -41,9 +48,47 @@ impl Options {
     ///
     /// [`Fault::Amount`], [`Fault::Percent`], [`Fault::NeedsLadder`], and those of summaries.
     pub fn check(&self) -> Result<(), Error> {
-        self.budget.check()?;
-        let policy = self.chat_policy(NamedPolicy::for_chats)?;
-        self.check_summaries(&policy)
+        let resolved = self.resolved(&Stated::by_chat(None, Scope::OneBudget));
+        let check = |options: &Self| {
+            options.budget.check()?;
+            let policy = options.chat_policy(NamedPolicy::for_chats)?;
+            options.check_summaries(&policy)
+        };
+        check(&resolved.options).map_err(|error| resolved.blame(error))
+    }
+
+    /// Returns the counter of items that do not state their tokens.
+    pub(crate) fn counter_of_items(&self) -> Result<Arc<dyn TokenCounter>, Error> {
+        let stated = Stated {
+            is_chat: Some(false),
+            ..Stated::default()
+        };
+        let resolved = self.resolved(&stated);
+        let model = resolved.options.budget.model.as_deref();
+        resolved.options.counter.counter(model, None)
+    }
+
+    /// Returns the counters that [`count`](crate::count) shows: the one of these options, otherwise those that it
+    /// compares; and what of the configuration they follow from.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::Factor`].
+    pub fn counters(&self) -> Result<(Counters, Option<UsedConfig>), Error> {
+        let resolved = self.resolved(&Stated::default());
+        let used = resolved.used_config().map(|mut used| {
+            let is_counter = |it: &Argument| matches!(it, Argument::Encoding | Argument::Factor);
+            used.arguments.retain(is_counter);
+            used
+        });
+        Ok((resolved.options.counter.compared()?, used))
+    }
+
+    /// Returns the name of the policy of a chat with one budget.
+    pub(crate) fn policy_of_one_budget(&self) -> String {
+        let resolved = self.resolved(&Stated::by_chat(None, Scope::OneBudget));
+        let policy = resolved.options.policy.clone();
+        policy.unwrap_or_else(NamedPolicy::for_chats).name
     }
 
     /// Returns the policy of a chat, or the default for the question, with the [`ChatOptions`].
@@ -132,7 +177,7 @@ impl ChatOptions {
 }
 
 /// Returns whether a value turns its setting off. A policy without a ladder does nothing with it either.
-fn is_off(value: &ChatValue<'_>) -> bool {
+pub(crate) fn is_off(value: &ChatValue<'_>) -> bool {
     match value {
         ChatValue::Switch(value) => !**value,
         ChatValue::Text(value) => value.as_ref().is_none_or(String::is_empty),

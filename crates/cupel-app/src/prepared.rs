@@ -18,8 +18,9 @@ use crate::hints::hints_out_of_range;
 use crate::input::{Classified, Evidence, Form, Input, raw_items};
 use crate::kinds::unused_kinds;
 use crate::notice::Notice;
-use crate::options::{ChatOptions, Options};
+use crate::options::Options;
 use crate::policy::{NamedPolicy, unread_query};
+use crate::precedence::{Resolved, Stated, UsedConfig};
 use crate::run::Run;
 use crate::source::Source;
 use crate::summary::SUMMARY_TOKENS;
@@ -60,6 +61,8 @@ pub struct Setting {
     pub estimated: Option<Estimated>,
     /// Settings without effect.
     pub notices: Vec<Notice>,
+    /// What of a configuration applies, if there is one.
+    pub config: Option<UsedConfig>,
     pub(crate) source: Source,
 }
 
@@ -162,8 +165,8 @@ pub struct Prepared {
     query: Option<String>,
     /// Whether the policy is the request's own.
     has_own_policy: bool,
-    /// How other policies trim the chat.
-    trimming: ChatOptions,
+    /// The options of the caller. How other policies trim the chat follows from them.
+    options: Options,
     /// Whether the caller gave the query.
     has_given_query: bool,
     evidence: Evidence,
@@ -229,10 +232,18 @@ impl PreparedSession {
                 return Err(Error::new(Fault::NeedsChat { what, got }).at(source.whole()));
             }
         };
+        let stated = Stated::by_chat(chat.model(), Scope::OneBudget);
+        let resolved = options.resolved(&stated);
+        let session = Self::of_chat(source, chat, &resolved);
+        session.map_err(|error| resolved.blame(error))
+    }
+
+    fn of_chat(source: Source, chat: Box<Chat>, resolved: &Resolved<'_>) -> Result<Self, Error> {
+        let options = &*resolved.options;
         let model = options.budget.model.as_deref().or(chat.model());
-        let budget = options
-            .budget
-            .over(None, DefaultBudget::OfChat(&chat), model);
+        let default = DefaultBudget::OfChat(&chat);
+        let reserve_of = resolved.origin(Argument::Reserve);
+        let budget = options.budget.over(None, default, model, reserve_of);
         let budget = budget.map_err(|error| at_cause(error, &source))?;
         let counter = options.counter.counter(model, Some(chat.shape()))?;
         let policy = options.chat_policy(NamedPolicy::for_chats)?;
@@ -241,6 +252,7 @@ impl PreparedSession {
         let mut notices: Vec<Notice> = unread_query(query, [&policy]).into_iter().collect();
         let policy = policy.with_query(query, true)?;
         notices.extend(policy.unsuited_to(&chat));
+        notices.retain(|notice| resolved.is_relevant(notice));
         let setting = Setting {
             budget: budget.budget,
             origin: budget.origin,
@@ -249,6 +261,7 @@ impl PreparedSession {
             model: model.map(str::to_owned),
             estimated: options.counter.estimated(model),
             notices,
+            config: resolved.used_config(),
             source,
         };
         Ok(Self {
@@ -273,9 +286,8 @@ impl Prepared {
     /// What is wrong with the input or the options.
     pub fn new(source: Source, options: &Options, scope: Scope) -> Result<Self, Error> {
         let classified = Classified::of(&source, &options.read);
-        let model = options.budget.model.as_deref();
         // For items without tokens. A chat has a counter of its own, chosen by its model and its format.
-        let counter = options.counter.counter(model, None)?;
+        let counter = options.counter_of_items()?;
         let count = |text: &str| counter.count(text);
         let input = Input::read(&source, &classified, &options.read, &count)?;
         let evidence = classified.evidence;
@@ -360,6 +372,21 @@ impl Prepared {
         options: &Options,
         scope: Scope,
     ) -> Result<Self, Error> {
+        let stated = Stated::by_chat(chat.model(), scope);
+        let resolved = options.resolved(&stated);
+        let prepared = Self::of_resolved_chat(source, evidence, chat, options, &resolved, scope);
+        prepared.map_err(|error| resolved.blame(error))
+    }
+
+    fn of_resolved_chat(
+        source: Source,
+        evidence: Evidence,
+        chat: Box<Chat>,
+        caller: &Options,
+        resolved: &Resolved<'_>,
+        scope: Scope,
+    ) -> Result<Self, Error> {
+        let options = &*resolved.options;
         let model = options.budget.model.as_deref().or(chat.model());
         let counter = options.counter.counter(model, Some(chat.shape()))?;
         let policy = options.chat_policy(match scope {
@@ -375,7 +402,8 @@ impl Prepared {
             candidates.map_err(|error| at_input(error.into()))
         };
         let over = |default| {
-            let budget = options.budget.over(None, default, model);
+            let reserve_of = resolved.origin(Argument::Reserve);
+            let budget = options.budget.over(None, default, model, reserve_of);
             budget.map_err(|error| at_cause(error, &source))
         };
         // With one budget, candidates have only the views that it needs. For a range, the budget follows from the
@@ -404,8 +432,11 @@ impl Prepared {
         let mut notices = unused_kinds(&candidates, &budget, &policy.policy, "message");
         notices.extend(policy.unsuited_to(&chat));
         notices.extend(unread);
+        notices.retain(|notice| resolved.is_relevant(notice));
         if scope == Scope::AnyBudget && options.policy.is_none() {
-            notices.push(Notice::BudgetsPolicy);
+            notices.push(Notice::BudgetsPolicy {
+                of_one: caller.policy_of_one_budget(),
+            });
         }
         // A list of items under the key of a list of messages.
         if chat.shape() == Shape::Items && options.read.shape.is_none() {
@@ -414,8 +445,8 @@ impl Prepared {
         Ok(Self {
             query: options.query.clone(),
             // A chat states no policy.
-            has_own_policy: false,
-            trimming: options.chat.clone(),
+            has_own_policy: resolved.is_configured(Argument::Policy),
+            options: caller.clone(),
             has_given_query: options.query.is_some(),
             evidence,
             setting: Setting {
@@ -426,6 +457,7 @@ impl Prepared {
                 estimated: options.counter.estimated(model),
                 counter: Some(counter),
                 notices,
+                config: resolved.used_config(),
                 source,
             },
             content: Content::Chat {
@@ -444,15 +476,36 @@ impl Prepared {
         options: &Options,
         scope: Scope,
     ) -> Result<Self, Error> {
+        let stated = Stated {
+            is_chat: Some(false),
+            model: None,
+            has_budget: request.budget.is_some(),
+            has_policy: request.policy.is_some(),
+            is_over_budgets: scope == Scope::AnyBudget,
+        };
+        let resolved = options.resolved(&stated);
+        let read = (form, request, counter);
+        let prepared = Self::of_resolved_items(source, evidence, read, options, &resolved, scope);
+        prepared.map_err(|error| resolved.blame(error))
+    }
+
+    fn of_resolved_items(
+        source: Source,
+        evidence: Evidence,
+        (form, request, counter): (Form, RequestConfig, Option<Arc<dyn TokenCounter>>),
+        caller: &Options,
+        resolved: &Resolved<'_>,
+        scope: Scope,
+    ) -> Result<Self, Error> {
+        let options = &*resolved.options;
         let default = match scope {
             Scope::AnyBudget => all_tokens(&request.items),
             _ => DefaultBudget::Missing,
         };
         let model = options.budget.model.as_deref();
         let estimated = options.counter.estimated(model);
-        let run_budget = options
-            .budget
-            .over(request.budget.as_ref(), default, None)?;
+        let budget = request.budget.as_ref();
+        let run_budget = options.budget.over(budget, default, None, None)?;
         let RunBudget { budget, origin } = run_budget;
         let policy = match (&options.policy, &request.policy) {
             (Some(policy), _) => policy.clone(),
@@ -476,8 +529,11 @@ impl Prepared {
         notices.extend(unread);
         Ok(Self {
             query,
-            has_own_policy: options.policy.is_none() && request.policy.is_some(),
-            trimming: ChatOptions::default(),
+            has_own_policy: match &options.policy {
+                None => request.policy.is_some(),
+                Some(_) => resolved.is_configured(Argument::Policy),
+            },
+            options: caller.clone(),
             has_given_query: options.query.is_some(),
             evidence,
             setting: Setting {
@@ -488,6 +544,7 @@ impl Prepared {
                 estimated: estimated.filter(|_| counter.is_some()),
                 counter,
                 notices,
+                config: resolved.used_config(),
                 source,
             },
             content: Content::Items {
@@ -654,7 +711,7 @@ impl Prepared {
         self.run_over(policy, self.candidates(), budget, Run::of)
     }
 
-    /// Returns another policy with its candidates. [`ChatOptions`] and the query apply to it too.
+    /// Returns another policy with its candidates. [`ChatOptions`](crate::ChatOptions) and the query apply to it too.
     ///
     /// # Errors
     ///
@@ -997,19 +1054,23 @@ impl Prepared {
         }
     }
 
-    /// Returns the policies to compare: those that are given, with the [`ChatOptions`], and the request's own
-    /// beside a single one.
+    /// Returns the policies to compare: those that are given, with the [`ChatOptions`](crate::ChatOptions), and that of the request or the
+    /// configuration beside a single one.
     pub(crate) fn compared(&self, policies: Vec<NamedPolicy>) -> Result<Vec<Variant>, Error> {
-        let policies = policies
-            .into_iter()
-            .map(|policy| self.trimming.apply(policy));
+        let is_chat = matches!(self.content, Content::Chat { .. });
+        let policies = policies.into_iter().map(|policy| {
+            if is_chat {
+                self.options.chat_for(&policy.policy).apply(policy)
+            } else {
+                Ok(policy)
+            }
+        });
         let mut policies = policies.collect::<Result<Vec<_>, _>>()?;
-        // A request with a policy and one argument: the argument is compared with the request's own policy.
+        // One argument is compared with the policy of the request or of the configuration.
         if policies.len() == 1 && self.has_own_policy {
             policies.insert(0, self.setting.policy.clone());
         }
         if policies.len() < 2 {
-            let is_chat = matches!(self.content, Content::Chat { .. });
             return Err(Fault::OnePolicy { is_chat }.into());
         }
         policies.into_iter().map(|it| self.variant(it)).collect()

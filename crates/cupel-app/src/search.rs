@@ -13,6 +13,8 @@ use crate::input::{Classified, Input};
 use crate::notice::Notice;
 use crate::options::Options;
 use crate::policy::NamedPolicy;
+use crate::precedence::Stated;
+use crate::prepared::Scope;
 use crate::run::write_score;
 use crate::source::Source;
 
@@ -155,13 +157,14 @@ struct Passages {
 impl Passages {
     fn read(source: &Source, options: &Options) -> Result<Self, Error> {
         let classified = Classified::of(source, &options.read);
-        let model = options.budget.model.as_deref();
-        let counter = options.counter.counter(model, None)?;
+        let counter = options.counter_of_items()?;
         let count = |text: &str| counter.count(text);
         Ok(
             match Input::read(source, &classified, &options.read, &count)? {
                 Input::Chat(chat) => {
-                    let model = model.or(chat.model());
+                    let stated = Stated::by_chat(chat.model(), Scope::OneBudget);
+                    let options = options.resolved(&stated).options;
+                    let model = options.budget.model.as_deref().or(chat.model());
                     let counter = options.counter.counter(model, Some(chat.shape()))?;
                     Self {
                         shape: chat.shape(),

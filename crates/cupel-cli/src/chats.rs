@@ -111,6 +111,14 @@ pub(crate) fn find<'s>(source: &'s Source, args: &ReadArgs) -> Option<Chats<'s>>
     Chats::find(&source.text, args.at.as_deref().unwrap_or_default())
 }
 
+/// Writes which configuration was used. What of it applies differs from chat to chat.
+pub(crate) fn note_config(options: &Options, output: &mut Output) {
+    let config = options.config.as_ref().filter(|config| !config.is_empty());
+    if let Some(config) = config.filter(|_| !output.is_json()) {
+        output.note(format_args!("config: {}", config.name()));
+    }
+}
+
 /// Fits one chat. `answer` turns it into what is written.
 fn fit<T>(
     options: &Options,
@@ -194,5 +202,6 @@ pub(crate) fn fit_all<T: Send>(
         let (fitted, failed) = (counted(fitted, "chat"), grouped_count(failed));
         output.note(format_args!("{fitted} fitted, {failed} failed{sizes}"));
     }
+    note_config(options, output);
     Ok((answers, exit))
 }

@@ -40,6 +40,8 @@ pub(crate) enum Failure {
 pub(crate) struct Problem {
     pub(crate) exit: Exit,
     pub(crate) message: String,
+    /// What it is, for programs.
+    pub(crate) code: Option<&'static str>,
     pub(crate) place: Option<Place>,
     /// What the message sums up, one line each.
     pub(crate) details: Vec<Detail>,
@@ -51,6 +53,7 @@ impl Failure {
         Self::Problem(Box::new(Problem {
             exit,
             message: message.into(),
+            code: None,
             place: None,
             details: Vec::new(),
             help: None,
@@ -146,6 +149,7 @@ impl From<Error> for Failure {
         Self::Problem(Box::new(Problem {
             exit,
             message: error.message(&CommandLine),
+            code: error.code(),
             help: error.help(&CommandLine),
             details: error.details(),
             place: error.place,
@@ -160,7 +164,7 @@ impl From<CupelError> for Failure {
 }
 
 /// Returns the text of a system error without its number.
-fn plain(error: &std::io::Error) -> String {
+pub(crate) fn plain(error: &std::io::Error) -> String {
     let text = error.to_string();
     match text.find(" (os error") {
         Some(end) => text[..end].to_lowercase(),
@@ -185,6 +189,7 @@ impl Problem {
         Self {
             exit: Exit::Input,
             message: one_line(message.trim_start_matches("error: ")),
+            code: None,
             place: None,
             details: Vec::new(),
             help: (!help.is_empty()).then(|| one_line(help)),
@@ -207,6 +212,7 @@ impl Problem {
         ErrorAnswer {
             error: ErrorObject {
                 help: self.help.clone(),
+                code: self.code,
                 ..object
             },
             custom_id: None,
@@ -320,6 +326,7 @@ mod tests {
         let problem = Problem {
             exit: Exit::Input,
             message: "unknown key `buget`".into(),
+            code: None,
             place: Some(Place {
                 file: "request.json".into(),
                 line: 12,
@@ -353,6 +360,7 @@ mod tests {
         let problem = Problem {
             exit: Exit::Input,
             message: "one two three four five six seven eight nine ten eleven".into(),
+            code: None,
             place: Some(Place {
                 file: "request.json".into(),
                 line: 12,

@@ -4,6 +4,7 @@ mod args;
 mod budget;
 mod chats;
 mod commands;
+mod config;
 mod conformance;
 mod counting;
 mod dialect;

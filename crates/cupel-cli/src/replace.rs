@@ -28,6 +28,29 @@ pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
     }
 }
 
+/// Writes a whole new file. Returns whether it did: a file, a link or a directory of that name stays.
+pub(crate) fn write_new_file(path: &Path, text: &str) -> Result<bool, Failure> {
+    let fail = |error: &io::Error| Failure::io("write", path, error);
+    let (temporary, mut file) = Temporary::create(path, None).map_err(|error| fail(&error))?;
+    file.write_all(text.as_bytes())
+        .and_then(|()| file.sync_all())
+        .map_err(|error| fail(&error))?;
+    // A hard link fails if the name is taken, where a rename would replace what has it.
+    match fs::hard_link(&temporary.path, path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+        // File systems without hard links.
+        Err(_) => match OpenOptions::new().write(true).create_new(true).open(path) {
+            Ok(mut file) => file
+                .write_all(text.as_bytes())
+                .map(|()| true)
+                .map_err(|error| fail(&error)),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(fail(&error)),
+        },
+    }
+}
+
 /// New content for a file, which keeps the old content until [`NewFile::commit`]. Dropped before, it changes nothing,
 /// unless the file has to be written in place.
 pub(crate) struct NewFile {

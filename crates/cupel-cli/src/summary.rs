@@ -9,6 +9,7 @@ use cupel_chat::{Fitted, SessionWindow, Shape};
 use crate::budget::limits;
 use crate::dialect::CommandLine;
 use crate::output::{Output, style};
+use crate::task::config_line;
 use crate::text::{counted, escaped, excerpt, grouped, grouped_count};
 
 /// The summary of one run.
@@ -126,6 +127,11 @@ impl<'r> Summary<'r> {
         format!("{}, {counted_by}, policy {policy}", self.shape)
     }
 
+    /// Returns which configuration was used, and what of it.
+    pub(crate) fn config(&self) -> Option<String> {
+        self.setting.config.as_ref().map(config_line)
+    }
+
     /// Returns how a budget that is stated nowhere was chosen.
     pub(crate) fn origin(&self) -> Option<String> {
         let origin = self.setting.origin.as_ref()?;
@@ -161,6 +167,7 @@ impl<'r> Summary<'r> {
             )
         }));
         lines.push(self.settings());
+        lines.extend(self.config());
         for line in lines {
             let line = escaped(&line);
             output.note(format_args!("{quiet}  {line}{quiet:#}"));

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use cupel::SelectionReport;
 use cupel::config::{PolicyConfig, Preset, preset};
-use cupel_app::{Content, Error, Fault, NamedPolicy, Options, Prepared, Scope, Source};
+use cupel_app::{Content, Error, Fault, NamedPolicy, Options, Prepared, Scope, Source, UsedConfig};
 
 use crate::budget::BudgetArgs;
+use crate::config::ConfigArgs;
 use crate::counting::ChatArgs;
 use crate::dialect::CommandLine;
 use crate::failure::Failure;
@@ -65,6 +66,9 @@ pub(crate) struct SettingsArgs {
 
     #[command(flatten)]
     chat: ChatArgs,
+
+    #[command(flatten)]
+    config: ConfigArgs,
 }
 
 /// The policy of a run.
@@ -72,7 +76,8 @@ pub(crate) struct SettingsArgs {
 pub(crate) struct PolicyArg {
     /// Policy: a preset or a file (see `cupel policy list`)
     ///
-    /// Default: the request's policy, otherwise the preset `agent` for a chat and `chat` for items.
+    /// Default: the request's policy, otherwise that of cupel.toml, otherwise the preset `agent` for a chat and `chat`
+    /// for items.
     #[arg(long, value_name = "NAME|FILE")]
     policy: Option<String>,
 }
@@ -174,6 +179,7 @@ impl SettingsArgs {
             counter: self.chat.counter(),
             chat: trimming.options.clone(),
             summary_tokens: None,
+            config: self.config.load()?,
         })
     }
 }
@@ -233,7 +239,15 @@ pub(crate) fn warn(prepared: &Prepared, output: &mut Output) {
         for notice in &prepared.setting.notices {
             output.warn(notice.message(&CommandLine));
         }
+        if let Some(config) = &prepared.setting.config {
+            output.note(config_line(config));
+        }
     }
+}
+
+/// Returns which configuration was used, and what of it.
+pub(crate) fn config_line(config: &UsedConfig) -> String {
+    format!("config: {}", config.describe())
 }
 
 /// Returns the heading of a table column of labels.

@@ -69,6 +69,7 @@ fn every_example_of_the_guide_prints_what_it_shows() {
                 assert_cmd::Command::cargo_bin("cupel")
                     .expect("the command is built")
                     .current_dir(root)
+                    .env("CUPEL_CONFIG", "")
                     .args(command.split(' '))
                     .output()
                     .expect("the command runs"),

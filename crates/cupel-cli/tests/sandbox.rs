@@ -52,9 +52,19 @@ impl Sandbox {
         Ran::from(output.expect("the command runs"))
     }
 
+    /// Runs the command in a directory below this one, with these variables and no others. It searches a configuration.
+    pub(crate) fn run_in(&self, directory: &str, variables: &[(&str, &str)], args: &[&str]) -> Ran {
+        let mut command = self.command(args);
+        let command = command.env_clear().envs(variables.iter().copied());
+        let output = command.current_dir(self.path(directory)).output();
+        Ran::from(output.expect("the command runs"))
+    }
+
+    /// Does not search a configuration: one above the directory of a test is not its own.
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::cargo_bin("cupel").expect("the command is built");
         command.current_dir(self.0.path()).env_clear().args(args);
+        command.env("CUPEL_CONFIG", "");
         command
     }
 }

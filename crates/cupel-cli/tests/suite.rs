@@ -6,6 +6,7 @@ mod batch;
 mod chats;
 mod commands;
 mod completions;
+mod config;
 mod conform;
 mod docs;
 mod eval;

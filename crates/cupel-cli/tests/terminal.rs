@@ -63,6 +63,19 @@ fn wide_items() -> String {
     .to_string()
 }
 
+/// A configuration with long names and values.
+const CONFIG: &[u8] = br#"budget = "2k"
+policy = "single"
+model = "a-model-with-a-name-that-is-much-longer-than-the-names-of-models-are"
+encoding = "o200k"
+factor = 1.0
+margin = 0
+
+[chat]
+marker = "{n} messages of the conversation so far were left out here, because they are too old"
+pin = ["role:system", "0", "1"]
+"#;
+
 fn sandbox() -> Sandbox {
     let chat = wide_chat();
     let chats = format!("{chat}\n{chat}\n");
@@ -85,6 +98,7 @@ fn sandbox() -> Sandbox {
             crate::eval::conversations().as_bytes(),
         ),
         ("policy.toml", &policy),
+        ("settings.toml", CONFIG),
     ])
 }
 
@@ -157,6 +171,19 @@ const HUMAN: &[&[&str]] = &[
     &["models"],
     &["policy", "list"],
     &["policy", "check", "policy.toml"],
+    &["config", "show"],
+    &[
+        "config",
+        "show",
+        "--config",
+        "settings.toml",
+        "--budget",
+        "2k",
+    ],
+    &["config", "check", "settings.toml"],
+    &["fit", "chat.json", "--config", "settings.toml", "--diff"],
+    &["explain", "chat.json", "--config", "settings.toml"],
+    &["init", "-o", "new.toml", "--force"],
     &["eval", "agent", "runs.jsonl", "--budget", "60,120"],
     &["eval", "criteria", "conversations.jsonl"],
     &[
@@ -281,6 +308,9 @@ fn subcommands() -> Vec<Vec<String>> {
         ["policy", "show"],
         ["policy", "check"],
         ["policy", "schema"],
+        ["config", "show"],
+        ["config", "check"],
+        ["config", "schema"],
         ["eval", "agent"],
         ["eval", "criteria"],
         ["eval", "tune"],

@@ -12,7 +12,7 @@ use serde::de::IgnoredAny;
 use serde_json::json;
 
 use super::fit::json_line;
-use crate::chats::Errors;
+use crate::chats::{Errors, note_config};
 use crate::failure::{Exit, Failure, Problem};
 use crate::output::{Output, style};
 use crate::progress::{Meter, now};
@@ -114,6 +114,7 @@ impl Batch {
         sink.finish()?;
         meter.clear(output);
         tally.finish(output);
+        note_config(&options, output);
         Ok(tally.exit)
     }
 }

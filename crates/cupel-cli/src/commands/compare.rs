@@ -14,7 +14,8 @@ use crate::trimming::TrimmingArgs;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Compare {
-    /// Preset or policy file; two or more, or one to compare with the request's
+    /// Preset or policy file; two or more, or one to compare with that of the
+    /// request or of cupel.toml
     #[arg(long, value_name = "NAME|FILE", required = true)]
     policy: Vec<String>,
 

@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use cupel_app::{CountAnswer, CounterName, count, count_text, counter_of_model};
+use cupel_app::{CountAnswer, CounterName, Options, count, count_text, counter_of_model};
 
+use crate::config::ConfigArgs;
 use crate::failure::{Exit, Failure};
 use crate::input::{self, ReadArgs};
 use crate::output::{Output, columns, style};
+use crate::task::config_line;
 use crate::text::{Give, Table, excerpt, grouped, left, right};
 
 /// Count tokens per message, per role and in total
@@ -21,7 +23,8 @@ pub(crate) struct Count {
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    /// Encoding, such as o200k, or heuristic; repeatable. Default: o200k, cl100k and heuristic
+    /// Encoding, such as o200k, or heuristic; repeatable. Default: that of cupel.toml, otherwise o200k, cl100k and
+    /// heuristic
     #[arg(long, value_name = "NAME", conflicts_with = "model")]
     encoding: Vec<CounterName>,
 
@@ -31,6 +34,9 @@ pub(crate) struct Count {
 
     #[command(flatten)]
     read: ReadArgs,
+
+    #[command(flatten)]
+    config: ConfigArgs,
 
     /// Count the whole file as one text
     #[arg(long, conflicts_with_all = ["shape", "at"])]
@@ -46,10 +52,18 @@ Examples:
 impl Count {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
         let source = input::read(&self.file)?;
+        let mut config_used = None;
         let counters = match &self.model {
             Some(model) => vec![counter_of_model(model)?],
             None if self.encoding.is_empty() => {
-                CounterName::COMPARED.map(CounterName::counter).to_vec()
+                let config = self.config.load()?;
+                let options = Options {
+                    config,
+                    ..Options::default()
+                };
+                let (counters, used) = options.counters()?;
+                config_used = used;
+                counters
             }
             None => self.encoding.iter().map(|name| name.counter()).collect(),
         };
@@ -66,6 +80,10 @@ impl Count {
             output.json(&answer)?;
         } else {
             write(&answer, output)?;
+            output.finish()?;
+            if let Some(config) = config_used {
+                output.note(config_line(&config));
+            }
         }
         Ok(Exit::Success)
     }

@@ -261,7 +261,7 @@ fn table(task: &Prepared, output: &mut Output) -> Result<(), Failure> {
     let share = bar(used, limit, columns().min(60) - 2);
     output.line(format_args!("  {share}"))?;
     let settings = summary.origin().into_iter().chain([summary.settings()]);
-    for line in settings {
+    for line in settings.chain(summary.config()) {
         let line = escaped(&line);
         output.wrapped(format_args!("{quiet}  {line}{quiet:#}"))?;
     }

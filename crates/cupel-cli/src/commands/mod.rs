@@ -4,11 +4,13 @@
 mod batch;
 mod compare;
 mod completions;
+mod config;
 mod conform;
 mod count;
 mod eval;
 mod explain;
 mod fit;
+mod init;
 mod licenses;
 mod man;
 mod marginal;
@@ -28,9 +30,10 @@ use crate::output::Output;
 pub(crate) const GROUPS: &[(&str, &[&str])] = &[
     (
         "Everyday",
-        &["fit", "explain", "search", "count", "compare"],
+        &[
+            "fit", "explain", "search", "count", "compare", "select", "batch",
+        ],
     ),
-    ("Items and many requests", &["select", "batch"]),
     (
         "Budgets and policies",
         &[
@@ -42,7 +45,17 @@ pub(crate) const GROUPS: &[(&str, &[&str])] = &[
             "eval",
         ],
     ),
-    ("Conformance and setup", &["conform", "completions", "man", "licenses"]),
+    (
+        "Conformance and setup",
+        &[
+            "init",
+            "config",
+            "conform",
+            "completions",
+            "man",
+            "licenses",
+        ],
+    ),
 ];
 
 /// The subcommands.
@@ -60,6 +73,8 @@ pub(crate) enum Command {
     Policy(policy::Policy),
     Models(models::Models),
     Batch(batch::Batch),
+    Init(init::Init),
+    Config(config::Config),
     Eval(eval::Eval),
     Conform(conform::Conform),
     Completions(completions::Completions),
@@ -82,6 +97,8 @@ impl Command {
             Self::Policy(command) => command.run(output),
             Self::Models(command) => command.run(output),
             Self::Batch(command) => command.run(output),
+            Self::Init(command) => command.run(output),
+            Self::Config(command) => command.run(output),
             Self::Eval(command) => command.run(output),
             Self::Conform(command) => command.run(output),
             Self::Completions(command) => command.run(output),

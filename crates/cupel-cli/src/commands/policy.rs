@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum};
 use cupel::config::{Format, Preset, policy_schema, presets, request_schema};
 use cupel_app::answers_schema;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::failure::{Exit, Failure};
 use crate::input;
@@ -186,32 +186,40 @@ impl Check {
                     .collect(),
                 Err(failure) => vec![failure],
             };
-            let problems = faults.into_iter().map(Failure::into_problem);
-            let problems = problems.collect::<Result<Vec<_>, _>>()?;
-            exit = problems
-                .iter()
-                .map(|problem| problem.exit)
-                .fold(exit, Exit::max);
-            let mut entry = json!({ "file": name, "ok": problems.is_empty() });
-            match &problems[..] {
-                [] if output.is_json() => {}
-                [] => {
-                    let style = style::IN;
-                    output.line(format_args!("{name}: {style}ok{style:#}"))?;
-                }
-                _ if output.is_json() => {
-                    let errors = problems
-                        .iter()
-                        .map(|problem| problem.json()["error"].take());
-                    entry["errors"] = errors.collect();
-                }
-                _ => problems.iter().for_each(|problem| output.problem(problem)),
-            }
-            checked.push(entry);
+            checked.push(report(name, faults, &mut exit, output)?);
         }
         if output.is_json() {
             output.json(&checked)?;
         }
         Ok(exit)
     }
+}
+
+/// Reports what is wrong with a document, or that it is valid. Returns its entry of the answer.
+pub(super) fn report(
+    name: &str,
+    faults: Vec<Failure>,
+    exit: &mut Exit,
+    output: &mut Output,
+) -> Result<Value, Failure> {
+    let problems = faults.into_iter().map(Failure::into_problem);
+    let problems = problems.collect::<Result<Vec<_>, _>>()?;
+    let worst = problems.iter().map(|problem| problem.exit);
+    *exit = worst.fold(*exit, Exit::max);
+    let mut entry = json!({ "file": name, "ok": problems.is_empty() });
+    match &problems[..] {
+        [] if output.is_json() => {}
+        [] => {
+            let style = style::IN;
+            output.line(format_args!("{name}: {style}ok{style:#}"))?;
+        }
+        _ if output.is_json() => {
+            let errors = problems
+                .iter()
+                .map(|problem| problem.json()["error"].take());
+            entry["errors"] = errors.collect();
+        }
+        _ => problems.iter().for_each(|problem| output.problem(problem)),
+    }
+    Ok(entry)
 }

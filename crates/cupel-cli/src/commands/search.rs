@@ -9,6 +9,7 @@ use clap::builder::NonEmptyStringValueParser;
 use cupel::ScorePart;
 use cupel_app::{Options, Passage, SearchAnswer, scorer_named, search, term, words};
 
+use crate::config::ConfigArgs;
 use crate::counting::ChatArgs;
 use crate::dialect::CommandLine;
 use crate::failure::{Exit, Failure};
@@ -46,6 +47,9 @@ pub(crate) struct Search {
 
     #[command(flatten)]
     chat: ChatArgs,
+
+    #[command(flatten)]
+    config: ConfigArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -65,6 +69,7 @@ impl Search {
             policy,
             read: self.chat.read.options(),
             counter: self.chat.counter(),
+            config: self.config.load()?,
             ..Options::default()
         };
         let source = input::read(&self.file)?;
