@@ -12,6 +12,7 @@ use cupel::config::{nearest_name, removed};
 use crate::commands::{Command, GROUPS};
 use crate::output::{Color, OutputOptions, columns};
 use crate::text::wrap;
+use crate::version;
 
 /// Fits chats and items into a token budget, and explains why
 ///
@@ -21,6 +22,7 @@ use crate::text::wrap;
 #[command(
     name = "cupel",
     version,
+    long_version = version::long(),
     arg_required_else_help = true,
     after_help = EXAMPLES,
     after_long_help = MORE,

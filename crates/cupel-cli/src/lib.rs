@@ -20,6 +20,7 @@ mod summary;
 mod task;
 mod text;
 mod trimming;
+mod version;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};

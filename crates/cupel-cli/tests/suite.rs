@@ -20,3 +20,4 @@ mod search;
 mod streams;
 mod terminal;
 mod trimming;
+mod version;
