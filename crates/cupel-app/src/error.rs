@@ -528,6 +528,29 @@ impl Error {
         }
     }
 
+    /// Returns what is wrong with an option whose value alone, or together with another one, is not valid.
+    fn option_sentence(&self, dialect: &dyn Dialect) -> String {
+        match &*self.fault {
+            Fault::AboveBudget(argument, amount, budget) => {
+                let given = dialect.with_value(*argument, &grouped(*amount));
+                match argument {
+                    Argument::Slack => format!("{given} is greater than the budget"),
+                    _ => format!("{given} exceeds the budget of {}", grouped(*budget)),
+                }
+            }
+            Fault::Percent(_, percent) => {
+                format!("expected a percentage from 0 to 100, got {percent}")
+            }
+            Fault::Exclude(_, other) => {
+                format!("cannot be given with {}", dialect.argument(*other))
+            }
+            Fault::SummaryTokens(tokens, most) => {
+                format!("expected 1 to {} tokens, got {tokens}", grouped(*most))
+            }
+            _ => String::new(),
+        }
+    }
+
     /// Returns what is wrong without the name of the [`subject`](Self::subject).
     pub fn sentence(&self, dialect: &dyn Dialect) -> String {
         let dialect = &self.dialect(dialect);
@@ -588,22 +611,10 @@ impl Error {
                 "`{field}` of the request ({}) leaves nothing of the {window}",
                 grouped(*tokens)
             ),
-            Fault::AboveBudget(argument, amount, budget) => {
-                let given = dialect.with_value(*argument, &grouped(*amount));
-                match argument {
-                    Argument::Slack => format!("{given} is greater than the budget"),
-                    _ => format!("{given} exceeds the budget of {}", grouped(*budget)),
-                }
-            }
-            Fault::Percent(_, percent) => {
-                format!("expected a percentage from 0 to 100, got {percent}")
-            }
-            Fault::Exclude(_, other) => {
-                format!("cannot be given with {}", dialect.argument(*other))
-            }
-            Fault::SummaryTokens(tokens, most) => {
-                format!("expected 1 to {} tokens, got {tokens}", grouped(*most))
-            }
+            Fault::AboveBudget(..)
+            | Fault::Percent(..)
+            | Fault::Exclude(..)
+            | Fault::SummaryTokens(..) => self.option_sentence(dialect),
             Fault::EmptySummary => "the summary is empty".to_owned(),
             Fault::Policy(problem)
             | Fault::Factor(problem)

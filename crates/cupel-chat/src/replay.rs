@@ -268,9 +268,10 @@ impl<'c> Replay<'c> {
         let is_outside = |index| is_pinned(&index) || is_invalid[index];
         let is_outside: Vec<bool> = (0..chat.len()).map(is_outside).collect();
         let overhead = chat.len()..candidates.len();
-        let start = match chat.shape.starts_on_user() {
-            true => (0..chat.len()).find(|&index| chat.can_start(index)),
-            false => Some(0),
+        let start = if chat.shape.starts_on_user() {
+            (0..chat.len()).find(|&index| chat.can_start(index))
+        } else {
+            Some(0)
         };
         let start = start.unwrap_or(chat.len());
         let pinned = (0..chat.len()).filter(is_pinned).chain(overhead);
