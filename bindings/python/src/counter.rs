@@ -81,6 +81,17 @@ impl PyCounter {
         }))
     }
 
+    /// Returns the same counter for another call, which may run at the same time: what the function raises in one of them
+    /// does not end the other.
+    pub(crate) fn for_another_call(&self) -> Arc<Self> {
+        Arc::new(Self {
+            callable: Python::attach(|py| self.callable.clone_ref(py)),
+            name: self.name.clone(),
+            counts: Arc::clone(&self.counts),
+            raised: Mutex::default(),
+        })
+    }
+
     /// Returns what the function raised, or the error of what it returned, and forgets it.
     pub(crate) fn take_raised(&self) -> Option<PyErr> {
         self.raised().take()

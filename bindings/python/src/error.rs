@@ -56,6 +56,41 @@ impl Fault {
         self
     }
 
+    /// Names the row of a table as the place, and what is at fault in it.
+    pub(crate) fn in_row(mut self, row: u64) -> Self {
+        self.path = match self.place() {
+            Some(place) => format!("row {row}, {place}"),
+            None => format!("row {row}"),
+        };
+        self.context.file = None;
+        self
+    }
+
+    /// Returns the kind of fault, as the data of a table names it.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self.class {
+            ErrorClass::OverBudget => "over_budget",
+            ErrorClass::InvalidInput => "invalid_input",
+            ErrorClass::Internal => "internal",
+        }
+    }
+
+    /// Returns what is wrong.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Returns where it is: a path such as `messages[3].content`, the line and column of a text, or both.
+    pub(crate) fn place(&self) -> Option<String> {
+        let position = self.context.file.as_ref().filter(|(_, line, _)| *line > 0);
+        let position = position.map(|(_, line, column)| format!("line {line}, column {column}"));
+        match (self.path.is_empty(), position) {
+            (false, Some(position)) => Some(format!("{} ({position})", self.path)),
+            (false, None) => Some(self.path.clone()),
+            (true, position) => position,
+        }
+    }
+
     /// Returns the exception.
     fn exception(&self, py: Python<'_>) -> PyResult<PyErr> {
         let (name, exit_code) = match self.class {
@@ -169,7 +204,16 @@ pub(crate) fn config(error: ConfigError, argument: &str) -> PyErr {
 
 /// Warns of a setting without effect, or of a guess.
 pub(crate) fn warn(py: Python<'_>, notice: &Notice) -> PyResult<()> {
+    warn_text(py, &notice_text(notice))
+}
+
+/// Returns a notice as a warning has it.
+pub(crate) fn notice_text(notice: &Notice) -> String {
+    notice.message(&Dialect)
+}
+
+/// Warns with a text.
+pub(crate) fn warn_text(py: Python<'_>, text: &str) -> PyResult<()> {
     let errors = py.import("cupel._errors")?;
-    let message = notice.message(&Dialect);
-    errors.call_method1("warn", (message,)).map(drop)
+    errors.call_method1("warn", (text,)).map(drop)
 }

@@ -33,7 +33,7 @@ mod _cupel {
     #[pymodule_export]
     const __version__: &str = env!("CARGO_PKG_VERSION");
     #[pymodule_export]
-    use super::batches::{SelectedBatches, select_batches};
+    use super::batches::{FittedBatches, SelectedBatches, fit_batches, select_batches};
     #[cfg(feature = "bench")]
     #[pymodule_export]
     use super::bench::engine_nanoseconds;

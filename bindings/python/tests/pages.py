@@ -10,12 +10,16 @@ from command import ROOT
 PAGE = ROOT / "docs/replay.md"
 
 
-def run_page(section: str, names: dict[str, Any]) -> dict[str, Any]:
-    """Runs the blocks that come before the engines, and those of one engine's section."""
-    common, *sections = re.split(r"^(?=## )", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    before = [text for text in sections if "```python\n" in text]
-    [engine] = [text for text in sections if text.startswith(f"## {section}\n")]
-    for text in [common, *before, engine]:
-        for match in re.finditer(r"^```(?:python|py)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
-            exec(compile(match[1], str(PAGE), "exec"), names)
+def run_page(names: dict[str, Any], *sections: str) -> dict[str, Any]:
+    """Runs the blocks of some sections, in the order given."""
+    page = PAGE.read_text(encoding="utf-8")
+    parts = re.split(r"^## (.*)\n", page, flags=re.MULTILINE)
+    texts = dict(zip(parts[1::2], parts[2::2], strict=True))
+    for section in sections:
+        found = re.findall(
+            r"^```(?:python|py)\n(.*?)^```$", texts[section], re.MULTILINE | re.DOTALL
+        )
+        assert found, section
+        for block in found:
+            exec(compile(block, str(PAGE), "exec"), names)
     return names

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`Prepared::fit`] | [`Fit`], [`FitAnswer`]: the input with what fits the budget |
 //! | [`PreparedSession::fit`] | the same, turn by turn |
+//! | [`fit_request`], [`Conversations`] | the same for the requests of a log, and what each reuses of the one before |
 //! | [`Prepared::run`] | [`SelectAnswer`]: the selected items |
 //! | [`Prepared::explain`], [`Prepared::explain_item`] | [`ExplainAnswer`]: why each is in or out |
 //! | [`Prepared::sweep`], [`Prepared::min_budget`] | [`SweepAnswer`], [`MinBudgetAnswer`]: other budgets |
@@ -41,6 +42,7 @@
 //! ```
 
 mod argument;
+mod batch;
 mod budget;
 mod compare;
 mod config;
@@ -70,6 +72,7 @@ mod times;
 mod windows;
 
 pub use argument::{Argument, Dialect, Plain, Question};
+pub use batch::{Continued, Conversations, FittedRequest, fit_request};
 pub use budget::{Amount, BudgetOptions, BudgetOrigin, OriginReserve, budget_of};
 pub use compare::{CompareAnswer, ComparedPolicy, Difference, LostItem, MarginalAnswer};
 pub use config::{CONFIG, Config, EffectiveValue, LoadPolicy, ValueOrigin, config_schema};

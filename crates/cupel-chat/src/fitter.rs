@@ -307,8 +307,9 @@ impl Fitter {
             tokens: item.tokens(),
         });
         let messages: Vec<Remembered> = messages.collect();
-        let window = written(&fitted, &hashes, &messages);
-        let reuse = Reuse::between(&self.state.window, &window);
+        let window = written(&fitted, |it| hashes[it], |it| messages[it].tokens);
+        let previous = &self.state.window;
+        let reuse = (!previous.is_empty()).then(|| Reuse::between(previous, &window, (0, 0)));
         self.originals = candidates.originals;
         self.state = FitState {
             settings,
@@ -341,7 +342,11 @@ impl Fitter {
 
 /// Returns the messages of a window as written: position, hash and tokens. A marker has the position of
 /// the message after it.
-fn written(fitted: &Fitted<'_>, hashes: &[u64], messages: &[Remembered]) -> Vec<(usize, u64, i64)> {
+pub(crate) fn written(
+    fitted: &Fitted<'_>,
+    hash_of: impl Fn(usize) -> u64,
+    tokens_of: impl Fn(usize) -> i64,
+) -> Vec<(usize, u64, i64)> {
     let mut shortened = fitted.shortened.iter().peekable();
     let mut window = Vec::with_capacity(fitted.kept.len() + fitted.markers.len());
     for &index in &fitted.kept {
@@ -349,19 +354,25 @@ fn written(fitted: &Fitted<'_>, hashes: &[u64], messages: &[Remembered]) -> Vec<
             window.push((index, hash(0, marker.json.as_bytes()), marker.tokens));
         }
         let short = shortened.next_if(|short| short.index == index);
-        let tokens = short.map_or(messages[index].tokens, |short| short.tokens);
+        let tokens = short.map_or_else(|| tokens_of(index), |short| short.tokens);
         let marker = fitted.marker_in(index).map_or(0, |marker| marker.tokens);
         let texts = fitted.replaced(index);
-        let hash = texts
-            .iter()
-            .fold(hashes[index], |seed, (_, text)| hash(seed, text.as_bytes()));
+        let hash = texts.iter().fold(hash_of(index), |seed, (_, text)| {
+            hash(seed, text.as_bytes())
+        });
         window.push((index, hash, tokens + marker));
     }
     window
 }
 
 impl Reuse {
-    fn between(old: &[(usize, u64, i64)], new: &[(usize, u64, i64)]) -> Option<Self> {
+    /// Compares two windows by message: position, hash and tokens. `overhead` are tokens before them: how many are shared,
+    /// and how many the old window has.
+    pub(crate) fn between(
+        old: &[(usize, u64, i64)],
+        new: &[(usize, u64, i64)],
+        overhead: (i64, i64),
+    ) -> Self {
         let pairs = old.iter().zip(new);
         let shared = pairs
             .take_while(|((_, old, _), (_, new, _))| old == new)
@@ -370,8 +381,9 @@ impl Reuse {
             let tokens = window.iter().map(|(_, _, tokens)| *tokens);
             tokens.fold(0, i64::saturating_add)
         };
-        let (tokens, of) = (sum(&old[..shared]), sum(old));
-        (!old.is_empty()).then(|| Self {
+        let tokens = overhead.0.saturating_add(sum(&old[..shared]));
+        let of = overhead.1.saturating_add(sum(old));
+        Self {
             tokens,
             of,
             share: if of > 0 {
@@ -380,7 +392,7 @@ impl Reuse {
                 1.0
             },
             first_changed: old.get(shared).map(|(index, ..)| *index),
-        })
+        }
     }
 }
 
@@ -390,7 +402,7 @@ impl Reuse {
 /// The lanes are independent, so that their multiplications overlap in the processor. The length is
 /// hashed, too. Without it, the zeros that pad the last word would equal zeros of the text. It
 /// detects edits and damage; it does not resist an attacker.
-fn hash(seed: u64, bytes: &[u8]) -> u64 {
+pub(crate) fn hash(seed: u64, bytes: &[u8]) -> u64 {
     // 2^64 divided by the golden ratio, odd (Fibonacci hashing; Knuth, TAOCP volume 3, section
     // 6.4).
     const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;

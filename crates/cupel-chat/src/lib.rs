@@ -51,6 +51,7 @@ mod policies;
 mod replay;
 mod rules;
 mod scan;
+mod sent;
 mod shape;
 mod shorten;
 mod splice;
@@ -74,6 +75,7 @@ pub use message::Role;
 pub use models::{INPUT_LIMITS_SOURCE, MODELS, MODELS_AS_OF, Model, UnknownModel};
 pub use policies::{default_policy, newest_policy, single_policy};
 pub use replay::{Cut, Cuts};
+pub use sent::Sent;
 pub use shape::{Shape, UnknownShape, is_request_field};
 pub use tokens::{
     Calibration, Encoding, Heuristic, InvalidFactor, InvalidUsage, MissingVocabulary, Scaled,

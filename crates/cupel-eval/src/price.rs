@@ -56,7 +56,7 @@ impl Prices {
     pub const NAMED: [(&str, Self); 2] = [("anthropic", Self::ANTHROPIC), ("openai", Self::OPENAI)];
 
     /// Returns the price of a request of which `cached` tokens are in the cache.
-    pub(crate) fn price(self, tokens: i64, cached: i64) -> f64 {
+    pub fn price(self, tokens: i64, cached: i64) -> f64 {
         self.write * (tokens - cached) as f64 + self.read * cached as f64
     }
 }

@@ -7,6 +7,7 @@
 """
 
 from cupel import _commands
+from cupel._batches import FittedBatches, fit_batches
 from cupel._commands import *  # noqa: F403  # pyright: ignore[reportWildcardImportFromLibrary]
 from cupel._cupel import (
     Budget,
@@ -44,6 +45,7 @@ __all__ = [
     "CupelWarning",
     "FitOptions",
     "Fitted",
+    "FittedBatches",
     "Fitter",
     "InternalError",
     "InvalidInputError",
@@ -61,6 +63,7 @@ __all__ = [
     "__version__",
     "afit",
     "fit",
+    "fit_batches",
     "presets",
     "select",
     "select_batches",

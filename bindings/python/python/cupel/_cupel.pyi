@@ -12,6 +12,7 @@ from cupel._types import (
     BudgetLike,
     ExcludedEntry,
     FitReport,
+    FitSummary,
     IncludedEntry,
     PlacerLike,
     PolicyLike,
@@ -38,6 +39,7 @@ __all__ = [
     "__version__",
     "Budget",
     "Choice",
+    "FittedBatches",
     "Item",
     "Items",
     "Placer",
@@ -57,6 +59,7 @@ __all__ = [
     "count_texts",
     "evaluate",
     "fit",
+    "fit_batches",
     "hints_of_scores",
     "instead_of",
     "is_request_field",
@@ -667,6 +670,29 @@ def presets() -> list[PresetName]:
     """
 
 @final
+class FittedBatches:
+    """The figures of `fit_batches`: an Arrow stream, and an iterator of record batches.
+
+    It can be read once. An error raises its exception from the iterator. A consumer of the stream
+    raises its own, with the same text.
+
+    >>> import cupel, pyarrow as pa
+    >>> log = pa.table({"request": ['[{"role": "user", "content": "Hello!"}]']})
+    >>> [batch.num_rows for batch in cupel.fit_batches(log, 100)]
+    [1]
+    """
+    @property
+    def summary(self) -> FitSummary:
+        """The sums over the batches so far: `rows`, `failed`, `out_of_order` and `forgotten` (rows
+        whose reuse is unknown), `tokens_before`, `tokens_after`, `reused_tokens` and `cost`.
+        """
+    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+    def __iter__(self) -> Self: ...
+    # A pyarrow.RecordBatch; pyarrow has no types.
+    def __next__(self) -> Any: ...
+
+@final
 class SelectedBatches:
     """The decisions of `select_batches`: an Arrow stream, and an iterator of record batches.
 
@@ -733,6 +759,17 @@ def select_batches(
     ['included', 'excluded', 'included']
     """
 
+def fit_batches(
+    data: object,
+    parameters: Mapping[str, Any],
+    others: Mapping[str, Any],
+    columns: Sequence[tuple[str, str | None]] | None,
+    keep: Sequence[str] | None,
+    request: bool,
+    prices: str | tuple[float, float],
+    on_error: str,
+    threads: int | None,
+) -> FittedBatches: ...
 def main(arguments: Sequence[str]) -> int: ...
 
 @final

@@ -48,8 +48,9 @@ def warn(text: str) -> None:
         held.append(text)
         return
     _logger.warning("%s", text)
-    level, frame = 2, sys._getframe(1)
-    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == "cupel":
+    # A stream may be read by a thread that runs no Python code: it has no line.
+    level, frame = 2, sys._getframe().f_back
+    while frame and frame.f_globals.get("__name__", "").partition(".")[0] == "cupel":
         level, frame = level + 1, frame.f_back
     warnings.warn(text, CupelWarning, stacklevel=level)
 

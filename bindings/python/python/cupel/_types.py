@@ -140,3 +140,23 @@ class ExcludedEntry(TypedDict):
     index: int
     score: float
     reason: ExclusionReason
+
+
+class FitSummary(TypedDict):
+    """The sums over the requests of a log.
+
+    Keys:
+        rows, failed: The requests so far, and those that could not be fitted.
+        out_of_order, forgotten: The requests whose reuse is unknown.
+        tokens_before, tokens_after: Their tokens.
+        reused_tokens, cost: What prompt caches have of them, and their price.
+    """
+
+    rows: int
+    failed: int
+    out_of_order: int
+    forgotten: int
+    tokens_before: int
+    tokens_after: int
+    reused_tokens: int
+    cost: float

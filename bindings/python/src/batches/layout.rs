@@ -139,27 +139,8 @@ impl Plan {
 
     /// Returns the columns of a batch that are read, the request id first.
     pub(super) fn project(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>, String> {
-        let schema = batch.schema();
-        let columns = self.columns.iter().map(|(at, field)| {
-            let found = match schema.fields().get(*at) {
-                Some(same) if same.name() == field.name() => Some(*at),
-                _ => schema.index_of(field.name()).ok(),
-            };
-            let column = found.map(|at| batch.column(at));
-            match column {
-                Some(column) if column.data_type() == field.data_type() => Ok(column.clone()),
-                Some(column) => Err(format!(
-                    "column `{}` is {} in one batch and {} in the first",
-                    field.name(),
-                    column.data_type(),
-                    field.data_type()
-                )),
-                None => Err(format!(
-                    "column `{}` is in the first batch and missing in another",
-                    field.name()
-                )),
-            }
-        });
+        let columns = self.columns.iter();
+        let columns = columns.map(|(at, field)| same_column(batch, *at, field));
         columns.collect()
     }
 
@@ -170,6 +151,32 @@ impl Plan {
             .skip(1)
             .position(|(_, field)| field.name() == name)?;
         Some(columns[at + 1].as_ref())
+    }
+}
+
+/// Returns the column of a batch that was at a position of the first batch. It must have the same type.
+pub(super) fn same_column(
+    batch: &RecordBatch,
+    at: usize,
+    field: &Field,
+) -> Result<ArrayRef, String> {
+    let schema = batch.schema();
+    let found = match schema.fields().get(at) {
+        Some(same) if same.name() == field.name() => Some(at),
+        _ => schema.index_of(field.name()).ok(),
+    };
+    match found.map(|at| batch.column(at)) {
+        Some(column) if column.data_type() == field.data_type() => Ok(column.clone()),
+        Some(column) => Err(format!(
+            "column `{}` is {} in one batch and {} in the first",
+            field.name(),
+            column.data_type(),
+            field.data_type()
+        )),
+        None => Err(format!(
+            "column `{}` is in the first batch and missing in another",
+            field.name()
+        )),
     }
 }
 
@@ -204,14 +211,16 @@ fn is_spelling(name: &str, field: &str) -> bool {
     letters(name) == letters(field) || cupel::config::nearest_name(name, [field]).is_some()
 }
 
-fn list(names: &[&str]) -> String {
+/// Returns names in backticks.
+pub(super) fn list(names: &[&str]) -> String {
     match names {
         [] => "no columns".to_owned(),
         names => format!("`{}`", names.join("`, `")),
     }
 }
 
-fn wrong_type(name: &str, data_type: &DataType, expected: &str) -> String {
+/// Returns the error of a column of another type.
+pub(super) fn wrong_type(name: &str, data_type: &DataType, expected: &str) -> String {
     let hint = match data_type {
         DataType::Timestamp(_, None) => {
             "; a time without a zone is ambiguous: convert it to UTC with a time zone"

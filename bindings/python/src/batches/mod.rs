@@ -1,5 +1,7 @@
-//! `select_batches`: runs a policy over the requests of an Arrow stream.
+//! `select_batches`: runs a policy over the requests of an Arrow stream. `fit_batches` is in `fit.rs`.
 
+mod export;
+mod fit;
 mod layout;
 mod requests;
 mod run;
@@ -8,29 +10,30 @@ mod values;
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
-use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use cupel::Policy;
 use cupel_app::{NamedPolicy, no_times};
 use cupel_chat::Model;
-use pyo3::exceptions::{PyOSError, PyTypeError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyString};
-use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader, PySchema};
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
+use self::export::{Export, Failure, Pull};
+pub(crate) use self::fit::{FittedBatches, fit_batches};
 use self::layout::{Batch, Plan};
 use self::requests::{Requests, Segment};
-use self::run::{RequestError, Settings};
-use self::source::{Source, SourceError};
+use self::run::Settings;
+use self::source::Source;
 use crate::error::{self, Fault};
 use crate::json::{described, text};
 use crate::options::counter;
 use crate::policy::{read_for_items, warn_of_unread_query};
-use crate::{budget, callback, columns, threads};
+use crate::{budget, columns, threads};
 
 /// The items that one thread answers at a time, and the rows of a batch of the result. A request is never
 /// split.
@@ -135,7 +138,6 @@ pub(crate) fn select_batches(
             error::warn(data.py(), &notice)?;
         }
     }
-    let schema = settings.schema.clone();
     let stream = Stream {
         source,
         plan,
@@ -148,10 +150,7 @@ pub(crate) fn select_batches(
         failure: None,
         is_at_end: false,
     };
-    Ok(SelectedBatches {
-        schema,
-        stream: Mutex::new(Some(stream)),
-    })
+    Ok(SelectedBatches(Export::new("select_batches", stream)))
 }
 
 /// Reads a number of threads.
@@ -237,33 +236,15 @@ struct Stream {
     is_at_end: bool,
 }
 
-enum Failure {
-    Source(SourceError),
-    Input(String),
-    Request(RequestError),
-}
-
-impl Failure {
-    fn text(&self) -> String {
-        match self {
-            Self::Source(SourceError::Stream(text)) | Self::Input(text) => text.clone(),
-            Self::Source(SourceError::Raised(error)) => error.to_string(),
-            Self::Request(error) => error.to_string(),
-        }
+impl Pull for Stream {
+    fn schema(&self) -> SchemaRef {
+        self.settings.schema.clone()
     }
 
-    fn into_exception(self, py: Python<'_>) -> PyErr {
-        match self {
-            Self::Source(SourceError::Raised(error)) => error,
-            Self::Source(SourceError::Stream(text)) => PyOSError::new_err(text),
-            Self::Input(text) => Fault::new("data", text).into(),
-            Self::Request(error) => error.into_exception(py),
-        }
+    fn fail(&mut self, failure: Failure) {
+        self.failure = Some(failure);
     }
-}
 
-impl Stream {
-    /// Returns the next batch. The calling thread must have released the GIL.
     fn advance(&mut self) -> Result<Option<RecordBatch>, Failure> {
         loop {
             if let Some(batch) = self.ready.pop_front() {
@@ -283,12 +264,9 @@ impl Stream {
             self.answer();
         }
     }
+}
 
-    /// Returns all batches. The calling thread must have released the GIL.
-    fn rest(&mut self) -> Result<Vec<RecordBatch>, Failure> {
-        std::iter::from_fn(|| self.advance().transpose()).collect()
-    }
-
+impl Stream {
     /// Pulls batches until there is enough to do for all cores.
     fn gather(&mut self) {
         self.segments.clear();
@@ -385,36 +363,6 @@ fn chunks(plan: &Plan, at: usize, segment: &Segment) -> Result<Vec<Chunk>, Strin
     Ok(chunks)
 }
 
-/// The stream as the Arrow C interface pulls it. Errors become text.
-struct Exported(Stream);
-
-impl Iterator for Exported {
-    type Item = Result<RecordBatch, ArrowError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if callback::is_running() {
-            let message = "a stream that was opened outside of a generator or a strategy cannot be read in it; \
-                           iterate over select_batches() instead";
-            return Some(Err(ArrowError::InvalidArgumentError(message.to_owned())));
-        }
-        // The consumer may hold the GIL, which the threads of a Python strategy need.
-        let next = Python::attach(|py| {
-            if let Err(error) = py.check_signals() {
-                self.0.failure = Some(Failure::Source(SourceError::Raised(error)));
-            }
-            py.detach(|| self.0.advance())
-        });
-        next.map_err(|failure| ArrowError::InvalidArgumentError(failure.text()))
-            .transpose()
-    }
-}
-
-impl RecordBatchReader for Exported {
-    fn schema(&self) -> SchemaRef {
-        self.0.settings.schema.clone()
-    }
-}
-
 /// The decisions of `select_batches`: an Arrow stream, and an iterator of record batches.
 ///
 /// It can be read once. An error raises its exception from the iterator. A consumer of the stream
@@ -425,40 +373,13 @@ impl RecordBatchReader for Exported {
 /// >>> [batch.num_rows for batch in cupel.select_batches(requests, 6)]
 /// [2]
 #[pyclass(module = "cupel", frozen)]
-pub(crate) struct SelectedBatches {
-    schema: SchemaRef,
-    /// `None` once it is exported.
-    stream: Mutex<Option<Stream>>,
-}
-
-impl SelectedBatches {
-    /// Returns the stream. It is an error if it is in use: by another thread, or by a caller of the generator or
-    /// the strategy that reads it.
-    fn lock(&self) -> PyResult<MutexGuard<'_, Option<Stream>>> {
-        match self.stream.try_lock() {
-            Ok(stream) => Ok(stream),
-            Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => {
-                Err(Fault::new("", "the stream is being read already")
-                    .help("read it in one thread, and not in its own generator or strategy")
-                    .into())
-            }
-        }
-    }
-}
-
-fn consumed() -> PyErr {
-    Fault::new("", "the stream was already read")
-        .help("call select_batches again")
-        .into()
-}
+pub(crate) struct SelectedBatches(Export);
 
 #[pymethods]
 impl SelectedBatches {
     /// Returns the schema as an Arrow C schema.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let schema = PySchema::new(self.schema.clone()).into_pyobject(py)?;
-        schema.call_method0("__arrow_c_schema__")
+        self.0.schema(py)
     }
 
     /// Returns the decisions as an Arrow C stream. It can be read once.
@@ -468,18 +389,7 @@ impl SelectedBatches {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyCapsule>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let mut stream = self.lock()?.take().ok_or_else(consumed)?;
-        let reader: Box<dyn RecordBatchReader + Send> = if callback::is_running() {
-            // The consumer releases the GIL without PyO3, which then takes this thread for attached: see `callback`.
-            let batches = callback::detach(py, || stream.rest());
-            let batches = batches.map_err(|failure| failure.into_exception(py))?;
-            let batches = batches.into_iter().map(Ok);
-            Box::new(RecordBatchIterator::new(batches, self.schema.clone()))
-        } else {
-            Box::new(Exported(stream))
-        };
-        let reader = PyRecordBatchReader::new(reader).into_pyobject(py)?;
-        reader.call_method1("__arrow_c_stream__", (requested_schema,))
+        self.0.stream(py, requested_schema)
     }
 
     fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -488,12 +398,6 @@ impl SelectedBatches {
 
     /// Returns the next record batch of pyarrow.
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let mut stream = self.lock()?;
-        let stream = stream.as_mut().ok_or_else(consumed)?;
-        let batch = callback::detach(py, || stream.advance());
-        let batch = batch.map_err(|failure| failure.into_exception(py))?;
-        batch
-            .map(|batch| PyRecordBatch::new(batch).into_pyarrow(py))
-            .transpose()
+        self.0.next(py)
     }
 }

@@ -2,13 +2,15 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
-    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
-    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    Date32Type, Date64Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type,
+    Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, OffsetSizeTrait};
+use arrow_cast::display::array_value_to_string;
 use arrow_schema::{DataType, TimeUnit};
 use chrono::{DateTime, Utc};
+use serde::Serialize;
 use std::collections::HashMap;
 
 /// Returns the value at a position, `None` for null, or why the value is invalid.
@@ -77,6 +79,174 @@ pub(super) fn strings(array: &dyn Array) -> Option<Values<'_, &str>> {
         DataType::Null => absent(),
         _ => return None,
     })
+}
+
+/// Reads binary values.
+pub(super) fn bytes(array: &dyn Array) -> Option<Values<'_, &[u8]>> {
+    Some(match array.data_type() {
+        DataType::Binary => {
+            let values = array.as_binary::<i32>();
+            nullable(array, |row| Ok(values.value(row)))
+        }
+        DataType::LargeBinary => {
+            let values = array.as_binary::<i64>();
+            nullable(array, |row| Ok(values.value(row)))
+        }
+        DataType::BinaryView => {
+            let values = array.as_binary_view();
+            nullable(array, |row| Ok(values.value(row)))
+        }
+        DataType::Dictionary(..) => return decoded(array, bytes),
+        _ => return None,
+    })
+}
+
+/// Reads values by which rows are ordered: integers, dates and timestamps, also without a time zone.
+pub(super) fn orders(array: &dyn Array) -> Option<Values<'_, i64>> {
+    macro_rules! raw {
+        ($type:ty) => {{
+            let values = array.as_primitive::<$type>();
+            nullable(array, |row| Ok(i64::from(values.value(row))))
+        }};
+    }
+    Some(match array.data_type() {
+        DataType::Timestamp(TimeUnit::Second, _) => raw!(TimestampSecondType),
+        DataType::Timestamp(TimeUnit::Millisecond, _) => raw!(TimestampMillisecondType),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => raw!(TimestampMicrosecondType),
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => raw!(TimestampNanosecondType),
+        DataType::Date32 => raw!(Date32Type),
+        DataType::Date64 => raw!(Date64Type),
+        _ => return integers(array),
+    })
+}
+
+/// Appends a value as JSON. Returns false, and appends nothing, for null.
+pub(super) type Writer<'a> =
+    Box<dyn Fn(usize, &mut String) -> Result<bool, String> + Send + Sync + 'a>;
+
+/// Writes structs and lists as JSON. A null field of a struct is left out: all structs of a column have the same fields.
+pub(super) fn json(array: &dyn Array) -> Option<Writer<'_>> {
+    match array.data_type() {
+        DataType::Struct(_) => structs(array),
+        other if is_list(other) => elements(array),
+        _ => None,
+    }
+}
+
+/// Writes any value as JSON. Dates and decimals are strings.
+fn value(array: &dyn Array) -> Option<Writer<'_>> {
+    /// Writes the values of a reader.
+    fn writer<'a, T: Serialize + 'a>(values: Values<'a, T>) -> Writer<'a> {
+        Box::new(move |row, text| {
+            let Some(value) = values(row)? else {
+                return Ok(false);
+            };
+            text.push_str(&serde_json::to_string(&value).map_err(|error| error.to_string())?);
+            Ok(true)
+        })
+    }
+    match array.data_type() {
+        DataType::Null => Some(Box::new(|_, _| Ok(false))),
+        DataType::Boolean => booleans(array).map(writer),
+        // As JSON has them: a float of a whole number stays one.
+        DataType::Float32 | DataType::Float64 => numbers(array).map(writer),
+        DataType::Struct(_) => structs(array),
+        DataType::Map(..) => entries(array),
+        other if is_list(other) => elements(array),
+        other if other.is_integer() => integers(array).map(writer),
+        _ => strings(array).map(writer).or_else(|| {
+            Some(Box::new(move |row, text| {
+                if array.is_null(row) {
+                    return Ok(false);
+                }
+                let value = array_value_to_string(array, row).map_err(|it| it.to_string())?;
+                text.push_str(&serde_json::Value::from(value).to_string());
+                Ok(true)
+            }))
+        }),
+    }
+}
+
+fn structs(array: &dyn Array) -> Option<Writer<'_>> {
+    let columns = array.as_struct();
+    let fields = columns.fields().iter().zip(columns.columns());
+    let fields: Option<Vec<(String, Writer<'_>)>> = fields
+        .map(|(field, column)| {
+            let key = serde_json::Value::from(field.name().as_str());
+            Some((format!("{key}:"), value(column.as_ref())?))
+        })
+        .collect();
+    let fields = fields?;
+    Some(Box::new(move |row, text| {
+        if array.is_null(row) {
+            return Ok(false);
+        }
+        text.push('{');
+        for (key, write) in &fields {
+            let before = text.len();
+            text.push_str(key);
+            if write(row, text)? {
+                text.push(',');
+            } else {
+                text.truncate(before);
+            }
+        }
+        close(text, '}');
+        Ok(true)
+    }))
+}
+
+fn elements(array: &dyn Array) -> Option<Writer<'_>> {
+    let (child, spans) = lists(array)?;
+    let write = value(child)?;
+    Some(Box::new(move |row, text| {
+        if array.is_null(row) {
+            return Ok(false);
+        }
+        text.push('[');
+        let Span { start, len } = spans[row];
+        for at in start..start + len {
+            if !write(at, text)? {
+                text.push_str("null");
+            }
+            text.push(',');
+        }
+        close(text, ']');
+        Ok(true)
+    }))
+}
+
+fn entries(array: &dyn Array) -> Option<Writer<'_>> {
+    let map = array.as_map();
+    let keys = strings(map.keys().as_ref())?;
+    let write = value(map.values().as_ref())?;
+    let spans = spans(map.value_offsets());
+    Some(Box::new(move |row, text| {
+        if array.is_null(row) {
+            return Ok(false);
+        }
+        text.push('{');
+        let Span { start, len } = spans[row];
+        for at in start..start + len {
+            let key = serde_json::Value::from(keys(at)?.unwrap_or_default());
+            text.push_str(&key.to_string());
+            text.push(':');
+            if !write(at, text)? {
+                text.push_str("null");
+            }
+            text.push(',');
+        }
+        close(text, '}');
+        Ok(true)
+    }))
+}
+
+/// Ends a list or an object, without the comma after its last value.
+fn close(text: &mut String, end: char) {
+    if text.ends_with(',') {
+        text.pop();
+    }
+    text.push(end);
 }
 
 /// Reads integers of any width, and floats and decimals that are integers: pandas writes integers with gaps as

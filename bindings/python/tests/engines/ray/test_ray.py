@@ -16,8 +16,9 @@ import cupel
 from batch_data import as_lists, as_rows, as_structs, newest, random_requests, serialized
 from pages import run_page
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 from cluster import start  # noqa: E402
+from whole_chats import check_large, check_page  # noqa: E402
 
 REQUESTS = random_requests(11, 400)
 EXPECTED = serialized([row for request in REQUESTS for row in newest(request)])
@@ -69,6 +70,14 @@ def test_an_invalid_request_fails_the_job_with_its_name() -> None:
 
 
 def test_the_page_runs() -> None:
-    names = run_page("Ray Data", {})
+    names = run_page({}, "The log", "One machine", "Ray Data")
     assert serialized(names["on_ray"]) == serialized(names["new"])
     assert serialized(names["by_group"]) == serialized(names["new"])
+
+
+def test_the_page_fits_whole_chats() -> None:
+    check_page("Ray Data", "chats_on_ray", {"ray": ray})
+
+
+def test_100_000_requests_have_the_figures_of_one_process(tmp_path: Path) -> None:
+    check_large("Ray Data", "chats_on_ray", {"ray": ray}, tmp_path)

@@ -18,8 +18,9 @@ import cupel
 from batch_data import as_lists, as_rows, as_structs, newest, random_requests, serialized
 from pages import run_page
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 from session import start  # noqa: E402
+from whole_chats import check_large, check_page  # noqa: E402
 
 REQUESTS = random_requests(11, 400)
 EXPECTED = serialized([row for request in REQUESTS for row in newest(request)])
@@ -82,6 +83,16 @@ def test_an_invalid_request_fails_the_job_with_its_name(
 
 
 def test_the_page_runs(spark: SparkSession) -> None:
-    names = run_page("Spark", {"spark": spark})
+    names = run_page({"spark": spark}, "The log", "One machine", "Spark")
     assert serialized(names["on_spark"]) == serialized(names["new"])
     assert serialized(names["by_group"]) == serialized(names["new"])
+
+
+def test_the_page_fits_whole_chats(spark: SparkSession) -> None:
+    check_page("Spark", "chats_on_spark", {"spark": spark})
+
+
+def test_100_000_requests_have_the_figures_of_one_process(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    check_large("Spark", "chats_on_spark", {"spark": spark}, tmp_path)
