@@ -238,8 +238,8 @@ impl MessageShortener<'_> {
             if string.tokens <= share {
                 continue;
             }
-            if let Some(text) = string.shorten(share, &self.asked, counter) {
-                replacement.tokens += counter.count(&text) - string.tokens;
+            if let Some((text, tokens)) = string.shorten(share, &self.asked, counter) {
+                replacement.tokens += tokens - string.tokens;
                 replacement
                     .texts
                     .push((string.slot.path.clone(), text.to_string()));
@@ -258,14 +258,18 @@ impl MessageShortener<'_> {
 /// The most bytes of shortened texts that the process remembers.
 const REMEMBERED: usize = 1 << 25;
 
-/// A shortened text; `None` if a level makes none.
-type Shortened = Option<Arc<str>>;
+/// A shortened text with its tokens; `None` if a level makes none.
+type Shortened = Option<(Arc<str>, i64)>;
 
 impl Shortenable<'_> {
     /// Returns the string shortened to a level, as the process remembers it.
     fn shorten(&self, level: i64, asked: &Asked<'_>, counter: &dyn TokenCounter) -> Shortened {
         static SHORTENED: LazyLock<Memory<Shortened>> = LazyLock::new(|| Memory::new(REMEMBERED));
-        let make = || self.make(level, asked, counter).map(Arc::from);
+        let make = || {
+            let text = self.make(level, asked, counter)?;
+            let tokens = counter.count_once(&text);
+            Some((Arc::from(text), tokens))
+        };
         let Some(counter) = counter.identity() else {
             return make();
         };
@@ -273,7 +277,11 @@ impl Shortenable<'_> {
         let text = self.name.get_or_init(|| Name::of(self.text, 0));
         let level = level.unsigned_abs().rotate_left(8) ^ kind;
         let name = text.with([counter, level, asked.name()]);
-        SHORTENED.get_or_make(name, |it| 64 + it.as_deref().map_or(0, str::len), make)
+        SHORTENED.get_or_make(
+            name,
+            |it| 64 + it.as_ref().map_or(0, |(text, _)| text.len()),
+            make,
+        )
     }
 
     fn make(&self, level: i64, asked: &Asked<'_>, counter: &dyn TokenCounter) -> Option<String> {

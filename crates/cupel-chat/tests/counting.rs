@@ -1,12 +1,66 @@
 //! Token counts: exact ones against another implementation, estimates against exact ones, and the
 //! tokens of every part of a message.
 
-use cupel_chat::{Calibration, Chat, Encoding, Heuristic, Scaled, Shape, TokenCounter};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use cupel::ContextBudget;
+use cupel_chat::{
+    Calibration, Chat, Encoding, Heuristic, Scaled, Shape, TokenCounter, newest_policy,
+};
 use cupel_conformance::testing::cases;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use crate::characters::Characters;
+
+/// Counts characters, and its calls.
+struct Calls(AtomicUsize);
+
+impl TokenCounter for Calls {
+    fn count(&self, text: &str) -> i64 {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Characters.count(text)
+    }
+
+    fn name(&self) -> &'static str {
+        "characters"
+    }
+
+    fn is_estimate(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_window_without_shortened_texts_needs_the_counts_of_the_chat_only() {
+    let turn = |number: usize| {
+        let role = if number.is_multiple_of(2) {
+            "user"
+        } else {
+            "assistant"
+        };
+        format!(r#"{{"role": "{role}", "content": "turn {number} of the chat"}}"#)
+    };
+    let turns: Vec<String> = (0..201).map(turn).collect();
+    let chat = Chat::parse(&format!("[{}]", turns.join(",")), None).unwrap();
+    let calls = |work: &dyn Fn(&Calls)| {
+        let counter = Calls(0.into());
+        work(&counter);
+        counter.0.into_inner()
+    };
+    let all = calls(&|counter| assert!(chat.tokens(counter) > 3_000));
+    // A role and a text for each message.
+    assert_eq!(all, 2 * turns.len());
+    let policy = newest_policy();
+    for tokens in [900, 99_000] {
+        let budget = ContextBudget::with_target(tokens, tokens).unwrap();
+        let fitted = calls(&|counter| {
+            let fitted = chat.fit(&policy, &budget, counter).unwrap();
+            assert_eq!(fitted.dropped.is_empty(), tokens == 99_000);
+        });
+        assert_eq!(fitted, all);
+    }
+}
 
 fn theirs(encoding: Encoding, text: &str) -> i64 {
     let tokenizer = match encoding {
@@ -89,12 +143,9 @@ fn exact_counts_equal_those_of_tiktoken_rs() {
     TestRunner::new(config)
         .run(&text(), |text| {
             for encoding in [Encoding::O200k, Encoding::Cl100k] {
-                prop_assert_eq!(
-                    encoding.count(&text),
-                    theirs(encoding, &text),
-                    "{}",
-                    encoding
-                );
+                let expected = theirs(encoding, &text);
+                prop_assert_eq!(encoding.count(&text), expected, "{}", encoding);
+                prop_assert_eq!(encoding.count_once(&text), expected, "{}", encoding);
             }
             Ok(())
         })
@@ -284,6 +335,7 @@ fn a_factor_multiplies_every_count_and_rounds_up() {
     let counter = Scaled::new(Characters, 1.1).unwrap();
     assert_eq!(counter.count("1234567890"), 11);
     assert_eq!(counter.count("123"), 4);
+    assert_eq!(counter.count_once("123"), 4);
     assert_eq!(counter.count(""), 0);
     assert!(counter.is_estimate());
     for factor in [0.0, -1.0, f64::NAN, f64::INFINITY, 100.1] {

@@ -20,7 +20,7 @@
 //! because a value without its row may be taken for a value of another one.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::convert::identity;
 use std::ops::Range;
 
 use super::binary::thousands;
@@ -81,7 +81,7 @@ impl Document {
         }
         // The fields around the strings cost what the document with empty strings costs.
         let mut strings = vec![r#""""#.to_owned(); spans.len()];
-        let mut room = limit.level - limit.counter.count(&self.with_strings(&strings));
+        let mut room = limit.level - limit.counter.count_once(&self.with_strings(&strings));
         let mut order: Vec<usize> = (0..spans.len()).collect();
         order.sort_by_key(|&index| spans[index].len());
         for (done, index) in order.into_iter().enumerate() {
@@ -96,7 +96,7 @@ impl Document {
             } else {
                 self.texts()[index].shorten(share, &quote)?
             };
-            room -= limit.counter.count(&strings[index]);
+            room -= limit.counter.count_once(&strings[index]);
         }
         // Tokens may merge across the quotes, so the sum of the parts is an estimate. The whole
         // decides.
@@ -168,8 +168,8 @@ impl Document {
                 .partition_point(|&node| self.nodes[node].start <= bytes);
             after.checked_sub(1).map(|index| self.cuts[index])
         };
-        let (bytes, _) = half.largest(self.minified.len(), half.bytes(), 0, |bytes| {
-            cut(bytes).map_or_else(String::new, |node| self.head(node, &[]))
+        let (bytes, _) = half.largest(self.minified.len(), half.bytes(), 0, cut, |node| {
+            node.map_or_else(String::new, |node| self.head(node, &[]))
         })?;
         let node = cut(bytes)?;
         // A cut before the first field or element keeps an empty container: the values alone say
@@ -229,26 +229,30 @@ impl Document {
     fn list_values(&self, values: &[&Listed]) -> String {
         // The values come by usefulness. A reader expects the order of the document: keys by their
         // first value here, values of a key by position.
-        let mut first: HashMap<usize, usize> = HashMap::new();
+        let mut first = vec![usize::MAX; self.keys.len()];
         for value in values {
-            let start = first.entry(value.key).or_insert(usize::MAX);
+            let start = &mut first[value.key];
             *start = value.span.start.min(*start);
         }
         let mut sorted = values.to_vec();
-        sorted.sort_unstable_by_key(|value| (first[&value.key], value.span.start));
-        let mut output = format!(
-            r#"{{"_shortened":"{} characters""#,
-            thousands(self.characters)
-        );
+        sorted.sort_unstable_by_key(|value| (first[value.key], value.span.start));
+        let bytes: usize = values.iter().map(|value| value.span.len() + 1).sum();
+        let mut output = String::with_capacity(bytes + 64);
+        let characters = thousands(self.characters);
+        output.extend([r#"{"_shortened":""#, &characters, r#" characters""#]);
         for group in sorted.chunk_by(|a, b| a.key == b.key) {
+            let is_list = group.len() > 1;
             output.extend([",", &self.keys[group[0].key], ":"]);
-            let texts: Vec<&str> = group
-                .iter()
-                .map(|value| &self.minified[value.span.clone()])
-                .collect();
-            match texts[..] {
-                [single] => output.push_str(single),
-                _ => output.extend(["[", &texts.join(","), "]"]),
+            for (index, value) in group.iter().enumerate() {
+                let before = match index {
+                    0 if is_list => "[",
+                    0 => "",
+                    _ => ",",
+                };
+                output.extend([before, &self.minified[value.span.clone()]]);
+            }
+            if is_list {
+                output.push(']');
             }
         }
         output.push('}');
@@ -265,15 +269,16 @@ fn largest_list(
 ) -> Option<String> {
     // A value costs at least one token.
     let most = usize::try_from(limit.level).unwrap_or(0).min(values.len());
-    let (count, mut text) =
-        limit.largest(most, most / 4, base, |count| render(&values[..count]))?;
+    let (count, mut text) = limit.largest(most, most / 4, base, identity, |count| {
+        render(&values[..*count])
+    })?;
     // The next value may be longer than the room that is left, and a later one short enough.
     let mut chosen = values[..count].to_vec();
     let next = if limit.level <= FEW { NEXT } else { 0 };
     for value in values.iter().skip(count + 1).take(next) {
         chosen.push(value);
         let more = render(&chosen);
-        if limit.counter.count(&more) <= limit.level {
+        if limit.counter.count_once(&more) <= limit.level {
             text = more;
         } else {
             chosen.pop();

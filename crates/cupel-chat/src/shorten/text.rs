@@ -19,6 +19,7 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::HashSet;
+use std::convert::identity;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -154,26 +155,25 @@ impl<'t> Text<'t> {
         // Each name has `, ` before it.
         let names: usize = self.identifiers.iter().map(|name| name.len() + 2).sum();
         if names <= limit.bytes() - part.bytes() {
-            let found = limit.largest(max, limit.bytes() - names, 0, |bytes| {
-                let kept = keep(bytes);
-                let mut named = self.omitted(&kept, limit);
+            let found = limit.largest(max, limit.bytes() - names, 0, keep, |kept| {
+                let mut named = self.omitted(kept, limit);
                 named.sort_unstable_by_key(|name| name.start);
-                finish(&self.render(unit, &kept, &named))
+                finish(&self.render(unit, kept, &named))
             });
             if let Some((_, text)) = found {
                 return Some(text);
             }
         }
         // Otherwise the text gets its share first, and then as many names as fit.
-        let found = part.largest(max, part.bytes(), 0, |bytes| {
-            finish(&self.render(unit, &keep(bytes), &[]))
+        let found = part.largest(max, part.bytes(), 0, keep, |kept| {
+            finish(&self.render(unit, kept, &[]))
         });
         let kept = keep(found.map_or(0, |(bytes, _)| bytes));
         let omitted = self.omitted(&kept, limit);
         let guess = (limit.bytes() - part.bytes()) / NAME;
-        let found = limit.largest(omitted.len(), guess, part.level, |count| {
+        let found = limit.largest(omitted.len(), guess, part.level, identity, |count| {
             // Chosen by usefulness, written in the order of the text.
-            let mut named = omitted[..count].to_vec();
+            let mut named = omitted[..*count].to_vec();
             named.sort_unstable_by_key(|name| name.start);
             finish(&self.render(unit, &kept, &named))
         });

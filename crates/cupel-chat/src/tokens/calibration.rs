@@ -50,6 +50,11 @@ impl<C: TokenCounter> TokenCounter for Scaled<C> {
         (self.inner.count(text) as f64 * self.factor).ceil() as i64
     }
 
+    #[expect(clippy::cast_possible_truncation, reason = "the cast saturates")]
+    fn count_once(&self, text: &str) -> i64 {
+        (self.inner.count_once(text) as f64 * self.factor).ceil() as i64
+    }
+
     fn name(&self) -> &str {
         &self.name
     }

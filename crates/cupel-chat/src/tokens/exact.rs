@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::sync::LazyLock;
 
 use super::memory::{Memory, Name};
-use super::{Heuristic, TokenCounter, vocabularies, windows};
+use super::{Heuristic, TokenCounter, pieces, vocabularies, windows};
 
 /// The most texts whose counts the process remembers, with 40 bytes each.
 const REMEMBERED: usize = 1 << 18;
@@ -104,6 +104,12 @@ impl TokenCounter for Encoding {
         static COUNTS: LazyLock<Memory<i64>> = LazyLock::new(|| Memory::new(REMEMBERED));
         let name = Name::of(text, *self as u64);
         COUNTS.get_or_make(name, |_| 1, || self.count_anew(text))
+    }
+
+    /// Does not take the place of a text that is sent again in the memory of [`count`](Self::count), and remembers
+    /// lines instead.
+    fn count_once(&self, text: &str) -> i64 {
+        pieces::count(*self, text, |piece| self.count_anew(piece))
     }
 
     fn name(&self) -> &'static str {

@@ -21,7 +21,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The name of a text: 128 bits of a hash with a key of this process. Two texts of one name are less likely than an
 /// error of the machine, and nobody outside of the process can make them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Name(u64, u64);
 
 impl Name {
@@ -35,15 +35,50 @@ impl Name {
             keys[2],
             keys[3],
         ];
-        let mut blocks = bytes.chunks_exact(32);
-        for block in &mut blocks {
-            mix(&mut lanes, block, keys);
+        // Chunks of known length: a copy of a slice is a call for each word.
+        let (words, rest) = bytes.as_chunks::<8>();
+        let (blocks, others) = words.as_chunks::<4>();
+        for block in blocks {
+            mix(&mut lanes, block.map(u64::from_le_bytes), keys);
         }
-        let mut last = [0; 32];
-        let rest = blocks.remainder();
-        last[..rest.len()].copy_from_slice(rest);
-        mix(&mut lanes, &last, keys);
+        let mut last = [0; 4];
+        for (word, bytes) in last.iter_mut().zip(others) {
+            *word = u64::from_le_bytes(*bytes);
+        }
+        last[others.len()] = last_word(rest);
+        mix(&mut lanes, last, keys);
         name(lanes, keys)
+    }
+
+    /// Names a short text, with two lanes instead of four. Of the instructions to count the forms of 2,400 shortened
+    /// results by their lines, this saves a third.
+    #[inline]
+    pub(crate) fn of_short(text: &str, keys: &[u64; 4], salt: u64) -> Self {
+        let bytes = text.as_bytes();
+        // Each half of a name depends on the length and the salt.
+        let both = bytes.len() as u64 ^ salt.rotate_left(32);
+        let mut lanes = [keys[0] ^ both, keys[1] ^ both.rotate_left(16)];
+        let mut add = |word: u64| {
+            lanes = [
+                fold(word ^ lanes[0], keys[2]),
+                fold(word ^ lanes[1], keys[3]),
+            ];
+        };
+        let (words, rest) = bytes.as_chunks::<8>();
+        words.iter().for_each(|word| add(u64::from_le_bytes(*word)));
+        add(last_word(rest));
+        Self(
+            fold(lanes[0] ^ keys[3], keys[0]),
+            fold(lanes[1] ^ keys[2], keys[1]),
+        )
+    }
+
+    /// Returns the place of the name in a table.
+    #[inline]
+    pub(crate) fn slot(self, len: usize) -> usize {
+        #[expect(clippy::cast_possible_truncation, reason = "a remainder")]
+        let slot = (self.1 % len as u64) as usize;
+        slot
     }
 
     /// Names several texts, in order.
@@ -56,17 +91,13 @@ impl Name {
         let keys = keys();
         let [a, b, c] = numbers;
         let mut lanes = [self.0, self.1, a ^ keys[0], b ^ keys[1]];
-        let mut block = [0; 32];
-        for (bytes, word) in block.chunks_exact_mut(8).zip([a, b, c, self.0]) {
-            bytes.copy_from_slice(&word.to_le_bytes());
-        }
-        mix(&mut lanes, &block, keys);
+        mix(&mut lanes, [a, b, c, self.0], keys);
         name(lanes, keys)
     }
 }
 
 /// Returns the keys of this process.
-fn keys() -> &'static [u64; 4] {
+pub(crate) fn keys() -> &'static [u64; 4] {
     static KEYS: OnceLock<[u64; 4]> = OnceLock::new();
     KEYS.get_or_init(|| {
         let random = RandomState::new();
@@ -84,13 +115,17 @@ fn name(lanes: [u64; 4], keys: &[u64; 4]) -> Name {
     )
 }
 
-/// Adds a block of 32 bytes to four lanes.
-fn mix(lanes: &mut [u64; 4], block: &[u8], keys: &[u64; 4]) {
-    let word = |number: usize| {
-        let mut bytes = [0; 8];
-        bytes.copy_from_slice(&block[8 * number..8 * number + 8]);
-        u64::from_le_bytes(bytes)
-    };
+/// Returns up to 7 bytes as a word.
+#[inline]
+fn last_word(bytes: &[u8]) -> u64 {
+    let word = |word: u64, byte: &u8| word << 8 | u64::from(*byte);
+    bytes.iter().rev().fold(0, word)
+}
+
+/// Adds a block of four words to four lanes.
+#[inline]
+fn mix(lanes: &mut [u64; 4], words: [u64; 4], keys: &[u64; 4]) {
+    let word = |number: usize| words[number];
     // Each word is in two products with different keys, so that no word alone can make one of them 0 in both.
     lanes[0] = fold(word(0) ^ lanes[0], word(1) ^ keys[0]);
     lanes[1] = fold(word(2) ^ lanes[1], word(3) ^ keys[1]);
@@ -99,6 +134,7 @@ fn mix(lanes: &mut [u64; 4], block: &[u8], keys: &[u64; 4]) {
 }
 
 /// Folds the product of two words into one.
+#[inline]
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     #[expect(clippy::cast_possible_truncation, reason = "both halves are used")]
@@ -169,8 +205,7 @@ impl<V: Clone> Memory<V> {
         weight: impl Fn(&V) -> usize,
         make: impl FnOnce() -> V,
     ) -> V {
-        #[expect(clippy::cast_possible_truncation, reason = "a remainder")]
-        let shard = &self.shards[(name.1 % SHARDS as u64) as usize];
+        let shard = &self.shards[name.slot(SHARDS)];
         // A panic elsewhere leaves a map that is whole.
         let lock = || shard.lock().unwrap_or_else(PoisonError::into_inner);
         {
@@ -261,6 +296,11 @@ mod tests {
 
     #[test]
     fn names_differ_by_every_byte_the_length_and_the_salt() {
+        differ(Name::of);
+        differ(|text, salt| Name::of_short(text, keys(), salt));
+    }
+
+    fn differ(make: fn(&str, u64) -> Name) {
         let texts: Vec<String> = (0..80)
             .flat_map(|len| {
                 let zeros = "\0".repeat(len);
@@ -273,7 +313,7 @@ mod tests {
             .collect();
         let names = texts
             .iter()
-            .flat_map(|text| [Name::of(text, 0), Name::of(text, 1)]);
+            .flat_map(|text| [0, 1].map(|salt| make(text, salt)));
         let halves: Vec<(u64, u64)> = names.map(|name| (name.0, name.1)).collect();
         let distinct = |half: fn(&(u64, u64)) -> u64| {
             let distinct: HashSet<u64> = halves.iter().map(half).collect();
@@ -281,6 +321,6 @@ mod tests {
         };
         assert_eq!(distinct(|it| it.0), halves.len());
         assert_eq!(distinct(|it| it.1), halves.len());
-        assert_eq!(Name::of("same", 7), Name::of("same", 7));
+        assert_eq!(make("same", 7), make("same", 7));
     }
 }

@@ -6,6 +6,7 @@ mod exact;
 mod heuristic;
 pub(crate) mod image;
 pub(crate) mod memory;
+mod pieces;
 mod vocabularies;
 mod windows;
 
@@ -43,6 +44,12 @@ pub trait TokenCounter: Send + Sync {
     /// Returns the number of tokens; never negative.
     fn count(&self, text: &str) -> i64;
 
+    /// Returns what [`count`](Self::count) returns, for a text that is not counted again: a candidate of a search,
+    /// which shares most of its lines with other candidates. By default, it counts as `count` does.
+    fn count_once(&self, text: &str) -> i64 {
+        self.count(text)
+    }
+
     /// Returns the name to show.
     fn name(&self) -> &str;
 
@@ -62,6 +69,10 @@ macro_rules! forward {
         impl<T: TokenCounter + ?Sized> TokenCounter for $pointer {
             fn count(&self, text: &str) -> i64 {
                 (**self).count(text)
+            }
+
+            fn count_once(&self, text: &str) -> i64 {
+                (**self).count_once(text)
             }
 
             fn name(&self) -> &str {
