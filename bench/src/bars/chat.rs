@@ -1,4 +1,4 @@
-//! Bars 34 and 35: the turn of a session, and shortening a large tool result.
+//! Bars 34, 35, 39 and 40: the turn of a session, shortening a large tool result, and fits without a state.
 
 use cupel::ContextBudget;
 use cupel_chat::{
@@ -12,17 +12,21 @@ use crate::measure::{alone, timed};
 use crate::table::{Figure, Row, Unit, at_most};
 
 pub(crate) fn rows(session: Session) -> Vec<Row> {
-    vec![turns(), large_result(session)]
+    vec![turns(), large_result(session), warm(), cold()]
 }
 
 /// A session of 1,000 messages: the task, then tool calls with their results.
 fn messages() -> Vec<String> {
-    let texts = ours_texts(500);
+    session_of(&ours_texts(499))
+}
+
+/// A session with these results.
+fn session_of(texts: &[String]) -> Vec<String> {
     let mut messages = vec![
         json!({"role": "system", "content": "Be helpful."}).to_string(),
         json!({"role": "user", "content": "Find out why the nightly build fails."}).to_string(),
     ];
-    for (number, text) in texts.iter().enumerate().take(499) {
+    for (number, text) in texts.iter().enumerate() {
         let id = format!("call_{number}");
         let call = json!({"id": id, "type": "function",
             "function": {"name": "read", "arguments": format!("{{\"page\":{number}}}")}});
@@ -31,6 +35,91 @@ fn messages() -> Vec<String> {
         messages.extend([call.to_string(), result.to_string()]);
     }
     messages
+}
+
+fn read(messages: &[String]) -> Result<Chat, &'static str> {
+    Chat::parse(&format!("[{}]", messages.join(",")), Some(Shape::OpenAi))
+        .map_err(|_| "the session is invalid")
+}
+
+/// One more step of a session without a state, after the process fitted the session before it.
+fn warm() -> Row {
+    let what = "fit without a state after one more step / (2 times its text counted + 10 ms), 1,000 messages";
+    let row = Row::new(39, what).goal(at_most(1.0, 0.8));
+    match warm_times() {
+        Ok((ours, bar)) => row
+            .peer(Figure::of(bar, Unit::Seconds))
+            .ours(Figure::of(ours, Unit::Seconds))
+            .measured(ours / bar, Unit::Times),
+        Err(reason) => row.missed(reason),
+    }
+}
+
+fn warm_times() -> Result<(f64, f64), &'static str> {
+    let (counter, policy, messages) = (Encoding::O200k, default_policy(), messages());
+    let budget = ContextBudget::with_target(60_000, 60_000).map_err(|_| "the budget is invalid")?;
+    let (mut ours, mut new) = (Vec::new(), Vec::new());
+    for end in (messages.len() - 20..=messages.len()).step_by(2) {
+        let (seconds, window) = timed(|| {
+            let chat = read(&messages[..end])?;
+            chat.fit(&policy, &budget, &counter)
+                .map(|_| ())
+                .map_err(|_| "a fit failed")
+        });
+        window?;
+        // The text is new for the counter if it is changed.
+        let step: Vec<String> = messages[end - 2..end]
+            .iter()
+            .map(|it| it.replace("e", "u"))
+            .collect();
+        let step = read(&step)?;
+        ours.push(seconds);
+        new.push(timed(|| step.tokens(&counter)).0);
+    }
+    // The first fit reads a session that is new.
+    Ok((median(&mut ours[1..]), 2.0 * median(&mut new) + 0.01))
+}
+
+fn median(times: &mut [f64]) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+/// The first fit of a session with many short results over the count of another one, both read from JSON.
+fn cold() -> Row {
+    let row = Row::new(
+        40,
+        "fit without a state, for the first time / counting, 10,000 messages with short results",
+    )
+    .goal(at_most(1.5, 1.2));
+    match cold_times() {
+        Ok((ours, theirs)) => row
+            .peer(Figure::of(theirs, Unit::Seconds))
+            .ours(Figure::of(ours, Unit::Seconds))
+            .measured(ours / theirs, Unit::Times),
+        Err(reason) => row.missed(reason),
+    }
+}
+
+fn cold_times() -> Result<(f64, f64), &'static str> {
+    let (counter, policy) = (Encoding::O200k, default_policy());
+    let budget = ContextBudget::with_target(60_000, 60_000).map_err(|_| "the budget is invalid")?;
+    counter.count("the first count unpacks the vocabulary");
+    let texts: Vec<String> = ours_texts(10_000)
+        .iter()
+        .map(|text| text.chars().take(450).collect())
+        .collect();
+    let [counted, fitted] = [&texts[..4_999], &texts[5_000..9_999]].map(session_of);
+    let (theirs, read_and_counted) = timed(|| read(&counted).map(|chat| chat.tokens(&counter)));
+    read_and_counted?;
+    let (ours, window) = timed(|| {
+        let chat = read(&fitted)?;
+        chat.fit(&policy, &budget, &counter)
+            .map(|_| ())
+            .map_err(|_| "the fit failed")
+    });
+    window?;
+    Ok((ours, theirs))
 }
 
 fn ours_texts(number: usize) -> Vec<String> {

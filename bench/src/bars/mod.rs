@@ -191,7 +191,7 @@ pub(crate) const GROUPS: &[Group] = &[
         measure: tokenizer::against_counting,
     },
     Group {
-        bars: &[34, 35],
+        bars: &[34, 35, 39, 40],
         what: "chats",
         measure: chat::rows,
     },

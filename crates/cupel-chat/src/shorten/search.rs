@@ -93,7 +93,7 @@ impl<'c> Limit<'c> {
     /// size may be smaller, if the rendering is almost full or the search takes long.
     ///
     /// `choose` returns what is rendered at a size. Many sizes in bytes keep the same lines, and a choice is rendered
-    /// and counted once: of the 8 probes of a usual search, 4 are new.
+    /// and counted once: of the 7 probes of a usual search, 2 or 3 are known.
     ///
     /// `base` estimates the tokens of size 0. The secant method with bisection as a fallback
     /// (Dekker 1969): tokens are almost linear in the size.
