@@ -108,6 +108,42 @@ impl ItemIntervals {
         }
         forms
     }
+
+    /// Returns the form at a budget: its view, or `None` for the item in full; `None` if it is not in the window.
+    fn form_at(&self, budget: i64) -> Option<Option<usize>> {
+        let is_at = |from: i64, to: i64| (from..=to).contains(&budget);
+        let mut intervals = self.intervals.iter();
+        intervals.find(|(from, to)| is_at(*from, *to))?;
+        let mut views = self.views.iter();
+        let view = views.find(|it| is_at(it.from, it.to));
+        Some(view.map(|view| view.view))
+    }
+
+    /// Adds budgets behind all others at which the candidate is in the window in one form.
+    fn push(&mut self, from: i64, to: i64, view: Option<usize>) {
+        match self.intervals.last_mut() {
+            Some((_, last)) if *last + 1 == from => *last = to,
+            _ => self.intervals.push((from, to)),
+        }
+        let Some(view) = view else { return };
+        match self.views.last_mut() {
+            Some(last) if last.view == view && last.to + 1 == from => last.to = to,
+            _ => self.views.push(ViewInterval { from, to, view }),
+        }
+    }
+}
+
+impl SweepStep {
+    /// Returns whether the numbers of two windows are the same.
+    fn is_like(&self, other: &Self) -> bool {
+        let (from, to) = (self.from, self.to);
+        *self
+            == Self {
+                from,
+                to,
+                ..other.clone()
+            }
+    }
 }
 
 impl BudgetSweep {
@@ -140,6 +176,76 @@ impl BudgetSweep {
         };
         let selected = self.items.iter().filter(is_in);
         selected.map(|item| item.index).collect()
+    }
+
+    /// Creates a sweep of no budget over so many candidates, to [`append`](Self::append) to.
+    pub fn new(candidates: usize) -> Self {
+        let item = |index| ItemIntervals {
+            index,
+            ..ItemIntervals::default()
+        };
+        Self {
+            exact: true,
+            steps: Vec::new(),
+            items: (0..candidates).map(item).collect(),
+        }
+    }
+
+    /// Extends the last step up to a larger budget, for budgets that are not tried.
+    pub fn extend_to(&mut self, last: i64) {
+        let Some(step) = self.steps.last_mut() else {
+            return;
+        };
+        let end = std::mem::replace(&mut step.to, last);
+        for item in &mut self.items {
+            let intervals = item.intervals.last_mut().filter(|(_, to)| *to == end);
+            intervals.into_iter().for_each(|(_, to)| *to = last);
+            let views = item.views.last_mut().filter(|view| view.to == end);
+            views.into_iter().for_each(|view| view.to = last);
+        }
+    }
+
+    /// Appends a sweep of the budgets that follow, of the same candidates with views of its own: `view_of` returns the
+    /// view that stands here for a candidate's form there. Equal windows at the border become one step.
+    ///
+    /// ```
+    /// use cupel::*;
+    ///
+    /// let pipeline = Pipeline::new(ReflexiveScorer, GreedySlice, ChronologicalPlacer);
+    /// let items = [ContextItem::builder("note", 10).build()?];
+    /// let budget = ContextBudget::with_target(20, 20)?;
+    /// let mut sweep = pipeline.sweep(&items, &budget, 0..=14)?;
+    /// sweep.append(pipeline.sweep(&items, &budget, 15..=20)?, |_, view| view);
+    /// assert_eq!(sweep, pipeline.sweep(&items, &budget, 0..=20)?);
+    /// # Ok::<(), CupelError>(())
+    /// ```
+    pub fn append(
+        &mut self,
+        next: Self,
+        mut view_of: impl FnMut(usize, Option<usize>) -> Option<usize>,
+    ) {
+        self.exact &= next.exact;
+        let border = next.steps.first().map_or(0, |step| step.from);
+        let mut is_same = true;
+        for (item, next) in self.items.iter_mut().zip(next.items) {
+            let last = item.form_at(border - 1);
+            let mut first = None;
+            for (from, to, view) in next.forms() {
+                let view = view_of(next.index, view);
+                if from == border {
+                    first = Some(view);
+                }
+                item.push(from, to, view);
+            }
+            is_same &= last == first;
+        }
+        let mut steps = next.steps.into_iter().peekable();
+        if let Some(last) = self.steps.last_mut()
+            && let Some(first) = steps.next_if(|first| is_same && last.is_like(first))
+        {
+            last.to = first.to;
+        }
+        self.steps.extend(steps);
     }
 
     /// Returns the steps as CSV with a header line.
@@ -193,6 +299,16 @@ pub struct SweepProgress {
 }
 
 impl SweepProgress {
+    /// Creates the progress of a sweep that tries budgets one by one.
+    pub fn one_by_one(first: i64, reached: i64, last: i64) -> Self {
+        Self {
+            first,
+            reached,
+            last,
+            one_by_one: true,
+        }
+    }
+
     /// Returns the share of the budgets that is done, from 0 to 1.
     pub fn fraction(&self) -> f64 {
         let budgets = |to: i64| to.abs_diff(self.first) as f64 + 1.0;
@@ -356,6 +472,74 @@ pub(super) fn intervals_above(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_appended_sweep_continues_forms_and_windows() {
+        let step = |from, to, tokens_used| SweepStep {
+            from,
+            to,
+            tokens_used,
+            total_score: 0.0,
+            included: 1,
+            shortened: 0,
+            excluded: 0,
+            error: None,
+        };
+        let sweep = |steps: &[SweepStep], intervals: &[(i64, i64)], views: &[(i64, i64, usize)]| {
+            let views = views
+                .iter()
+                .map(|&(from, to, view)| ViewInterval { from, to, view });
+            BudgetSweep {
+                exact: true,
+                steps: steps.to_vec(),
+                items: vec![ItemIntervals {
+                    index: 0,
+                    intervals: intervals.to_vec(),
+                    views: views.collect(),
+                }],
+            }
+        };
+        let first = || sweep(&[step(0, 4, 0), step(5, 9, 3)], &[(5, 9)], &[(5, 9, 7)]);
+        // The form in full of the second sweep is view 7 of the first one.
+        let second = || {
+            sweep(
+                &[step(10, 19, 3), step(20, 29, 3)],
+                &[(10, 29)],
+                &[(20, 29, 0)],
+            )
+        };
+        let mut both = first();
+        both.append(second(), |_, view| match view {
+            None => Some(7),
+            Some(_) => None,
+        });
+        let steps = [step(0, 4, 0), step(5, 19, 3), step(20, 29, 3)];
+        assert_eq!(both, sweep(&steps, &[(5, 29)], &[(5, 19, 7)]));
+        // Another form at the border is another window of the same numbers.
+        let mut both = first();
+        both.append(second(), |_, view| view);
+        assert_eq!(both.steps.len(), 4);
+        assert_eq!(
+            both.items[0].forms(),
+            [(5, 9, Some(7)), (10, 19, None), (20, 29, Some(0))]
+        );
+        // A gap, an error, and a sweep with samples.
+        let mut failed = step(10, 10, 3);
+        failed.error = Some("Overflow");
+        let mut sampled = sweep(&[failed, step(11, 12, 3)], &[(11, 12)], &[]);
+        sampled.exact = false;
+        let mut both = first();
+        both.append(sampled, |_, view| view);
+        assert_eq!(both.steps.len(), 4);
+        assert_eq!(both.items[0].intervals, [(5, 9), (11, 12)]);
+        assert!(!both.exact);
+        // Budgets that are not tried have the last window.
+        let mut longer = BudgetSweep::new(1);
+        longer.append(first(), |_, view| view);
+        longer.extend_to(15);
+        let steps = [step(0, 4, 0), step(5, 15, 3)];
+        assert_eq!(longer, sweep(&steps, &[(5, 15)], &[(5, 15, 7)]));
+    }
 
     #[test]
     fn the_forms_of_an_item_fill_its_intervals() {
