@@ -378,8 +378,6 @@ pub enum Fault {
     },
     /// A percentage quota changes with the budget, so that no item is marginal.
     QuotaHasNoMargin,
-    /// A replay finds the cuts for one budget, so the windows at other budgets are other replays.
-    ReplayHasOneBudget,
     /// A chat cannot be fitted.
     Fit(FitError),
     /// A run failed.
@@ -634,10 +632,6 @@ impl Error {
             Fault::QuotaHasNoMargin => {
                 "a percentage quota changes with the budget, so no item is marginal".to_owned()
             }
-            Fault::ReplayHasOneBudget => {
-                let replay = dialect.argument(Argument::Chat("replay"));
-                format!("with {replay} the window is known for one budget only")
-            }
             Fault::Fit(FitError::TooLarge {
                 shape,
                 available,
@@ -805,11 +799,6 @@ impl Error {
             Fault::QuotaHasNoMargin => {
                 let sweep = dialect.question(Question::Sweep);
                 format!("use a policy without a quota slicer, or see all budgets with {sweep}")
-            }
-            Fault::ReplayHasOneBudget => {
-                let fit = dialect.question(Question::Fit);
-                let single = dialect.with_value(Argument::Policy, "single");
-                format!("run {fit} at each budget, or use {single}")
             }
             Fault::Fit(FitError::TooLarge {
                 shape,

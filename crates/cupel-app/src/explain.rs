@@ -1,8 +1,10 @@
 //! The question `explain`: why each message or item is in or out, or everything about one.
 
+use std::ops::ControlFlow;
+
 use cupel::{ContextBudget, ContextKind, Decisions, ExclusionReason, Explanation, InclusionReason};
 use cupel_chat::{Cut, Warning};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::error::Error;
 use crate::prepared::Prepared;
@@ -65,13 +67,25 @@ pub enum Reason {
     Out(ExclusionReason),
 }
 
-/// Everything about one message or item: an [`Explanation`] whose tokens include the markers of the window and
-/// whose ranks count from 1.
+/// Everything about one message or item. As JSON, the fields of the explanation are its own.
 #[derive(Debug, Clone, Serialize)]
-#[serde(transparent)]
-pub struct ExplainOneAnswer(Explanation);
+pub struct ExplainOneAnswer {
+    /// The explanation. The tokens of the window include its markers; as JSON, ranks count from 1.
+    #[serde(flatten, serialize_with = "write_explanation")]
+    pub explanation: Explanation,
+    /// The cut that shortened or dropped the message, if the policy has a replay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cut: Option<Cut>,
+    /// The message with the newer result that supersedes its own, if it is shortened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub superseded_by: Option<usize>,
+    /// The ranges of targets, first and last, above that of the run that include a shortened message in full, if the
+    /// policy has a replay.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub in_full: Vec<(i64, i64)>,
+}
 
-/// The schema of an [`Explanation`], except that ranks count from 1.
+/// The schema of an [`Explanation`] whose ranks count from 1, with the other fields.
 #[cfg(feature = "schema")]
 impl schemars::JsonSchema for ExplainOneAnswer {
     fn schema_name() -> std::borrow::Cow<'static, str> {
@@ -91,6 +105,23 @@ impl schemars::JsonSchema for ExplainOneAnswer {
         let mut schema = Explanation::json_schema(generator);
         let summary = "Everything about one message or item. Ranks count from 1, positions from 0.";
         schema.insert("description".to_owned(), summary.into());
+        let cut = generator.subschema_for::<Cut>();
+        if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+            let ranges = properties.get("included_at").cloned().unwrap_or_default();
+            let mut add = |name: &str, mut schema: Value, description: &str| {
+                schema["description"] = description.into();
+                properties.insert(name.to_owned(), schema);
+            };
+            let of_cut =
+                "The cut that shortened or dropped the message, if the policy has a replay.";
+            add("cut", cut.into(), of_cut);
+            let of_newer =
+                "The message with the newer result that supersedes its own, if it is shortened.";
+            let position = serde_json::json!({"type": "integer", "format": "uint", "minimum": 0});
+            add("superseded_by", position, of_newer);
+            let of_full = "The ranges of targets, first and last, above that of the run that include a shortened message in full, if the policy has a replay.";
+            add("in_full", ranges, of_full);
+        }
         count_from_1(schema.get_mut("properties"));
         let neighbor = generator.definitions_mut().get_mut("Neighbor");
         count_from_1(neighbor.and_then(|it| it.get_mut("properties")));
@@ -144,37 +175,81 @@ impl Prepared {
         })
     }
 
-    /// Explains everything about one message or item. The tokens of the window include its markers.
+    /// Explains everything about one message or item.
     ///
     /// # Errors
     ///
     /// [`Fault::OutOfRange`](crate::Fault::OutOfRange), [`Fault::Fit`](crate::Fault::Fit) and
     /// [`Fault::Run`](crate::Fault::Run).
-    pub fn explain_item(&self, index: usize) -> Result<Explanation, Error> {
+    pub fn explain_item(&self, index: usize) -> Result<ExplainOneAnswer, Error> {
         self.check_index(index)?;
-        let tokens = self.tokens_of(&self.decide()?);
+        let decisions = self.decide()?;
+        let tokens = self.tokens_of(&decisions);
         let mut explanation = self
             .pipeline()
             .explain(self.items(), self.budget(), index)?;
         let markers = tokens - explanation.tokens_used;
         explanation.tokens_used += markers;
         explanation.tokens_left -= markers;
-        if !self.has_other_budgets() {
-            explanation.extra_tokens = None;
-            explanation.included_at.clear();
-            explanation.in_full_at = None;
+        let mut in_full = Vec::new();
+        if self.has_replay() {
+            in_full = self.add_growth(&decisions, &mut explanation)?;
         }
-        Ok(explanation)
+        let is_short = matches!(
+            self.inclusion(&decisions, index),
+            Some(InclusionReason::Shortened { .. })
+        );
+        Ok(ExplainOneAnswer {
+            cut: self.cut(index),
+            superseded_by: self.superseded_by(index).filter(|_| is_short),
+            explanation,
+            in_full,
+        })
+    }
+
+    /// Adds the budgets above the own one that include a message, found by a replay at each. Returns those that include
+    /// it in full.
+    fn add_growth(
+        &self,
+        decisions: &Decisions<'_>,
+        explanation: &mut Explanation,
+    ) -> Result<Vec<(i64, i64)>, Error> {
+        let (index, target) = (explanation.index, self.budget().target_tokens());
+        explanation.extra_tokens = None;
+        explanation.included_at.clear();
+        explanation.in_full_at = None;
+        let included = self.inclusion(decisions, index);
+        let is_short = matches!(included, Some(InclusionReason::Shortened { .. }));
+        let top = self.enough();
+        if top <= target || (included.is_some() && !is_short) {
+            return Ok(Vec::new());
+        }
+        let mut go_on = |_| ControlFlow::Continue(());
+        let swept = self.swept(target + 1..=top, &mut go_on)?;
+        let item = &swept.items[index];
+        if is_short {
+            let forms = item.forms().into_iter();
+            let in_full = forms.filter(|(.., view)| view.is_none());
+            let in_full: Vec<(i64, i64)> = in_full.map(|(from, to, _)| (from, to)).collect();
+            explanation.in_full_at = in_full.first().map(|(from, _)| *from);
+            return Ok(in_full);
+        }
+        explanation.included_at.clone_from(&item.intervals);
+        let first = item.intervals.first();
+        explanation.extra_tokens = first.map(|(from, _)| from - target);
+        Ok(Vec::new())
     }
 }
 
-impl From<Explanation> for ExplainOneAnswer {
-    /// Counts ranks from 1, as texts for people do.
-    fn from(mut explanation: Explanation) -> Self {
-        explanation.rank = explanation.rank.map(|rank| rank + 1);
-        for neighbor in &mut explanation.neighbors {
-            neighbor.rank += 1;
-        }
-        Self(explanation)
+/// Writes ranks that count from 1, as texts for people do.
+fn write_explanation<S: Serializer>(
+    explanation: &Explanation,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let mut explanation = explanation.clone();
+    explanation.rank = explanation.rank.map(|rank| rank + 1);
+    for neighbor in &mut explanation.neighbors {
+        neighbor.rank += 1;
     }
+    explanation.serialize(serializer)
 }

@@ -90,7 +90,7 @@ pub use notice::Notice;
 pub use options::{ChatOptions, Options, ReadOptions, check_ladder};
 pub use policy::{NamedPolicy, find_config};
 pub use precedence::UsedConfig;
-pub use prepared::{Content, Prepared, PreparedSession, Scope, Setting, Variant};
+pub use prepared::{Content, Prepared, PreparedSession, Scope, Setting, Variant, enough};
 pub use questions::*;
 pub use run::{Overflow, Run, SelectAnswer};
 #[cfg(feature = "schema")]

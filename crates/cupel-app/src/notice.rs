@@ -3,7 +3,7 @@
 use cupel::ContextKind;
 use cupel_chat::{Shape, Warning};
 
-use crate::argument::{Argument, Dialect, Question};
+use crate::argument::{Argument, Dialect};
 use crate::counter::Estimated;
 use crate::text::grouped;
 
@@ -31,11 +31,6 @@ pub enum Notice {
         tools: Vec<String>,
         /// A tool with a similar name to the first of them.
         near: Option<String>,
-    },
-    /// Without a policy, many budgets of a chat have another one than a single budget has.
-    BudgetsPolicy {
-        /// The policy that a single budget has.
-        of_one: String,
     },
     /// No candidate has a kind that a slot or a quota names.
     UnusedKind {
@@ -105,12 +100,6 @@ impl Notice {
                     "{} has no effect for `{}`: no message calls {them}{hint}",
                     dialect.argument(Argument::Chat("tool_results")),
                     tools.join("`, `")
-                )
-            }
-            Self::BudgetsPolicy { of_one } => {
-                let fit = dialect.question(Question::Fit);
-                format!(
-                    "these are windows of the policy single, which fills each budget; {fit} has the policy {of_one}"
                 )
             }
             Self::UnusedKind {

@@ -84,13 +84,6 @@ impl Options {
         Ok((resolved.options.counter.compared()?, used))
     }
 
-    /// Returns the name of the policy of a chat with one budget.
-    pub(crate) fn policy_of_one_budget(&self) -> String {
-        let resolved = self.resolved(&Stated::by_chat(None, Scope::OneBudget));
-        let policy = resolved.options.policy.clone();
-        policy.unwrap_or_else(NamedPolicy::for_chats).name
-    }
-
     /// Returns the policy of a chat, or the default for the question, with the [`ChatOptions`].
     pub(crate) fn chat_policy(&self, default: fn() -> NamedPolicy) -> Result<NamedPolicy, Error> {
         self.chat.apply(self.policy.clone().unwrap_or_else(default))

@@ -4,15 +4,14 @@ use std::collections::BTreeSet;
 
 use cupel::config::{PolicyConfig, Preset, nearest_name, preset, presets};
 use cupel::{Policy, ToolResults};
-use cupel_chat::{Chat, Message, default_policy, single_policy};
+use cupel_chat::{Chat, Message, default_policy};
 
 use crate::error::{Error, Fault};
 use crate::notice::Notice;
 use crate::source::Source;
 
-/// The presets that are used without a policy: for chats, for many budgets of a chat, and for items.
+/// The presets that are used without a policy: for chats and for items.
 const CHATS_POLICY: &str = "agent";
-const BUDGETS_POLICY: &str = "single";
 const ITEMS_POLICY: &str = "chat";
 
 /// A policy and its name. The name is for people; it may be that of a preset, of a file or any other.
@@ -60,11 +59,6 @@ impl NamedPolicy {
     /// Returns the default for chats.
     pub fn for_chats() -> Self {
         Self::new(CHATS_POLICY, default_policy())
-    }
-
-    /// Returns the default for many budgets of a chat.
-    pub(crate) fn for_budgets() -> Self {
-        Self::new(BUDGETS_POLICY, single_policy())
     }
 
     /// Returns the default for items.

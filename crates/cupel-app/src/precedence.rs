@@ -39,8 +39,7 @@ pub(crate) struct Stated<'i> {
     pub(crate) has_budget: bool,
     /// Whether a request document has a policy.
     pub(crate) has_policy: bool,
-    /// Whether the question goes over a range of budgets. Limits play no part in it then, and neither does a replay,
-    /// which has the windows of one budget.
+    /// Whether the question goes over a range of budgets. Limits play no part in it then.
     pub(crate) is_over_budgets: bool,
 }
 
@@ -117,13 +116,8 @@ impl Options {
         if stated.is_chat != Some(false) {
             let named = self.policy.as_ref().map(|policy| &policy.policy);
             for setting in config.settings_for(named, &self.chat) {
-                // A replay has the windows of one budget, and a summary takes the place of a marker.
-                let is_meant = match setting.name() {
-                    "replay" => !stated.is_over_budgets,
-                    "marker" => self.summary_tokens.is_none(),
-                    _ => true,
-                };
-                if !is_meant {
+                // A summary takes the place of a marker.
+                if setting.name() == "marker" && self.summary_tokens.is_some() {
                     continue;
                 }
                 give(&mut merged.chat, config, setting);
@@ -169,19 +163,12 @@ fn give(chat: &mut ChatOptions, config: &Config, setting: &ChatSetting) {
 }
 
 impl Config {
-    /// Returns whether the policy is one for the input: a preset is for chats or for items, and a replay has one budget.
+    /// Returns whether the policy is one for the input: a preset is for chats or for items.
     fn policy_is_for(&self, stated: &Stated<'_>) -> bool {
-        let is_for_class = match (self.preset.map(Preset::is_for_chats), stated.is_chat) {
+        match (self.preset.map(Preset::is_for_chats), stated.is_chat) {
             (Some(is_for_chats), Some(is_chat)) => is_for_chats == is_chat,
             _ => true,
-        };
-        is_for_class && !(stated.is_over_budgets && stated.is_chat == Some(true) && self.replays())
-    }
-
-    /// Returns whether the policy has a replay.
-    pub(crate) fn replays(&self) -> bool {
-        let policy = self.options.policy.as_ref();
-        policy.is_some_and(|policy| policy.policy.chat().replay)
+        }
     }
 
     /// Returns the settings for chats that the caller does not give. A policy that the caller names keeps the settings

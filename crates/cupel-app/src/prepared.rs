@@ -8,7 +8,9 @@ use cupel::{
     BudgetSweep, ContextBudget, ContextItem, CupelError, Decisions, ExclusionReason,
     InclusionReason, Pipeline, Policy, SweepProgress, total_tokens,
 };
-use cupel_chat::{Candidates, Chat, Cut, FitError, Fitted, Shape, TokenCounter, Warning};
+use cupel_chat::{
+    Candidates, Chat, ChatSweep, Cut, Cuts, FitError, Fitted, Shape, TokenCounter, Warning,
+};
 
 use crate::argument::Argument;
 use crate::budget::{BudgetOrigin, DefaultBudget, RunBudget};
@@ -24,7 +26,7 @@ use crate::precedence::{Resolved, Stated, UsedConfig};
 use crate::run::Run;
 use crate::source::Source;
 use crate::summary::SUMMARY_TOKENS;
-use crate::text::grouped;
+use crate::text::{grouped, grouped_count};
 use crate::times::missing_times;
 use crate::windows::for_each_window;
 
@@ -38,8 +40,7 @@ pub enum Scope {
     OneBudget,
     /// One budget, and others beside it, such as the least one that keeps a message.
     Budget,
-    /// A range of budgets, such as a sweep. Defaults to the tokens of all candidates, and to a policy whose window at
-    /// one budget says something about the next.
+    /// A range of budgets, such as a sweep. Defaults to the tokens of all candidates.
     AnyBudget,
     /// One budget, for policies that are named later ([`Prepared::compare`]), so the query is not checked yet.
     OtherPolicies,
@@ -389,10 +390,7 @@ impl Prepared {
         let options = &*resolved.options;
         let model = options.budget.model.as_deref().or(chat.model());
         let counter = options.counter.counter(model, Some(chat.shape()))?;
-        let policy = options.chat_policy(match scope {
-            Scope::AnyBudget => NamedPolicy::for_budgets,
-            _ => NamedPolicy::for_chats,
-        })?;
+        let policy = options.chat_policy(NamedPolicy::for_chats)?;
         let policy = options.with_summaries(policy, &*counter)?;
         let query = options.query.as_deref();
         let (policy, unread) = with_query(policy, query, options, true, scope)?;
@@ -421,10 +419,10 @@ impl Prepared {
                 (budget, candidates)
             }
             Scope::AnyBudget => {
-                if policy.policy.chat().replay {
-                    return Err(Fault::ReplayHasOneBudget.into());
-                }
-                let candidates = candidates(None)?;
+                // A replay cuts the messages for each budget; here they are as a chat that fits has them.
+                let all = ContextBudget::with_target(MOST_TOKENS, MOST_TOKENS)?;
+                let one = policy.policy.chat().replay.then_some(&all);
+                let candidates = candidates(one)?;
                 (over(all_tokens(&candidates))?, candidates)
             }
         };
@@ -433,11 +431,6 @@ impl Prepared {
         notices.extend(policy.unsuited_to(&chat));
         notices.extend(unread);
         notices.retain(|notice| resolved.is_relevant(notice));
-        if scope == Scope::AnyBudget && options.policy.is_none() {
-            notices.push(Notice::BudgetsPolicy {
-                of_one: caller.policy_of_one_budget(),
-            });
-        }
         // A list of items under the key of a list of messages.
         if chat.shape() == Shape::Items && options.read.shape.is_none() {
             notices.push(Notice::NoRole);
@@ -680,7 +673,7 @@ impl Prepared {
     /// [`Fault::Fit`] and [`Fault::Run`].
     pub fn included_within(&self, budget: &ContextBudget) -> Result<Vec<bool>, Error> {
         let own = match (&self.content, &self.setting.counter) {
-            (Content::Chat { chat, .. }, Some(counter)) if !self.has_other_budgets() => {
+            (Content::Chat { chat, .. }, Some(counter)) if self.has_replay() => {
                 let policy = &self.setting.policy.policy;
                 let own = chat.candidates_for(policy, Some(budget), &**counter);
                 Some(own.map_err(|error| self.setting.fit_error(error))?)
@@ -837,7 +830,32 @@ impl Prepared {
 
     /// Returns the cut that shortened or dropped a message, if the policy has a replay.
     pub fn cut(&self, index: usize) -> Option<Cut> {
-        self.candidates()?.cuts()?.of(index).copied()
+        self.cuts()?.of(index).copied()
+    }
+
+    /// Returns the cuts of a chat that exceeds the budget, if the policy has a replay.
+    pub fn cuts(&self) -> Option<&Cuts> {
+        self.candidates()?.cuts()
+    }
+
+    /// Returns which cut of a replay shortened or dropped a message, in words; `None` if there is none.
+    pub fn cut_words(&self, decisions: &Decisions<'_>, index: usize) -> Option<String> {
+        let cuts = self.cuts()?;
+        if let Some(cut) = cuts.of(index) {
+            return Some(format!(
+                "at request {} of {}: {} tokens, over the budget of {}, became {}",
+                grouped_count(cut.request),
+                grouped_count(cuts.requests),
+                grouped(cut.tokens_before),
+                grouped(cut.budget),
+                grouped(cut.tokens_after)
+            ));
+        }
+        // The ladder behind the cuts.
+        let reason = decisions.exclusion(index);
+        let is_dropped = reason.is_some_and(|it| !matches!(it, ExclusionReason::Filtered { .. }));
+        let is_shortened = decisions.view(index).is_some() || cuts.is_squeezed(index);
+        (is_dropped || is_shortened).then(|| "for this request alone".to_owned())
     }
 
     /// Returns the message with the newer result that supersedes those of a message, if there is one.
@@ -853,7 +871,11 @@ impl Prepared {
             (None, _) => {
                 let words = decisions.exclusion(index);
                 let words = words.and_then(|reason| self.why_out(decisions, &reason));
-                words.unwrap_or_else(|| decisions.phrase(index).unwrap_or_default())
+                let words = words.unwrap_or_else(|| decisions.phrase(index).unwrap_or_default());
+                match self.cut(index) {
+                    Some(cut) => format!("{words} at request {}", grouped_count(cut.request)),
+                    None => words,
+                }
             }
             (Some(InclusionReason::Scored), None) if is_by_time => {
                 // The request overhead is a candidate of every window, too.
@@ -911,17 +933,18 @@ impl Prepared {
         targets: RangeInclusive<i64>,
         observer: &mut dyn FnMut(SweepProgress) -> ControlFlow<()>,
     ) -> Result<BudgetSweep, Error> {
-        if !self.has_other_budgets() {
-            return Err(Fault::ReplayHasOneBudget.into());
-        }
         let (items, samples) = (self.items(), self.samples());
-        let mut sweep = self.pipeline().sweep_observed(
-            items,
-            &self.setting.budget,
-            targets,
-            samples,
-            observer,
-        )?;
+        let replayed = self.replayed(targets.clone(), observer)?;
+        let mut sweep = match replayed {
+            Some(replayed) => replayed.sweep,
+            None => self.pipeline().sweep_observed(
+                items,
+                &self.setting.budget,
+                targets,
+                samples,
+                observer,
+            )?,
+        };
         // The request overhead is a pinned candidate, but no message.
         let overhead = items.len() - self.len();
         sweep.items.truncate(self.len());
@@ -935,9 +958,70 @@ impl Prepared {
         Ok(sweep)
     }
 
+    /// Returns the windows at a range of budgets, with the tokens of markers, if the policy has a replay.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::Fit`].
+    pub fn replayed(
+        &self,
+        targets: RangeInclusive<i64>,
+        observer: &mut dyn FnMut(SweepProgress) -> ControlFlow<()>,
+    ) -> Result<Option<ChatSweep>, Error> {
+        match &self.content {
+            Content::Chat { chat, .. } => self.replayed_over(chat, targets, observer),
+            Content::Items { .. } => Ok(None),
+        }
+    }
+
+    /// As [`replayed`](Self::replayed), of the chat as it was at the previous request; `None` if there was none.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::Fit`].
+    pub fn replayed_before(
+        &self,
+        targets: RangeInclusive<i64>,
+    ) -> Result<Option<ChatSweep>, Error> {
+        let earlier = match &self.content {
+            Content::Chat { chat, .. } if self.has_replay() => chat.at_previous_request(),
+            _ => None,
+        };
+        let mut go_on = |_| ControlFlow::Continue(());
+        match earlier {
+            Some(chat) => self.replayed_over(&chat, targets, &mut go_on),
+            None => Ok(None),
+        }
+    }
+
+    fn replayed_over(
+        &self,
+        chat: &Chat,
+        targets: RangeInclusive<i64>,
+        observer: &mut dyn FnMut(SweepProgress) -> ControlFlow<()>,
+    ) -> Result<Option<ChatSweep>, Error> {
+        let Some(counter) = self
+            .setting
+            .counter
+            .as_deref()
+            .filter(|_| self.has_replay())
+        else {
+            return Ok(None);
+        };
+        let (policy, budget) = (&self.setting.policy.policy, &self.setting.budget);
+        // Not the messages of this chat: one at an earlier request has the same budgets.
+        let samples = (REPLAYED / self.len().max(1)).max(LEAST_REPLAYS);
+        let swept = chat.sweep(policy, budget, targets, samples, counter, observer);
+        swept
+            .map(Some)
+            .map_err(|error| self.setting.fit_error(error))
+    }
+
     /// Adds the tokens of the markers to each step of a sweep. Visits every message once per step.
     pub(crate) fn add_markers(&self, sweep: &mut BudgetSweep) {
-        let candidates = self.candidates().filter(|it| it.may_have_markers());
+        // The windows of a replay have them.
+        let candidates = self.candidates().filter(|_| !self.has_replay());
+        let candidates = candidates.filter(|it| it.may_have_markers());
         let Some(candidates) = candidates else {
             return;
         };
@@ -953,9 +1037,19 @@ impl Prepared {
 
     /// Returns the budget at which everything fits, or the largest one that is tried.
     pub fn all_tokens(&self) -> i64 {
-        /// Far below the end of the range, so that sums with reserves do not reach it.
-        const LARGEST: i64 = i64::MAX / 4;
-        total_tokens(self.items()).min(LARGEST)
+        total_tokens(self.items()).min(MOST_TOKENS)
+    }
+
+    /// Returns the least target of the budget at which everything fits, or a little more.
+    pub fn enough(&self) -> i64 {
+        let candidates = self.candidates();
+        let items = self.items().iter().enumerate();
+        let tokens = items.map(|(index, item)| {
+            // A cut may have shortened it.
+            let before = candidates.and_then(|it| it.tokens_before(index));
+            (item.pinned(), before.unwrap_or(item.tokens()))
+        });
+        enough(self.budget(), tokens)
     }
 
     /// Returns the number of budgets to try for a slicer that has to be tried at each: as many as take
@@ -972,10 +1066,10 @@ impl Prepared {
         (VISITS / visits).clamp(pipeline.sweep_samples(candidates), MOST)
     }
 
-    /// Returns whether the candidates serve other budgets than the own one. Those of a replay have the cuts of one.
-    pub fn has_other_budgets(&self) -> bool {
-        let is_chat = matches!(self.content, Content::Chat { .. });
-        !(is_chat && self.setting.policy.policy.chat().replay)
+    /// Returns whether the cuts of the chat are found by a replay. A larger budget does not always keep more then.
+    pub fn has_replay(&self) -> bool {
+        let is_chat = self.shape() != Shape::Items;
+        is_chat && self.setting.has_ladder() && self.setting.policy.policy.chat().replay
     }
 
     /// Refuses a position without a message or item.
@@ -1084,6 +1178,34 @@ impl Prepared {
         let query = self.query.as_deref().filter(|_| self.has_given_query);
         unread_query(query, policies)
     }
+}
+
+/// Far below the end of the range, so that sums with reserves do not reach it.
+const MOST_TOKENS: i64 = i64::MAX / 4;
+
+/// The most messages that the replays of a sweep go through, about one second, and the least number of replays.
+const REPLAYED: usize = 400_000;
+const LEAST_REPLAYS: usize = 48;
+
+/// Returns the least target of a budget at which all candidates fit, or a little more. `tokens` are those of each, and
+/// whether it is pinned.
+pub fn enough(budget: &ContextBudget, tokens: impl Iterator<Item = (bool, i64)>) -> i64 {
+    let (mut pinned, mut others) = (0_i128, 0_i128);
+    for (is_pinned, tokens) in tokens {
+        let sum = if is_pinned { &mut pinned } else { &mut others };
+        *sum += i128::from(tokens.max(0));
+    }
+    let gap = budget.max_tokens() - budget.target_tokens();
+    let slots = i128::from(budget.total_reserved()) - i128::from(budget.output_reserve());
+    let share = 1.0 - budget.estimation_safety_margin_percent() / 100.0;
+    #[expect(clippy::cast_possible_truncation, reason = "the cast saturates")]
+    let others = (others as f64 / share).ceil() as i128;
+    let enough = pinned
+        .saturating_add(others)
+        .saturating_add(slots)
+        .saturating_add(i128::from((budget.output_reserve() - gap).max(0)));
+    // Both limits of every budget stay below the largest number.
+    i64::try_from(enough.min(i128::from(MOST_TOKENS - gap))).unwrap_or(MOST_TOKENS)
 }
 
 /// Returns whether nothing but the content and the tokens of an item is set.

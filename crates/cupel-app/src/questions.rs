@@ -7,7 +7,6 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::error::Error;
-use crate::explain::ExplainOneAnswer;
 use crate::notice::Notice;
 use crate::options::Options;
 use crate::policy::NamedPolicy;
@@ -70,10 +69,7 @@ pub fn ask(
         "explain" => {
             let prepared = prepare(source, Scope::Budget)?;
             match arguments.item {
-                Some(item) => {
-                    let answer = ExplainOneAnswer::from(prepared.explain_item(item)?);
-                    Answered::new(&answer, notices(&prepared))
-                }
+                Some(item) => Answered::new(&prepared.explain_item(item)?, notices(&prepared)),
                 None => Answered::new(&prepared.explain()?, notices(&prepared)),
             }
         }

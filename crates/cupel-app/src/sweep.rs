@@ -15,6 +15,9 @@ pub struct SweepAnswer {
     /// The steps, with the tokens of markers, and the budgets of each message or item.
     #[serde(flatten)]
     pub sweep: BudgetSweep,
+    /// Whether no budget of the range drops or shortens what a smaller one keeps in full or longer. A policy with a
+    /// replay has cuts of its own at each budget.
+    pub monotone: bool,
     /// The last budget that was tried, if the observer stopped the search.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped_at: Option<i64>,
@@ -79,6 +82,15 @@ impl MinBudget {
     }
 }
 
+/// Returns whether a message or item, once it is in the window, stays there at all larger budgets, and never in a shorter
+/// form. Views are in the order of their size, largest first.
+fn is_monotone(item: &ItemIntervals) -> bool {
+    let forms = item.forms();
+    let rank = |view: Option<usize>| view.map_or(0, |view| view + 1);
+    let mut pairs = forms.windows(2);
+    item.intervals.len() <= 1 && pairs.all(|pair| rank(pair[0].2) >= rank(pair[1].2))
+}
+
 /// Watches a search over budgets: it is called between runs, and ends the search with
 /// [`ControlFlow::Break`]. The answer then covers the budgets up to that point.
 pub type Observer<'o> = &'o mut dyn FnMut(SweepProgress) -> ControlFlow<()>;
@@ -101,7 +113,11 @@ impl Prepared {
         let to = to.unwrap_or_else(|| self.all_tokens().max(from));
         let (mut sweep, stopped_at) = self.observed(from, to, observer)?;
         self.add_markers(&mut sweep);
-        Ok(SweepAnswer { sweep, stopped_at })
+        Ok(SweepAnswer {
+            monotone: sweep.items.iter().all(is_monotone),
+            sweep,
+            stopped_at,
+        })
     }
 
     /// Finds the smallest budget from which on `item`, or every message or item, stays, up to `ceiling`, which

@@ -62,9 +62,14 @@ fn fitted(text: &str, budget: i64, policy: Option<&str>) -> Option<Window> {
     };
     // The list of shortened messages is that of the decisions.
     let shortened: Vec<usize> = answer.shortened.iter().map(|it| it.index).collect();
-    let viewed = answer.kept.iter().copied();
-    let viewed = viewed.filter(|&it| fit.run.decisions.view(it).is_some());
-    assert_eq!(shortened, viewed.collect::<Vec<_>>(), "at {budget}");
+    let decisions = &fit.run.decisions;
+    let tokens_before = |index| match &prepared.content {
+        Content::Chat { candidates, .. } => candidates.tokens_before(index),
+        Content::Items { .. } => None,
+    };
+    let is_short = |it: &usize| tokens_before(*it) > Some(decisions.item(*it).tokens());
+    let short: Vec<usize> = answer.kept.iter().copied().filter(is_short).collect();
+    assert_eq!(shortened, short, "at {budget}");
     Some(window)
 }
 
@@ -87,6 +92,14 @@ fn explained(text: &str, budget: i64, policy: Option<&str>) -> Option<Window> {
 /// Returns the windows that `sweep` shows at some budgets.
 fn swept(prepared: &Prepared, sweep: &SweepAnswer, budgets: &[i64]) -> Vec<Option<Window>> {
     let sweep = &sweep.sweep;
+    let (Some(first), Some(last)) = (sweep.steps.first(), sweep.steps.last()) else {
+        return Vec::new();
+    };
+    // The forms of a replay are views of candidates of its own, and its markers those of each budget.
+    let mut go_on = |_| ControlFlow::Continue(());
+    let replayed = prepared.replayed(first.from..=last.to, &mut go_on).unwrap();
+    let items = replayed.as_ref().map(|it| &*it.candidates);
+    let items = items.unwrap_or_else(|| prepared.items());
     let mut windows = vec![None; budgets.len()];
     for_each_window(sweep, prepared.len(), |step, kept| {
         for (window, budget) in windows.iter_mut().zip(budgets) {
@@ -95,7 +108,7 @@ fn swept(prepared: &Prepared, sweep: &SweepAnswer, budgets: &[i64]) -> Vec<Optio
             }
             let view = |index| sweep.view_at(index, *budget);
             let text = |&index: &usize| {
-                let item = &prepared.items()[index];
+                let item = &items[index];
                 let content = match view(index) {
                     Some(view) => item.views()[view].content(),
                     None => item.content(),
@@ -105,7 +118,13 @@ fn swept(prepared: &Prepared, sweep: &SweepAnswer, budgets: &[i64]) -> Vec<Optio
             *window = Some(Window {
                 kept: kept.iter().map(text).collect(),
                 tokens: step.tokens_used,
-                markers: markers_of(prepared, kept, view),
+                markers: match &replayed {
+                    Some(replayed) => {
+                        let markers = replayed.markers_at(*budget).iter();
+                        markers.map(|it| (it.before, it.tokens)).collect()
+                    }
+                    None => markers_of(prepared, kept, view),
+                },
             });
         }
     });
@@ -186,7 +205,7 @@ fn all_questions_show_the_same_window_of_every_example() {
         let text = std::fs::read_to_string(&path).unwrap();
         let is_long = path.ends_with("agent-session.json");
         let budgets = budgets(&text, if is_long { 120 } else { 25 });
-        for policy in ["single", "tool-use", "newest"] {
+        for policy in ["agent", "single", "tool-use", "newest"] {
             check(&text, &budgets, policy);
         }
     }
@@ -201,24 +220,74 @@ fn fit_and_explain_agree_where_they_once_differed() {
     check(&text, &budgets, "single");
 }
 
+/// Returns the positions that `fit` keeps, and those that it keeps in full.
+fn kept(text: &str, budget: i64) -> Option<(Vec<usize>, Vec<usize>)> {
+    let prepared = prepared(text, &options(Some(budget), None), Scope::OneBudget);
+    let answer = prepared.fit().ok()?.answer();
+    let shortened: Vec<usize> = answer.shortened.iter().map(|it| it.index).collect();
+    let in_full = answer.kept.iter().copied();
+    let in_full = in_full.filter(|it| !shortened.contains(it)).collect();
+    Some((answer.kept, in_full))
+}
+
 #[test]
-fn with_a_replay_the_questions_about_one_budget_show_the_same_window() {
+fn with_a_replay_the_budgets_that_explain_names_are_those_of_fit() {
     let text = std::fs::read_to_string(&examples()[0]).unwrap();
-    for budget in (1_700..5_900).step_by(275) {
+    let mut checked = [0; 3];
+    for budget in (1_700..5_900).step_by(700) {
         let prepared = prepared(&text, &options(Some(budget), None), Scope::Budget);
-        let answer = prepared.fit().unwrap().answer();
-        assert!(answer.tokens_after <= budget);
-        let explained = prepared.explain().unwrap();
-        assert_eq!(explained.tokens_used, answer.tokens_after);
-        let included = explained.candidates.iter().filter(|it| it.included);
-        let mut included: Vec<usize> = included.map(|it| it.index).collect();
-        included.sort_unstable();
-        assert_eq!(included, answer.kept);
-        let policies = vec![NamedPolicy::for_chats(), NamedPolicy::for_chats()];
-        let compared = prepared.compare(policies).unwrap();
-        assert_eq!(compared.variants[0].tokens, answer.tokens_after);
-        assert_eq!(compared.variants[0].selected, answer.kept);
+        for index in 0..prepared.len() {
+            let answer = prepared.explain_item(index).unwrap();
+            let explanation = &answer.explanation;
+            let (own, own_in_full) = kept(&text, budget).unwrap();
+            let (ranges, is_there) = match (own.contains(&index), own_in_full.contains(&index)) {
+                (true, true) => {
+                    assert!(answer.in_full.is_empty() && explanation.included_at.is_empty());
+                    continue;
+                }
+                (true, false) => (&answer.in_full, 1),
+                (false, _) => (&explanation.included_at, 0),
+            };
+            let first = ranges.first().map(|(from, _)| *from);
+            match is_there {
+                1 => assert_eq!(explanation.in_full_at, first),
+                _ => assert_eq!(explanation.extra_tokens, first.map(|it| it - budget)),
+            }
+            assert!(
+                ranges.last().unwrap().1 >= 5_869,
+                "{index} at {budget}: {ranges:?}"
+            );
+            // The first budgets of a range include it, and those before and behind it do not.
+            for &(from, to) in ranges {
+                for (at, expected) in [(from - 1, false), (from, true), (to, true), (to + 1, false)]
+                {
+                    if at <= budget || at > 5_869 {
+                        continue;
+                    }
+                    let (all, in_full) = kept(&text, at).unwrap();
+                    let found = if is_there == 1 { in_full } else { all };
+                    assert_eq!(
+                        found.contains(&index),
+                        expected,
+                        "{index} of {budget} at {at}"
+                    );
+                    checked[usize::from(expected)] += 1;
+                }
+            }
+            // A cut of an earlier request, or what this request needs beyond all cuts.
+            let decisions = prepared.decide().unwrap();
+            let words = prepared.cut_words(&decisions, index).unwrap();
+            match answer.cut {
+                Some(cut) => {
+                    assert!(cut.budget <= budget && cut.tokens_before > cut.budget);
+                    assert!(words.starts_with(&format!("at request {} of ", cut.request)));
+                    checked[2] += 1;
+                }
+                None => assert_eq!(words, "for this request alone"),
+            }
+        }
     }
+    assert!(checked.iter().all(|&count| count > 20), "{checked:?}");
 }
 
 /// A tool call and its result, with a result of about `size` words.
@@ -267,8 +336,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn all_questions_show_the_same_window_of_random_chats(text in chat(), policy in 0_usize..3) {
-        let policy = ["single", "tool-use", "newest"][policy];
+    fn all_questions_show_the_same_window_of_random_chats(text in chat(), policy in 0_usize..4) {
+        let policy = ["agent", "single", "tool-use", "newest"][policy];
         check(&text, &budgets(&text, 14), policy);
     }
 }

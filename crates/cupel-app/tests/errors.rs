@@ -54,19 +54,6 @@ fn an_error_names_its_argument_in_the_words_of_the_door() {
 }
 
 #[test]
-fn a_replay_has_no_sweep() {
-    let mut options = Options::default();
-    options.budget.budget = Some(100.into());
-    options.chat.give(&["replay"]).replay = true;
-    let source = || Source::new("chat.json", CHAT);
-    let error = Prepared::new(source(), &options, Scope::AnyBudget).err();
-    let error = error.expect("an error");
-    assert!(matches!(*error.fault, Fault::ReplayHasOneBudget));
-    let sentence = "with REPLAY the window is known for one budget only";
-    assert_eq!(error.message(&Shouting), sentence);
-}
-
-#[test]
 fn an_argument_for_chats_is_refused_for_items() {
     let error = error(ITEMS, |options| {
         options.budget.budget = Some(10.into());

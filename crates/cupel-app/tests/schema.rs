@@ -11,9 +11,8 @@ use cupel::{
     ExclusionReason, Pipeline, ReflexiveScorer, Refusal, ScoredItem, ScoredRef, Selection, Slicer,
 };
 use cupel_app::{
-    CounterName, ErrorAnswer, ExplainOneAnswer, NamedPolicy, Options, Plain, Prepared,
-    PreparedSession, ReadOptions, Scope, Session, Source, answers_schema, count, count_text,
-    models, search,
+    CounterName, ErrorAnswer, NamedPolicy, Options, Plain, Prepared, PreparedSession, ReadOptions,
+    Scope, Session, Source, answers_schema, count, count_text, models, search,
 };
 use cupel_chat::FitState;
 use jsonschema::Validator;
@@ -198,8 +197,7 @@ fn ask_prepared(schema: &Schema, prepared: &Prepared) -> Result<(), cupel_app::E
     schema.check("SelectAnswer", &fit.run.brief_answer());
     schema.check("ExplainAnswer", &prepared.explain()?);
     for index in 0..prepared.len() {
-        let answer = ExplainOneAnswer::from(prepared.explain_item(index)?);
-        schema.check("ExplainOneAnswer", &answer);
+        schema.check("ExplainOneAnswer", &prepared.explain_item(index)?);
     }
     let slack = prepared.budget().max_tokens() / 2;
     if !prepared.pipeline().policy().slicer().is_quota() {
@@ -208,11 +206,6 @@ fn ask_prepared(schema: &Schema, prepared: &Prepared) -> Result<(), cupel_app::E
     // A search that is stopped at once is inexact, and any other one complete.
     let mut go = |_| ControlFlow::Continue(());
     let mut stop = |_| ControlFlow::Break(());
-    if !prepared.has_other_budgets() {
-        let error = prepared.sweep(1, None, &mut stop).err();
-        schema.check("ErrorAnswer", &error.expect("an error").answer(&Plain));
-        return Ok(());
-    }
     let to = Some(prepared.all_tokens().min(400));
     schema.check("SweepAnswer", &prepared.sweep(1, to, &mut go)?);
     schema.check("SweepAnswer", &prepared.sweep(1, None, &mut stop)?);

@@ -151,7 +151,7 @@ impl Chat {
 
     /// Returns the end of the previous request: the start of the last run of messages of the model. A run at the end of
     /// the chat is a prefilled answer or pending calls of this request.
-    fn previous_request(&self) -> Option<usize> {
+    pub(crate) fn previous_request(&self) -> Option<usize> {
         let is_other = |message: &ParsedMessage| !message.is_from_model();
         let end = self.messages.iter().rposition(is_other)?;
         let last = self.messages[..end]

@@ -294,8 +294,8 @@ impl Chat {
                 let state = history.replay(budget, counter)?;
                 bases = state.bases;
                 candidates.dropped = state.dropped;
+                candidates.head = Some(state.cuts.head());
                 candidates.cuts = Some(state.cuts);
-                candidates.head = Some(state.head);
                 // The cuts left room for exactly these markers. If the messages do not fit, the ladder drops more of
                 // them, and has to reserve room itself.
                 if let (Some(tokens), Some(ladder)) = (state.marker_tokens, &mut candidates.ladder)
@@ -457,6 +457,17 @@ impl Candidates {
     pub(crate) fn gap_tokens(&self) -> i64 {
         let dropped = (0..self.dropped.len()).filter(|&it| self.dropped[it]);
         dropped.map(|index| self.least_tokens(index)).sum()
+    }
+
+    /// Replaces the views of a message.
+    pub(crate) fn set_views(
+        &mut self,
+        index: usize,
+        views: Vec<(ContextView, Arc<Replacement>)>,
+    ) -> Result<(), FitError> {
+        let (views, replacements) = views.into_iter().unzip();
+        self.replacements[index].views = replacements;
+        self.edit(index, |item| item.views(views))
     }
 
     fn edit(

@@ -56,6 +56,7 @@ mod shape;
 mod shorten;
 mod splice;
 mod superseded;
+mod sweep;
 mod tokens;
 mod views;
 mod warning;
@@ -77,6 +78,7 @@ pub use policies::{default_policy, newest_policy, single_policy};
 pub use replay::{Cut, Cuts};
 pub use sent::Sent;
 pub use shape::{Shape, UnknownShape, is_request_field};
+pub use sweep::ChatSweep;
 pub use tokens::{
     Calibration, Encoding, Heuristic, InvalidFactor, InvalidUsage, MissingVocabulary, Scaled,
     TokenCounter, UnknownEncoding, Vocabularies, provide_vocabularies,

@@ -108,8 +108,6 @@ pub(crate) struct Replayed {
     /// Whether a form changed.
     pub(crate) is_cut: bool,
     pub(crate) cuts: Cuts,
-    /// The end of the head: the first message behind it.
-    pub(crate) head: usize,
     /// The tokens of the markers, if the messages fit with them.
     pub(crate) marker_tokens: Option<i64>,
 }
@@ -131,6 +129,12 @@ pub struct Cuts {
     pub pace: i64,
     /// How many requests follow without a cut, if they add as many tokens.
     pub next_in: i64,
+    /// The tokens of each request, after its cut if it has one.
+    #[serde(skip)]
+    by_request: Vec<i64>,
+    /// The first message behind the head.
+    #[serde(skip)]
+    head: usize,
     /// The position in `made` of the cut that changed a message last, by message.
     #[serde(skip)]
     changed_by: Vec<Option<usize>>,
@@ -149,6 +153,8 @@ pub struct Cut {
     pub tokens_before: i64,
     /// The tokens after the cut.
     pub tokens_after: i64,
+    /// The tokens that the request may have, of messages that can be cut.
+    pub budget: i64,
 }
 
 impl Cuts {
@@ -156,6 +162,22 @@ impl Cuts {
     pub fn of(&self, index: usize) -> Option<&Cut> {
         let cut = self.changed_by.get(index).copied().flatten()?;
         self.made.get(cut)
+    }
+
+    /// Returns whether a message is shortened for this request alone, because it exceeds the budget with what is always
+    /// kept.
+    pub fn is_squeezed(&self, index: usize) -> bool {
+        self.changed_by.get(index).copied().flatten() == Some(self.made.len())
+    }
+
+    /// Returns the tokens of each request so far, after its cut if it has one.
+    pub fn tokens_by_request(&self) -> &[i64] {
+        &self.by_request
+    }
+
+    /// Returns the first message behind the head, which stays the same at every cut.
+    pub fn head(&self) -> usize {
+        self.head
     }
 }
 
@@ -192,6 +214,8 @@ impl History<'_> {
             if replay.total() > replay.budget {
                 replay.cut(end);
             }
+            let total = replay.total();
+            replay.cuts.by_request.push(total);
         }
         replay.cuts.next_in = (replay.budget - replay.total()).max(0) / replay.cuts.pace;
         if replay.total() > replay.budget && replay.history.settings.shorten == Shorten::All {
@@ -261,21 +285,19 @@ struct Seen<'c> {
 impl<'c> Replay<'c> {
     fn new(history: History<'c>, budget: &ContextBudget, counter: &'c dyn TokenCounter) -> Self {
         let (chat, candidates) = (history.chat, history.candidates);
-        let always = chat.always_kept();
-        let is_pinned = |index: &usize| always.contains(index) || history.pins.contains(index);
         let filter = chat.ladder_filter(candidates);
         let is_invalid: Vec<bool> = (0..chat.len()).map(|it| filter(it).is_some()).collect();
-        let is_outside = |index| is_pinned(&index) || is_invalid[index];
-        let is_outside: Vec<bool> = (0..chat.len()).map(is_outside).collect();
-        let overhead = chat.len()..candidates.len();
+        let mut is_outside = is_invalid.clone();
+        for index in chat.always_kept().iter().chain(history.pins) {
+            is_outside[*index] = true;
+        }
         let start = if chat.shape.starts_on_user() {
             (0..chat.len()).find(|&index| chat.can_start(index))
         } else {
             Some(0)
         };
         let start = start.unwrap_or(chat.len());
-        let pinned = (0..chat.len()).filter(is_pinned).chain(overhead);
-        let pinned = total_tokens(pinned.map(|index| &candidates[index]));
+        let pinned = chat.pinned_tokens(candidates, history.pins);
         let target = budget.effective(pinned).target_tokens();
         let tokens = (0..chat.len()).map(|index| match &history.forms[index] {
             _ if is_outside[index] => 0,
@@ -428,6 +450,7 @@ impl<'c> Replay<'c> {
                 messages: end,
                 tokens_before: before,
                 tokens_after: total,
+                budget: self.budget,
             });
         }
     }
@@ -585,7 +608,7 @@ impl<'c> Replay<'c> {
     }
 
     fn finish(mut self) -> Result<Replayed, FitError> {
-        let head = end_of_head(&mut self);
+        self.cuts.head = end_of_head(&mut self);
         let mut bases = Vec::with_capacity(self.forms.len());
         for (index, form) in self.forms.iter().enumerate() {
             let known = match form {
@@ -609,7 +632,6 @@ impl<'c> Replay<'c> {
             dropped: self.forms.iter().map(is_dropped).collect(),
             is_cut: self.is_cut,
             cuts: self.cuts,
-            head,
             marker_tokens,
         })
     }
@@ -805,8 +827,19 @@ fn at_most(limit: i64) -> i64 {
         .unwrap_or(LEVELS[LEVELS.len() - 1])
 }
 
+impl Chat {
+    /// Returns the tokens outside of the budget of a replay: of pinned messages and the request overhead.
+    pub(crate) fn pinned_tokens(&self, candidates: &Candidates, pins: &BTreeSet<usize>) -> i64 {
+        let mut pinned = self.always_kept();
+        pinned.extend(pins);
+        let overhead = total_tokens(&candidates[self.len()..]);
+        let pinned = pinned.iter().map(|&index| &candidates.originals[index]);
+        total_tokens(pinned).saturating_add(overhead)
+    }
+}
+
 /// Rounds a budget down to its significant bits.
-fn rounded(budget: i64) -> i64 {
+pub(crate) fn rounded(budget: i64) -> i64 {
     let bits = i64::BITS - budget.max(0).leading_zeros();
     let low = bits.saturating_sub(BUDGET_BITS);
     (budget >> low) << low

@@ -231,35 +231,39 @@ fn turns() -> String {
 fn every_command_counts_the_markers_of_a_window() {
     let sandbox = Sandbox::with(&[("chat.json", turns().as_bytes())]);
     let run = |args: &[&str]| sandbox.run(args).json();
-    let sweep = run(&["sweep", "chat.json", "--shorten", "off", "--json"]);
-    let steps = sweep["steps"].as_array().expect("steps");
-    let mut markers = 0;
-    for step in steps.iter().filter(|step| step["error"].is_null()) {
-        let budget = step["from"].to_string();
-        let args = |command| {
-            let args = [
-                "chat.json",
-                "--budget",
-                &budget,
-                "--shorten",
-                "off",
-                "--json",
-                "--policy",
-                "single",
-            ];
-            [&[command], &args[..]].concat()
-        };
-        let fitted = run(&args("fit"));
-        markers += fitted["markers"].as_array().map_or(0, Vec::len);
-        let tokens = &fitted["tokens_after"];
-        assert_eq!(&step["tokens_used"], tokens, "sweep at {budget}");
-        assert_eq!(&run(&args("explain"))["tokens_used"], tokens);
-        let one = run(&[&args("explain")[..], &["--item", "3"]].concat());
-        assert_eq!(&one["tokens_used"], tokens);
-        let compared = run(&[&args("compare")[..], &["--policy", "single"]].concat());
-        assert_eq!(&compared["variants"][0]["tokens"], tokens);
+    for policy in ["agent", "single"] {
+        let policy = ["--policy", policy];
+        let sweep = ["sweep", "chat.json", "--shorten", "off", "--json"];
+        let sweep = run(&[&sweep[..], &policy].concat());
+        let steps = sweep["steps"].as_array().expect("steps");
+        let steps = steps.iter().filter(|step| step["error"].is_null());
+        let steps: Vec<&Value> = steps.collect();
+        let mut markers = 0;
+        for step in steps.iter().step_by(steps.len() / 12 + 1) {
+            let budget = step["from"].to_string();
+            let args = |command| {
+                let args = [
+                    "chat.json",
+                    "--budget",
+                    &budget,
+                    "--shorten",
+                    "off",
+                    "--json",
+                ];
+                [&[command], &args[..], &policy].concat()
+            };
+            let fitted = run(&args("fit"));
+            markers += fitted["markers"].as_array().map_or(0, Vec::len);
+            let tokens = &fitted["tokens_after"];
+            assert_eq!(&step["tokens_used"], tokens, "sweep at {budget}");
+            assert_eq!(&run(&args("explain"))["tokens_used"], tokens);
+            let one = run(&[&args("explain")[..], &["--item", "3"]].concat());
+            assert_eq!(&one["tokens_used"], tokens);
+            let compared = run(&[&args("compare")[..], &policy].concat());
+            assert_eq!(&compared["variants"][0]["tokens"], tokens);
+        }
+        assert!(markers > 2);
     }
-    assert!(markers > 2);
 }
 
 #[test]
@@ -403,15 +407,7 @@ fn budget_and_policy_commands_accept_a_chat() {
     let least: i64 = least.ok().trim().parse().expect("a number");
     let has = |budget: i64| {
         let ran = sandbox
-            .run(&[
-                "fit",
-                &session,
-                "--budget",
-                &budget.to_string(),
-                "--policy",
-                "single",
-                "--json",
-            ])
+            .run(&["fit", &session, "--budget", &budget.to_string(), "--json"])
             .json();
         ran["kept"]
             .as_array()

@@ -457,27 +457,25 @@ fn one_policy_is_compared_with_that_of_the_file() {
 }
 
 #[test]
-fn questions_over_budgets_leave_out_a_replay_and_the_limits() {
-    let sandbox = sandbox("budget = 50\nreserve = 20\npolicy = \"agent\"\n[chat]\nreplay = true\n");
+fn questions_over_budgets_leave_out_the_limits_and_replay_as_fit_does() {
+    let sandbox = sandbox("budget = 50\nreserve = 20\npolicy = \"agent\"\n");
     let ran = run(&sandbox, &["sweep", "chat.json"]);
     ran.ok();
-    assert!(ran.err.contains("policy single"), "{}", ran.err);
+    assert!(ran.err.contains("not monotone"), "{}", ran.err);
     assert!(
-        ran.err.contains("config: cupel.toml (nothing applies)"),
+        ran.err.contains("config: cupel.toml (policy)"),
         "{}",
         ran.err
     );
+    // The policy of the file is the default one, and its limits play no part.
     let with = run(&sandbox, &["min-budget", "chat.json", "--json"]);
     let without = run(
         &sandbox,
         &["min-budget", "chat.json", "--json", "--no-config"],
     );
     assert_eq!(with.ok(), without.ok());
-    // An option is still refused.
-    assert_eq!(
-        run(&sandbox, &["sweep", "chat.json", "--policy", "agent"]).exit,
-        2
-    );
+    let swept = run(&sandbox, &["sweep", "chat.json", "--policy", "agent"]);
+    assert_eq!(swept.exit, 0);
 }
 
 #[test]

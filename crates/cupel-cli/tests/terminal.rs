@@ -418,11 +418,26 @@ fn every_command_counts_messages_alike() {
     assert_eq!(included.count(), kept);
     assert_eq!(explained["overhead"], 412);
     assert_eq!(explained["tokens_used"], fitted["tokens_after"]);
-    let sweep = sandbox
-        .run(&["sweep", &chat, "--from", "2000", "--to", "2000", "--json"])
-        .json();
-    assert_eq!(sweep["steps"][0]["included"], json!(kept));
-    assert_eq!(sweep["items"].as_array().map(Vec::len), Some(44));
+    let by_default = run(&["fit", "--json"]).json();
+    for (policy, fitted) in [("single", &fitted), ("agent", &by_default)] {
+        let at = ["sweep", &chat, "--from", "2000", "--to", "2000", "--json"];
+        let policy = ["--policy", policy];
+        let sweep = sandbox.run(&[&at[..], &policy].concat()).json();
+        let step = &sweep["steps"][0];
+        let kept = fitted["kept"].as_array().map(Vec::len);
+        assert_eq!(step["included"], json!(kept));
+        assert_eq!(step["tokens_used"], fitted["tokens_after"]);
+        assert_eq!(sweep["items"].as_array().map(Vec::len), Some(44));
+    }
+    // A replay may keep less with more tokens, and says so; without a policy it is the one of fit.
+    let swept = sandbox.run(&["sweep", &chat, "--json"]);
+    let fitted = sandbox.run(&["sweep", &chat, "--policy", "agent", "--json"]);
+    assert_eq!(swept.json(), fitted.json());
+    assert_eq!(swept.json()["monotone"], false);
+    assert!(swept.err.contains("not monotone"), "{}", swept.err);
+    let swept = sandbox.run(&["sweep", &chat, "--policy", "single", "--json"]);
+    assert_eq!(swept.json()["monotone"], true);
+    assert!(!swept.err.contains("monotone"), "{}", swept.err);
     let rows = sandbox.run(&["min-budget", &chat, "--json"]).json();
     assert_eq!(rows["items"].as_array().map(Vec::len), Some(44));
     // The request overhead is no message.

@@ -102,6 +102,9 @@ def sweep(
 ) -> SweepAnswer:
     """Returns the window at every budget from ``start`` to ``stop``.
 
+    For a chat these are the windows of ``fit``, whose default policy replays the cuts of each
+    budget: a larger one may keep less (``monotone``), and with ``policy="single"`` it never does.
+
     Args:
         data: A chat, a request, or a list of messages or items.
         start: The smallest budget, from 0. Default: 0.
@@ -128,6 +131,8 @@ def min_budget(
     **options: Unpack[CommandOptions],
 ) -> MinBudgetAnswer:
     """Returns the smallest budget above which an item is always in, or that of every item.
+
+    ``ranges`` has all budgets that include it, also smaller ones.
 
     Args:
         data: A chat, a request, or a list of messages or items.

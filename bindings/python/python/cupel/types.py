@@ -378,12 +378,14 @@ class Cut(TypedDict):
         messages (from 0): The messages that the chat had.
         tokens_before: The tokens before the cut.
         tokens_after: The tokens after the cut.
+        budget: The tokens that the request may have, of messages that can be cut.
     """
 
     request: int
     messages: int
     tokens_before: int
     tokens_after: int
+    budget: int
 
 
 class Cuts(TypedDict):
@@ -747,15 +749,20 @@ class ExplainOneAnswer(TypedDict):
             the least one above the target of the run. The search ends 131,072 tokens above that
             one; for slicers that have to try budgets one by one it ends there.
         neighbors: The candidates next to this one in rank, better ones first.
+        cut: The cut that shortened or dropped the message, if the policy has a replay.
         extra_tokens: The least number of tokens by which both limits of the budget must grow for
             the candidate to be selected; absent if the budget is not the cause, or if more than
             131,072 tokens are needed, or more than 2,048 for slicers that have to try budgets one
             by one.
+        in_full: The ranges of targets, first and last, above that of the run that include a
+            shortened message in full, if the policy has a replay.
         in_full_at: The least target above that of the run at which the candidate is included in
             full; absent if it is not shortened, or if the target is too far away, as in
             ``extra_tokens``.
         parts: How the score is composed; absent for a candidate that is not scored.
         rank (from 0): The candidate's rank, from 1; absent for one that is not ranked.
+        superseded_by (from 0): The message with the newer result that supersedes its own, if it is
+            shortened.
     """
 
     index: int
@@ -769,10 +776,13 @@ class ExplainOneAnswer(TypedDict):
     displaced_by: list[int]
     included_at: list[list[int]]
     neighbors: list[Neighbor]
+    cut: NotRequired[Cut]
     extra_tokens: NotRequired[int]
+    in_full: NotRequired[list[list[int]]]
     in_full_at: NotRequired[int]
     parts: NotRequired[ScorePart]
     rank: NotRequired[int]
+    superseded_by: NotRequired[int]
 
 
 class ExplainedCandidate(TypedDict):
@@ -1192,12 +1202,15 @@ class SweepAnswer(TypedDict):
             its first budget, and smaller steps before the next may be missing.
         steps: Budgets with the same window, in ascending order, without gaps.
         items: The budgets at which each candidate is in the window, by position.
+        monotone: Whether no budget of the range drops or shortens what a smaller one keeps in full
+            or longer. A policy with a replay has cuts of its own at each budget.
         stopped_at: The last budget that was tried, if the observer stopped the search.
     """
 
     exact: bool
     steps: list[SweepStep]
     items: list[ItemIntervals]
+    monotone: bool
     stopped_at: NotRequired[int]
 
 

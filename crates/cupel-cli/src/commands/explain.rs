@@ -74,11 +74,11 @@ impl Explain {
 }
 
 fn one(task: &Prepared, index: usize, output: &mut Output) -> Result<Exit, Failure> {
-    let explanation = task.explain_item(index)?;
+    let answer = task.explain_item(index)?;
     if output.is_json() {
-        output.json(&ExplainOneAnswer::from(explanation))?;
+        output.json(&answer)?;
     } else {
-        write_one(task, &task.decide()?, &explanation, output)?;
+        write_one(task, &task.decide()?, &answer, output)?;
     }
     Ok(Exit::Success)
 }
@@ -87,10 +87,11 @@ fn one(task: &Prepared, index: usize, output: &mut Output) -> Result<Exit, Failu
 fn write_one(
     task: &Prepared,
     decisions: &Decisions<'_>,
-    explanation: &Explanation,
+    answer: &ExplainOneAnswer,
     output: &mut Output,
 ) -> Result<(), Failure> {
     const LABEL: usize = 12;
+    let explanation = &answer.explanation;
     let Explanation { index, item, .. } = explanation;
     let bold = style::HEADER;
     let name = format!("{}, {} tokens", task.named(*index), grouped(item.tokens()));
@@ -106,29 +107,23 @@ fn write_one(
         }
         None => ("out", why),
     });
-    if let Some(cut) = task.cut(*index) {
-        rows.push((
-            "cut",
-            format!(
-                "at request {}, {} messages: from {} to {} tokens",
-                grouped_count(cut.request),
-                grouped_count(cut.messages),
-                grouped(cut.tokens_before),
-                grouped(cut.tokens_after)
-            ),
-        ));
-    }
+    rows.extend(
+        task.cut_words(decisions, *index)
+            .map(|words| ("cut", words)),
+    );
     let used = grouped(explanation.tokens_used);
     let limit = grouped(task.budget().window_limit());
     let limits = limits(task.budget()).map_or_else(String::new, |limits| format!(" ({limits})"));
     rows.push(("window", format!("uses {used} of {limit}{limits}")));
-    if let Some(budget) = explanation.in_full_at {
-        rows.push((
+    match (&answer.in_full[..], explanation.in_full_at) {
+        ([], Some(budget)) => rows.push((
             "in full",
             format!("at a budget of {} or more", grouped(budget)),
-        ));
+        )),
+        (ranges, _) => rows.extend(budgets_above(ranges).map(|budgets| ("in full", budgets))),
     }
-    rows.extend(included_at(explanation).map(|budgets| ("included", budgets)));
+    let included = budgets_above(&explanation.included_at);
+    rows.extend(included.map(|budgets| ("included", budgets)));
     if let Some(rank) = explanation.rank {
         let (rank, ranked) = (grouped_count(rank + 1), grouped_count(explanation.ranked));
         rows.push(("rank", format!("{rank} of {ranked}")));
@@ -158,10 +153,10 @@ fn write_one(
     write_neighbors(task, explanation, output)
 }
 
-/// Returns the budgets above the one of the run at which a message is included.
-fn included_at(explanation: &Explanation) -> Option<String> {
-    let (&(from, to), others) = explanation.included_at.split_last()?;
-    let ranges = budget_ranges(&explanation.included_at);
+/// Returns the budgets above the one of the run at which a message is included, in words.
+fn budgets_above(ranges: &[(i64, i64)]) -> Option<String> {
+    let (&(from, to), others) = ranges.split_last()?;
+    let ranges = budget_ranges(ranges);
     if to == from && others.is_empty() {
         return Some(format!(
             "at a budget of {ranges}; larger ones were not tried"

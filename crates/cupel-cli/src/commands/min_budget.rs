@@ -4,6 +4,7 @@ use clap::Args;
 use cupel_app::{MinBudget, Prepared, Scope};
 
 use crate::budget::tokens;
+use crate::commands::sweep::NOT_MONOTONE;
 use crate::failure::{Exit, Failure};
 use crate::output::{Output, columns};
 use crate::progress::Progress;
@@ -14,7 +15,8 @@ use crate::text::{Give, Table, budget_ranges, excerpt, grouped, left, right};
 ///
 /// A policy may include an item at a budget, drop it at a larger one for a better item, and include both at
 /// a still larger one. The answer is the smallest budget from which on the item stays; the smaller ranges that
-/// include it are listed, too. The default policy for chats has none: what a budget keeps, every larger one keeps.
+/// include it are listed, too. The default policy for chats cuts differently at each budget; with --policy single every
+/// larger budget keeps what a smaller one keeps.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = MORE)]
 pub(crate) struct MinBudgetArgs {
@@ -61,6 +63,9 @@ impl MinBudgetArgs {
             (_, found) => output.table(&table(&task, found))?,
         }
         output.finish()?;
+        if task.has_replay() && answer.items.iter().any(|it| !it.below().is_empty()) {
+            output.note(NOT_MONOTONE);
+        }
         if !answer.exact {
             output.note("budgets were sampled: a smaller one may do, too");
         }

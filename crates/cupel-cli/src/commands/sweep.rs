@@ -16,8 +16,9 @@ use crate::text::{Give, Table, grouped, grouped_count, left, right, score, words
 
 /// Show what each budget of a range keeps
 ///
-/// Only the budget varies; reserve, slots and margin stay. A policy with quotas, counts or similarities is run at
-/// each budget, at samples of a large range. A search of more than a second shows its progress; Ctrl-C ends it with
+/// Only the budget varies; reserve, slots and margin stay. The default policy for chats replays the cuts of each budget,
+/// as fit does, so a larger budget may keep less; --policy single always keeps more. A policy with quotas, counts or
+/// similarities is run at each budget, at samples of a large range. A search of more than a second shows its progress; Ctrl-C ends it with
 /// the budgets reached so far and exit status 130.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -59,7 +60,9 @@ impl Sweep {
         let answer = task.sweep(self.from, self.to, &mut |now| progress.observe(now));
         progress.finish();
         let answer = answer?;
-        let SweepAnswer { sweep, stopped_at } = &answer;
+        let SweepAnswer {
+            sweep, stopped_at, ..
+        } = &answer;
         if output.is_json() {
             output.json(&answer)?;
         } else {
@@ -69,8 +72,15 @@ impl Sweep {
                 None => plot(&task, sweep, output)?,
             }
         }
+        if task.has_replay() {
+            output.note(NOT_MONOTONE);
+        }
         if !sweep.exact {
-            output.note("budgets were sampled: a step may start at a smaller budget");
+            output.note(if task.has_replay() {
+                "budgets were sampled: a step is certain at its first budget"
+            } else {
+                "budgets were sampled: a step may start at a smaller budget"
+            });
         }
         let Some(budget) = stopped_at else {
             return Ok(Exit::Success);
@@ -82,6 +92,9 @@ impl Sweep {
         Ok(Exit::Stopped)
     }
 }
+
+/// What a replay means for a range of budgets.
+pub(super) const NOT_MONOTONE: &str = "not monotone: each budget has cuts of its own, so a larger one may keep less; --policy single always keeps more";
 
 /// A number of a step.
 type Measure = fn(&SweepStep) -> f64;

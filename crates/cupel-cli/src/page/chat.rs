@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use cupel::{BudgetSweep, ContextItem, ContextKind, Decisions, LadderSlice, LadderStep, Policy};
 use cupel_app::for_each_window;
-use cupel_chat::{Candidates, Chat, Marker, Role, TokenCounter};
+use cupel_chat::{Candidates, Chat, ChatSweep, Marker, Role, TokenCounter};
 use serde::Serialize;
 
 use super::lines::{Lines, lines_of};
@@ -52,6 +52,17 @@ pub(super) struct MessageFields<'a> {
 pub(super) struct MarkersFrom {
     from: Int,
     markers: Vec<Marker>,
+}
+
+impl MarkersFrom {
+    /// Returns the markers of the windows of a replay.
+    pub(super) fn of(replayed: &ChatSweep) -> Vec<Self> {
+        let entries = replayed.markers.iter().map(|(from, markers)| Self {
+            from: Int(*from),
+            markers: markers.clone(),
+        });
+        entries.collect()
+    }
 }
 
 impl<'a> ChatPart<'a> {

@@ -3,12 +3,14 @@
 use std::ops::RangeInclusive;
 
 use cupel::{
-    BudgetSweep, ContextBudget, ContextItem, ContextKind, CupelError, Decisions, ExclusionReason,
+    BudgetSweep, ContextBudget, ContextItem, ContextKind, Decisions, ExclusionReason,
     ItemIntervals, Pipeline, PipelineStage, PlacementRule, ScorePart, WindowEnd,
 };
+use cupel_app::{Error, enough};
 use serde::Serialize;
 
 use super::chat::{ChatPart, MarkersFrom, MessageFields};
+use super::cuts::{CutsFrom, SharedFrom};
 use super::lines::Lines;
 use super::number::{Float, Int};
 use super::{About, Subject};
@@ -39,6 +41,12 @@ pub(super) struct PageData<'a> {
     order: Option<Order>,
     /// The messages in the place of dropped ones, from each budget at which they change.
     markers: Vec<MarkersFrom>,
+    /// The cuts of a replay, from each budget at which they change.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    cuts: Vec<CutsFrom>,
+    /// The prefix that the window shares with the one of the previous request, from each budget at which it changes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    shared: Vec<SharedFrom>,
     /// All candidates, best score first: the order in which excluded ones are listed.
     by_score: Vec<usize>,
     /// How many candidates are ranked.
@@ -95,6 +103,9 @@ struct Item<'a> {
     /// Why the item is out at the given budget.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+    /// Which cut of a replay shortened or dropped the message at the given budget.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cut: Option<String>,
     /// Whether the reason holds at every budget.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     always: bool,
@@ -155,7 +166,7 @@ impl Order {
 }
 
 impl<'a> PageData<'a> {
-    pub(super) fn new(subject: &'a Subject<'a>) -> Result<Self, CupelError> {
+    pub(super) fn new(subject: &'a Subject<'a>) -> Result<Self, Error> {
         let Subject {
             items,
             budget,
@@ -163,17 +174,24 @@ impl<'a> PageData<'a> {
             chat,
             ..
         } = subject;
-        let decisions = pipeline.decide(items, budget)?;
-        let parts = decisions.score_parts()?;
-        let samples = (CANDIDATE_RUNS / items.len().max(1)).clamp(64, Pipeline::SWEEP_SAMPLES);
-        let targets = match subject.prepared {
-            Some(prepared) if !prepared.has_other_budgets() => {
-                budget.target_tokens()..=budget.target_tokens()
-            }
-            _ => targets(items, budget),
+        let decisions = match subject.prepared {
+            Some(prepared) => prepared.decide()?,
+            None => pipeline.decide(items, budget)?,
         };
-        let last = *targets.end();
-        let sweep = pipeline.sweep_sampled(items, budget, targets, samples)?;
+        let parts = decisions.score_parts()?;
+        let swept;
+        let sweep = match subject.replayed {
+            Some(replayed) => &replayed.sweep,
+            None => {
+                let tokens = items.iter().map(|item| (item.pinned(), item.tokens()));
+                let targets = targets(enough(budget, tokens), budget);
+                let samples = CANDIDATE_RUNS / items.len().max(1);
+                let samples = samples.clamp(64, Pipeline::SWEEP_SAMPLES);
+                swept = pipeline.sweep_sampled(items, budget, targets, samples)?;
+                &swept
+            }
+        };
+        let last = sweep.steps.last().map_or(0, |step| step.to);
         // The request overhead follows the messages.
         let len = chat.as_ref().map_or(items.len(), |chat| chat.chat.len());
         let labels = match chat {
@@ -191,7 +209,13 @@ impl<'a> PageData<'a> {
         }
         let chat_part = chat.as_ref();
         let target = budget.target_tokens();
-        let markers = chat_part.map(|chat| chat.markers(&sweep, target, &decisions));
+        let markers = chat_part.map(|chat| match subject.replayed {
+            Some(replayed) => MarkersFrom::of(replayed),
+            None => chat.markers(sweep, target, &decisions),
+        });
+        let cuts = subject.replayed.map(CutsFrom::of);
+        let shared = subject.replayed.zip(subject.before);
+        let shared = shared.map(|(replayed, before)| SharedFrom::of(replayed, before));
         let least = sweep.steps.iter().find(|step| step.error.is_none());
         Ok(Self {
             title: subject.title,
@@ -203,7 +227,7 @@ impl<'a> PageData<'a> {
             least: Int(least.map_or(budget.target_tokens(), |step| step.from)),
             last: Int(last),
             steps: sweep.steps.iter().map(|step| Int(step.from)).collect(),
-            failures: failures(&sweep, chat.is_some()),
+            failures: failures(sweep, chat.is_some()),
             items: page_items,
             labels: labels.distinct,
             order: match chat {
@@ -211,6 +235,8 @@ impl<'a> PageData<'a> {
                 None => decisions.placement_rule().as_ref().map(Order::new),
             },
             markers: markers.unwrap_or_default(),
+            cuts: cuts.unwrap_or_default(),
+            shared: shared.unwrap_or_default(),
             by_score: by_score(&decisions, len),
             ranked: decisions.ranking().len(),
             scorers,
@@ -229,27 +255,12 @@ const CANDIDATE_RUNS: usize = 4_000_000;
 
 /// Returns the budgets of the slider: up to the first that includes everything, at most four times
 /// the budget.
-fn targets(items: &[ContextItem], budget: &ContextBudget) -> RangeInclusive<i64> {
-    let tokens = |pinned: bool| -> i128 {
-        let items = items
-            .iter()
-            .filter(|item| item.pinned() == pinned && item.tokens() > 0);
-        items.map(|item| i128::from(item.tokens())).sum()
-    };
-    let gap = budget.max_tokens() - budget.target_tokens();
-    let slots = i128::from(budget.total_reserved()) - i128::from(budget.output_reserve());
-    let share = 1.0 - budget.estimation_safety_margin_percent() / 100.0;
-    #[expect(clippy::cast_possible_truncation, reason = "the cast saturates")]
-    let others = (tokens(false) as f64 / share).ceil() as i128;
-    let everything = tokens(true)
-        .saturating_add(others)
-        .saturating_add(slots)
-        .saturating_add(i128::from((budget.output_reserve() - gap).max(0)));
-    let target = i128::from(budget.target_tokens());
-    let last = everything.min(4 * target.max(250)).max(target);
+pub(super) fn targets(enough: i64, budget: &ContextBudget) -> RangeInclusive<i64> {
+    let target = budget.target_tokens();
+    let last = enough.min(target.max(250).saturating_mul(4)).max(target);
     // Both limits of every budget stay below the largest number.
-    let last = last.min(i128::from(i64::MAX - 1 - gap));
-    0..=i64::try_from(last).unwrap_or(budget.target_tokens())
+    let gap = budget.max_tokens() - target;
+    0..=last.min(i64::MAX - 1 - gap)
 }
 
 /// The labels of the candidates.
@@ -326,8 +337,15 @@ impl<'a> Item<'a> {
             ),
         };
         let chat = subject.chat.as_ref();
+        // The forms of a replay are views of candidates of its own.
+        let given = match subject.replayed {
+            Some(replayed) => replayed
+                .sweep
+                .view_at(index, subject.budget.target_tokens()),
+            None => decisions.view(index),
+        };
         let used = swept.views.iter().map(|view| view.view);
-        let mut used: Vec<usize> = used.chain(decisions.view(index)).collect();
+        let mut used: Vec<usize> = used.chain(given).collect();
         used.sort_unstable();
         used.dedup();
         let form = |view: usize| used.binary_search(&view).unwrap_or_default();
@@ -366,7 +384,10 @@ impl<'a> Item<'a> {
                 _ => decisions.phrase(index),
             },
             always: is_before_slice || (is_filtered && swept.intervals.is_empty()),
-            shortened: decisions.view(index).map(form),
+            cut: subject
+                .prepared
+                .and_then(|it| it.cut_words(decisions, index)),
+            shortened: given.map(form),
             intervals: intervals.map(|&(from, to)| (Int(from), Int(to))).collect(),
             views: views
                 .map(|view| (Int(view.from), Int(view.to), form(view.view)))

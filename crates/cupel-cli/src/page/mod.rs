@@ -4,6 +4,7 @@
 //! security policy of the page allows only this style and this script, by their digests.
 
 mod chat;
+mod cuts;
 mod data;
 mod date;
 mod lines;
@@ -11,10 +12,13 @@ mod number;
 #[cfg(test)]
 mod tests;
 
+use std::ops::ControlFlow;
+
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use cupel::{ContextBudget, ContextItem, Pipeline};
 use cupel_app::{Content, Error, Prepared};
+use cupel_chat::ChatSweep;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
@@ -33,6 +37,7 @@ const SCRIPT: &str = concat!(
     include_str!("script/transcript.js"),
     include_str!("script/lists.js"),
     include_str!("script/budget.js"),
+    include_str!("script/history.js"),
     include_str!("script/main.js"),
 );
 
@@ -46,6 +51,9 @@ pub(crate) struct Subject<'a> {
     pub(crate) chat: Option<ChatPart<'a>>,
     /// Words the reasons as `explain` does in the terminal.
     pub(crate) prepared: Option<&'a Prepared>,
+    /// The windows of a policy with a replay, and those of the previous request.
+    pub(crate) replayed: Option<&'a ChatSweep>,
+    pub(crate) before: Option<&'a ChatSweep>,
     pub(crate) about: About,
 }
 
@@ -70,7 +78,15 @@ pub(crate) struct About {
 /// As [`Prepared::run`] with its budget.
 pub(crate) fn render(prepared: &Prepared, date: Option<Date>) -> Result<String, Error> {
     let pipeline = prepared.pipeline();
-    Subject::of(prepared, &pipeline, date).render()
+    let targets = data::targets(prepared.enough(), prepared.budget());
+    let mut go_on = |_| ControlFlow::Continue(());
+    let replayed = prepared.replayed(targets.clone(), &mut go_on)?;
+    let before = prepared.replayed_before(targets)?;
+    let mut subject = Subject::of(prepared, &pipeline, date);
+    if let Some(replayed) = &replayed {
+        subject = subject.with_replay(prepared, replayed, before.as_ref());
+    }
+    subject.render()
 }
 
 impl<'a> Subject<'a> {
@@ -89,6 +105,8 @@ impl<'a> Subject<'a> {
                 _ => None,
             },
             prepared: Some(prepared),
+            replayed: None,
+            before: None,
             about: About {
                 policy: setting.policy.name.clone(),
                 model: setting.model.clone(),
@@ -97,6 +115,27 @@ impl<'a> Subject<'a> {
                 date,
                 version: env!("CARGO_PKG_VERSION"),
             },
+        }
+    }
+
+    /// Shows the windows of a replay: the messages as they were read, with all of their forms.
+    fn with_replay(
+        mut self,
+        prepared: &'a Prepared,
+        replayed: &'a ChatSweep,
+        before: Option<&'a ChatSweep>,
+    ) -> Self {
+        let setting = &prepared.setting;
+        if let (Content::Chat { chat, .. }, Some(counter)) = (&prepared.content, &setting.counter) {
+            let policy = &setting.policy.policy;
+            let part = ChatPart::new(chat, &replayed.candidates, &**counter, policy);
+            self.chat = Some(part);
+        }
+        Self {
+            items: &replayed.candidates,
+            replayed: Some(replayed),
+            before,
+            ..self
         }
     }
 

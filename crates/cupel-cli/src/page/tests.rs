@@ -4,7 +4,11 @@
 use std::sync::{LazyLock, OnceLock};
 
 use cupel::*;
-use cupel_chat::{Candidates, Chat, Encoding, Heuristic, TokenCounter, single_policy};
+use cupel_app::{Options, Prepared, Scope, Source};
+use cupel_chat::{
+    Candidates, Chat, Encoding, FitError, Fitted, FittedMessage, Heuristic, TokenCounter,
+    default_policy, single_policy,
+};
 use cupel_conformance::testing::Random;
 use serde_json::{Value, json};
 
@@ -25,6 +29,8 @@ struct ChatCase {
     candidates: Candidates,
     policy: Policy,
     counter: Box<dyn TokenCounter>,
+    /// The text of the chat, if the policy has a replay.
+    replayed: Option<&'static str>,
 }
 
 /// The cases, which several tests share: the long session takes a second to read.
@@ -57,14 +63,39 @@ static CASES: LazyLock<Vec<Case>> = LazyLock::new(|| {
         hostile(),
         many(),
         agent(),
+        replayed(),
         long_session(),
     ]
 });
 
-/// The session of a coding agent, under the default policy.
+const SESSION: &str = include_str!("../../examples/agent-session.json");
+
+/// The session of a coding agent, under the policy for one request.
 fn agent() -> Case {
-    let chat = include_str!("../../examples/agent-session.json");
-    of_chat("agent-session", chat, 2_000, Encoding::O200k)
+    of_chat("agent-session", SESSION, 2_000, Encoding::O200k)
+}
+
+/// The same under the default policy.
+fn replayed() -> Case {
+    let policy = default_policy();
+    let chat = Chat::parse(SESSION, None).unwrap();
+    let budget = ContextBudget::with_target(2_000, 2_000).unwrap();
+    let candidates = chat.candidates_for(&policy, Some(&budget), &Encoding::O200k);
+    let candidates = candidates.unwrap();
+    Case {
+        name: "replayed",
+        items: candidates.to_vec(),
+        budget,
+        pipeline: chat.policy_over(&policy, &candidates),
+        chat: Some(ChatCase {
+            chat,
+            candidates,
+            policy,
+            counter: Box::new(Encoding::O200k),
+            replayed: Some(SESSION),
+        }),
+        page: OnceLock::new(),
+    }
 }
 
 /// A session of 5,000 messages, with a marker for dropped ones and hostile texts.
@@ -127,6 +158,7 @@ fn of_chat_under(
             candidates,
             policy,
             counter: Box::new(counter),
+            replayed: None,
         }),
         page: OnceLock::new(),
     }
@@ -268,8 +300,18 @@ impl Case {
     fn render(&self) -> String {
         let title = format!("{}.json", self.name);
         let chat = self.chat.as_ref();
+        if let Some(text) = chat.and_then(|it| it.replayed) {
+            let mut options = Options::default();
+            options.budget.budget = Some(self.budget.max_tokens().into());
+            let source = Source::new("agent-session.json", text);
+            let prepared = Prepared::new(source, &options, Scope::Budget);
+            let date = Date::parse("2026-11-16").ok();
+            return super::render(&prepared.unwrap(), date).unwrap();
+        }
         let subject = Subject {
             prepared: None,
+            replayed: None,
+            before: None,
             title: &title,
             items: &self.items,
             budget: &self.budget,
@@ -325,7 +367,8 @@ impl Case {
     /// Budgets the slider can be moved to: all of them, or the given one, some steps, and some between.
     fn probes(&self, data: &Value) -> Vec<i64> {
         let last = int(&data["last"]);
-        if data["exact"] == true && last < 6_000 {
+        let is_replayed = self.chat.as_ref().is_some_and(|it| it.replayed.is_some());
+        if data["exact"] == true && last < 6_000 && !is_replayed {
             return (0..=last).collect();
         }
         let steps = data["steps"].as_array().unwrap();
@@ -334,6 +377,12 @@ impl Case {
         let mut probes: Vec<i64> = steps.chain([self.budget.target_tokens()]).collect();
         if data["exact"] == true {
             probes.extend((0..=20).map(|part| last / 20 * part));
+        }
+        if is_replayed {
+            // On both sides of every step.
+            let steps = data["steps"].as_array().unwrap().iter().map(int);
+            probes.extend(steps.flat_map(|step| [step, (step - 1).max(0)]));
+            probes.extend([750, 1_100, 1_700, 2_500, 3_400, 4_500, 5_869]);
         }
         probes.sort_unstable();
         probes.dedup();
@@ -345,10 +394,7 @@ impl ChatCase {
     /// Returns the result of [`Chat::fit_candidates`] with this budget.
     fn expectation(&self, budget: &ContextBudget) -> Value {
         let target = budget.target_tokens();
-        let fitted =
-            self.chat
-                .fit_candidates(&self.policy, budget, &self.candidates, &*self.counter);
-        match fitted {
+        match self.fit(budget) {
             Ok(fitted) => json!({
                 "budget": target,
                 "window": fitted.kept,
@@ -362,13 +408,20 @@ impl ChatCase {
         }
     }
 
+    fn fit(&self, budget: &ContextBudget) -> Result<Fitted<'_>, FitError> {
+        let (policy, counter) = (&self.policy, &*self.counter);
+        match self.replayed {
+            Some(_) => self.chat.fit(policy, budget, counter),
+            None => self
+                .chat
+                .fit_candidates(policy, budget, &self.candidates, counter),
+        }
+    }
+
     /// Returns the messages that a budget sends: role, text, and names of the called tools.
     fn sent(&self, budget: i64) -> Value {
         let budget = ContextBudget::with_target(budget, budget).unwrap();
-        let fitted =
-            self.chat
-                .fit_candidates(&self.policy, &budget, &self.candidates, &*self.counter);
-        let request: Value = serde_json::from_str(&fitted.unwrap().to_json()).unwrap();
+        let request: Value = serde_json::from_str(&self.fit(&budget).unwrap().to_json()).unwrap();
         let messages = request["messages"].as_array().unwrap().iter();
         let messages = messages.map(|message| {
             let calls = message["tool_calls"].as_array().into_iter().flatten();
@@ -495,6 +548,75 @@ fn markers_at(data: &Value, budget: i64) -> &Value {
     let entries = data["markers"].as_array().unwrap().iter();
     let entries = entries.take_while(|entry| int(&entry["from"]) <= budget);
     entries.last().map_or(&NONE, |entry| &entry["markers"])
+}
+
+/// The cached prefix at every probed budget is what the window has in common with the one of the previous request, and
+/// the cuts are those of a fit.
+#[test]
+fn a_page_of_a_replay_has_its_cuts_and_the_shared_prefix() {
+    let case = CASES.iter().find(|it| it.name == "replayed").unwrap();
+    let chat = case.chat.as_ref().unwrap();
+    let data = embedded(case.page());
+    let at = |list: &str, budget: i64| {
+        let entries = data[list].as_array().unwrap().iter();
+        let entries = entries.take_while(|entry| int(&entry["from"]) <= budget);
+        entries.last().cloned().unwrap_or_default()
+    };
+    // The previous request: all before the last run of messages of the model.
+    let request: Value = serde_json::from_str(SESSION).unwrap();
+    let messages = request["messages"].as_array().unwrap();
+    let is_model = |index: usize| messages[index]["role"] == "assistant";
+    let last = (0..messages.len()).rfind(|&it| is_model(it)).unwrap();
+    let end = (0..last).rfind(|&it| !is_model(it)).unwrap() + 1;
+    let mut earlier = request.clone();
+    earlier["messages"].as_array_mut().unwrap().truncate(end);
+    let earlier = Chat::parse(&earlier.to_string(), None).unwrap();
+    let mut found = [0; 2];
+    for budget in (700..=5_900).step_by(130) {
+        let limits = ContextBudget::with_target(budget, budget).unwrap();
+        let Ok(fitted) = chat.fit(&limits) else {
+            continue;
+        };
+        let cuts = &at("cuts", budget)["cuts"];
+        match &fitted.cuts {
+            None => assert!(cuts.is_null(), "{budget}: {cuts}"),
+            Some(expected) => {
+                found[0] += 1;
+                let made = expected.made.iter();
+                let made =
+                    made.map(|it| (it.request, it.messages, it.tokens_before, it.tokens_after));
+                assert_eq!(cuts["made"], json!(made.collect::<Vec<_>>()), "{budget}");
+                assert_eq!(cuts["budget"], expected.budget);
+                let points = cuts["tokens"].as_array().unwrap();
+                assert_eq!(points.len(), expected.requests);
+                for cut in &expected.made {
+                    assert_eq!(
+                        points[cut.request - 1],
+                        json!([cut.request, cut.tokens_after])
+                    );
+                }
+            }
+        }
+        let Ok(before) = earlier.fit(&chat.policy, &limits, &*chat.counter) else {
+            continue;
+        };
+        let window = |fitted: &Fitted<'_>| {
+            let request: Value = serde_json::from_str(&fitted.to_json()).unwrap();
+            request["messages"].as_array().unwrap().clone()
+        };
+        let (now, before) = (window(&fitted), window(&before));
+        let same = now.iter().zip(&before).take_while(|(a, b)| a == b).count();
+        let shared = &at("shared", budget)["shared"];
+        // Messages and markers of the prefix; its last one is at this position of the input.
+        let positions = fitted.messages();
+        let expected = positions[..same].iter().next_back().map(|it| match it {
+            FittedMessage::Original(index) | FittedMessage::Changed { index, .. } => *index,
+            FittedMessage::Marker { before, .. } => *before,
+        });
+        assert_eq!(shared[0].as_u64(), expected.map(|it| it as u64), "{budget}");
+        found[1] += usize::from(same > 3 && same < now.len());
+    }
+    assert!(found[0] > 20 && found[1] > 10, "{found:?}");
 }
 
 /// Each cut has its step, and the level that the text was cut to.
@@ -633,6 +755,8 @@ fn reasons_are_the_phrases_of_the_run() {
 fn page_of(items: &[ContextItem], budget: &ContextBudget, pipeline: &Pipeline) -> String {
     let subject = Subject {
         prepared: None,
+        replayed: None,
+        before: None,
         title: "items.json",
         items,
         budget,

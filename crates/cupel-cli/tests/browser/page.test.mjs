@@ -232,6 +232,82 @@ check('where budgets were sampled the page says so and stops at those', 'sampled
   assert((await shown(page)).budget <= run.budget + 1);
 });
 
+/** The cuts that the data of a page has at a budget. */
+const cutsAt = (page, budget) =>
+  page.evaluate((budget) => {
+    const { cuts } = JSON.parse(document.getElementById('data').textContent);
+    return cuts.findLast((entry) => entry.from <= budget)?.cuts;
+  }, budget);
+
+check('the cuts over time are those of the chosen budget', 'replayed', async (page, expected) => {
+  const budgets = [expected.target, ...expected.runs.filter((run) => run.error === undefined).map((run) => run.budget)];
+  const stride = Math.ceil(budgets.length / 8);
+  let charts = 0;
+  for (const budget of budgets.filter((_, place) => place % stride === 0)) {
+    await type(page, budget);
+    await shown(page);
+    const cuts = await cutsAt(page, budget);
+    assert.equal(await page.locator('#history').isVisible(), Boolean(cuts), `${budget}`);
+    if (!cuts) continue;
+    charts += 1;
+    const count = cuts.made.length;
+    assert.equal(await page.locator('#history-title').textContent(), `${count} cut${count === 1 ? '' : 's'} in ${cuts.requests} requests`);
+    assert.equal(await page.locator('.plot .mark').count(), count);
+    // A vertical line per cut, and a point per request and cut.
+    const path = (name) => page.locator(`.chart .${name}`).getAttribute('d');
+    assert.equal(((await path('drop')).match(/M/g) ?? []).length, count);
+    assert.equal((await path('line')).match(/[ML]/g).length, cuts.requests + count);
+    const label = await page.locator('.chart').getAttribute('aria-label');
+    assert(label.includes(`budget of ${number.format(cuts.budget)}`), label);
+    for (const [request, , before, after] of cuts.made.slice(0, 6)) {
+      assert(label.includes(`request ${request}, `) && label.includes(`from ${number.format(before)} to ${number.format(after)} tokens`), label);
+    }
+    const rows = await page.locator('#history tbody tr').allTextContents();
+    assert.deepEqual(rows, cuts.made.map((cut) => cut.map((value) => number.format(value)).join('')));
+  }
+  assert(charts > 3, `${charts} charts`);
+});
+
+check('lines of the transcript say what a prompt cache reads', 'replayed', async (page, expected) => {
+  const view = await shown(page);
+  const [shared, next] = await page.locator('#transcript > .cache').allTextContents();
+  const [, index, size, all] = shared.match(/^Up to #(\d+) .* can read ([\d,]+) of ([\d,]+) tokens/);
+  assert(view.result.includes(all), `${all}: ${view.result}`);
+  assert(Number(size.replaceAll(',', '')) < Number(all.replaceAll(',', '')));
+  // The line is behind the message that it names, or behind its group.
+  const before = await page.locator('#transcript > .cache').first().evaluate((line) => {
+    const { previousElementSibling } = line;
+    return [...previousElementSibling.querySelectorAll('[data-index]')].map((message) => message.dataset.index);
+  });
+  assert(before.includes(index), `${index}: ${before}`);
+  const cuts = await cutsAt(page, expected.target);
+  assert(next.includes(cuts.next_in === 0 ? 'probably needs a cut' : `next ${cuts.next_in} request`), next);
+  assert(next.includes(`up to #${cuts.head}`), next);
+  // A filter hides messages, so that the lines would be in other places.
+  await page.fill('#search', 'month');
+  await shown(page);
+  assert.equal(await page.locator('#transcript > .cache').count(), 0);
+});
+
+check('the chart of the cuts is closed on a phone and fits when open', 'replayed', async (page) => {
+  await shown(page);
+  assert(await page.locator('.chart').isHidden());
+  await page.tap('#history > summary');
+  await page.tap('#history .list > summary');
+  assert(await page.locator('.chart').isVisible());
+  assert(await page.locator('#history tbody tr').first().isVisible());
+  assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 360);
+}, PHONE);
+
+check('which cut shortened or dropped a message is said', 'replayed', async (page) => {
+  await page.click('#tab-shortened');
+  await shown(page);
+  const reasons = await page.locator('#shortened .reason').allTextContents();
+  assert(reasons.some((reason) => /, cut at request \d+ of \d+: [\d,]+ tokens, over the budget of [\d,]+, became [\d,]+\.$/.test(reason)), reasons.join('\n'));
+  const out = await page.locator('#out .reason').allTextContents();
+  assert(out.some((reason) => /older than the cut at request \d+/i.test(reason)), out.join('\n'));
+});
+
 check('budgets of the default policy are not sampled', 'agent-session', async (page) => {
   assert.equal((await shown(page)).notice, '');
 });
@@ -282,9 +358,11 @@ check('a gap of the transcript opens and says why', 'agent-session', async (page
   assert((await gap.locator('[data-index]').count()) <= omitted);
 });
 
-check('a shortened result opens where it was cut, and in full', 'agent-session', async (page) => {
+check('a shortened result opens where it was cut, and in full', 'agent-session', async (page, expected) => {
   const message = page.locator('#transcript [data-index="24"]');
-  assert.match(await message.locator('.tokens').textContent(), /^63 of 171 tokens$/);
+  const run = expected.runs.find(({ budget }) => budget === expected.target);
+  const [, size, full] = run.shortened.find(([index]) => index === 24);
+  assert.equal(await message.locator('.tokens').textContent(), `${size} of ${full} tokens`);
   const cut = message.locator('.cut');
   assert.match(await cut.locator('summary').textContent(), /^\[\d+ lines omitted/);
   await cut.locator('summary').click();
@@ -292,9 +370,9 @@ check('a shortened result opens where it was cut, and in full', 'agent-session',
   assert.match(omitted, /def group_usage/);
   const kept = await message.locator('.kept').allTextContents();
   await message.locator('button', { hasText: 'Show full text' }).click();
-  const full = await message.locator('.text').textContent();
-  assert(full.includes(omitted.trim()));
-  assert(full.endsWith(kept.at(-1)));
+  const text = await message.locator('.text').textContent();
+  assert(text.includes(omitted.trim()));
+  assert(text.endsWith(kept.at(-1)));
   assert((await message.locator('del').allTextContents()).join('').includes('def group_usage'), 'what is omitted is marked');
   await message.locator('button', { hasText: 'Show as sent' }).click();
   assert.equal(await cut.count(), 1);
@@ -511,10 +589,14 @@ check('a screen reader hears the result once the slider rests', 'agent-session',
 });
 
 for (const [name, options] of [
-  ['agent-session', {}], ['agent-session', { colorScheme: 'dark' }], ['agent-session', PHONE], ['incident', {}], ['hostile', {}],
+  ['agent-session', {}], ['agent-session', { colorScheme: 'dark' }], ['agent-session', PHONE],
+  ['replayed', {}], ['replayed', { colorScheme: 'dark' }], ['replayed', PHONE], ['incident', {}], ['hostile', {}],
 ]) {
   check(`${name}: axe finds no fault (${JSON.stringify(options)})`, name, async (page) => {
-    for (const summary of (await page.locator('main summary').all()).slice(0, 12)) await summary.click();
+    for (const summary of (await page.locator('main summary').all()).slice(0, 12)) {
+      const isOpen = await summary.evaluate((summary) => summary.parentElement.open);
+      if (!isOpen && (await summary.isVisible())) await summary.click();
+    }
     await shown(page);
     await page.evaluate(axe);
     const { violations } = await page.evaluate(() => globalThis.axe.run());
@@ -567,7 +649,7 @@ check('an item opens by keyboard, with its text and the parts of its score', 'in
 });
 
 check('texts stay texts', 'hostile', async (page) => {
-  for (const summary of await page.locator('main summary').all()) await summary.click();
+  for (const summary of await page.locator('.panels summary').all()) await summary.click();
   await page.waitForFunction(() => document.querySelectorAll('.list .text').length === 16);
   const texts = await page.locator('.text').allTextContents();
   assert(texts.includes("</script><script>document.title = 'taken'</script>"));
@@ -672,6 +754,18 @@ function contrast(a, b) {
 }
 
 for (const colorScheme of ['light', 'dark']) {
+  check(`the chart of the cuts can be told from its ground when it is ${colorScheme}`, 'replayed', async (page) => {
+    await shown(page);
+    const colors = await page.evaluate(() => {
+      const ground = getComputedStyle(document.getElementById('history')).backgroundColor;
+      const strokes = ['line', 'limit', 'drop'].map((name) => [name, getComputedStyle(document.querySelector(`.chart .${name}`)).stroke]);
+      return { ground, strokes, line: getComputedStyle(document.querySelector('.cache')).color, page: getComputedStyle(document.documentElement).backgroundColor };
+    });
+    for (const [name, stroke] of colors.strokes) assert(contrast(stroke, colors.ground) >= 3, `${name}: ${contrast(stroke, colors.ground)}`);
+    assert(contrast(colors.line, colors.page) >= 4.5, `${contrast(colors.line, colors.page)}`);
+    await screenshot(page, `replayed-${colorScheme}`);
+  }, { colorScheme });
+
   check(`texts and bars can be told from their ground when it is ${colorScheme}`, 'agent-session', async (page) => {
     const colors = await page.evaluate(() => {
       const ground = (at) => {

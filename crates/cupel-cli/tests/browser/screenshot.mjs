@@ -11,7 +11,7 @@ for (const [name, options] of [
   ['explain-dark', { ...DESKTOP, colorScheme: 'dark' }],
   ['explain-phone', { viewport: { width: 390, height: 780 }, hasTouch: true, isMobile: true }],
 ]) {
-  const { page, context } = await open(browser, 'agent-session', options);
+  const { page, context } = await open(browser, 'replayed', options);
   await page.screenshot({ path: path.join(directory, `${name}.png`) });
   await context.close();
 }

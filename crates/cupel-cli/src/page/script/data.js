@@ -6,6 +6,9 @@
 /** @typedef {{from: Int, to: Int, why: string}} Failure */
 /** @typedef {{depth: number, name: string, weight?: number}} ScorerNode */
 /** @typedef {[first: number, count: number] | string} Lines lines of the original, or a line of its own */
+/** @typedef {[request: number, messages: number, before: Int, after: Int]} Cut */
+/** @typedef {{budget: Int, requests: number, next_in: Int, head: number | null, made: Cut[], tokens: [request: number, tokens: Int][]}} Cuts */
+/** @typedef {[index: number, tokens: Int]} Shared the last message of a prefix, and its tokens */
 /** @typedef {{before: number, omitted: number, role: string, text: string, tokens: Int, merged_into: number | null}} Marker */
 /**
  * @typedef {object} Item
@@ -22,6 +25,7 @@
  * @property {number} [rank]
  * @property {number} [position]
  * @property {string} [reason]
+ * @property {string} [cut] which cut of a replay shortened or dropped it at the given budget
  * @property {boolean} [always]
  * @property {number} [shortened] the index of its form at the given budget
  * @property {[Int, Int][]} intervals
@@ -44,6 +48,8 @@
  * @property {{color: number, name: string}[]} labels
  * @property {{sequence: number[], ends: string} | null} order
  * @property {{from: Int, markers: Marker[]}[]} markers
+ * @property {{from: Int, cuts: Cuts | null}[]} [cuts]
+ * @property {{from: Int, shared: Shared | null}[]} [shared]
  * @property {number[]} by_score
  * @property {number} ranked
  * @property {ScorerNode[][]} scorers
@@ -78,7 +84,7 @@ function readData() {
   }
   for (const name of ['target', 'max', 'reserve']) read.budget[name] = int(read.budget[name]);
   read.budget.slots = read.budget.slots.map((/** @type {[string, any]} */ [kind, tokens]) => [kind, int(tokens)]);
-  for (const entry of read.markers) entry.from = int(entry.from);
+  for (const entry of [...read.markers, ...(read.cuts ?? []), ...(read.shared ?? [])]) entry.from = int(entry.from);
   for (const item of read.items) {
     item.tokens = int(item.tokens);
     if (item.original !== undefined) item.original = int(item.original);
@@ -164,6 +170,26 @@ function markersAt(budget) {
   const count = countUpTo(data.markers, (entry) => entry.from, budget);
   const markers = count > 0 ? data.markers[count - 1].markers : [];
   return new Map(markers.map((marker) => [marker.before, marker]));
+}
+
+/**
+ * Returns the cuts of a replay at a budget; `undefined` where the chat fits and for other policies.
+ * @param {bigint} budget
+ */
+function cutsAt(budget) {
+  const entries = data.cuts ?? [];
+  const count = countUpTo(entries, (entry) => entry.from, budget);
+  return entries[count - 1]?.cuts ?? undefined;
+}
+
+/**
+ * Returns the prefix that the window of a budget shares with that of the previous request.
+ * @param {bigint} budget
+ */
+function sharedAt(budget) {
+  const entries = data.shared ?? [];
+  const count = countUpTo(entries, (entry) => entry.from, budget);
+  return entries[count - 1]?.shared ?? undefined;
 }
 
 /**

@@ -97,6 +97,7 @@ function fillDetails(details, item) {
   details.append(...(item.calls ?? []).map(callOf));
   /** @type {[string, string][]} */
   const facts = [...(item.facts ?? []), [data.exact ? 'included at' : 'included at (sampled)', budgetsOf(item)]];
+  if (item.cut) facts.unshift([`cut, budget ${tokens(target)}`, item.cut]);
   if (item.rank !== undefined) facts.unshift(['rank', `${tokens(item.rank + 1)} of ${tokens(data.ranked)}`]);
   if (item.parts && item.parts[1].length === 1) facts.unshift(['score', scoreText(item.score)]);
   const list = make('dl', 'facts');
@@ -156,13 +157,10 @@ function stripOf(item) {
     end = Math.max(right, start + 2);
   }
   draw();
-  const SVG = 'http://www.w3.org/2000/svg';
-  const svg = document.createElementNS(SVG, 'svg');
+  const svg = makeSvg('svg', '');
   svg.setAttribute('viewBox', `0 0 ${WIDTH} 1`);
   svg.setAttribute('preserveAspectRatio', 'none');
-  const shape = document.createElementNS(SVG, 'path');
-  shape.setAttribute('d', path);
-  svg.append(shape);
+  svg.append(makeSvg('path', '', path));
   const strip = make('div', 'strip');
   strip.setAttribute('aria-hidden', 'true');
   strip.append(svg);

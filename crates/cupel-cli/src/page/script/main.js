@@ -160,6 +160,7 @@ function draw() {
     drawControls();
     const { members, markers } = drawLists();
     drawBudget(members, markers);
+    drawHistory();
     markMatches();
   });
 }
@@ -315,6 +316,7 @@ function startTexts() {
 }
 
 startTexts();
+element('history', HTMLDetailsElement).open = wide.matches;
 startBudget();
 startFilters();
 startTabs();

@@ -94,9 +94,10 @@ function cutReason(item, form) {
   if (form === undefined) return [`shortened from ${tokens(full)} to ${tokens(item.tokens)} tokens`, 'limit for tool results'];
   const [size, , level, step] = /** @type {[Int, Lines[], Int, string | null][]} */ (item.forms)[form];
   const about = `about ${tokens(level)} tokens`;
+  const cut = state.budget === target && item.cut ? `, cut ${item.cut}` : '';
   return [
     `shortened from ${tokens(full)} to ${tokens(size)} tokens`,
-    step ? `step for ${step}: ${about} each` : `a form of ${about}`,
+    (step ? `step for ${step}: ${about} each` : `a form of ${about}`) + cut,
   ];
 }
 

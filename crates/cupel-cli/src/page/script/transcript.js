@@ -2,8 +2,9 @@
 /* ---- transcript.js: the window as the model gets it ---- */
 
 /**
- * A part of the transcript: messages of one group, messages that are left out, or a message in their place.
- * @typedef {{key: string, card: number[]} | {key: string, gap: number[]} | {key: string, marker: Marker}} Entry
+ * A part of the transcript: messages of one group, messages that are left out, a message in their place, or a line about
+ * the prompt cache.
+ * @typedef {{key: string, card: number[]} | {key: string, gap: number[]} | {key: string, marker: Marker} | {key: string, line: string}} Entry
  */
 
 /**
@@ -16,6 +17,7 @@
 function entriesOf(members, markers) {
   /** @type {Entry[]} */
   const entries = [];
+  const shared = isFiltered() ? undefined : sharedAt(state.budget);
   let next = 0;
   /** @param {number} end */
   const addGap = (end) => {
@@ -31,15 +33,43 @@ function entriesOf(members, markers) {
       next = card[card.length - 1] + 1;
     }
     if (card.some(isShown)) entries.push({ key: `card ${card.join()}`, card });
+    if (shared && card.includes(shared[0])) entries.push({ key: 'shared', line: sharedLine(shared, members, markers) });
   }
   if (data.is_chat) addGap(items.length);
+  const cuts = isFiltered() || members.length === 0 ? undefined : cutsAt(state.budget);
+  if (cuts && cuts.made.length > 0) entries.push({ key: 'next', line: nextLine(cuts) });
   return entries;
+}
+
+/**
+ * Says what the window shares with the previous request, so that a prompt cache can read it.
+ * @param {Shared} shared
+ * @param {number[]} members
+ * @param {Map<number, Marker>} markers
+ */
+function sharedLine([index, size], members, markers) {
+  let all = tokensOf(members, state.budget) + BigInt(data.overhead);
+  for (const marker of markers.values()) all += BigInt(marker.tokens);
+  const share = Math.round((100 * Number(size)) / Number(all));
+  return `Up to #${index} the previous request was the same: a prompt cache can read ${tokens(size)} of ${tokens(all)} tokens (${share} %).`;
+}
+
+/**
+ * Says what the next request shares with the window.
+ * @param {Cuts} cuts
+ */
+function nextLine(cuts) {
+  const head = cuts.head === null ? 'nothing' : `the head, up to #${cuts.head},`;
+  const after = `A cut leaves only ${head} as it is.`;
+  if (cuts.next_in === 0) return `The next request probably needs a cut. ${after}`;
+  return `The next ${counted(Number(cuts.next_in), 'request')} at the pace so far start with all of this. ${after}`;
 }
 
 /** @param {Entry} entry */
 function makeEntry(entry) {
   if ('card' in entry) return make('li', 'card', ...entry.card.map(makeMessage));
   if ('gap' in entry) return makeGap();
+  if ('line' in entry) return make('li', 'cache');
   return make('li', 'marker');
 }
 
@@ -54,6 +84,8 @@ function updateEntry(made, entry) {
     }
   } else if ('gap' in entry) {
     updateGap(made, entry.gap);
+  } else if ('line' in entry) {
+    made.replaceChildren(make('span', '', entry.line));
   } else {
     const { role, text, omitted, tokens: size, merged_into: into } = entry.marker;
     const where = into === null ? 'added' : `added to #${into}`;

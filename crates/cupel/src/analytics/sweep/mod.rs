@@ -109,16 +109,6 @@ impl ItemIntervals {
         forms
     }
 
-    /// Returns the form at a budget: its view, or `None` for the item in full; `None` if it is not in the window.
-    fn form_at(&self, budget: i64) -> Option<Option<usize>> {
-        let is_at = |from: i64, to: i64| (from..=to).contains(&budget);
-        let mut intervals = self.intervals.iter();
-        intervals.find(|(from, to)| is_at(*from, *to))?;
-        let mut views = self.views.iter();
-        let view = views.find(|it| is_at(it.from, it.to));
-        Some(view.map(|view| view.view))
-    }
-
     /// Adds budgets behind all others at which the candidate is in the window in one form.
     fn push(&mut self, from: i64, to: i64, view: Option<usize>) {
         match self.intervals.last_mut() {
@@ -198,10 +188,12 @@ impl BudgetSweep {
         };
         let end = std::mem::replace(&mut step.to, last);
         for item in &mut self.items {
-            let intervals = item.intervals.last_mut().filter(|(_, to)| *to == end);
-            intervals.into_iter().for_each(|(_, to)| *to = last);
-            let views = item.views.last_mut().filter(|view| view.to == end);
-            views.into_iter().for_each(|view| view.to = last);
+            if let Some((_, to)) = item.intervals.last_mut().filter(|(_, to)| *to == end) {
+                *to = last;
+            }
+            if let Some(view) = item.views.last_mut().filter(|view| view.to == end) {
+                view.to = last;
+            }
         }
     }
 
@@ -228,7 +220,8 @@ impl BudgetSweep {
         let border = next.steps.first().map_or(0, |step| step.from);
         let mut is_same = true;
         for (item, next) in self.items.iter_mut().zip(next.items) {
-            let last = item.form_at(border - 1);
+            let last = item.forms().pop().filter(|(_, to, _)| to + 1 == border);
+            let last = last.map(|(.., view)| view);
             let mut first = None;
             for (from, to, view) in next.forms() {
                 let view = view_of(next.index, view);
