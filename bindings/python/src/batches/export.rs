@@ -141,8 +141,8 @@ impl Export {
 
 /// Warns of what a stream that has ended tells.
 fn warn(py: Python<'_>, stream: &mut dyn Pull) -> PyResult<()> {
-    let warnings = stream.warnings().into_iter();
-    warnings.map(|text| error::warn_text(py, &text)).collect()
+    let mut warnings = stream.warnings().into_iter();
+    warnings.try_for_each(|text| error::warn_text(py, &text))
 }
 
 /// The stream as the Arrow C interface pulls it. Errors become text.

@@ -58,13 +58,12 @@ impl Plan {
             let found = schema.column_with_name(name);
             found.map(|(at, field)| (at, field.clone()))
         };
-        let names: Vec<&str> = schema
+        let all: Vec<&str> = schema
             .fields()
             .iter()
             .map(|it| it.name().as_str())
             .collect();
-        let missing =
-            |name: &str| format!("missing column `{name}`; the data has {}", list(&names));
+        let missing = |name: &str| format!("missing column `{name}`; the data has {}", list(&all));
         let mut roles = [const { None }; ROLES.len()];
         for (role, found) in ROLES.iter().zip(&mut roles) {
             let given = named.iter().find(|(name, _)| name == role);
@@ -87,8 +86,8 @@ impl Plan {
                 .map(|name| find(name).ok_or_else(|| Fault::new("keep", missing(name))))
                 .collect::<Result<_, _>>()?,
             None => {
-                let all = schema.fields().iter().enumerate();
-                let others = all.filter(|(at, _)| at != request);
+                let fields = schema.fields().iter().enumerate();
+                let others = fields.filter(|(at, _)| at != request);
                 others.map(|(at, field)| (at, (**field).clone())).collect()
             }
         };
