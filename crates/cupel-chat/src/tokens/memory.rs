@@ -65,7 +65,9 @@ impl Name {
             ];
         };
         let (words, rest) = bytes.as_chunks::<8>();
-        words.iter().for_each(|word| add(u64::from_le_bytes(*word)));
+        for word in words {
+            add(u64::from_le_bytes(*word));
+        }
         add(last_word(rest));
         Self(
             fold(lanes[0] ^ keys[3], keys[0]),
