@@ -1,4 +1,4 @@
-//! Tests of the names that users install: the distribution on PyPI, and its extras.
+//! Tests of the names that users install: the distribution on `PyPI`, and its extras.
 
 #[cfg(test)]
 mod tests {
@@ -10,7 +10,7 @@ mod tests {
         manifest["project"].as_table().unwrap().clone()
     }
 
-    /// PyPI's `cupel` is another project: who installs `cupel[langchain]` gets that one.
+    /// `PyPI`'s `cupel` is another project: who installs `cupel[langchain]` gets that one.
     #[test]
     fn texts_name_our_distribution_and_its_extras() {
         let project = project();

@@ -99,7 +99,7 @@ pub(crate) fn text(schemas: &[(&str, String)]) -> String {
     module.names(
         "PresetName",
         "A built-in policy.",
-        presets().iter().map(|it| it.name()),
+        presets().iter().map(cupel::config::Preset::name),
     );
     module.names("EncodingName", "A token counter.", encodings);
     module.names(

@@ -11,7 +11,7 @@ use cupel::config::registry::{
 use cupel::config::{
     CHAT_SETTINGS, ChatSetting, ChatValue, Document, Format, Preset, preset, record_schema,
 };
-use cupel::{ContextKind, RawValue, Shorten};
+use cupel::{ChatSettings, ContextKind, RawValue, Shorten};
 
 use crate::argument::Argument;
 use crate::budget::Amount;
@@ -374,28 +374,28 @@ impl Config {
         let mut text = comment(
             "The configuration of cupel for this directory and those below it. `cupel config show` shows what applies, `cupel config check` finds mistakes. What the command line or a request states comes before this file, and what it leaves out has its default.",
         );
+        text.push('\n');
         for key in &KEYS {
             let name = key.argument.name();
-            text += &format!("\n{}", comment(key.doc));
-            text += &comment(&format!("Default: {}.", key.default));
+            let default = format!("Default: {}.", key.default);
             let given = values
                 .iter()
                 .find(|(argument, _)| *argument == key.argument);
-            text += &match given {
+            let line = match given {
                 // A string of Rust in quotes may have escapes that TOML does not have; that of JSON has none.
-                Some((_, value)) => format!("{name} = {}\n", serde_json::json!(value)),
-                None => format!("#{name} = {}\n", key.example),
+                Some((_, value)) => format!("{name} = {}", serde_json::json!(value)),
+                None => format!("#{name} = {}", key.example),
             };
+            let parts = ["", &comment(key.doc), &comment(&default), &line];
+            text.push_str(&parts.join("\n"));
+            text.push('\n');
         }
-        text += &format!(
-            "\n{}[{CHAT}]\n",
-            comment(
-                "How a chat is trimmed, whatever the policy says. Default: as the policy says."
-            )
-        );
+        let about = "How a chat is trimmed, whatever the policy says. Default: as the policy says.";
+        let heading = format!("[{CHAT}]");
+        text.push_str(&["", &comment(about), &heading, ""].join("\n"));
         for setting in &CHAT_SETTINGS {
-            text += &format!("\n{}", comment(setting.field.doc));
-            text += &format!("#{} = {}\n", setting.name(), example(setting));
+            let line = format!("#{} = {}", setting.name(), example(setting));
+            text.push_str(&["", &comment(setting.field.doc), &line, ""].join("\n"));
         }
         text
     }
@@ -417,20 +417,23 @@ fn place_of(source: &Source, part: &Document<'_>, path: &str) -> Place {
 /// Returns a text as comments of at most 80 columns.
 fn comment(text: &str) -> String {
     const COLUMNS: usize = 80;
-    let (mut lines, mut line) = (String::new(), String::from("#"));
+    let mut lines = vec![String::from("#")];
     for word in text.split(' ') {
-        if line.chars().count() + 1 + word.chars().count() > COLUMNS {
-            lines += &format!("{line}\n");
-            line = "#".to_owned();
+        let is_full = |line: &str| line.chars().count() + 1 + word.chars().count() > COLUMNS;
+        match lines.last_mut().filter(|line| !is_full(line.as_str())) {
+            Some(line) => line.extend([" ", word]),
+            None => lines.push(format!("# {word}")),
         }
-        line += &format!(" {word}");
     }
-    lines + &line + "\n"
+    lines.join("\n")
 }
 
 /// Returns a value of a setting for chats, as TOML: its default, or one of its type.
 fn example(setting: &ChatSetting) -> String {
-    match (setting.field.need, (setting.value)(&mut Default::default())) {
+    match (
+        setting.field.need,
+        (setting.value)(&mut ChatSettings::default()),
+    ) {
         (Need::Default(Literal::Bool(value)), _) => value.to_string(),
         (_, ChatValue::Switch(_)) => "true".to_owned(),
         (_, ChatValue::Tokens(_)) => "2000".to_owned(),

@@ -482,7 +482,7 @@ impl Error {
             | Fault::AboveBudget(argument, ..) => *argument,
             Fault::SummaryTokens(..) => Argument::SummaryTokens,
             Fault::EmptySummary => Argument::Summarize,
-            Fault::UnknownPolicy(_) | Fault::Policy(_) => Argument::Policy,
+            Fault::UnknownPolicy(_) | Fault::Policy(_) | Fault::PolicyFile(_) => Argument::Policy,
             Fault::NeedsQuery { .. } => Argument::Query,
             Fault::Scorer { .. } => Argument::Scorer,
             Fault::OnePolicy { .. } => Argument::Policies,
@@ -491,7 +491,6 @@ impl Error {
             }
             Fault::Factor(_) => Argument::Factor,
             Fault::Encoding(_) => Argument::Encoding,
-            Fault::PolicyFile(_) => Argument::Policy,
             Fault::UnknownModel(_) => Argument::Model,
             Fault::OutOfRange { .. } => Argument::Item,
             Fault::EmptyRange { .. } => Argument::From,

@@ -85,9 +85,9 @@ impl Options {
         let mut used = Used(Vec::new());
         if self.budget.budget.is_none() && !stated.has_budget && !stated.is_over_budgets {
             let (to, from) = (&mut merged.budget, &given.budget);
-            used.fill(Argument::Budget, &mut to.budget, &from.budget);
-            used.fill(Argument::Target, &mut to.target, &from.target);
-            used.fill(Argument::Reserve, &mut to.reserve, &from.reserve);
+            used.fill(Argument::Budget, &mut to.budget, from.budget.as_ref());
+            used.fill(Argument::Target, &mut to.target, from.target.as_ref());
+            used.fill(Argument::Reserve, &mut to.reserve, from.reserve.as_ref());
             if !from.slots.is_empty() {
                 // A later slot of the same kind takes precedence.
                 to.slots.splice(..0, from.slots.iter().cloned());
@@ -96,23 +96,23 @@ impl Options {
         }
         if !stated.has_budget {
             let (to, from) = (&mut merged.budget.margin, &given.budget.margin);
-            used.fill(Argument::Margin, to, from);
+            used.fill(Argument::Margin, to, from.as_ref());
         }
         if stated.model.is_none() {
             let (to, from) = (&mut merged.budget.model, &given.budget.model);
-            used.fill(Argument::Model, to, from);
+            used.fill(Argument::Model, to, from.as_ref());
         }
         let is_usable = config.policy_is_for(stated);
         if !stated.has_policy && is_usable {
-            used.fill(Argument::Policy, &mut merged.policy, &given.policy);
+            used.fill(Argument::Policy, &mut merged.policy, given.policy.as_ref());
         }
         // A model on the command line is to count with its own encoding.
         if self.budget.model.is_none() {
             let (to, from) = (&mut merged.counter.counter, &given.counter.counter);
-            used.fill(Argument::Encoding, to, from);
+            used.fill(Argument::Encoding, to, from.as_ref());
         }
         let (to, from) = (&mut merged.counter.factor, &given.counter.factor);
-        used.fill(Argument::Factor, to, from);
+        used.fill(Argument::Factor, to, from.as_ref());
         if stated.is_chat != Some(false) {
             let named = self.policy.as_ref().map(|policy| &policy.policy);
             for setting in config.settings_for(named, &self.chat) {
@@ -147,9 +147,9 @@ impl Options {
 struct Used(Vec<Argument>);
 
 impl Used {
-    fn fill<T: Clone>(&mut self, argument: Argument, to: &mut Option<T>, from: &Option<T>) {
+    fn fill<T: Clone>(&mut self, argument: Argument, to: &mut Option<T>, from: Option<&T>) {
         if to.is_none() && from.is_some() {
-            to.clone_from(from);
+            *to = from.cloned();
             self.0.push(argument);
         }
     }

@@ -1,14 +1,14 @@
 //! `cupel --version`: what the command is built from, as `build.rs` states it.
 
 use chrono::DateTime;
-use cupel_chat::{Encoding, TokenCounter as _};
+use cupel_chat::Encoding;
 
 use crate::text::wrap;
 
 /// Returns the version, and the commit, target and features of the build.
 pub(crate) fn long() -> String {
     let available = Encoding::ALL.iter().filter(|it| it.available().is_ok());
-    let vocabularies: Vec<&str> = available.map(|it| it.name()).collect();
+    let vocabularies: Vec<&str> = available.map(cupel_chat::TokenCounter::name).collect();
     let licenses = if cfg!(feature = "vocabularies") {
         "MIT; the vocabularies of Llama 3 (Built with Meta Llama 3), DeepSeek and Kimi K2 have their own: `cupel licenses`"
     } else {
@@ -22,14 +22,12 @@ pub(crate) fn long() -> String {
         ("vocabularies", vocabularies.join(", ")),
         ("licenses", licenses.to_owned()),
     ];
-    let mut text = env!("CARGO_PKG_VERSION").to_owned();
+    let mut lines = vec![env!("CARGO_PKG_VERSION").to_owned()];
     // A copy without git has no commit, a build without the variable no date.
     for (label, value) in rows.iter().filter(|(_, value)| !value.is_empty()) {
-        for line in wrap(&format!("{label:<13} {value}"), COLUMNS, 14) {
-            text += &format!("\n{line}");
-        }
+        lines.extend(wrap(&format!("{label:<13} {value}"), COLUMNS, 14));
     }
-    text
+    lines.join("\n")
 }
 
 /// The width of the lines, whatever terminal they are for: the text is part of the build.

@@ -1,4 +1,4 @@
-//! Software bills of materials in CycloneDX 1.6: the crates in the command and in the Python packages.
+//! Software bills of materials in `CycloneDX` 1.6: the crates in the command and in the Python packages.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

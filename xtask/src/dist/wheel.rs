@@ -1,6 +1,6 @@
 //! Wheels: the Python package and the package with the vocabularies.
 //!
-//! zig links for old versions of glibc and for other processors; it comes from PyPI, as maturin does.
+//! zig links for old versions of glibc and for other processors; it comes from `PyPI`, as maturin does.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,6 +17,9 @@ pub(super) enum Package {
     Vocabularies,
 }
 
+/// The most bytes of a wheel: the promise of a small installation.
+const MOST_BYTES: u64 = 8_000_000;
+
 impl Package {
     fn folder(self) -> &'static str {
         match self {
@@ -24,25 +27,17 @@ impl Package {
             Self::Vocabularies => "bindings/python-vocabularies",
         }
     }
-
-    /// The most bytes of a wheel. That of the package is the promise of a small installation.
-    fn most_bytes(self) -> u64 {
-        match self {
-            Self::Context => 8_000_000,
-            Self::Vocabularies => 8_000_000,
-        }
-    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Abi {
-    /// One wheel for CPython 3.11 and later.
+    /// One wheel for `CPython` 3.11 and later.
     Stable,
-    /// CPython without the GIL, which has no stable ABI. `PyO3` supports 3.14 and later.
+    /// `CPython` without the GIL, which has no stable ABI. `PyO3` supports 3.14 and later.
     FreeThreaded,
 }
 
-/// The glibc that the wheels need at least: that of CentOS 7.
+/// The glibc that the wheels need at least: that of `CentOS` 7.
 const MANYLINUX: &str = "manylinux_2_17";
 
 pub(super) fn build(
@@ -114,10 +109,9 @@ pub(super) fn check(
 ) -> Result<&'static str, String> {
     let wheel = only(files)?;
     let bytes = std::fs::metadata(wheel).map_or(0, |it| it.len());
-    if bytes > package.most_bytes() {
+    if bytes > MOST_BYTES {
         return Err(format!(
-            "{bytes} bytes, and at most {} are allowed",
-            package.most_bytes()
+            "{bytes} bytes, and at most {MOST_BYTES} are allowed"
         ));
     }
     let unpacked = fresh("wheel-content")?;

@@ -7,7 +7,7 @@ use crate::output::Output;
 
 /// Print the licenses of the command and of all that it contains
 ///
-/// The command is built from Rust crates and contains vocabularies of several providers. Llama 3, DeepSeek and Kimi K2
+/// The command is built from Rust crates and contains vocabularies of several providers. Llama 3, `DeepSeek` and Kimi K2
 /// have licenses of their own.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -39,6 +39,7 @@ const TEXTS: &[&str] = &[
 ];
 
 impl Licenses {
+    #[expect(clippy::unused_self, reason = "every command is run in this way")]
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
         for text in TEXTS {
             output.text(format_args!("{}\n\n", text.trim_end()))?;
