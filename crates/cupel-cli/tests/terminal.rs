@@ -434,9 +434,11 @@ fn every_command_counts_messages_alike() {
     let fitted = sandbox.run(&["sweep", &chat, "--policy", "agent", "--json"]);
     assert_eq!(swept.json(), fitted.json());
     assert_eq!(swept.json()["monotone"], false);
+    let swept = sandbox.run(&["sweep", &chat]);
     assert!(swept.err.contains("not monotone"), "{}", swept.err);
     let swept = sandbox.run(&["sweep", &chat, "--policy", "single", "--json"]);
     assert_eq!(swept.json()["monotone"], true);
+    let swept = sandbox.run(&["sweep", &chat, "--policy", "single"]);
     assert!(!swept.err.contains("monotone"), "{}", swept.err);
     let rows = sandbox.run(&["min-budget", &chat, "--json"]).json();
     assert_eq!(rows["items"].as_array().map(Vec::len), Some(44));

@@ -63,7 +63,8 @@ impl MinBudgetArgs {
             (_, found) => output.table(&table(&task, found))?,
         }
         output.finish()?;
-        if task.has_replay() && answer.items.iter().any(|it| !it.below().is_empty()) {
+        let is_said = task.has_replay() && !output.is_json();
+        if is_said && answer.items.iter().any(|it| !it.below().is_empty()) {
             output.note(NOT_MONOTONE);
         }
         if !answer.exact {

@@ -72,7 +72,7 @@ impl Sweep {
                 None => plot(&task, sweep, output)?,
             }
         }
-        if task.has_replay() {
+        if task.has_replay() && !output.is_json() {
             output.note(NOT_MONOTONE);
         }
         if !sweep.exact {
