@@ -103,6 +103,11 @@ impl<'c> Gaps<'c> {
         {
             return 0;
         }
+        self.cost_of(omitted)
+    }
+
+    /// Returns the tokens of a marker that stands for this number of messages.
+    pub(crate) fn cost_of(&mut self, omitted: usize) -> i64 {
         let (chat, markers, counter) = (self.chat, self.markers, self.counter);
         let cost = || chat.marker_cost(markers, omitted, counter);
         *self.costs.entry(omitted).or_insert_with(cost)

@@ -327,27 +327,38 @@ fn what_fits_beside_a_dropped_user_turn_stays() {
     assert!(kept.contains(&2) && !kept.contains(&4), "{kept:?}");
 }
 
-/// Old answers of a few words and the user's words: the answers go first.
+/// Wishes that take more than their share of the budget, and old answers of a few words: the answers go first.
 #[test]
 fn user_turns_over_their_share_outlive_old_answers() {
-    let mut messages = Vec::new();
-    for number in 0..10 {
+    let user = |text: String| json!({"role": "user", "content": text});
+    let answer = |text: String| json!({"role": "assistant", "content": text});
+    let mut messages = vec![
+        user("Note my wishes.".to_owned()),
+        answer("Gladly, I note all of them one by one. ".repeat(40)),
+    ];
+    for number in 0..8 {
         let wish = format!("Wish {number}: it must be done before the {number}th of May. ");
-        messages.push(json!({"role": "user", "content": wish.repeat(4)}));
-        messages.push(json!({"role": "assistant", "content": "I will. ".repeat(20)}));
+        messages.push(user(wish.repeat(4)));
+        messages.push(answer("Noted, I will do it. ".repeat(3)));
     }
-    messages.push(json!({"role": "user", "content": "What did I wish?"}));
+    messages.push(user("What did I wish?".to_owned()));
     let chat = chat_of(&messages);
-    let tokens = chat.tokens(&Encoding::O200k) * 80 / 100;
-    let fitted = chat.fit(&policy(), &budget(tokens), &Encoding::O200k);
+    let fitted = chat.fit(&policy(), &budget(840), &Encoding::O200k);
     let kept = fitted.unwrap().kept;
-    // The head and the newest answer stay.
-    let is_old_answer = |index: &usize| (7..18).contains(index) && index % 2 == 1;
-    assert!(!kept.iter().any(is_old_answer), "{kept:?}");
-    assert!(
-        [10, 12, 14, 16, 18].iter().all(|it| kept.contains(it)),
-        "{kept:?}"
-    );
+    let mut users = (0..messages.len()).step_by(2);
+    assert!(users.all(|index| kept.contains(&index)), "{kept:?}");
+}
+
+/// Short messages cost less than a marker each, and a row of them does not.
+#[test]
+fn a_chat_of_short_messages_is_cut() {
+    let role = |number: usize| ["user", "assistant"][number % 2];
+    let message = |number: usize| json!({"role": role(number), "content": format!("hi {number}")});
+    let messages: Vec<Value> = (0..301).map(message).collect();
+    let chat = chat_of(&messages);
+    let fitted = chat.fit(&policy(), &budget(900), &Encoding::O200k);
+    let cuts = fitted.unwrap().cuts.unwrap();
+    assert!((2..10).contains(&cuts.made.len()), "{:?}", cuts.made);
 }
 
 #[test]
