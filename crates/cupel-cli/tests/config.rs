@@ -328,7 +328,7 @@ fn a_policy_may_be_a_table_or_a_path_from_the_directory_of_the_file() {
         "policy = \"policies/mine.toml\"",
     )
     .expect("the file");
-    let ran = sandbox.run_in("deep/er", &[], &["fit", "../../chat.json"]);
+    let ran = sandbox.run_in("deep/er", &[], &["fit", "./../../chat.json"]);
     ran.ok();
     assert!(ran.err.contains("policy policies/mine.toml"), "{}", ran.err);
     assert!(
