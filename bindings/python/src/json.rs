@@ -112,7 +112,7 @@ impl Writer {
 
     fn json(&mut self, value: impl Serialize) -> PyResult<()> {
         let written = serde_json::to_writer(&mut self.text, &value);
-        Ok(written.map_err(Error::internal).map_err(raise)?)
+        written.map_err(Error::internal).map_err(raise)
     }
 
     fn float(&mut self, number: f64) -> PyResult<()> {

@@ -85,11 +85,13 @@ def test_every_text_is_counted_whole() -> None:
 
 def test_presets_and_models_are_those_of_the_command() -> None:
     assert cupel.presets() == [policy["name"] for policy in answer("policy", "list")]
-    assert cupel.models() == answer("models")
+    # The command counts exactly what is an estimate here without the package of vocabularies.
+    same = [{**model, "estimated": None} for model in answer("models")]
+    assert [{**model, "estimated": None} for model in cupel.models()] == same
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--version"], ["fit", CHAT_FILE, "--budget", "2k"], ["fit", "missing"]], ids=str
+    "arguments", [["-V"], ["fit", CHAT_FILE, "--budget", "2k"], ["fit", "missing"]], ids=str
 )
 def test_the_module_is_the_command(arguments: list[str]) -> None:
     import subprocess

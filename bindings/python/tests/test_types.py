@@ -139,7 +139,12 @@ def test_names_are_literals(tmp_path: Path) -> None:
 def test_the_names_are_those_that_are_accepted() -> None:
     assert list(get_args(types.PresetName)) == cupel.presets()
     for encoding in get_args(types.EncodingName):
-        assert cupel.count("Hello!", encoding=encoding) > 0
+        # The vocabularies of other providers are a package of their own.
+        if encoding in ("o200k", "cl100k"):
+            assert cupel.count("Hello!", encoding=encoding) > 0
+        else:
+            with pytest.raises(cupel.InvalidInputError, match="vocabulary .* is missing"):
+                cupel.count("Hello!", encoding=encoding)
     for scorer in get_args(types.ScorerName):
         cupel.Scorer.from_dict(scorer)
     for slicer in get_args(types.SlicerName):
@@ -228,7 +233,7 @@ def test_a_wrong_result_would_be_found() -> None:
     answer["more"] = 1
     del answer["budget"]
     found = [text.split(":")[0] for text in mismatches(answer, FitReport, "answer")]
-    assert sorted(found) == ["answer", "answer", "answer.kept[19]"]
+    assert sorted(found) == ["answer", "answer", "answer.kept[21]"]
 
 
 def test_a_fitted_chat_with_a_request_can_be_pickled() -> None:
