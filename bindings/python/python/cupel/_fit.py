@@ -4,7 +4,7 @@ import json
 import logging
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, ValuesView
 from dataclasses import dataclass, field, fields
 from functools import partial
 from types import GenericAlias
@@ -28,7 +28,7 @@ from cupel._messages import (
 )
 from cupel._offload import leave_loop, offload, resolved
 from cupel._state import read_state, write_state
-from cupel._types import BudgetLike, FitOptions, FitReport, Summarizer
+from cupel._types import BudgetLike, FitOptions, FitReport
 from cupel.types import (
     CacheBreakpoint,
     DroppedEntry,
@@ -275,7 +275,7 @@ _REMEMBERED = 64
 
 
 def _summary(
-    summarize: Summarizer, chat: Any, pointer: str | None, start: int, end: int, name: str
+    summarize: Callable[..., Any], chat: Any, pointer: str | None, start: int, end: int, name: str
 ) -> Any:
     """Asks for the summary of messages: those of the list at a JSON pointer into the chat."""
     try:

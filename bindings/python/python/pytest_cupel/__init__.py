@@ -21,7 +21,7 @@ def assert_window() -> Callable[[Any], Any]:
     return testing.assert_window
 
 
-def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
+def pytest_assertrepr_compare(op: str, left: Any, right: Any) -> list[str] | None:
     """Explains why two windows are not equal."""
     cupel = sys.modules.get("cupel")
     if cupel is None or op != "==":
